@@ -1,0 +1,104 @@
+"""What a person chooses for a run, checked once, here. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self, get_args
+
+Schedule = Literal["fixed", "learning"]
+Candidates = Literal["sampled", "greedy"]
+
+MAX_NEW_TOKENS = 4096
+MAX_GAMMA = 64
+
+
+class BadSettings(ValueError):
+    """A setting that no run can have; the message is a sentence for the person who chose it."""
+
+
+def require(fits: bool, sentence: str) -> None:
+    """Raise BadSettings with `sentence` unless the setting fits."""
+    if not fits:
+        raise BadSettings(sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How logits become a law: temperature, then top-k, then top-p, as transformers orders them.
+
+    temperature 0 keeps only the top token; top_k 0 and top_p 1 keep every token.
+    """
+
+    temperature: float = 0.8
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        warm = math.isfinite(self.temperature) and 0 <= self.temperature <= 100
+        require(warm, f"Temperature must lie between 0 and 100, not {self.temperature}.")
+        require(self.top_k >= 0, f"Top-k must be 0 (off) or more, not {self.top_k}.")
+        whole = math.isfinite(self.top_p) and 0 < self.top_p <= 1
+        require(whole, f"Top-p must lie above 0 and at most 1, not {self.top_p}.")
+
+    @property
+    def greedy(self) -> bool:
+        """True at temperature 0, where the law is one token."""
+        return self.temperature == 0
+
+    def fit(self, vocab_size: int) -> None:
+        """Raise BadSettings where top-k asks for more tokens than there are."""
+        sentence = (
+            f"Top-k {self.top_k:,} is larger than the vocabulary of {vocab_size:,} tokens; "
+            "use 0 to keep every token."
+        )
+        require(self.top_k <= vocab_size, sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One run's choices. They travel in the trace's header, so a run can be made again.
+
+    gamma: drafted tokens in a chain, at most. schedule: "fixed", or "learning" (+2 after a clean
+    sweep, -1 otherwise, as transformers' heuristic). candidates: whether a model drafter samples
+    its guesses or takes its top token. ngram_min, ngram_max: lengths of a prompt-lookup match.
+    rule: a name in `specviz.verification.RULES`, or "auto" for the one that fits the drafter.
+    """
+
+    sampling: Sampling = field(default_factory=Sampling)
+    seed: int = 1
+    max_new_tokens: int = 64
+    gamma: int = 5
+    schedule: Schedule = "fixed"
+    candidates: Candidates = "sampled"
+    ngram_min: int = 1
+    ngram_max: int = 3
+    rule: str = "auto"
+
+    def __post_init__(self) -> None:
+        limit = 1 <= self.max_new_tokens <= MAX_NEW_TOKENS
+        require(limit, f"New tokens must lie between 1 and {MAX_NEW_TOKENS:,}.")
+        require(1 <= self.gamma <= MAX_GAMMA, f"γ must lie between 1 and {MAX_GAMMA}.")
+        require(-(2**63) <= self.seed < 2**63, "The seed must fit in 64 bits.")
+        require(self.schedule in get_args(Schedule), f"No γ schedule is called {self.schedule!r}.")
+        kinds = get_args(Candidates)
+        require(self.candidates in kinds, f"Candidates are {' or '.join(kinds)}.")
+        ordered = 1 <= self.ngram_min <= self.ngram_max <= 32
+        require(ordered, "N-gram lengths need 1 ≤ min ≤ max ≤ 32.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for a trace's header."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The settings that `to_json` wrote. Raises BadSettings on an unknown or ill-typed one."""
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(data) - known)
+        require(not unknown, f"Unknown setting: {', '.join(unknown)}.")
+        try:
+            sampling = Sampling(**data.get("sampling", {}))
+            return cls(**{**data, "sampling": sampling})
+        except TypeError as error:
+            raise BadSettings(f"These settings cannot be read: {error}.") from error

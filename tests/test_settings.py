@@ -1,0 +1,46 @@
+"""Settings: what no run can have is refused with a sentence; the rest survives the header."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from specviz.settings import BadSettings, Sampling, Settings
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Sampling(temperature=-1),
+        lambda: Sampling(temperature=math.nan),
+        lambda: Sampling(top_k=-1),
+        lambda: Sampling(top_p=0),
+        lambda: Sampling(top_p=1.5),
+        lambda: Sampling(top_k=301).fit(300),
+        lambda: Settings(max_new_tokens=0),
+        lambda: Settings(max_new_tokens=10**9),
+        lambda: Settings(gamma=0),
+        lambda: Settings(schedule="sometimes"),
+        lambda: Settings(candidates="lucky"),
+        lambda: Settings(ngram_min=3, ngram_max=2),
+        lambda: Settings(seed=2**64),
+        lambda: Settings.from_json({"colour": "red"}),
+        lambda: Settings.from_json({"sampling": {"heat": 3}}),
+    ],
+)
+def test_what_no_run_can_have_is_refused_with_a_sentence(make):
+    with pytest.raises(BadSettings) as refused:
+        make()
+    assert str(refused.value).endswith(".")
+    assert " " in str(refused.value)
+
+
+def test_top_k_may_be_the_whole_vocabulary():
+    Sampling(top_k=300).fit(300)
+
+
+def test_settings_survive_the_header():
+    settings = Settings(Sampling(0.3, 7, 0.9), seed=-5, gamma=3, schedule="learning")
+    assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
