@@ -1,0 +1,42 @@
+"""Each rule's scalar test: a candidate is kept when its coin u falls below this number.
+
+The rules use these functions to judge and a trace's re-check uses them to judge again, so there is
+one of each. The test is strictly u < threshold: with u <= threshold, u = 0 would let in a token of
+probability zero. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+Test = Callable[[Mapping[str, float]], float]
+
+
+def match(inputs: Mapping[str, float]) -> float:
+    """Greedy: 1 where the candidate is the target's top token, else 0. inputs: p, one-hot."""
+    return 1.0 if inputs["p"] >= 1.0 else 0.0
+
+
+def ratio(inputs: Mapping[str, float]) -> float:
+    """Speculative sampling: min(1, p/q), for a candidate drawn from q. inputs: p, q.
+
+    Leviathan et al. 2211.17192, Chen et al. 2302.01318. Among siblings p (and, without
+    replacement, q) are what the earlier rejections left: 2305.09781, 2402.14160.
+    """
+    p, q = inputs["p"], inputs["q"]
+    if q <= 0.0:
+        return 1.0 if p > 0.0 else 0.0
+    return min(1.0, p / q)
+
+
+def mass(inputs: Mapping[str, float]) -> float:
+    """Point mass: p itself, since a candidate fixed beforehand has q = 1. inputs: p."""
+    return min(1.0, inputs["p"])
+
+
+TESTS: Mapping[str, Test] = {
+    "greedy": match,
+    "speculative": ratio,
+    "without-replacement": ratio,
+    "point-mass": mass,
+}

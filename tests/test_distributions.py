@@ -1,0 +1,113 @@
+"""Laws, residuals and draws: against transformers' warpers and by property."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from specviz.distributions import (
+    HEAD,
+    BadScores,
+    check_scores,
+    draw,
+    law,
+    overlap,
+    residual,
+    total_variation,
+    without,
+)
+from specviz.settings import Sampling
+
+
+@st.composite
+def laws(draw_, size=5):
+    """Laws with zeros, ties and masses that differ in the last bits."""
+    grain = st.sampled_from([0.0, 1.0, 1.0, 2.0, 1.0 + 2**-52, 1e-17, 1e-300])
+    weights = draw_(st.lists(grain, min_size=size, max_size=size).filter(lambda w: sum(w) > 1e-200))
+    tensor = torch.tensor(weights, dtype=torch.float64)
+    return tensor / tensor.sum()
+
+
+COINS = st.one_of(st.just(0.0), st.just(1 - 2**-53), st.floats(0, 1, exclude_max=True))
+
+
+@pytest.mark.parametrize("temperature", [0.2, 0.8, 1.0, 1.7])
+@pytest.mark.parametrize("top_k", [0, 1, 5, 40])
+@pytest.mark.parametrize("top_p", [0.05, 0.5, 0.9, 1.0])
+def test_a_law_is_what_transformers_samples_from(temperature, top_k, top_p):
+    logits = torch.randn(4, 40, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    logits[0, 7] = logits[0, 8]  # a tie
+    scores = TemperatureLogitsWarper(temperature)(None, logits.clone())
+    scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
+    scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
+    ours = law(logits, Sampling(temperature, top_k, top_p))
+    assert torch.allclose(ours, scores.softmax(-1), atol=1e-15)
+    assert ours.dtype == torch.float64
+
+
+def test_top_k_above_the_vocabulary_keeps_all_and_temperature_zero_keeps_one():
+    logits = torch.tensor([[1.0, 3.0, 2.0]])
+    assert torch.equal(law(logits, Sampling(1.0, top_k=99)), law(logits, Sampling(1.0)))
+    assert law(logits, Sampling(0.0)).tolist() == [[0.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_scores_that_are_no_numbers_are_refused(bad):
+    rows = torch.zeros(2, 5)
+    rows[1, 3] = bad
+    with pytest.raises(BadScores, match="The model gave scores that are not numbers"):
+        check_scores(rows, "The model")
+    check_scores(torch.tensor([[0.0, -torch.inf]]), "The model")
+    with pytest.raises(BadScores):
+        check_scores(torch.full((1, 3), -torch.inf), "The model")
+
+
+@given(laws(), laws())
+def test_overlap_and_distance_are_two_views_of_one_number(p, q):
+    assert overlap(p, q) + total_variation(p, q) == pytest.approx(1.0, abs=1e-12)
+
+
+@given(laws(), laws())
+def test_a_residual_is_a_law_that_gives_nothing_where_q_covers_p(p, q):
+    left = residual(p, q)
+    assert left.sum() == pytest.approx(1.0, abs=1e-12)
+    assert bool((left >= 0).all())
+    if bool((p > q).any()):
+        assert bool((left[p <= q] == 0).all())
+
+
+def test_where_nothing_is_left_the_residual_is_p():
+    p = torch.tensor([0.25, 0.75], dtype=torch.float64)
+    assert torch.equal(residual(p, p), p)
+    one = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    assert torch.equal(without(one, 1), one)
+
+
+@given(laws(), COINS)
+@settings(max_examples=300)
+def test_a_draw_falls_in_its_interval_and_never_on_a_zero(p, u):
+    found = draw(p, u)
+    assert p[found.token] > 0
+    assert found.lo <= u < found.hi
+    above = [(-v, i) for i, v in enumerate(p.tolist()) if v > 0]
+    before = sorted(above)[: sorted(above).index((-p[found.token].item(), found.token))]
+    assert found.lo == pytest.approx(sum(-v for v, _ in before), abs=1e-12)
+
+
+@given(arrays("float64", HEAD * 3, elements=st.sampled_from([1.0, 1.0, 2.0, 3.0])), COINS)
+def test_ties_go_by_id_also_beyond_the_head_that_is_looked_at_first(weights, u):
+    p = torch.from_numpy(weights) / weights.sum()
+    order = sorted(range(len(p)), key=lambda i: (-p[i].item(), i))
+    found = draw(p, u)
+    place = order.index(found.token)
+    assert found.lo == pytest.approx(sum(p[i].item() for i in order[:place]), abs=1e-12)
+
+
+def test_the_share_of_coins_that_draw_a_token_is_its_probability():
+    p = torch.tensor([0.1, 0.5, 0.0, 0.4], dtype=torch.float64)
+    seen = [draw(p, (i + 0.5) / 1000).token for i in range(1000)]
+    assert [seen.count(t) / 1000 for t in range(4)] == pytest.approx(p.tolist(), abs=2e-3)

@@ -1,0 +1,103 @@
+"""The oracle can fail: each classic mistake, made in the source, is caught by enumeration.
+
+A mutant is the module's own source with one piece exchanged, run in a module of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import torch
+from example import WARPERS, P, Q, model
+
+from specviz.exact import distance, joint_law, output_law, plain_law
+from specviz.verification import RULES, Drawn
+
+RECURSIVE = "specviz.verification.recursive"
+POINT = "specviz.verification.point_mass"
+SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
+
+MUTANTS = {
+    "p and q swapped in the test": (
+        RECURSIVE,
+        '{"p": left[x].item(), "q": guess[x].item()}',
+        '{"q": left[x].item(), "p": guess[x].item()}',
+    ),
+    "p and q swapped in the residual": (
+        RECURSIVE,
+        "residual(left, guess)",
+        "residual(guess, left)",
+    ),
+    "residual forgotten": (RECURSIVE, "left = residual(left, guess)", "left = law.p"),
+    "bonus from the wrong row": (
+        RECURSIVE,
+        "node, left = kept, p[kept]",
+        "node, left = kept, p[kept - 1]",
+    ),
+    "sibling's residual skipped": (
+        RECURSIVE,
+        '"p": left[x].item()',
+        '"p": law.p[x].item()',
+    ),
+    "q not masked without replacement": (RECURSIVE, "guess = without(guess, x)", "pass"),
+    "point mass not masked": (POINT, "left = without(left, x)", "pass"),
+    "point mass with the wrong row": (POINT, "left = p[node]", "left = p[0]"),
+}
+
+
+def mutant(module: str, old: str, new: str) -> types.ModuleType:
+    """The module with `old` exchanged for `new`; fails where the source has no such piece."""
+    source = Path(importlib.import_module(module).__file__ or "").read_text()
+    assert source.count(old) == 1, f"{module} has no single {old!r}"
+    made = types.ModuleType("mutant")
+    made.__dict__["__name__"] = "mutant"
+    sys.modules["mutant"] = made
+    exec(compile(source.replace(old, new), "mutant", "exec"), made.__dict__)  # noqa: S102
+    return made
+
+
+def rules(made: types.ModuleType) -> list[tuple[object, Drawn]]:
+    """The rules of a (possibly mutated) module, with the candidates that they take."""
+    if hasattr(made, "PointMass"):
+        return [(made.PointMass(), FIXED)]
+    make = made.RecursiveRejection
+    return [
+        (make("speculative", SAMPLED), SAMPLED),
+        (make("without-replacement", REPLACED), REPLACED),
+    ]
+
+
+def worst(pairs: list[tuple[object, Drawn]]) -> float:
+    """The largest distance from the target's law over the tests' one- and two-token checks."""
+    found = []
+    for rule, drawn in pairs:
+        for candidates in (1, 2):
+            law = output_law(rule, P, Q, drawn, candidates)
+            found.append(float((law - P).abs().sum() / 2))
+        target, draft = model(1, 3, WARPERS[0]), model(2, 3, WARPERS[0])
+        joint = joint_law(rule, target, draft, [-1, 0, 0, 1], drawn, 2)
+        found.append(distance(joint, plain_law(target, 2)))
+    return max(found)
+
+
+@pytest.mark.parametrize("mistake", MUTANTS)
+def test_each_classic_mistake_is_caught(mistake):
+    assert worst(rules(mutant(*MUTANTS[mistake]))) > 0.005
+
+
+@pytest.mark.parametrize("module", [RECURSIVE, POINT])
+def test_the_source_as_it_is_passes(module):
+    assert worst(rules(importlib.import_module(module))) < 1e-14
+
+
+def test_wrong_pairs_really_are_lossy():
+    """What `refusal` refuses: enumeration shows that it is right to."""
+    unmasked = output_law(RULES["speculative"], P, Q, REPLACED, 2)
+    assert float((unmasked - P).abs().sum() / 2) == pytest.approx(0.0305, abs=5e-5)
+    as_if_replaced = output_law(RULES["without-replacement"], P, Q, SAMPLED, 2)
+    assert float((as_if_replaced - P).abs().sum() / 2) == pytest.approx(0.0182, abs=5e-5)
+    assert torch.allclose(output_law(RULES["speculative"], P, Q, SAMPLED, 2), P, atol=1e-14)

@@ -1,0 +1,55 @@
+"""The draft tree: mask, depths, paths; a chain is a tree with one child per node."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.tree import DraftTree
+
+
+@st.composite
+def trees(draw):
+    """Any tree of up to 12 nodes."""
+    size = draw(st.integers(1, 12))
+    parents = [-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)]
+    return DraftTree(tuple(range(size)), tuple(parents))
+
+
+@given(trees())
+def test_a_row_of_the_mask_sees_its_path_and_nothing_else(tree):
+    mask = tree.mask()
+    for node in range(len(tree)):
+        assert mask[node].nonzero().flatten().tolist() == list(tree.path(node))
+        assert tree.depths[node] == len(tree.path(node)) - 1
+
+
+@given(st.lists(st.integers(0, 9), max_size=8))
+def test_a_chain_is_a_tree_with_one_child_per_node(guesses):
+    tree = DraftTree.chain(5, guesses)
+    assert tree.is_chain
+    assert tree.path(len(guesses)) == tuple(range(len(guesses) + 1))
+    assert torch.equal(tree.mask(), torch.ones(len(tree), len(tree)).tril().bool())
+
+
+@given(trees())
+def test_children_and_parents_agree(tree):
+    assert [(p, c) for p, kids in enumerate(tree.children) for c in kids] == sorted(
+        (parent, node) for node, parent in enumerate(tree.parents) if node
+    )
+
+
+def test_a_part_of_a_tree_keeps_tokens_and_ancestry():
+    tree = DraftTree((0, 1, 2, 3, 4), (-1, 0, 0, 1, 3))
+    part = tree.kept([0, 1, 3, 4])
+    assert part == DraftTree((0, 1, 3, 4), (-1, 0, 1, 2))
+    with pytest.raises(ValueError, match="with its parent"):
+        tree.kept([0, 4])
+
+
+@pytest.mark.parametrize("parents", [(0, 0), (-1, 1), (-1,), (-1, -1)])
+def test_what_is_no_tree_is_refused(parents):
+    with pytest.raises(ValueError, match=r"parent"):
+        DraftTree((0, 1), parents)

@@ -1,0 +1,168 @@
+"""Every rule, enumerated: no samples, no luck. The production rule itself runs on every branch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from example import WARPERS, P, Q, model
+from hypothesis import given
+from test_distributions import laws
+
+from specviz.exact import (
+    acceptance,
+    accepted_length,
+    distance,
+    joint_law,
+    output_law,
+    plain_law,
+    verdicts,
+)
+from specviz.settings import Sampling
+from specviz.tree import DraftTree
+from specviz.verification import RULES, Drawn, MismatchedRule, choose
+from specviz.verification.base import Law
+from specviz.verification.keeping import keep_chance
+
+SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
+LOSSLESS = [
+    ("speculative", SAMPLED),
+    ("without-replacement", REPLACED),
+    ("point-mass", FIXED),
+    ("point-mass", SAMPLED),
+    ("point-mass", REPLACED),
+]
+SHAPES = {
+    "nothing": [-1],
+    "chain": [-1, 0, 1],
+    "siblings": [-1, 0, 0],
+    "tree": [-1, 0, 0, 1],
+}
+
+
+@pytest.mark.parametrize(("rule", "drawn"), LOSSLESS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("sampling", WARPERS, ids=str)
+def test_two_tokens_follow_the_target_jointly_under_every_warper(rule, drawn, shape, sampling):
+    target, draft = model(1, 3, sampling), model(2, 3, sampling)
+    ours = joint_law(RULES[rule], target, draft, SHAPES[shape], drawn, 2)
+    assert distance(ours, plain_law(target, 2)) < 1e-14
+
+
+@pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
+def test_three_tokens_of_a_deeper_tree_follow_the_target_jointly(rule, drawn):
+    target, draft = model(3, 3, Sampling(1.0)), model(4, 3, Sampling(1.0))
+    ours = joint_law(RULES[rule], target, draft, [-1, 0, 0, 1, 1], drawn, 3)
+    assert distance(ours, plain_law(target, 3)) < 1e-14
+
+
+@pytest.mark.parametrize("drawn", [SAMPLED, FIXED])
+@pytest.mark.parametrize("rule", ["greedy", "point-mass"])
+def test_at_temperature_zero_the_text_is_the_targets_own(rule, drawn):
+    target, draft = model(5, 3, Sampling(0.0)), model(6, 3, Sampling(1.0))
+    ours = joint_law(RULES[rule], target, draft, [-1, 0, 0, 1], drawn, 3)
+    assert ours == plain_law(target, 3)
+
+
+@pytest.mark.parametrize(
+    ("rule", "drawn", "expected"),
+    [
+        ("speculative", SAMPLED, (0.650, 0.7350, 0.7615)),
+        ("without-replacement", REPLACED, (0.650, 0.7564, 0.8297)),
+        ("point-mass", FIXED, (0.25, 0.35, 0.55)),
+    ],
+)
+def test_acceptance_on_the_worked_example(rule, drawn, expected):
+    for candidates, alpha in enumerate(expected, 1):
+        found = acceptance(RULES[rule], P, Q, drawn, candidates)
+        assert found == pytest.approx(alpha, abs=5e-5)
+        exact = output_law(RULES[rule], P, Q, drawn, candidates)
+        assert torch.allclose(exact, P, atol=1e-14)
+
+
+def test_a_sampled_candidate_as_a_point_mass_is_exact_and_wasteful():
+    assert acceptance(RULES["point-mass"], P, Q, SAMPLED) == pytest.approx(0.21, abs=1e-12)
+
+
+def test_without_replacement_never_rejects_when_it_covers_the_vocabulary():
+    assert acceptance(RULES["without-replacement"], P, Q, REPLACED, 5) == pytest.approx(1.0)
+
+
+def test_accepted_length_of_the_worked_tree():
+    rule = RULES["without-replacement"]
+    found = accepted_length(rule, lambda _: P, lambda _: Q, [-1, 0, 0, 1, 1, 2, 2], REPLACED)
+    assert found == pytest.approx(1.3284, abs=5e-5)
+    chain = [accepted_length(RULES["speculative"], lambda _: P, lambda _: Q, c, SAMPLED)
+             for c in ([-1, 0], [-1, 0, 1], [-1, 0, 1, 2])]  # fmt: skip
+    assert [1 + length for length in chain] == pytest.approx([1.65, 2.0725, 2.3471], abs=5e-5)
+
+
+@given(laws(3), laws(3))
+def test_one_position_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
+    for rule, drawn in LOSSLESS:
+        for candidates in (1, 2):
+            exact = output_law(RULES[rule], p, q, drawn, candidates)
+            assert torch.allclose(exact, p, atol=1e-12), (rule, drawn, candidates)
+
+
+def test_equal_laws_keep_everything_and_disjoint_ones_nothing():
+    p = torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
+    assert acceptance(RULES["speculative"], p, p, SAMPLED) == pytest.approx(1.0)
+    assert acceptance(RULES["speculative"], p, p.flip(0), SAMPLED) == 0.0
+    assert torch.allclose(output_law(RULES["speculative"], p, p.flip(0), SAMPLED), p)
+
+
+@pytest.mark.parametrize("rule", ["speculative", "without-replacement", "point-mass", "greedy"])
+def test_a_coin_of_zero_lets_in_no_token_of_probability_zero(rule):
+    p = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    q = {0: torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)}
+
+    class Zero:
+        def judge(self, node: int) -> float:
+            return 0.0
+
+        def final(self) -> float:
+            return 0.0
+
+    tree, drawn = DraftTree.chain(0, [0]), next(iter(RULES[rule].accepts))
+    verdict = RULES[rule].judge(tree, drawn, p, q, Zero())
+    assert verdict.path == ()
+    assert verdict.final.kind == "recovered"
+    assert verdict.final.drawn.token == 1
+
+
+@pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
+@pytest.mark.parametrize("candidates", [1, 2, 3])
+def test_alpha_told_before_the_coins_is_what_enumeration_finds(rule, drawn, candidates):
+    tokens = [1, 3, 0][:candidates]
+    tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
+    told = keep_chance(Law(P, None if drawn is FIXED else Q), tokens, drawn)
+    if drawn is FIXED:
+        found = sum(w for w, v in verdicts(RULES[rule], tree, drawn, P.repeat(4, 1), {}) if v.path)
+        assert told == pytest.approx(found, abs=1e-14)
+    elif drawn is SAMPLED:
+        assert told == pytest.approx(acceptance(RULES[rule], P, Q, drawn, candidates), abs=1e-14)
+    else:
+        assert 0.0 < told <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn", "sampling", "says"),
+    [
+        ("speculative", FIXED, Sampling(0.8), "not be lossless"),
+        ("speculative", REPLACED, Sampling(0.8), "not be lossless"),
+        ("without-replacement", SAMPLED, Sampling(0.8), "not be lossless"),
+        ("greedy", SAMPLED, Sampling(0.8), "Use temperature 0"),
+        ("hopeful", SAMPLED, Sampling(0.8), "No rule is called"),
+    ],
+)
+def test_a_wrong_pair_is_refused_with_a_sentence(name, drawn, sampling, says):
+    with pytest.raises(MismatchedRule, match=says) as refused:
+        choose(name, drawn, sampling)
+    assert str(refused.value).endswith(".")
+
+
+def test_auto_takes_the_rule_that_fits():
+    assert choose("auto", SAMPLED, Sampling(0.8)).name == "speculative"
+    assert choose("auto", REPLACED, Sampling(0.8)).name == "without-replacement"
+    assert choose("auto", FIXED, Sampling(0.8)).name == "point-mass"
+    assert choose("auto", SAMPLED, Sampling(0.0)).name == "greedy"
