@@ -1,0 +1,70 @@
+"""Dataclasses to plain JSON data and back, every field checked on the way in.
+
+One rule: what comes from a file is wrong until it is shown to have the type that the class asks
+for; the error names the field. Standard library only.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal
+
+
+def plain(value: Any) -> Any:
+    """A dataclass as plain JSON data; lists of numbers are passed on as they are."""
+    if is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, list):
+        return [plain(v) for v in value] if value and not isinstance(value[0], float) else value
+    return value
+
+
+def build(cls: type, data: Any) -> Any:
+    """A dataclass from plain data. Raises ValueError or TypeError naming the field."""
+    if not isinstance(data, dict):
+        raise TypeError(f"a {cls.__name__} must be an object")
+    hints = _hints(cls)
+    missing, extra = sorted(set(hints) - set(data)), sorted(set(data) - set(hints))
+    if missing or extra:
+        problem = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(extra)}"
+        raise ValueError(problem)
+    return cls(**{name: _convert(name, hint, data[name]) for name, hint in hints.items()})
+
+
+@cache
+def _hints(cls: type) -> Mapping[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields(cls)}
+
+
+def _convert(name: str, hint: Any, value: Any) -> Any:
+    """`value` as the type that `hint` asks for."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:  # X | None, the only union used
+        return None if value is None else _convert(name, args[0], value)
+    if origin is list and isinstance(value, list):
+        return [_convert(name, args[0], v) for v in value]
+    if origin is dict and isinstance(value, dict):
+        return {k: _convert(name, args[1], v) for k, v in value.items()}
+    if isinstance(hint, type) and is_dataclass(hint):
+        return build(hint, value)
+    if not _fits(hint, origin, args, value):
+        raise TypeError(f"{name} cannot be {value!r:.40}")
+    return value
+
+
+def _fits(hint: Any, origin: Any, args: tuple[Any, ...], value: Any) -> bool:
+    """Whether a plain value is of a plain type; a bool is no number."""
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return value in args
+    if isinstance(value, bool):
+        return hint is bool
+    if hint is float:
+        return isinstance(value, int | float)
+    return origin is None and isinstance(value, hint)

@@ -1,0 +1,100 @@
+"""Numbers of a run, against a trace small enough to count by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny
+
+from specviz.engine import run
+from specviz.metrics import difference, kept, report, summary, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.trace import Baseline, Committed, Proposed, Scored, Trace
+
+
+@pytest.fixture(scope="module")
+def trace(tiny_target, tiny_draft):
+    """A greedy run of the tiny pair."""
+    settings = Settings(Sampling(0.0), max_new_tokens=20, gamma=3)
+    header, *events = run(tiny_target, tiny_draft, tiny.PROMPT, settings)
+    return Trace(header, events)
+
+
+def test_a_rounds_numbers_are_counts_of_its_tokens(trace):
+    numbers, rounds = summary(trace), report(trace)["rounds"]
+    drafted = sum(len(r["accepted"]) for r in rounds)
+    assert rounds[0] == {"drafted": [], "accepted": [], "emitted": token_ids(trace)[:1]}
+    assert numbers["tokens"] == sum(len(r["emitted"]) for r in rounds) == 20
+    assert numbers["target_passes"] == len(rounds)
+    assert numbers["accepted_length"] == drafted / len(rounds)
+    assert numbers["tokens_per_pass"] == 20 / len(rounds)
+    judged = [e for r in trace.rounds for e in r.judged]
+    assert numbers["acceptance_rate"] == drafted / len(judged)
+    for played, row in zip(trace.rounds, rounds, strict=True):
+        assert row["emitted"][: len(row["accepted"])] == row["accepted"] == kept(played)
+        assert row["accepted"] == row["drafted"][: len(row["accepted"])]
+
+
+def test_alpha_of_a_greedy_chain_is_its_share_of_hits(trace):
+    judged = [e for r in trace.rounds for e in r.judged]
+    hits = sum(e.accepted for e in judged) / len(judged)
+    assert summary(trace)["alpha"] == pytest.approx(hits)
+
+
+def test_times_are_sums_and_speed_up_is_per_token(trace):
+    def timed(event):
+        if isinstance(event, Proposed):
+            return replace(event, seconds=1.0)
+        if isinstance(event, Scored):
+            return replace(event, seconds=3.0)
+        if isinstance(event, Committed):
+            return replace(event, judge_seconds=0.5, commit_seconds=0.25)
+        if isinstance(event, Baseline):
+            return replace(event, token_ids=event.token_ids[:10], seconds=[4.0] * 10)
+        return event
+
+    slow = Trace(trace.header, [timed(event) for event in trace.events])
+    passes, numbers = len(slow.rounds), summary(slow)
+    assert numbers["draft_seconds"] == passes - 1
+    assert numbers["verify_seconds"] == 3.5 * passes
+    assert numbers["total_seconds"] == 4.75 * passes - 1
+    assert numbers["baseline_seconds"] == 40.0
+    assert numbers["speedup"] == pytest.approx(4.0 / ((4.75 * passes - 1) / 20))
+
+
+def test_what_was_not_measured_is_none(trace):
+    bare = Trace(trace.header, [e for e in trace.events if not isinstance(e, Baseline)])
+    assert summary(bare)["speedup"] is None
+    assert summary(bare)["baseline_seconds"] is None
+    empty = Trace(trace.header)
+    assert summary(empty)["tokens_per_pass"] is None
+    assert report(empty)["text"] == ""
+
+
+def changed(trace, **changes):
+    """The trace with another baseline."""
+    return Trace(
+        trace.header,
+        [replace(e, **changes) if isinstance(e, Baseline) else e for e in trace.events],
+    )
+
+
+def test_a_difference_from_plain_decoding_is_reported_with_its_margin(trace):
+    assert difference(trace) is None
+    plain = trace.baseline
+    other = [*plain.token_ids]
+    other[7] += 1
+    found = difference(changed(trace, token_ids=other))
+    assert (found.position, found.margin) == (7, plain.margins[7])
+    assert not found.near_tie
+    tied = [1e-4] * len(plain.margins)
+    assert difference(changed(trace, token_ids=other, margins=tied)).near_tie
+
+
+def test_a_text_that_stops_early_differs_at_its_end(trace):
+    plain = trace.baseline
+    short = changed(trace, token_ids=plain.token_ids[:5], margins=plain.margins[:5])
+    assert difference(short).position == 5
+    long = changed(trace, token_ids=[*plain.token_ids, 1], margins=[*plain.margins, 9.0])
+    assert difference(long).position == len(plain.token_ids)

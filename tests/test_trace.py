@@ -1,0 +1,183 @@
+"""Traces: what is written is what is read; what is damaged gets a sentence with its line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import tiny
+
+from specviz.check import CheckFailed, check
+from specviz.drafters.ngram import NGram
+from specviz.engine import run
+from specviz.settings import Sampling, Settings
+from specviz.trace import Committed, Trace, TraceError, Unknown
+
+
+@pytest.fixture(scope="module")
+def trace(tiny_target, tiny_draft):
+    """A sampled run of the tiny pair."""
+    settings = Settings(Sampling(1.1), max_new_tokens=20, gamma=3)
+    header, *events = run(tiny_target, tiny_draft, tiny.PROMPT, settings)
+    return Trace(header, events)
+
+
+def test_what_is_written_is_what_is_read(trace, tmp_path):
+    trace.write(tmp_path / "run.jsonl")
+    again = Trace.read(tmp_path / "run.jsonl")
+    assert again == trace
+    check(again)
+
+
+def test_the_first_line_names_the_format(trace):
+    first = json.loads(next(trace.lines()))
+    assert first["format"] == "specviz-trace"
+    assert first["version"] == 1
+
+
+def test_events_of_a_later_version_survive_a_round_trip(trace):
+    lines = list(trace.lines())
+    later = '{"event":"applauded","loudness":[1,2,{"deep":null}]}'
+    lines.insert(3, later)
+    read = Trace.parse(lines)
+    assert isinstance(read.events[2], Unknown)
+    assert list(read.lines()) == lines
+    check(read)
+
+
+def test_every_token_of_the_text_has_its_bytes(trace, tiny_target):
+    words = trace.vocabulary
+    text = b"".join(words[t] for t in trace.header.prompt_ids)
+    assert text.decode() == tiny.PROMPT
+    for played in trace.rounds:
+        for token in played.committed.tokens:
+            assert words[token] == tiny_target.token_bytes(token)
+
+
+def test_bytes_that_are_no_text_survive(tiny_target):
+    header, *events = run(tiny_target, NGram(), "🦊 🦊", Settings(Sampling(0.0), max_new_tokens=4))
+    read = Trace.parse(Trace(header, events).lines())
+    words = read.vocabulary
+    assert b"".join(words[t] for t in read.header.prompt_ids).decode() == "🦊 🦊"
+    assert any(0xF0 in word and len(word) < 4 for word in words.values())
+
+
+def damage(lines, number, change):
+    """The file with `change` made to the JSON object on a line."""
+    data = json.loads(lines[number - 1])
+    change(data)
+    return [*lines[: number - 1], json.dumps(data), *lines[number:]]
+
+
+def find(lines, event):
+    """The number of the first line with this event, after the prefill where there are several."""
+    found = [n for n, line in enumerate(lines, 1) if f'"event":"{event}"' in line]
+    return next((n for n in found if '"round":1,' in lines[n - 1]), found[0])
+
+
+def test_a_damaged_line_is_named(trace):
+    lines = list(trace.lines())
+    for event, change in [
+        ("scored", lambda d: d.pop("p")),
+        ("scored", lambda d: d.update(seconds="soon")),
+        ("judged", lambda d: d.update(node=True)),
+        ("judged", lambda d: d["rows"].update(p=3)),
+        ("proposed", lambda d: d.update(guesses=[7])),
+        ("committed", lambda d: d.update(surprise=1)),
+        ("proposed", lambda d: d.update(drawn="by lot")),
+    ]:
+        number = find(lines, event)
+        with pytest.raises(TraceError, match=f"Line {number}: a broken '{event}' event") as broken:
+            Trace.parse(damage(lines, number, change))
+        assert broken.value.line == number
+
+
+def test_what_is_no_trace_is_named(tmp_path):
+    for text, line in [
+        ("", 1),
+        ("hello", 1),
+        ("[]", 1),
+        ('{"format": "other", "version": 1}', 1),
+        ('{"format": "specviz-trace", "version": 99}', 1),
+        ('{"event": "scored"}', 1),
+    ]:
+        (tmp_path / "x").write_text(text)
+        with pytest.raises(TraceError, match=f"Line {line}"):
+            Trace.read(tmp_path / "x")
+    (tmp_path / "x").write_bytes(b"{}\n\xff\xfe\x00")
+    with pytest.raises(TraceError, match="Line 2: this is not UTF-8"):
+        Trace.read(tmp_path / "x")
+
+
+def test_a_truncated_file_is_named(trace):
+    lines = list(trace.lines())
+    cut = [*lines[:9], lines[9][:-20]]
+    with pytest.raises(TraceError, match="Line 10: this is not whole JSON"):
+        Trace.parse(cut)
+    ended = find(lines, "finished")
+    with pytest.raises(CheckFailed, match=f"Line {ended - 1}: the file ends before the run does"):
+        check(Trace.parse(lines[: ended - 1]))
+
+
+def test_nan_is_no_number(trace):
+    lines = list(trace.lines())
+    number = find(lines, "scored")
+    with pytest.raises(TraceError, match=f"Line {number}"):
+        Trace.parse(damage(lines, number, lambda d: d.update(seconds=float("nan"))))
+
+
+def test_two_runs_in_one_file_are_refused(trace):
+    lines = list(trace.lines())
+    with pytest.raises(TraceError, match="second header"):
+        Trace.parse([*lines, lines[0]])
+
+
+TAMPERED = {
+    "coin": ("proposed", lambda d: d["guesses"][0].update(u=0.123)),
+    "draw of a guess": ("proposed", lambda d: d["guesses"][0]["drawn"].update(lo=0.99, hi=1.0)),
+    "q of a guess": ("proposed", lambda d: d["guesses"][0].update(q=0.5)),
+    "root": ("proposed", lambda d: d.update(root=1)),
+    "score": ("scored", lambda d: d["p"].__setitem__(0, 0.987)),
+    "threshold": ("judged", lambda d: d.update(threshold=0.5)),
+    "judged coin": ("judged", lambda d: d.update(u=0.5)),
+    "p of a verdict": ("judged", lambda d: d["inputs"].update(p=0.5, q=0.5)),
+    "a row of p": ("judged", lambda d: d["rows"]["p"].__setitem__(0, 0.5)),
+    "a row of q": ("judged", lambda d: d["rows"]["q"].__setitem__(1, 0.5)),
+    "rest of p": ("judged", lambda d: d["rows"].update(rest_p=0.5)),
+    "overlap": ("judged", lambda d: d["rows"].update(overlap=0.01)),
+    "residual": ("judged", lambda d: d["rows"].update(residual=0.01)),
+    "alpha": ("judged", lambda d: d.update(alpha=0.01)),
+    "order of nodes": ("judged", lambda d: d.update(node=2)),
+    "last draw": ("drew", lambda d: d["drawn"].update(u=0.001)),
+    "last interval": ("drew", lambda d: d["drawn"].update(lo=0.0, hi=1.0)),
+    "kind": ("drew", lambda d: d.update(kind="plain")),
+    "law": ("drew", lambda d: d["p"].__setitem__(0, 0.9999)),
+    "tokens": ("committed", lambda d: d["tokens"].append(3)),
+    "round number": ("committed", lambda d: d.update(round=7)),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_whatever_is_tampered_with_is_found(trace, what):
+    lines = list(trace.lines())
+    event, change = TAMPERED[what]
+    with pytest.raises(CheckFailed):
+        check(Trace.parse(damage(lines, find(lines, event), change)))
+
+
+def test_a_claim_of_more_accepted_tokens_is_found(trace):
+    """The obvious forgery: move a rejected token into the text."""
+    at, played = next(
+        (i, r) for i, r in enumerate(trace.rounds) if r.judged and not r.judged[-1].accepted
+    )
+    more = replace(played.committed, tokens=[*played.committed.tokens, 5])
+    events = [more if isinstance(e, Committed) and e.round == at else e for e in trace.events]
+    with pytest.raises(CheckFailed, match=f"Round {at}: the committed tokens"):
+        check(Trace(trace.header, events))
+
+
+def test_a_run_beyond_its_limit_is_found(trace):
+    header = replace(trace.header, settings={**trace.header.settings, "max_new_tokens": 5})
+    with pytest.raises(CheckFailed, match="more tokens than the limit"):
+        check(Trace(header, trace.events))
