@@ -1,0 +1,33 @@
+"""specviz: real speculative decoding, one decision at a time.
+
+Public names load on first use, so that importing `specviz.trace` never imports torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from specviz.catalog import load
+    from specviz.engine import run as decode
+    from specviz.settings import Sampling, Settings
+    from specviz.trace import Trace
+
+__version__ = "0.1.0"
+__all__ = ["Sampling", "Settings", "Trace", "decode", "load"]
+
+_HOMES = {
+    "load": ("specviz.catalog", "load"),
+    "decode": ("specviz.engine", "run"),
+    "Sampling": ("specviz.settings", "Sampling"),
+    "Settings": ("specviz.settings", "Settings"),
+    "Trace": ("specviz.trace", "Trace"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)

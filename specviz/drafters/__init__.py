@@ -1,0 +1,1 @@
+"""Drafters: the protocol in base.py, then one file per family."""

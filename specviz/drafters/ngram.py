@@ -1,0 +1,100 @@
+"""Prompt lookup: the text's own end, found earlier in the text, says what comes next.
+
+The longest suffix with a length within [min, max] that occurred before; among equals the earliest
+(as vLLM and transformers do); its continuation is the guess. A point mass: no model, no q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specviz.chance import Chance
+from specviz.drafters.base import Proposal
+from specviz.drafters.schedule import schedule
+from specviz.settings import Settings
+from specviz.target import Riders, States, Taps, TargetRun
+from specviz.trace import ModelCard
+from specviz.tree import DraftTree
+from specviz.verification import Drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The text's last `length` tokens stand at `start` too."""
+
+    start: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """Where the continuation starts."""
+        return self.start + self.length
+
+
+def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match | None:
+    """The earliest place of the longest suffix that occurs before the end; None if none does.
+
+    Example: in [7, 8, 9, 5, 7, 8] the suffix [7, 8] stands at 0, so 9 is the guess.
+    """
+    text = list(context)
+    for length in range(min(longest, len(text) - 1), shortest - 1, -1):
+        suffix = text[-length:]
+        for start in range(len(text) - length):
+            if text[start] == suffix[0] and text[start : start + length] == suffix:
+                return Match(start, length)
+    return None
+
+
+class NGram:
+    """Fits any target; nothing to load."""
+
+    name = "ngram"
+    card = ModelCard("ngram", "ngram", 0, 0, None)
+    made_for: str | None = None
+    taps = Taps()
+
+    def begin(self, target: TargetRun, settings: Settings) -> NGramSession:
+        """See `Drafter`."""
+        return NGramSession(target.target.eos, settings)
+
+
+class NGramSession:
+    """Keeps nothing but its γ: the text is the memory."""
+
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, eos: Sequence[int], settings: Settings) -> None:
+        self.eos = eos
+        self.settings = settings
+        self.schedule = schedule(settings)
+        self.drafted = 0
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. Evidence by node: the match, and where in the text the token is."""
+        shortest, longest = self.settings.ngram_min, self.settings.ngram_max
+        found = longest_match(context, shortest, longest)
+        gamma = min(self.schedule.gamma, room - 1)
+        guesses = self._until_end(context[found.end : found.end + gamma]) if found else []
+        self.drafted = len(guesses)
+        remark: dict[str, Any] = {"min": shortest, "max": longest}
+        if found:
+            remark |= {"start": found.start, "length": found.length}
+        evidence = {0: remark}
+        if found:
+            evidence |= {i: {"from": found.end + i - 1} for i in range(1, len(guesses) + 1)}
+        tree = DraftTree.chain(context[-1], guesses)
+        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. One committed token is the target's own, the others were guesses."""
+        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
+        self.drafted = 0
+
+    def _until_end(self, guesses: Sequence[int]) -> list[int]:
+        """Guesses up to the first end-of-text, it included."""
+        for i, token in enumerate(guesses):
+            if token in self.eos:
+                return list(guesses[: i + 1])
+        return list(guesses)

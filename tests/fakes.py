@@ -1,0 +1,99 @@
+"""Drafters that exist to test the contract: trees, riders and early exit in the real engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+
+from specviz.chance import Chance
+from specviz.distributions import draw, law, without
+from specviz.drafters.base import Proposal
+from specviz.settings import Settings
+from specviz.target import Riders, States, Taps, TargetRun, Warm
+from specviz.trace import ModelCard
+from specviz.tree import DraftTree
+from specviz.verification import Drawn
+
+
+class Recording:
+    """A drafter whose sessions remember what was committed to them."""
+
+    name = "recording"
+    card = ModelCard("recording", "test", 0, 0, None)
+    made_for = None
+    taps = Taps(layers=(1, 2), final=True, keys_values=(2,))
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self) -> None:
+        self.committed: list[tuple[tuple[int, ...], States]] = []
+        self.riders: list[Riders] = []
+
+    def begin(self, target: TargetRun, settings: Settings) -> Recording:
+        self.target = target
+        self.settings = settings
+        return self
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        return Proposal(DraftTree((context[-1],), (-1,)), self.drawn)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        self.committed.append((tuple(tokens), states))
+        if riders is not None:
+            self.riders.append(riders)
+
+
+class Riding(Recording):
+    """Sends two riders along: one after the root, one after the first rider."""
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        tree = DraftTree.chain(context[-1], [5, 6][: max(0, room - 1)])
+        n = len(tree)
+        sees = torch.zeros(2, n + 2, dtype=torch.bool)
+        sees[0, [0, n]] = True
+        sees[1, [0, n, n + 1]] = True
+        return Proposal(tree, self.drawn, riders=Riders((7, 8), (1, 2), sees))
+
+
+class Branching(Recording):
+    """A tree of siblings drawn from the exit of layer 1, with or without replacement.
+
+    Its q really depends on the tree's path, and its early layers are reused in scoring (Warm).
+    """
+
+    taps = Taps(layers=(2,))
+
+    def __init__(self, drawn: Drawn, shape: Sequence[int] = (-1, 0, 0, 1, 1, 3)) -> None:
+        super().__init__()
+        self.drawn = drawn
+        self.shape = tuple(shape)
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        tokens, parents, places = [context[-1]], [-1], [0]  # places: nodes of the full shape
+        laws, states, draws = {}, [], {}
+        for node in itertools.count():
+            if node == len(tokens):
+                break
+            tree = DraftTree(tuple(tokens[: node + 1]), tuple(parents[: node + 1]))
+            sees = tree.mask()[node:]
+            states.append(self.target.shallow([tokens[node]], [tree.depths[node]], sees, 1))
+            left = law(self.target.head(states[-1]), self.settings.sampling)[0]
+            if tokens[node] in self.target.target.eos or tree.depths[node] >= room - 1:
+                continue
+            for place in (i for i, parent in enumerate(self.shape) if parent == places[node]):
+                laws.setdefault(node, left)
+                child = len(tokens)
+                if self.drawn is Drawn.POINT_MASS:
+                    tokens.append(int(left.argmax()))
+                else:
+                    draws[child] = draw(left, chance.draft(child))
+                    tokens.append(draws[child].token)
+                if self.drawn is not Drawn.SAMPLED:
+                    left = without(left, tokens[child])
+                parents.append(node)
+                places.append(place)
+        q = {} if self.drawn is Drawn.POINT_MASS else laws
+        warm = Warm(1, torch.cat(states, dim=1))
+        tree = DraftTree(tuple(tokens), tuple(parents))
+        return Proposal(tree, self.drawn, q, draws, warm=warm)

@@ -1,0 +1,289 @@
+"""The loop: greedy is plain decoding token for token, limits are exact, the contract is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from fakes import Branching, Recording, Riding
+
+from specviz.chance import Chance
+from specviz.check import check
+from specviz.distributions import BadScores
+from specviz.drafters.base import BadProposal, Proposal
+from specviz.drafters.ngram import NGram
+from specviz.engine import plain, rounds, run
+from specviz.exact import g_test
+from specviz.metrics import difference, summary, token_ids
+from specviz.settings import BadSettings, Sampling, Settings
+from specviz.target import BadPrompt
+from specviz.trace import Baseline, Committed, Finished, Header, Trace
+from specviz.tree import DraftTree
+from specviz.verification import Drawn, MismatchedRule
+
+PROMPTS = [
+    tiny.PROMPT,
+    "The dog saw",
+    "the cat and the cat and the cat and",
+    "ü 🦊\n\tx",
+    "red red red red",
+    "A",
+    "0123456789 0123456789 012345",
+    "house. The house. The",
+]
+GREEDY = Settings(Sampling(0.0), max_new_tokens=24, gamma=4)
+WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
+
+
+def drafters():
+    """Every drafter there is, and the test drafters that branch, ride and exit early."""
+    return {
+        "ngram": NGram(),
+        "draft-model": tiny.draft(),
+        "poor draft-model": tiny.draft(tiny.llama(seed=9)),
+        "nothing": Recording(),
+        "riding": Riding(),
+        "point-mass tree": Branching(Drawn.POINT_MASS),
+        "sampled tree": Branching(Drawn.SAMPLED),
+        "tree without replacement": Branching(Drawn.WITHOUT_REPLACEMENT),
+    }
+
+
+def generated(target, prompt, settings):
+    """What transformers' own greedy generation adds."""
+    ids = target.encode(prompt, settings.max_new_tokens)
+    with torch.inference_mode():
+        new = target.model.generate(
+            torch.tensor([ids]),
+            attention_mask=torch.ones(1, len(ids)),
+            max_new_tokens=settings.max_new_tokens,
+            do_sample=False,
+            pad_token_id=0,
+        )
+    return new[0].tolist()[len(ids) :]
+
+
+def traced(target, drafter, prompt, settings, **options):
+    header, *events = run(target, drafter, prompt, settings, **options)
+    assert isinstance(header, Header)
+    return Trace(header, events)
+
+
+@pytest.mark.parametrize("name", drafters())
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
+    settings = replace(GREEDY, schedule=schedule)
+    for prompt in PROMPTS:
+        trace = traced(tiny_target, drafters()[name], prompt, settings)
+        assert token_ids(trace) == generated(tiny_target, prompt, settings)
+        assert trace.baseline.token_ids == token_ids(trace)
+        assert difference(trace) is None
+        check(trace)
+
+
+@pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
+def test_other_architectures_decode_greedily_as_they_generate(make):
+    target = tiny.target(make())
+    drafter = tiny.draft(tiny.blurred(make()))
+    for prompt in PROMPTS[:4]:
+        trace = traced(target, drafter, prompt, GREEDY)
+        assert token_ids(trace) == generated(target, prompt, GREEDY)
+
+
+@pytest.mark.parametrize("name", drafters())
+@pytest.mark.parametrize("seed", range(4))
+def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
+    settings = replace(WARM, seed=seed)
+    for prompt in PROMPTS[:3]:
+        first = traced(tiny_target, drafters()[name], prompt, settings, baseline=False)
+        again = traced(tiny_target, drafters()[name], prompt, settings, baseline=False)
+        check(first)
+        assert token_ids(first) == token_ids(again)
+
+
+def test_a_good_drafter_is_often_right_and_kept_tokens_are_counted(tiny_target):
+    trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, replace(GREEDY, max_new_tokens=40))
+    numbers = summary(trace)
+    assert numbers["tokens"] > numbers["target_passes"]
+    assert numbers["tokens_per_pass"] == numbers["tokens"] / numbers["target_passes"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+@pytest.mark.parametrize("name", drafters())
+def test_a_run_stops_exactly_at_its_limit(tiny_target, name, limit):
+    settings = replace(WARM, max_new_tokens=limit)
+    trace = traced(tiny_target, drafters()[name], tiny.PROMPT, settings)
+    tokens = token_ids(trace)
+    assert len(tokens) == limit or tokens[-1] == 0
+    assert trace.finished.reason == ("eos" if tokens[-1] == 0 else "limit")
+    assert len(trace.baseline.token_ids) <= limit
+
+
+class Copying(Recording):
+    """Drafts a fixed continuation, so that the end of the text can be drafted."""
+
+    def __init__(self, script):
+        super().__init__()
+        self.script = script
+
+    def propose(self, context, room, chance):
+        new = len(context) - self.start
+        return Proposal(DraftTree.chain(context[-1], self.script[new:][: room - 1]), self.drawn)
+
+    def begin(self, target, settings):
+        self.start = 0
+        return super().begin(target, settings)
+
+
+@pytest.mark.parametrize("ends_at", [1, 2, 5])
+def test_a_drafted_end_of_text_ends_it_exactly_there(ends_at):
+    target = tiny.target()
+    ids = target.encode(tiny.PROMPT, 24)
+    text = [step.token for step in plain(target, ids, GREEDY)]
+    target.eos = (text[ends_at],)
+    end = text.index(text[ends_at])
+    drafter = Copying(text[: end + 1])
+    drafter.begin = lambda t, s: setattr(drafter, "start", len(ids)) or drafter
+    trace = traced(target, drafter, tiny.PROMPT, GREEDY)
+    assert token_ids(trace) == text[: end + 1] == trace.baseline.token_ids
+    assert trace.finished.reason == "eos"
+    assert trace.rounds[-1].drew is None or end == 0
+    check(trace)
+
+
+def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
+    for drafter in (Recording(), Riding()):
+        trace = traced(tiny_target, drafter, tiny.PROMPT, GREEDY, baseline=False)
+        text = [*trace.header.prompt_ids, *token_ids(trace)]
+        with torch.inference_mode():
+            whole = tiny_target.model(torch.tensor([text]), output_hidden_states=True)
+        seen = 0
+        for tokens, states in drafter.committed:
+            assert states.layers[1].shape[0] == len(tokens)
+            rows = slice(seen, seen + len(tokens))
+            assert torch.allclose(states.layers[1], whole.hidden_states[1][0, rows], atol=2e-4)
+            assert torch.allclose(states.final, whole.hidden_states[2][0, rows], atol=2e-4)
+            assert tuple(text[seen + 1 : seen + 1 + len(tokens)]) == tokens
+            seen += len(tokens)
+        assert seen == len(text) - 1
+    assert all(riders.logits.shape == (2, tiny_target.vocab_size) for riders in drafter.riders)
+    assert drafter.riders
+
+
+@pytest.mark.parametrize("drawn", list(Drawn))
+def test_the_first_two_tokens_of_a_real_tree_run_follow_the_target(drawn):
+    """End to end, with caches, warm states, warpers: 3,000 seeds; false alarm 1 in 1,000."""
+    target = tiny.target()
+    sampling = Sampling(1.3, top_k=4, top_p=0.97)
+    settings = Settings(sampling, max_new_tokens=3)
+    ids = target.encode("The cat", 3)
+    counts: dict[tuple[int, ...], int] = {}
+    for seed in range(3_000):
+        drafter = Branching(drawn, (-1, 0, 0, 1))
+        text = [
+            t for r in rounds(target, drafter, ids, replace(settings, seed=seed)) for t in r.tokens
+        ]
+        pair = tuple(text[1:3])
+        counts[text[0], *pair] = counts.get((text[0], *pair), 0) + 1
+    laws = joint(target, ids, sampling)
+    cells = sorted(laws)
+    assert set(counts) <= set(cells)
+    found = g_test([counts.get(c, 0) for c in cells], [laws[c] for c in cells])
+    assert found.p_value > 1e-3
+
+
+def joint(target, ids, sampling, depth=3):
+    """The target's exact law of the next three tokens (or fewer, where the text ends)."""
+    from specviz.distributions import law
+
+    found = {(): 1.0}
+    for _ in range(depth):
+        longer = {}
+        for text, mass in found.items():
+            if text and text[-1] in target.eos:
+                longer[text] = mass
+                continue
+            with torch.inference_mode():
+                row = law(target.model(torch.tensor([[*ids, *text]])).logits[0, -1], sampling)
+            for token in row.nonzero().flatten().tolist():
+                longer[*text, token] = mass * row[token].item()
+        found = longer
+    return found
+
+
+def test_a_stopped_run_keeps_what_it_made_and_says_so(tiny_target):
+    asked = iter([False, False, True])
+    trace = traced(tiny_target, NGram(), tiny.PROMPT, WARM, stop=lambda: next(asked))
+    assert trace.finished == Finished("stopped", trace.finished.trace_seconds)
+    assert trace.baseline is None
+    assert len(trace.rounds) == 3
+    check(trace)
+
+
+def test_a_baseline_comes_last_and_only_when_asked(tiny_target):
+    events = list(run(tiny_target, NGram(), tiny.PROMPT, WARM))
+    assert isinstance(events[-1], Baseline)
+    assert not [
+        e for e in run(tiny_target, NGram(), "A", WARM, baseline=False) if isinstance(e, Baseline)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "prompt", "error"),
+    [
+        ({}, "", BadPrompt),
+        ({"max_new_tokens": 4000}, "cat", BadPrompt),
+        ({"sampling": Sampling(top_k=301)}, "cat", BadSettings),
+        ({"rule": "speculative"}, "cat", MismatchedRule),
+        ({"rule": "greedy"}, "cat", MismatchedRule),
+        ({"rule": "nonsense"}, "cat", MismatchedRule),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(tiny_target, change, prompt, error):
+    with pytest.raises(error):
+        next(run(tiny_target, NGram(), prompt, replace(WARM, **change)))
+
+
+def test_a_model_that_gives_nan_is_reported_in_a_sentence():
+    model = tiny.llama()
+    model.model.norm.weight.fill_(float("nan"))
+    with pytest.raises(BadScores, match="tiny gave scores that are not numbers"):
+        list(run(tiny.target(model), NGram(), "cat", WARM))
+    with pytest.raises(BadScores, match="tiny-draft"):
+        list(run(tiny.target(), tiny.draft(model), "cat", WARM))
+
+
+def test_a_drafter_that_breaks_the_contract_is_stopped(tiny_target):
+    class Greedy(Recording):
+        def propose(self, context, room, chance):
+            return Proposal(DraftTree.chain(context[-1], [5] * room), self.drawn)
+
+    with pytest.raises(BadProposal, match="room for"):
+        list(run(tiny_target, Greedy(), "cat", WARM))
+
+
+def test_coins_in_the_trace_are_those_of_chance(tiny_target):
+    trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, WARM, baseline=False)
+    for played in trace.rounds[1:]:
+        chance = Chance(WARM.seed, played.number)
+        us = [guess.u for guess in played.proposed.guesses]
+        assert us == [chance.judge(node) for node in range(1, len(us) + 1)]
+
+
+def test_two_runs_interleaved_on_shared_weights_do_not_disturb_each_other(tiny_target):
+    """Two visitors: each sees the run that it would see alone."""
+    alone = [traced(tiny_target, d, p, WARM, baseline=False) for d, p in pairs()]
+    both = [run(tiny_target, d, p, WARM, baseline=False) for d, p in pairs()]
+    events = [[], []]
+    for one, other in zip(*both, strict=False):
+        events[0].append(one)
+        events[1].append(other)
+    for mine, rest, whole in zip(events, both, alone, strict=True):
+        tokens = [e.tokens for e in [*mine, *rest] if isinstance(e, Committed)]
+        assert [r.committed.tokens for r in whole.rounds][: len(tokens)] == tokens
+
+
+def pairs():
+    return [(tiny.draft(), PROMPTS[0]), (Recording(), PROMPTS[1])]
