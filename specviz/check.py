@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from specviz.chance import DRAFT, FINAL, JUDGE, coin
 from specviz.settings import BadSettings, Settings
 from specviz.thresholds import TESTS
 from specviz.trace import Drew, Guess, Interval, Judged, Proposed, Round, Rows, Trace
 
+TINY = 1e-6  # a mass whose rounding would be magnified if it were divided by
 TOLERANCE = 1e-6  # laws may be float32 (on MPS); on CPU and CUDA the true slack is near 1e-12
 
 
@@ -57,6 +58,8 @@ def check_round(played: Round, text: Sequence[int], rule: str, settings: Setting
         demand(1 <= event.node <= len(guesses), place, "no such node")
         check_judged(event, guesses[event.node - 1], rule, place)
     check_laws(played, guesses)
+    check_siblings(played, guesses, rule)
+    check_last_law(played, guesses, rule, where)
     path = check_walk(played, guesses, where)
     check_end(played, path, seed, where)
 
@@ -125,6 +128,55 @@ def check_alpha(
         close(event.alpha or 0.0, math.fsum(mass.values()), where, "α")
     elif len(siblings) == 1:
         close(event.alpha or 0.0, event.rows.overlap, where, "α")
+
+
+def check_siblings(played: Round, guesses: Sequence[Guess], rule: str) -> None:
+    """A later sibling is judged by what the rejection before it left of p (and of q)."""
+    for before, event in pairwise(played.judged):
+        if before.accepted or rule == "greedy":
+            continue
+        where = f"Round {played.number}, node {event.node}"
+        tried = guesses[before.node - 1].token
+        left = remains(before.rows, tried)
+        for token, p in zip(event.rows.tokens, event.rows.p, strict=True):
+            if token in left:
+                close(p, left[token], where, f"what was left of p at token {token}")
+        if event.rows.q is not None and before.rows.q is not None:
+            q = dict(zip(before.rows.tokens, before.rows.q, strict=True))
+            scale = 1.0 if rule == "speculative" else 1.0 - q[tried]
+            for token, found in zip(event.rows.tokens, event.rows.q, strict=True):
+                if token in q and scale > TINY:
+                    masked = token == tried and scale != 1.0
+                    close(found, 0.0 if masked else q[token] / scale, where, "q")
+
+
+def remains(rows: Rows, tried: int) -> dict[int, float]:
+    """What a rejection of `tried` leaves of p at the listed tokens: (p − q)₊ scaled to 1.
+
+    A point mass takes its own token out and nothing else. Empty where rounding is all there is.
+    """
+    q = rows.q or [1.0 if token == tried else 0.0 for token in rows.tokens]
+    if rows.residual < TINY:
+        return {}
+    above = (max(a - b, 0.0) / rows.residual for a, b in zip(rows.p, q, strict=True))
+    return dict(zip(rows.tokens, above, strict=True))
+
+
+def check_last_law(played: Round, guesses: Sequence[Guess], rule: str, where: str) -> None:
+    """The last token's law: what the last rejection left, or the target's own."""
+    drew, scored = played.drew, played.scored
+    if drew is None or scored is None:
+        return
+    known = {int(token): p for token, p in scored.top[drew.parent]}
+    if drew.kind == "recovered" and rule != "greedy":
+        last = played.judged[-1]
+        known = remains(last.rows, guesses[last.node - 1].token)
+        if known and drew.at_p is not None:
+            q = drew.at_q or 0.0
+            known |= {drew.token: max(drew.at_p - q, 0.0) / last.rows.residual}
+    for token, p in zip(drew.tokens, drew.p, strict=True):
+        if token in known:
+            close(p, known[token], where, f"the last law at token {token}")
 
 
 def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Literal
 from torch import Tensor
 
 from specviz.chance import Chance
+from specviz.devices import synchronize
 from specviz.distributions import draw, law
 from specviz.drafters.base import Drafter, DraftSession, Proposal
 from specviz.recording import Recorder, header
@@ -147,7 +148,7 @@ class Decoding:
         return (*kept, verdict.final.drawn.token)
 
     def _now(self) -> float:
-        self.target.synchronize()
+        synchronize(self.target.device)
         return perf_counter()
 
 
@@ -174,7 +175,7 @@ def plain(
             logits = cache.prefill(ids).logits[0]
         coin = Chance(settings.seed, number).baseline()
         text.append(draw(law(logits, settings.sampling), coin).token)
-        target.synchronize()
+        synchronize(target.device)
         seconds = perf_counter() - start
         first, second = logits.float().topk(2).values.tolist()
         yield PlainStep(text[-1], seconds, first - second)

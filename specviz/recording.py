@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from specviz.devices import describe
 from specviz.distributions import without
 from specviz.drafters.base import Drafter, Proposal
 from specviz.settings import Settings
@@ -63,6 +64,7 @@ def header(
         vocab_size=target.vocab_size,
         eos=list(target.eos),
         device=str(target.device),
+        machine=describe(target.device),
         dtype=str(target.dtype).removeprefix("torch."),
         threads=torch.get_num_threads(),
         versions={"python": platform.python_version(), **packages},

@@ -146,11 +146,6 @@ class Target:
         """A run of its own over the shared weights."""
         return TargetRun(self, taps)
 
-    def synchronize(self) -> None:
-        """Wait for the device, so that a clock read after it is true."""
-        if self.device.type in ("cuda", "mps"):
-            getattr(torch, self.device.type).synchronize()
-
 
 class TargetRun:
     """One run's cache. It holds every committed token but the newest, which is the next root."""

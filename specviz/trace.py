@@ -43,7 +43,10 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line: everything that was decided before the first round."""
+    """The first line: everything that was decided before the first round.
+
+    device: as torch names it. machine: what that is in words, a GPU's name or so many CPU cores.
+    """
 
     event: ClassVar[str] = "header"
     target: ModelCard
@@ -56,6 +59,7 @@ class Header:
     vocab_size: int
     eos: list[int]
     device: str
+    machine: str
     dtype: str
     threads: int
     versions: dict[str, str]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import tiny
+from fakes import Branching
 
 from specviz.check import CheckFailed, check
 from specviz.drafters.ngram import NGram
 from specviz.engine import run
 from specviz.settings import Sampling, Settings
 from specviz.trace import Committed, Trace, TraceError, Unknown
+from specviz.verification import Drawn
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +136,13 @@ def test_two_runs_in_one_file_are_refused(trace):
         Trace.parse([*lines, lines[0]])
 
 
+def swap_first_two(event):
+    """Another law of the same total, in order: only its causes tell."""
+    p = event["p"]
+    p[0], p[1] = p[0] + p[1] * 0.5, p[1] * 0.5
+    p[1:], event["rest_p"] = sorted(p[1:], reverse=True), event["rest_p"]
+
+
 TAMPERED = {
     "coin": ("proposed", lambda d: d["guesses"][0].update(u=0.123)),
     "draw of a guess": ("proposed", lambda d: d["guesses"][0]["drawn"].update(lo=0.99, hi=1.0)),
@@ -151,6 +161,7 @@ TAMPERED = {
     "order of nodes": ("judged", lambda d: d.update(node=2)),
     "last draw": ("drew", lambda d: d["drawn"].update(u=0.001)),
     "last interval": ("drew", lambda d: d["drawn"].update(lo=0.0, hi=1.0)),
+    "last law": ("drew", swap_first_two),
     "kind": ("drew", lambda d: d.update(kind="plain")),
     "law": ("drew", lambda d: d["p"].__setitem__(0, 0.9999)),
     "tokens": ("committed", lambda d: d["tokens"].append(3)),
@@ -181,3 +192,28 @@ def test_a_run_beyond_its_limit_is_found(trace):
     header = replace(trace.header, settings={**trace.header.settings, "max_new_tokens": 5})
     with pytest.raises(CheckFailed, match="more tokens than the limit"):
         check(Trace(header, trace.events))
+
+
+@pytest.mark.parametrize("drawn", list(Drawn))
+def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_target, drawn):
+    settings = Settings(Sampling(1.2), max_new_tokens=40)
+    header, *events = run(tiny_target, Branching(drawn), tiny.PROMPT, settings, baseline=False)
+    trace = Trace(header, events)
+    check(trace)
+    rejected = next(
+        (before, after)
+        for r in trace.rounds
+        for before, after in pairwise(r.judged)
+        if not before.accepted
+    )[1]
+    judged = next(r for r in trace.rounds if r.number == rejected.round).proposed.guesses
+    one, other = [
+        i
+        for i, token in enumerate(rejected.rows.tokens)
+        if token != judged[rejected.node - 1].token and rejected.rows.p[i] > 0
+    ][:2]
+    p = [*rejected.rows.p]
+    p[one], p[other] = p[one] - p[other] * 0.5, p[other] * 1.5
+    forged = replace(rejected, rows=replace(rejected.rows, p=p))
+    with pytest.raises(CheckFailed):
+        check(Trace(header, [forged if e is rejected else e for e in events]))
