@@ -204,7 +204,7 @@ def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_targ
         (before, after)
         for r in trace.rounds
         for before, after in pairwise(r.judged)
-        if not before.accepted
+        if not before.accepted and after.accepted  # else the last law would betray it
     )[1]
     judged = next(r for r in trace.rounds if r.number == rejected.round).proposed.guesses
     one, other = [
