@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 DRAFT: Final = "draft"  # draws the candidate at a node from the drafter's law q
@@ -20,30 +21,43 @@ BASELINE: Final = "baseline"  # draws a token of plain decoding
 
 def coin(seed: int, round: int, purpose: str, node: int) -> float:
     """A number in [0, 1) with 53 random bits, fixed by its four keys."""
-    key = struct.pack(">qqq", seed, round, node) + purpose.encode()
-    bits = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
+    text = struct.pack(">qqq", seed, round, node) + purpose.encode()
+    bits = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
     return (bits >> 11) * 2.0**-53
+
+
+def key(round: int, purpose: str, node: int) -> str:
+    """How a coin is named where one is chosen by hand: "3 judge 2"."""
+    return f"{round} {purpose} {node}"
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The coins of one round."""
+    """The coins of one round.
+
+    chosen: coins that a person laid instead of letting them fall ("what if?"), by `key`.
+    """
 
     seed: int
     round: int
+    chosen: Mapping[str, float] = field(default_factory=dict)
 
     def draft(self, node: int) -> float:
         """The number that draws the candidate at `node` from q."""
-        return coin(self.seed, self.round, DRAFT, node)
+        return self._coin(DRAFT, node)
 
     def judge(self, node: int) -> float:
         """The number that decides whether `node` is kept."""
-        return coin(self.seed, self.round, JUDGE, node)
+        return self._coin(JUDGE, node)
 
     def final(self) -> float:
         """The number that draws the token which ends the round."""
-        return coin(self.seed, self.round, FINAL, 0)
+        return self._coin(FINAL, 0)
 
     def baseline(self) -> float:
         """The number that draws a token of plain decoding."""
-        return coin(self.seed, self.round, BASELINE, 0)
+        return self._coin(BASELINE, 0)
+
+    def _coin(self, purpose: str, node: int) -> float:
+        fallen = self.chosen.get(key(self.round, purpose, node))
+        return coin(self.seed, self.round, purpose, node) if fallen is None else fallen

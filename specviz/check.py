@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from specviz.chance import DRAFT, FINAL, JUDGE, coin
+from specviz.chance import Chance
 from specviz.settings import BadSettings, Settings
 from specviz.thresholds import TESTS
 from specviz.trace import Drew, Guess, Interval, Judged, Proposed, Round, Rows, Trace
@@ -36,7 +36,7 @@ def check(trace: Trace) -> None:
         demand(played.number == expected, where, f"round {expected} is missing")
         whole = played.scored is not None and played.committed is not None
         demand(whole, where, "the round was not finished")
-        check_round(played, text, rule, settings)
+        check_round(played, text, rule, settings.chance(played.number))
         text += played.committed.tokens if played.committed else []
     line = f"Line {len(trace.events) + 1}"
     demand(trace.finished is not None, line, "the file ends before the run does")
@@ -45,14 +45,14 @@ def check(trace: Trace) -> None:
     check_vocabulary(trace)
 
 
-def check_round(played: Round, text: Sequence[int], rule: str, settings: Settings) -> None:
+def check_round(played: Round, text: Sequence[int], rule: str, chance: Chance) -> None:
     """One round against itself and the text before it."""
-    where, seed = f"Round {played.number}", settings.seed
+    where = f"Round {played.number}"
     proposed = played.proposed
     guesses = proposed.guesses if proposed else []
     if proposed:
         demand(proposed.root == text[-1], where, "the root is not the text's last token")
-        check_guesses(proposed, seed)
+        check_guesses(proposed, chance)
     for event in played.judged:
         place = f"{where}, node {event.node}"
         demand(1 <= event.node <= len(guesses), place, "no such node")
@@ -61,19 +61,19 @@ def check_round(played: Round, text: Sequence[int], rule: str, settings: Setting
     check_siblings(played, guesses, rule)
     check_last_law(played, guesses, rule, where)
     path = check_walk(played, guesses, where)
-    check_end(played, path, seed, where)
+    check_end(played, path, chance, where)
 
 
-def check_guesses(proposed: Proposed, seed: int) -> None:
+def check_guesses(proposed: Proposed, chance: Chance) -> None:
     """The coins of every node, and the draws that made sampled ones."""
     for node, guess in enumerate(proposed.guesses, 1):
         where = f"Round {proposed.round}, node {node}"
-        same(guess.u, coin(seed, proposed.round, JUDGE, node), where, "the coin")
+        same(guess.u, chance.judge(node), where, "the coin")
         demand(0 <= guess.parent < node, where, "its parent is not before it")
         sampled = proposed.drawn != "point-mass"
         demand((guess.q is not None) == sampled, where, "q is there exactly when it was sampled")
         if guess.drawn and guess.q is not None:
-            same(guess.drawn.u, coin(seed, proposed.round, DRAFT, node), where, "the draw's u")
+            same(guess.drawn.u, chance.draft(node), where, "the draw's u")
             check_interval(guess.drawn, guess.q, where)
 
 
@@ -194,7 +194,7 @@ def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> list[int]
     return path
 
 
-def check_end(played: Round, path: Sequence[int], seed: int, where: str) -> None:
+def check_end(played: Round, path: Sequence[int], chance: Chance, where: str) -> None:
     """The last token: its draw, its kind, and that the round committed what was kept."""
     guesses = played.proposed.guesses if played.proposed else []
     emitted = [guesses[node - 1].token for node in path]
@@ -204,7 +204,7 @@ def check_end(played: Round, path: Sequence[int], seed: int, where: str) -> None
         kind = "plain" if not played.judged else "recovered"
         kind = "bonus" if played.judged and played.judged[-1].accepted else kind
         demand(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
-        same(drew.drawn.u, coin(seed, played.number, FINAL, 0), where, "the draw's u")
+        same(drew.drawn.u, chance.final(), where, "the draw's u")
         check_drew(drew, where)
         emitted.append(drew.token)
     committed = played.committed.tokens if played.committed else []

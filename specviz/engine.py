@@ -109,7 +109,7 @@ class Decoding:
         scores = self.cache.prefill(self.text)
         scored = self._now()
         p = law(scores.logits, self.settings.sampling)
-        chance = Chance(self.settings.seed, 0)
+        chance = self.settings.chance(0)
         verdict = finish([], [], p[0], chance)
         judged = self._now()
         nothing = Proposal(DraftTree((self.text[-1],), (-1,)), self.session.drawn)
@@ -121,7 +121,7 @@ class Decoding:
 
     def _round(self, number: int) -> Played:
         room = self.goal - len(self.text)
-        chance = Chance(self.settings.seed, number)
+        chance = self.settings.chance(number)
         start = self._now()
         proposal = self.session.propose(self.text, room, chance)
         drafted = self._now()
@@ -173,7 +173,7 @@ def plain(
             cache.keep((0,))
         else:
             logits = cache.prefill(ids).logits[0]
-        coin = Chance(settings.seed, number).baseline()
+        coin = settings.chance(number).baseline()
         text.append(draw(law(logits, settings.sampling), coin).token)
         synchronize(target.device)
         seconds = perf_counter() - start

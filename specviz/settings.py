@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, get_args
 
+from specviz.chance import Chance
+
 Schedule = Literal["fixed", "learning"]
 Candidates = Literal["sampled", "greedy"]
 
+COIN = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
 MAX_NEW_TOKENS = 4096
 MAX_GAMMA = 64
 
@@ -64,6 +68,7 @@ class Settings:
     sweep, -1 otherwise, as transformers' heuristic). candidates: whether a model drafter samples
     its guesses or takes its top token. ngram_min, ngram_max: lengths of a prompt-lookup match.
     rule: a name in `specviz.verification.RULES`, or "auto" for the one that fits the drafter.
+    coins: numbers in [0, 1) laid by hand instead of falling ("what if?"), by `chance.key`.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -75,6 +80,7 @@ class Settings:
     ngram_min: int = 1
     ngram_max: int = 3
     rule: str = "auto"
+    coins: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         limit = 1 <= self.max_new_tokens <= MAX_NEW_TOKENS
@@ -86,6 +92,14 @@ class Settings:
         require(self.candidates in kinds, f"Candidates are {' or '.join(kinds)}.")
         ordered = 1 <= self.ngram_min <= self.ngram_max <= 32
         require(ordered, "N-gram lengths need 1 ≤ min ≤ max ≤ 32.")
+        for name, u in self.coins.items():
+            real = isinstance(u, float | int) and 0 <= u < 1
+            require(real, f"The coin {name!r} must lie in [0, 1), not at {u}.")
+            require(bool(COIN.fullmatch(name)), f"No coin is called {name!r}.")
+
+    def chance(self, round: int) -> Chance:
+        """The coins of a round."""
+        return Chance(self.seed, round, self.coins)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for a trace's header."""

@@ -9,8 +9,8 @@ import tiny
 import torch
 from fakes import Branching, Recording, Riding
 
-from specviz.chance import Chance
-from specviz.check import check
+from specviz.chance import JUDGE, Chance, key
+from specviz.check import CheckFailed, check
 from specviz.distributions import BadScores
 from specviz.drafters.base import BadProposal, Proposal
 from specviz.drafters.ngram import NGram
@@ -287,3 +287,21 @@ def test_two_runs_interleaved_on_shared_weights_do_not_disturb_each_other(tiny_t
 
 def pairs():
     return [(tiny.draft(), PROMPTS[0]), (Recording(), PROMPTS[1])]
+
+
+def test_a_coin_laid_by_hand_changes_its_own_verdict_and_nothing_before(tiny_target, tiny_draft):
+    """ "What if the coin had fallen elsewhere?" is one more run, and its trace checks."""
+    first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)
+    played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)
+    last = played.judged[-1]
+    assert last.threshold > 0
+    settings = replace(WARM, coins={key(played.number, JUDGE, last.node): last.threshold / 2})
+    other = traced(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
+    check(other)
+    same = [r.committed.tokens for r in first.rounds[: played.number]]
+    assert [r.committed.tokens for r in other.rounds[: played.number]] == same
+    verdicts = [(j.node, j.accepted) for j in played.judged[:-1]] + [(last.node, True)]
+    found = other.rounds[played.number].judged
+    assert [(j.node, j.accepted) for j in found[: len(verdicts)]] == verdicts
+    with pytest.raises(CheckFailed, match="the coin"):
+        check(Trace(first.header, other.events))
