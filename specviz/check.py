@@ -6,7 +6,8 @@ One rule: a claim counts only where the file itself gives its causes. Standard l
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, pairwise
 
 from specviz.chance import Chance
@@ -36,13 +37,26 @@ def check(trace: Trace) -> None:
         demand(played.number == expected, where, f"round {expected} is missing")
         whole = played.scored is not None and played.committed is not None
         demand(whole, where, "the round was not finished")
-        check_round(played, text, rule, settings.chance(played.number))
+        with fitting(where):
+            check_round(played, text, rule, settings.chance(played.number))
         text += played.committed.tokens if played.committed else []
     line = f"Line {len(trace.events) + 1}"
     demand(trace.finished is not None, line, "the file ends before the run does")
     new = len(text) - len(trace.header.prompt_ids)
     demand(new <= settings.max_new_tokens, "End", "more tokens than the limit allows")
-    check_vocabulary(trace)
+    with fitting("Vocabulary"):
+        check_vocabulary(trace)
+
+
+@contextmanager
+def fitting(where: str) -> Iterator[None]:
+    """Turn what unlike lengths, missing inputs and absurd numbers raise into CheckFailed."""
+    try:
+        yield
+    except CheckFailed:
+        raise
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise CheckFailed(f"{where}: its parts do not fit together ({error}).") from error
 
 
 def check_round(played: Round, text: Sequence[int], rule: str, chance: Chance) -> None:

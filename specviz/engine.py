@@ -210,6 +210,8 @@ def run(
     yield Finished("stopped" if stopped else decoding.reason, spent)
     if baseline and not stopped:
         steps = list(plain(target, ids, settings, stop))
+        if stop():
+            return  # half a baseline would be no measure, and would read as a shorter text
         margins = [step.margin for step in steps] if settings.sampling.greedy else None
         tokens = [step.token for step in steps]
         yield from recorder.words(tokens)

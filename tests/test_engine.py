@@ -222,6 +222,17 @@ def test_a_stopped_run_keeps_what_it_made_and_says_so(tiny_target):
     check(trace)
 
 
+def test_a_baseline_that_was_stopped_half_way_is_left_out(tiny_target):
+    settings = replace(GREEDY, max_new_tokens=8)
+    asked = iter(range(100))
+    passes = len(traced(tiny_target, NGram(), tiny.PROMPT, settings).rounds)
+    trace = traced(
+        tiny_target, NGram(), tiny.PROMPT, settings, stop=lambda: next(asked) > passes + 2
+    )
+    assert trace.finished.reason == "limit"
+    assert trace.baseline is None
+
+
 def test_a_baseline_comes_last_and_only_when_asked(tiny_target):
     events = list(run(tiny_target, NGram(), tiny.PROMPT, WARM))
     assert isinstance(events[-1], Baseline)
