@@ -1,0 +1,35 @@
+"""Which targets and drafters exist, and loading them.
+
+Rule: what can be asked without torch (the listing, the errors) needs none; the names that load
+models bring it in when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from specviz.catalog.errors import MismatchedVocabulary, NotAvailable, Unsuitable
+from specviz.catalog.known import Entry, entries, find, listing
+
+if TYPE_CHECKING:
+    from specviz.catalog.loading import load, load_drafter, load_target
+
+__all__ = [
+    "Entry",
+    "MismatchedVocabulary",
+    "NotAvailable",
+    "Unsuitable",
+    "entries",
+    "find",
+    "listing",
+    "load",
+    "load_drafter",
+    "load_target",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("load", "load_drafter", "load_target"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("specviz.catalog.loading"), name)

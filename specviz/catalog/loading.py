@@ -1,0 +1,89 @@
+"""From names to a target and a drafter that fit each other.
+
+Rule: weights are read once per process and shared; whatever cannot be used is refused here, with
+one of the catalogue's errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from specviz.catalog.checkpoint import Checkpoint, read
+from specviz.catalog.errors import NotAvailable
+from specviz.catalog.files import folder_of, weight_files
+from specviz.catalog.known import Entry, Kind, find
+from specviz.catalog.shelf import Shelf
+from specviz.catalog.suitable import check_made_for, check_reach, check_vocabularies
+from specviz.devices import pick_device, pick_dtype
+from specviz.drafters.base import Drafter
+from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.ngram import NGram
+from specviz.target import Target
+
+SHELF: Final = Shelf()
+
+
+def load(
+    target: str, drafter: str, device: str | None = None, dtype: str | None = None
+) -> tuple[Target, Drafter]:
+    """The target and the drafter of these names: see load_target and load_drafter."""
+    loaded = load_target(target, device, dtype)
+    return loaded, load_drafter(drafter, loaded)
+
+
+def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
+    """A target: a name of the catalogue, a folder, or a Hub id of a transformers causal LM.
+
+    device, dtype: names as in `devices`, or None for the best here. Raises NotAvailable,
+    Unsuitable, NotEnoughMemory, and ValueError for a device or dtype that is not there.
+    """
+    place = pick_device(device)
+    found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
+    return Target(found.model, found.tokenizer, found.card(_title(name), "causal-lm"))
+
+
+def load_drafter(name: str, target: Target) -> Drafter:
+    """A drafter for `target`, on its device and in its dtype.
+
+    name: of the catalogue, or a folder or Hub id of a causal LM with the target's tokenizer.
+    Raises what load_target raises, and MismatchedVocabulary.
+    """
+    drafter = _drafter(name, target)
+    check_made_for(name, drafter.made_for, target.card.name, target.card.hash)
+    return drafter
+
+
+def _drafter(name: str, target: Target) -> Drafter:
+    entry = find(name, "drafter")
+    if entry is not None and entry.family == "ngram":
+        return NGram()
+    found = _checkpoint(name, "drafter", target.model.device, target.model.dtype)
+    title, other = _title(name), target.card.name
+    check_vocabularies(other, target.tokenizer, title, found.tokenizer)
+    check_reach(title, found.model.config, other, target.max_length)
+    return DraftModel(found.model, found.card(title, "draft-model"))
+
+
+def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
+    """The shared checkpoint of a name."""
+    entry = find(name, kind)
+    folder = folder_of(name) if entry is None else _shipped(entry)
+    key = (str(folder.resolve()), str(device), str(dtype))
+    return SHELF.get(key, lambda: read(_title(name), folder, device, dtype), entry is not None)
+
+
+def _shipped(entry: Entry) -> Path:
+    """The folder of a catalogue entry. Raises NotAvailable where this copy lacks its weights."""
+    if entry.path is None or not weight_files(entry.path):
+        raise NotAvailable(
+            f"{entry.name!r} is not on this machine: its weights belong in assets/{entry.folder}."
+        )
+    return entry.path
+
+
+def _title(name: str) -> str:
+    """What a model is called on screen and in traces, which must not name anyone's folders."""
+    return Path(name).resolve().name if Path(name).is_dir() else name

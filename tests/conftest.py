@@ -1,0 +1,34 @@
+"""Tiny models that every test may share, in memory and as folders. See tiny.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+
+from specviz.drafters.draft_model import DraftModel
+from specviz.target import Target
+
+torch.set_num_threads(1)  # a tiny pass gains nothing from a second, and on a busy machine waits
+
+
+@pytest.fixture(scope="session")
+def tiny_target() -> Target:
+    """A two-layer Llama with 280 tokens."""
+    return tiny.target()
+
+
+@pytest.fixture(scope="session")
+def tiny_draft() -> DraftModel:
+    """A draft model that the tiny target often agrees with."""
+    return tiny.draft()
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The tiny target and its draft model as folders in transformers' layout."""
+    root = tmp_path_factory.mktemp("pair")
+    model = tiny.llama()
+    return tiny.save(model, root / "big"), tiny.save(tiny.blurred(model), root / "small")

@@ -1,0 +1,399 @@
+"""Models from folders in transformers' layout: what loads, what is refused, what is shared."""
+
+import hashlib
+import json
+import threading
+
+import huggingface_hub
+import pytest
+import tiny
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
+    Lfm2Config,
+    MambaConfig,
+    MambaForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from specviz import engine
+from specviz.catalog import (
+    MismatchedVocabulary,
+    NotAvailable,
+    Unsuitable,
+    checkpoint,
+    files,
+    known,
+    listing,
+    load,
+    load_drafter,
+    load_target,
+    loading,
+)
+from specviz.catalog.shelf import Shelf
+from specviz.catalog.suitable import check_config, check_made_for
+from specviz.devices import NotEnoughMemory
+from specviz.settings import Sampling, Settings
+
+GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
+
+
+@pytest.fixture(autouse=True)
+def _own_shelf(monkeypatch):
+    """No test finds what another one loaded."""
+    monkeypatch.setattr(loading, "SHELF", Shelf())
+
+
+@pytest.mark.parametrize("network", [tiny.llama, tiny.gpt2, tiny.neox])
+def test_a_pair_of_folders_decodes_exactly(network, tmp_path):
+    model = network()
+    big = tiny.save(model, tmp_path / "big")
+    small = tiny.save(tiny.blurred(model), tmp_path / "small")
+    target, drafter = load(str(big), str(small))
+    ids = target.encode(tiny.PROMPT, 24)
+    ours = [t for played in engine.rounds(target, drafter, ids, GREEDY) for t in played.tokens]
+    assert ours == [step.token for step in engine.plain(target, ids, GREEDY)]
+
+
+def test_a_card_says_what_sha256sum_and_ls_would_say(pair):
+    big, _ = pair
+    card = load_target(str(big)).card
+    data = (big / "model.safetensors").read_bytes()
+    assert card.hash == hashlib.sha256(data).hexdigest()
+    assert card.bytes == len(data)
+    assert card.parameters == sum(p.numel() for p in tiny.llama().parameters())
+    assert (card.name, card.family) == ("big", "causal-lm")
+
+
+def test_a_card_never_names_the_folders_above(pair):
+    _, drafter = pair
+    card = load_drafter(str(drafter), load_target(str(pair[0]))).card
+    assert (card.name, card.family) == ("small", "draft-model")
+
+
+def test_dtype_is_float32_on_a_cpu_and_can_be_named(pair):
+    assert load_target(str(pair[0]), "cpu").dtype is torch.float32
+    assert load_target(str(pair[0]), "cpu", "bfloat16").dtype is torch.bfloat16
+
+
+def test_shards_load_as_one_file_does(tmp_path):
+    model = tiny.llama()
+    folder = tiny.save(model, tmp_path / "shards", max_shard_size="60KB")
+    shards = sorted(folder.glob("*.safetensors"))
+    assert len(shards) > 2
+    target = load_target(str(folder))
+    same_weights(target.model, model)
+    whole = b"".join(path.read_bytes() for path in shards)
+    assert target.card.hash == hashlib.sha256(whole).hexdigest()
+    assert target.card.bytes == len(whole)
+
+
+def test_a_missing_shard_is_a_model_that_is_not_here(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "shards", max_shard_size="60KB")
+    sorted(folder.glob("*.safetensors"))[1].unlink()
+    with pytest.raises(NotAvailable, match="no whole model"):
+        load_target(str(folder))
+
+
+def test_a_pickled_checkpoint_loads_its_weights(tmp_path):
+    model = tiny.llama()
+    folder = tiny.save(model, tmp_path / "pickled")
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    same_weights(load_target(str(folder)).model, model)
+
+
+class Bomb:
+    """What a hostile pickle holds: a call that unpickling makes."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "hostile")
+    torch.save({"model.norm.weight": Bomb(tmp_path / "ran")}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(Unsuitable, match="'hostile' has more than plain weights"):
+        load_target(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_code_that_comes_with_a_model_is_never_run(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "coded")
+    edit(folder / "config.json", model_type="own", auto_map={"AutoConfig": "own.Config"})
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(Unsuitable, match="never run"):
+        load_target(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_checkpoint_that_lacks_weights_is_not_filled_up_by_chance(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "holed")
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(Unsuitable, match=r"lacks 1 of its weights.*layers\.1\.mlp\.up_proj"):
+        load_target(str(folder))
+
+
+def test_a_checkpoint_of_other_shapes_is_refused(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "odd")
+    edit(folder / "config.json", intermediate_size=64)
+    with pytest.raises(Unsuitable, match=r"'odd' has weights of other shapes.*layers\.0\.mlp"):
+        load_target(str(folder))
+
+
+def test_an_unknown_architecture_is_one_sentence(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "new")
+    edit(folder / "config.json", model_type="unheard-of")
+    with pytest.raises(Unsuitable, match=r"'new' could not be loaded.*unheard-of") as caught:
+        load_target(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_truncated_file_is_one_sentence(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "cut")
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(Unsuitable, match="'cut' could not be loaded") as caught:
+        load_target(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+def test_another_tokenizer_of_the_same_size_is_refused_naming_both_and_a_token(pair, tmp_path):
+    other = tiny.tokenizer_of("Bees buzz by blue boats while brown bears bring bread. " * 9)
+    assert len(other) == len(tiny.tokenizer())
+    folder = tiny.save(tiny.llama(), tmp_path / "bees", other)
+    with pytest.raises(MismatchedVocabulary, match=r"'big' and 'bees'.*token \d+ is '.*' for the"):
+        load(str(pair[0]), str(folder))
+
+
+def test_a_tokenizer_with_one_token_more_is_refused(pair, tmp_path):
+    other = tiny.tokenizer_of(tiny.TEXT * 4)
+    other.add_tokens(["<more>"])
+    folder = tiny.save(tiny.llama(), tmp_path / "more", other)
+    with pytest.raises(MismatchedVocabulary, match="nothing for the target and '<more>' for the"):
+        load(str(pair[0]), str(folder))
+
+
+def test_a_drafter_that_sees_less_than_the_target_is_refused(pair, tmp_path):
+    folder = tiny.save(tiny.llama(max_position_embeddings=128), tmp_path / "short")
+    with pytest.raises(Unsuitable, match="'short' sees 128 tokens at most"):
+        load(str(pair[0]), str(folder))
+
+
+def test_a_drafter_for_other_weights_is_refused():
+    check_made_for("head", None, "house", "a" * 64)
+    check_made_for("head", "a" * 64, "house", "a" * 64)
+    with pytest.raises(Unsuitable, match=r"'head' was made for another target than 'house'.*bbbb"):
+        check_made_for("head", "b" * 64, "house", "a" * 64)
+
+
+@pytest.mark.parametrize("name", ["nothing", "/no/such/folder", "..", "a/b/c", ""])
+def test_a_name_that_means_nothing_is_one_sentence(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nested").mkdir()
+    monkeypatch.chdir(tmp_path / "nested")
+    with pytest.raises(NotAvailable):
+        load_target(name)
+
+
+def test_a_hub_model_that_cannot_be_reached_is_one_sentence(tmp_path, monkeypatch):
+    hub(tmp_path, monkeypatch)
+    with pytest.raises(NotAvailable, match=r"'some/model' is neither a folder nor.*unreachable$"):
+        load_target("some/model")
+
+
+def test_a_hub_model_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):
+    hub(tmp_path, monkeypatch)
+    root = tmp_path / "models--some--model"
+    tiny.save(tiny.llama(), root / "snapshots" / "abc")
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text("abc")
+    assert load_target("some/model").card.name == "some/model"
+
+
+def hub(cache, monkeypatch):
+    """A Hub cache in a folder, and no network."""
+    real = huggingface_hub.snapshot_download
+
+    def offline(name, local_files_only=False, **options):
+        if not local_files_only:
+            raise ConnectionError("unreachable")
+        return real(name, local_files_only=True, cache_dir=cache, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """An empty assets folder but for the catalogue."""
+    data = (known.ASSETS / "catalog.json").read_text(encoding="utf-8")
+    (tmp_path / "catalog.json").write_text(data, encoding="utf-8")
+    monkeypatch.setattr(known, "ASSETS", tmp_path)
+    return tmp_path
+
+
+def test_a_house_model_that_is_missing_is_told_apart_from_an_unknown_one(shipped):
+    with pytest.raises(NotAvailable, match=r"'house' is not on this machine.*assets/models/target"):
+        load("house", "ngram")
+    here = {row["name"]: row["on_this_machine"] for row in listing()}
+    assert here == {"house": False, "draft-model": False, "ngram": True}
+
+
+def test_the_house_pair_loads_by_name(shipped):
+    model = tiny.llama()
+    folder = tiny.save(model, shipped / "models" / "target")
+    tiny.save(tiny.blurred(model), shipped / "models" / "draft-model")
+    target, drafter = load("house", "draft-model")
+    assert (target.card.name, drafter.card.name) == ("house", "draft-model")
+    rows = {row["name"]: row for row in listing()}
+    assert rows["house"]["bytes"] == (folder / "model.safetensors").stat().st_size
+    assert rows["ngram"]["bytes"] == 0
+
+
+def test_a_row_of_the_listing_says_what_the_catalogue_promises():
+    wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
+    for row in listing():
+        assert wanted <= row.keys()
+        json.dumps(row)
+
+
+def test_prompt_lookup_fits_any_target(pair):
+    assert load(str(pair[0]), "ngram")[1].card.family == "ngram"
+
+
+def small_t5():
+    config = T5Config(vocab_size=280, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    return T5ForConditionalGeneration(config)
+
+
+def small_mamba():
+    return MambaForCausalLM(MambaConfig(vocab_size=280, hidden_size=16, num_hidden_layers=1))
+
+
+def small_bloom():
+    return BloomForCausalLM(BloomConfig(vocab_size=280, hidden_size=16, n_layer=1, n_head=2))
+
+
+@pytest.mark.parametrize(
+    ("network", "reason"),
+    [(small_t5, "encoder"), (small_mamba, "running state"), (small_bloom, "positions")],
+)
+def test_a_network_that_cannot_take_part_is_refused_when_loaded(network, reason, tmp_path):
+    folder = tiny.save(network(), tmp_path / "odd")
+    with pytest.raises(Unsuitable, match=reason):
+        load_target(str(folder))
+
+
+def test_a_network_with_some_layers_that_keep_a_state_is_refused():
+    config = Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"])
+    with pytest.raises(Unsuitable, match="running state"):
+        check_config("hybrid", config)
+
+
+def test_all_visitors_share_one_copy_of_the_weights(pair):
+    first, _ = load(str(pair[0]), str(pair[1]))
+    second, drafter = load(str(pair[0]), str(pair[0]))
+    assert second.model is first.model
+    assert drafter.model is first.model
+
+
+def test_a_model_that_does_not_fit_is_one_sentence(pair, monkeypatch):
+    def too_large(*_args, **_options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    monkeypatch.setattr(checkpoint.AutoModelForCausalLM, "from_pretrained", too_large)
+    with pytest.raises(NotEnoughMemory, match="'big' does not fit in the memory of this cpu"):
+        load_target(str(pair[0]))
+
+
+def test_the_shelf_keeps_the_house_and_one_other_pair():
+    shelf = Shelf()
+    loads = []
+
+    def get(name, house=False):
+        return shelf.get((name, "cpu", "float32"), lambda: loads.append(name) or name, house)
+
+    for name in ("house-1", "house-2"):
+        get(name, house=True)
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert get(name) == name
+    get("house-1", house=True)
+    assert loads == ["house-1", "house-2", "a", "b", "c", "b"]
+
+
+def test_room_is_made_before_a_model_is_read():
+    shelf = Shelf(guests=1)
+    shelf.get(("a", "", ""), lambda: "a", False)
+    with pytest.raises(MemoryError):
+        shelf.get(("b", "", ""), lambda: (_ for _ in ()).throw(MemoryError), False)
+    assert shelf.get(("a", "", ""), lambda: "read again", False) == "read again"
+
+
+def test_visitors_who_come_at_once_wait_for_one_reading():
+    shelf, loads, gate = Shelf(), [], threading.Event()
+
+    def slow():
+        gate.wait(5)
+        loads.append(1)
+        return "model"
+
+    def visit():
+        assert shelf.get(("a", "", ""), slow, False) == "model"
+
+    visitors = [threading.Thread(target=visit) for _ in range(4)]
+    for visitor in visitors:
+        visitor.start()
+    gate.set()
+    for visitor in visitors:
+        visitor.join(10)
+    assert loads == [1]
+
+
+def test_a_house_model_is_found_while_another_model_is_being_read():
+    shelf, reading, gate = Shelf(), threading.Event(), threading.Event()
+    shelf.get(("house", "", ""), lambda: "house", True)
+
+    def slow():
+        reading.set()
+        gate.wait(10)
+        return "model"
+
+    other = threading.Thread(target=lambda: shelf.get(("a", "", ""), slow, False))
+    other.start()
+    assert reading.wait(5)
+    found = []
+    quick = threading.Thread(target=lambda: found.append(shelf.get(("house", "", ""), slow, True)))
+    quick.start()
+    quick.join(5)
+    gate.set()
+    other.join(10)
+    assert found == ["house"]
+
+
+def test_a_fingerprint_follows_the_bytes(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"one")
+    first = files.fingerprint([path])
+    path.write_bytes(b"three")
+    assert files.fingerprint([path]) != first
+    assert files.fingerprint([]) is None
+
+
+def same_weights(model, other):
+    """Assert that two networks hold the same numbers."""
+    for (name, a), (_, b) in zip(model.named_parameters(), other.named_parameters(), strict=True):
+        assert torch.equal(a, b), name
+
+
+def edit(path, **changes):
+    """Change keys of a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))

@@ -1,0 +1,76 @@
+"""Devices and precisions: picked, named, refused."""
+
+import pytest
+import torch
+
+from specviz import devices
+
+CPU = torch.device("cpu")
+
+
+def here(monkeypatch, cuda=0, mps=False):
+    """Pretend to have these devices."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "best"), [(0, False, "cpu"), (0, True, "mps"), (2, False, "cuda")]
+)
+def test_the_best_device_of_the_machine_is_picked(monkeypatch, cuda, mps, best):
+    here(monkeypatch, cuda, mps)
+    assert devices.pick_device() == torch.device(best)
+
+
+def test_a_named_device_is_taken_where_it_is_there(monkeypatch):
+    here(monkeypatch, cuda=2)
+    assert devices.pick_device("cpu") == CPU
+    assert devices.pick_device("cuda:1") == torch.device("cuda", 1)
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps"])
+def test_a_device_that_is_not_there_is_refused_with_a_sentence(monkeypatch, name):
+    here(monkeypatch)
+    with pytest.raises(ValueError, match=f"no device '{name}'; it has cpu"):
+        devices.pick_device(name)
+
+
+def test_the_second_gpu_of_a_machine_with_one_is_refused(monkeypatch):
+    here(monkeypatch, cuda=1)
+    with pytest.raises(ValueError, match="cuda:1"):
+        devices.pick_device("cuda:1")
+
+
+@pytest.mark.parametrize("name", ["", "tpu", "meta", "cuda:x", "cuda:-1", "CPU"])
+def test_a_word_that_is_no_device_is_refused_with_a_sentence(name):
+    with pytest.raises(ValueError, match="No device is called"):
+        devices.pick_device(name)
+
+
+def test_a_cpu_computes_in_float32_unless_told_otherwise():
+    assert devices.pick_dtype(CPU) is torch.float32
+    assert devices.pick_dtype(CPU, "bfloat16") is torch.bfloat16
+
+
+@pytest.mark.parametrize("name", ["int8", "float64", "Tensor", ""])
+def test_an_unknown_dtype_is_refused_with_a_sentence(name):
+    with pytest.raises(ValueError, match="No dtype is called"):
+        devices.pick_dtype(CPU, name)
+
+
+def test_a_cpu_is_described_by_the_cores_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(devices, "usable_cores", lambda: 1)
+    assert devices.describe(CPU) == "1 CPU core"
+    monkeypatch.setattr(devices, "usable_cores", lambda: 8)
+    assert devices.describe(CPU) == "8 CPU cores"
+
+
+def test_running_out_of_memory_is_told_from_other_faults():
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**60, dtype=torch.uint8)
+    assert devices.ran_out_of_memory(caught.value)
+    assert devices.ran_out_of_memory(MemoryError())
+    assert devices.ran_out_of_memory(torch.OutOfMemoryError("CUDA"))
+    assert not devices.ran_out_of_memory(RuntimeError("shapes do not match"))
+    assert not devices.ran_out_of_memory(ValueError("out of memory"))
