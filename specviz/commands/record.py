@@ -1,0 +1,72 @@
+"""`record`: make again the runs that ship with the app, from `assets/traces/recipes.json`.
+
+Rule: a recorded run is a real run of the house models; this command is the only way they are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specviz.assets import ASSETS
+from specviz.prompts import prompts
+from specviz.settings import Settings
+
+FOLDER = ASSETS / "traces"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One shipped run. name: its file, without suffix. prompt: a domain and a place in it."""
+
+    name: str
+    prompt: tuple[str, int]
+    drafter: str
+    settings: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The prompt."""
+        domain, place = self.prompt
+        return prompts()[domain][place]
+
+
+def recipes() -> list[Recipe]:
+    """Every shipped run, in the order shown."""
+    rows = json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8"))
+    return [Recipe(**row) for row in rows]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `record` to the command line."""
+    parser = subparsers.add_parser("record", help="make again the runs that ship with the app")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="the folder to write to")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Record them all, checking each before it is written."""
+    from specviz.catalog.loading import load
+    from specviz.check import check
+    from specviz.engine import run as decode
+    from specviz.metrics import summary
+    from specviz.trace import Header, Trace
+
+    for recipe in recipes():
+        pair = load("house", recipe.drafter)
+        settings = Settings.from_json(recipe.settings)
+        for _ in range(2):  # the first warms up, so that times are those of a running process
+            header, *events = decode(*pair, recipe.text, settings)
+        assert isinstance(header, Header)
+        trace = Trace(header, events)
+        check(trace)
+        trace.write(args.out / f"{recipe.name}.jsonl")
+        numbers = summary(trace)
+        print(
+            f"{recipe.name}: {numbers['tokens']} tokens, {numbers['tokens_per_pass']:.2f} a pass, "
+            f"x{numbers['speedup']:.2f} plain"
+        )
+    return 0

@@ -1,0 +1,166 @@
+"""`run`: one speculative run with its baseline, as text, as one JSON object, or as a trace.
+
+Rule: what was measured is never lost: outputs are tried before the run, and an interrupted run is
+written as far as it came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, get_args
+
+from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
+from specviz.settings import Candidates, Sampling, Schedule, Settings
+
+if TYPE_CHECKING:
+    from specviz.drafters.base import Drafter
+    from specviz.target import Target
+    from specviz.trace import Trace
+
+STOPPED = 130  # the exit status of a program that was interrupted
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add `run` to the command line."""
+    parser = subparsers.add_parser("run", help="decode one prompt speculatively, and plainly")
+    parser.add_argument("--prompt", required=True, help="the text to go on from")
+    parser.add_argument("--json", metavar="FILE", help="write one JSON object; - prints it")
+    parser.add_argument("--trace", metavar="FILE", help="write the trace, an event a line")
+    add_models(parser)
+    add_settings(parser)
+    parser.set_defaults(func=run)
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which models run, and where."""
+    parser.add_argument("--target", default="house", help="a name, a folder or a Hub id")
+    parser.add_argument("--drafter", default="draft-model", help="a name, a folder or a Hub id")
+    parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
+    parser.add_argument("--dtype", help="float32, bfloat16 or float16")
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add an option for every setting; defaults are those of `Settings`."""
+    usual = Settings()
+    add = parser.add_argument
+    add("--temperature", type=float, default=usual.sampling.temperature, help="0 is greedy")
+    add("--top-k", type=int, default=usual.sampling.top_k, help="0 keeps every token")
+    add("--top-p", type=float, default=usual.sampling.top_p, help="1 keeps every token")
+    add("--seed", type=int, default=usual.seed, help="fixes every coin of the run")
+    add("--max-new-tokens", type=int, default=usual.max_new_tokens)
+    add("--gamma", type=int, default=usual.gamma, help="drafted tokens in a chain, at most")
+    add("--schedule", choices=get_args(Schedule), default=usual.schedule)
+    add("--candidates", choices=get_args(Candidates), default=usual.candidates)
+    add("--ngram-min", type=int, default=usual.ngram_min, help="shortest match looked for")
+    add("--ngram-max", type=int, default=usual.ngram_max, help="longest match looked for")
+    add("--rule", default=usual.rule, help="a verification rule, or auto")
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings that the options say. Raises BadSettings."""
+    return Settings(
+        sampling=Sampling(args.temperature, args.top_k, args.top_p),
+        seed=args.seed,
+        max_new_tokens=args.max_new_tokens,
+        gamma=args.gamma,
+        schedule=args.schedule,
+        candidates=args.candidates,
+        ngram_min=args.ngram_min,
+        ngram_max=args.ngram_max,
+        rule=args.rule,
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, then write what was asked for. Returns the exit status."""
+    settings = settings_of(args)
+    require_writable(args.json, args.trace)
+    from specviz.catalog.loading import load
+
+    pair = load(args.target, args.drafter, args.device, args.dtype)
+    with interruptible() as stop:
+        trace = record(*pair, args.prompt, settings, stop)
+    if args.trace is not None:
+        trace.write(args.trace)
+    report(args.json, trace)
+    return STOPPED if stop() else 0
+
+
+def record(
+    target: Target, drafter: Drafter, prompt: str, settings: Settings, stop: Callable[[], bool]
+) -> Trace:
+    """Decode as far as `stop` lets it."""
+    from specviz import engine
+    from specviz.trace import Header, Trace
+
+    events = engine.run(target, drafter, prompt, settings, stop=stop)
+    header = next(events)
+    assert isinstance(header, Header)
+    return Trace(header, list(events))
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """A question, "has the person asked to stop?"; the second Ctrl-C ends the program at once."""
+    asked = False
+
+    def ask(_signal: int, _frame: object) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def report(place: str | None, trace: Trace) -> None:
+    """Write the JSON object if asked for; print words unless it took standard output."""
+    from specviz import metrics
+
+    whole = metrics.report(trace)
+    if place is not None:
+        write_json(place, whole)
+    if place != STANDARD_OUTPUT:
+        print(printable(trace.header.prompt + whole["text"]))
+        print()
+        print("\n".join(words(trace, whole["summary"])))
+
+
+def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
+    """The summary in a few lines; what was not measured is left out."""
+    head = trace.header
+    models = f"{head.target.name} with {head.drafter.name}"
+    yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
+    yield (
+        f"{summary['tokens']} tokens in {summary['target_passes']} target passes: "
+        f"{summary['tokens_per_pass']:.2f} a pass"
+    )
+    if summary["acceptance_rate"] is not None:
+        yield f"{summary['acceptance_rate']:.0%} of the judged guesses were kept"
+    if summary["speedup"] is not None:
+        yield (
+            f"{summary['total_seconds']:.2f} s, plain decoding "
+            f"{summary['baseline_seconds']:.2f} s: x{summary['speedup']:.2f} per token"
+        )
+    if trace.baseline is not None and trace.baseline.margins is not None:
+        yield comparison(trace)
+
+
+def comparison(trace: Trace) -> str:
+    """At temperature 0, whether the text is plain decoding's."""
+    from specviz.metrics import difference
+
+    found = difference(trace)
+    if found is None:
+        return "the text is plain decoding's, token for token"
+    reason = "a near-tie" if found.near_tie else "no near-tie, so a fault"
+    return (
+        f"new token {found.position + 1} is not plain decoding's: the target's top two logits "
+        f"there are {found.margin:.2g} apart, {reason}"
+    )

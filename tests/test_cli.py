@@ -1,0 +1,338 @@
+"""The command line: what it prints and writes, and that every fault is one sentence."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from specviz import engine
+from specviz.cli import main
+from specviz.commands.outputs import printable
+from specviz.trace import Committed, Finished, Trace
+
+
+@pytest.fixture
+def models(pair):
+    """The options that name the tiny pair."""
+    return ["--target", str(pair[0]), "--drafter", str(pair[1])]
+
+
+def run(models, *options, prompt=tiny.PROMPT, tokens=12):
+    """The exit status of a short run."""
+    return main(["run", *models, "--prompt", prompt, "--max-new-tokens", str(tokens), *options])
+
+
+@pytest.fixture(scope="module")
+def trace(pair, tmp_path_factory):
+    """A trace file of the tiny pair."""
+    path = tmp_path_factory.mktemp("trace") / "run.jsonl"
+    names = ["--target", str(pair[0]), "--drafter", str(pair[1])]
+    assert run(names, "--trace", str(path), "--gamma", "3") == 0
+    return path
+
+
+def sentence(capsys, status, pattern):
+    """Assert status 2, nothing on standard output and one line on standard error."""
+    said = capsys.readouterr()
+    assert status == 2
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert re.search(pattern, said.err), said.err
+
+
+def test_run_prints_the_json_object_of_the_contract(models, capsys):
+    assert run(models, "--json", "-", "--temperature", "0") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert list(data) == ["text", "prompt_ids", "token_ids", "rounds", "summary"]
+    assert data["prompt_ids"] == tiny.tokenizer()(tiny.PROMPT).input_ids
+    assert data["token_ids"] == [t for played in data["rounds"] for t in played["emitted"]]
+    assert data["rounds"][0] == {"drafted": [], "accepted": [], "emitted": data["token_ids"][:1]}
+    assert data["summary"].keys() == {
+        "tokens", "target_passes", "tokens_per_pass", "accepted_length", "acceptance_rate",
+        "alpha", "draft_seconds", "verify_seconds", "total_seconds", "baseline_seconds", "speedup",
+    }  # fmt: skip
+    assert data["summary"]["tokens"] == len(data["token_ids"]) <= 12
+
+
+def test_run_writes_json_and_trace_to_files_and_still_prints_words(models, tmp_path, capsys):
+    out, trace = tmp_path / "run.json", tmp_path / "run.jsonl"
+    assert run(models, "--json", str(out), "--trace", str(trace), "--temperature", "0") == 0
+    said = capsys.readouterr().out
+    assert said.startswith(tiny.PROMPT)
+    assert "the text is plain decoding's, token for token" in said
+    header = json.loads(trace.read_text().split("\n")[0])
+    assert (header["format"], header["version"]) == ("specviz-trace", 1)
+    whole = json.loads(out.read_text())
+    tokens = [e.tokens for e in Trace.read(trace).events if isinstance(e, Committed)]
+    assert whole["token_ids"] == [t for part in tokens for t in part]
+
+
+def test_every_option_reaches_the_settings(models, tmp_path):
+    path = tmp_path / "run.jsonl"
+    options = {
+        "--temperature": "0.5", "--top-k": "7", "--top-p": "0.9", "--seed": "-3", "--gamma": "4",
+        "--schedule": "learning", "--candidates": "greedy", "--ngram-min": "2",
+        "--ngram-max": "4", "--rule": "point-mass",
+    }  # fmt: skip
+    words = [word for option in options.items() for word in option]
+    assert run(models, "--trace", str(path), *words, "--dtype", "float32", "--device", "cpu") == 0
+    found = Trace.read(path).header.settings
+    assert found == found | {
+        "sampling": {"temperature": 0.5, "top_k": 7, "top_p": 0.9},
+        "seed": -3,
+        "max_new_tokens": 12,
+        "gamma": 4,
+        "schedule": "learning",
+        "candidates": "greedy",
+        "ngram_min": 2,
+        "ngram_max": 4,
+        "rule": "point-mass",
+    }
+
+
+def test_the_same_seed_gives_the_same_run(models, tmp_path):
+    paths = [tmp_path / name for name in ("a", "b", "c")]
+    for path, seed in zip(paths, "778", strict=True):
+        assert run(models, "--seed", seed, "--trace", str(path), tokens=30) == 0
+    a, b, c = ([e.tokens for e in Trace.read(p).events if isinstance(e, Committed)] for p in paths)
+    assert a == b != c
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        (["--temperature", "-1"], "Temperature must lie"),
+        (["--temperature", "nan"], "Temperature must lie"),
+        (["--temperature", "warm"], "invalid float"),
+        (["--top-k", "1000"], "Top-k 1,000 is larger than the vocabulary of 280"),
+        (["--top-p", "0"], "Top-p must lie"),
+        (["--gamma", "0"], "γ must lie"),
+        (["--seed", str(2**63)], "64 bits"),
+        (["--max-new-tokens", "0"], "New tokens"),
+        (["--max-new-tokens", "250"], "more than the 256"),
+        (["--rule", "hope"], "No rule is called 'hope'"),
+        (["--rule", "greedy"], "greedy"),
+        (["--device", "cuda:9"], "device 'cuda:9'"),
+        (["--dtype", "int4"], "No dtype is called 'int4'"),
+        (["--drafter", "nobody"], "No model is called 'nobody'"),
+        (["--prompt", " \n"], "prompt is empty"),
+        (["--prompt", "cat " * 300], "Shorten one of them"),
+        (["--colour", "red"], "unrecognized arguments"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(models, capsys, options, pattern):
+    try:
+        status = run(models, *options)
+    except SystemExit as exit:
+        status = exit.code
+    sentence(capsys, status, pattern)
+
+
+def test_mismatched_vocabularies_are_one_sentence(pair, tmp_path, capsys):
+    other = tiny.save(tiny.llama(), tmp_path / "bees", tiny.tokenizer_of("bees and boats " * 9))
+    status = run(["--target", str(pair[0]), "--drafter", str(other)])
+    sentence(capsys, status, "'big' and 'bees' do not share a vocabulary")
+
+
+def test_scores_that_are_not_numbers_are_one_sentence(tmp_path, capsys):
+    model = tiny.llama()
+    model.model.norm.weight.fill_(torch.nan)
+    broken = tiny.save(model, tmp_path / "broken")
+    sentence(capsys, run(["--target", str(broken), "--drafter", "ngram"]), "not numbers")
+
+
+def test_memory_that_runs_out_is_one_sentence(models, capsys, monkeypatch):
+    monkeypatch.setattr(engine, "run", raising(torch.OutOfMemoryError("CUDA out of memory")))
+    sentence(capsys, run(models), "memory of this device ran out")
+
+
+def test_a_message_of_many_lines_becomes_one(models, capsys, monkeypatch):
+    monkeypatch.setattr(engine, "run", raising(ValueError("a\n  b\x1b[1m\nc")))
+    sentence(capsys, run(models), "specviz: a b\ufffd.1m c$")
+
+
+def test_a_fault_of_the_program_is_not_hidden(models, monkeypatch):
+    monkeypatch.setattr(engine, "run", raising(RuntimeError("shapes do not match")))
+    with pytest.raises(RuntimeError, match="shapes"):
+        run(models)
+
+
+def raising(error):
+    """A function that raises."""
+
+    def fail(*_args, **_options):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("option", ["--trace", "--json"])
+def test_a_place_that_cannot_be_written_is_found_before_the_run(
+    option, models, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(engine, "run", raising(AssertionError("the run has begun")))
+    sentence(capsys, run(models, option, str(tmp_path / "no" / "file")), "cannot be written")
+    sentence(capsys, run(models, option, str(tmp_path)), "cannot be written")
+
+
+def test_a_run_that_fails_leaves_older_files_as_they_were(models, tmp_path):
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text("precious")
+    assert run(models, "--prompt", " ", "--trace", str(old), "--json", str(new)) == 2
+    assert old.read_text() == "precious"
+    assert not new.exists()
+
+
+def test_an_interrupted_run_is_written_as_far_as_it_came(models, tmp_path, monkeypatch, capsys):
+    whole = engine.run
+
+    def interrupted(*args, **options):
+        for event in whole(*args, **options):
+            yield event
+            if isinstance(event, Committed) and event.round == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(engine, "run", interrupted)
+    path = tmp_path / "run.jsonl"
+    before = signal.getsignal(signal.SIGINT)
+    assert run(models, "--trace", str(path), tokens=60) == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    trace = Trace.read(path)
+    assert trace.finished.reason == "stopped"
+    assert [played.number for played in trace.rounds] == [0, 1, 2]
+    assert trace.baseline is None
+    assert main(["check", str(path)]) == 0
+    assert "agree" in capsys.readouterr().out
+
+
+def test_an_interrupted_baseline_leaves_the_run_whole(models, tmp_path, monkeypatch):
+    whole = engine.run
+
+    def interrupted(*args, **options):
+        for event in whole(*args, **options):
+            yield event
+            if isinstance(event, Finished):
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(engine, "run", interrupted)
+    path = tmp_path / "run.jsonl"
+    assert run(models, "--trace", str(path)) == 130
+    assert Trace.read(path).finished.reason == "limit"
+    assert main(["check", str(path)]) == 0
+
+
+def test_a_second_interruption_ends_the_program_at_once(models, monkeypatch, capsys):
+    def deaf(*_args, **_options):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield
+
+    monkeypatch.setattr(engine, "run", deaf)
+    assert run(models) == 130
+    assert capsys.readouterr().err == "specviz: Stopped.\n"
+
+
+def test_check_agrees_with_what_run_wrote(trace, capsys):
+    assert main(["check", str(trace)]) == 0
+    assert re.search(r"\d+ rounds and \d+ decisions agree", capsys.readouterr().out)
+
+
+def test_check_names_what_differs_and_exits_1(trace, tmp_path, capsys):
+    lines = trace.read_text().split("\n")
+    at = next(i for i, line in enumerate(lines) if '"event":"judged"' in line)
+    event = json.loads(lines[at])
+    event["threshold"] = 0.123456
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text("\n".join([*lines[:at], json.dumps(event), *lines[at + 1 :]]))
+    assert main(["check", str(wrong)]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    place = f"Round {event['round']}, node {event['node']}"
+    assert place in said.err
+    assert "0.123456" in said.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "pattern"),
+    [
+        (lambda lines: [], "Line 1: the file is empty"),
+        (lambda lines: lines[1:], "Line 1"),
+        (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "Line 4: this is not whole JSON"),
+        (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
+        (lambda lines: [lines[0], *lines], "Line 2: a second header"),
+    ],
+)
+def test_a_broken_trace_is_one_sentence_with_its_line(trace, tmp_path, capsys, damage, pattern):
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("\n".join(damage(trace.read_text().split("\n"))))
+    assert main(["check", str(broken)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("specviz: ")
+    assert said.count("\n") == 1
+    assert pattern in said
+
+
+def test_a_trace_that_is_not_there_is_one_sentence(tmp_path, capsys):
+    sentence(capsys, main(["check", str(tmp_path / "none")]), "cannot be read: No such file")
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_no_damage_to_a_trace_ends_in_a_traceback(trace, tmp_path, data):
+    """Whatever is done to one line, `check` agrees, or objects in a sentence."""
+    lines = trace.read_text().split("\n")[:-1]
+    at = data.draw(st.integers(0, len(lines) - 1))
+    event = json.loads(lines[at])
+    key = data.draw(st.sampled_from(sorted(event)))
+    junk = st.sampled_from([None, -1, 0, 2, 1e9, "x", [], {}, [None], [[]], [1, 2], {"p": 2}, True])
+    event[key] = data.draw(junk)
+    lines[at : at + 1] = data.draw(st.sampled_from([[json.dumps(event)], [], [lines[at]] * 2]))
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_text("\n".join(lines))
+    assert main(["check", str(damaged)]) in (0, 1)
+
+
+def test_models_lists_what_the_contract_names(capsys):
+    assert main(["models", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"house", "draft-model", "ngram"} <= {row["name"] for row in rows}
+    wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
+    assert all(wanted <= row.keys() for row in rows)
+    assert main(["models"]) == 0
+    assert "ngram: drafter" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["run", "check", "models", "bench", "record", "train"])
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main([command, "--help"])
+    assert exit.value.code == 0
+    assert f"specviz {command}" in capsys.readouterr().out
+
+
+def test_no_command_at_all_is_one_sentence(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main([])
+    sentence(capsys, exit.value.code, "COMMAND")
+
+
+def test_the_module_is_a_program(trace):
+    command = [sys.executable, "-m", "specviz", "check", str(trace)]
+    root = Path(__file__).resolve().parent.parent
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "agree" in done.stdout
+
+
+def test_text_for_a_terminal_cannot_steer_it():
+    assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
