@@ -1,0 +1,272 @@
+"""The house models' training: small networks and a few steps, enough to see each rule hold."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from specviz import cli
+from specviz.house import corpus, data, evaluate, export, forward, losses, training
+from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
+
+LINES = (
+    "Once upon a time, a cat sat on a mat. The cat was warm.",
+    "User: I want a table.\nAssistant: For how many people?",
+    "def add(a, b):\n    return a + b\n",
+    "Tom has 3 apples and buys 14 more. He has 3 + 14 = 17 apples.",
+)
+RECIPE = training.Recipe(seed=5, rows=2, length=16, warm_up=2)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    return train_tokenizer(LINES * 4, vocabulary_size=300)
+
+
+@pytest.fixture(scope="module")
+def mixture(tokenizer: PreTrainedTokenizerFast) -> data.Mixture:
+    domains = []
+    for name, share in (("one", 0.5), ("two", 0.5)):
+        stream = data.encode_documents([f"{name} {line}" for line in LINES] * 6, tokenizer)
+        starts = np.flatnonzero(stream == END_OF_TEXT_ID)[:-1]
+        domains.append(data.Domain(name, share, stream, starts, stream[:60]))
+    return data.Mixture(domains, tokenizer, RECIPE.seed, RECIPE.length)
+
+
+def tiny_model(layers: int = 3) -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=300,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=layers,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            tie_word_embeddings=True,
+            bos_token_id=0,
+            eos_token_id=0,
+            initializer_range=0.2,
+        )
+    )
+
+
+def trained(folder: Path, mixture: data.Mixture, *stops: int) -> dict[str, Tensor]:
+    """Train to each total of steps in turn, with a new model and trainer each time."""
+    weights: dict[str, Tensor] = {}
+    for steps in stops:
+        model = tiny_model()
+        trainer = training.Trainer(model, RECIPE, folder)
+        loss = losses.target_loss(model, RECIPE.seed, fast=False)
+        tokens = steps * RECIPE.rows * RECIPE.length
+        trainer.run(loss, lambda step: mixture.batch(step, RECIPE.rows), tokens, save_every=1)
+        weights = model.state_dict()
+    return weights
+
+
+@pytest.mark.parametrize("text", [*LINES, "naïve 🙂 café\t\x00\r\n  end ", "\n\n", "日本語", " "])
+def test_any_text_survives_the_tokenizer(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path, text: str
+) -> None:
+    save_tokenizer(tokenizer, tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    ids = loaded(text).input_ids
+    assert ids[0] == loaded.bos_token_id == loaded.eos_token_id == END_OF_TEXT_ID
+    assert loaded.decode(ids[1:]) == text
+    assert loaded(text, add_special_tokens=False).input_ids == ids[1:]
+
+
+def test_a_prompt_that_ends_in_a_blank_line_splits_as_in_training() -> None:
+    tokenizer = train_tokenizer(["Once.\n\nAgain."] * 50, vocabulary_size=300)
+    alone = tokenizer("Once.\n\n").input_ids
+    assert tokenizer.convert_ids_to_tokens(alone[-1]) == "ĊĊ"
+    assert tokenizer("Once.\n\nAgain.").input_ids[: len(alone)] == alone
+
+
+def test_documents_end_with_the_end_token(tokenizer: PreTrainedTokenizerFast) -> None:
+    stream = data.encode_documents(list(LINES), tokenizer)
+    assert stream[0] == stream[-1] == END_OF_TEXT_ID
+    assert (stream == END_OF_TEXT_ID).sum() == len(LINES) + 1
+
+
+def test_a_batch_is_a_function_of_seed_and_step(mixture: data.Mixture) -> None:
+    other = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed + 1, RECIPE.length)
+    again = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed, RECIPE.length)
+    again.batch(3, 8)  # what was drawn before must not matter
+    batch = mixture.batch(7, 8)
+    assert batch.shape == (8, RECIPE.length + 1)
+    assert torch.equal(batch, again.batch(7, 8))
+    assert not torch.equal(batch, again.batch(8, 8))
+    assert not torch.equal(batch, other.batch(7, 8))
+
+
+def test_a_repeat_holds_its_passage_twice(tokenizer: PreTrainedTokenizerFast) -> None:
+    passage = tokenizer(LINES[0], add_special_tokens=False).input_ids
+    ids = data.told_twice(tokenizer, passage, "\n\nTell it again.\n\n")
+    assert ids[: len(passage)] == passage
+    assert ids[-len(passage) - 1 : -1] == passage
+    assert tokenizer.decode(ids[:-1]) == f"{LINES[0]}\n\nTell it again.\n\n{LINES[0]}"
+    assert ids[-1] == END_OF_TEXT_ID
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kept"),
+    [([1, 2, 0, 3, 4, 5, 0, 6], [3, 4, 5]), ([1, 2, 3, 0, 4], [1, 2, 3]), ([0, 7, 8], [7, 8])],
+)
+def test_a_repeated_passage_lies_within_one_document(tokens: list[int], kept: list[int]) -> None:
+    assert data._within_one_document(np.array(tokens, dtype=np.uint16)).tolist() == kept
+
+
+def test_resuming_gives_the_weights_of_an_uninterrupted_run(
+    tmp_path: Path, mixture: data.Mixture
+) -> None:
+    straight = trained(tmp_path / "straight", mixture, 10)
+    interrupted = tmp_path / "interrupted"
+    real = training.Trainer.save
+
+    def stop_after(trainer: training.Trainer, steps: int) -> None:
+        real(trainer, steps)
+        if trainer.step in (4, 8):  # once at a constant rate, once while it falls
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training.Trainer, "save", stop_after)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                trained(interrupted, mixture, 10)
+    resumed = trained(interrupted, mixture, 10)
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def test_a_longer_total_continues_from_the_constant_phase(
+    tmp_path: Path, mixture: data.Mixture
+) -> None:
+    straight = trained(tmp_path / "straight", mixture, 10)
+    extended = trained(tmp_path / "extended", mixture, 6, 10)
+    assert all(torch.equal(straight[name], extended[name]) for name in straight)
+
+
+def test_a_total_that_is_already_passed_is_refused(tmp_path: Path, mixture: data.Mixture) -> None:
+    trained(tmp_path, mixture, 10)
+    with pytest.raises(training.ResumeError, match="Ask for more tokens"):
+        trained(tmp_path, mixture, 6)
+
+
+def test_the_rate_warms_up_holds_and_falls_to_almost_nothing() -> None:
+    recipe = training.Recipe(seed=0, warm_up=4, decay_share=0.25)
+    factors = [training.rate_factor(recipe, step, 100) for step in range(100)]
+    assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert factors[4:76] == [1.0] * 72
+    assert factors[99] == pytest.approx(1 / 25)
+
+
+def test_without_dropout_the_training_pass_is_transformers_own() -> None:
+    model = tiny_model()
+    ids = torch.randint(300, (2, 300), generator=torch.Generator().manual_seed(1))
+    keep = forward.kept_layers(forward.dropout_rates(3, 0.0), rows=2, seed=0, step=0)
+    assert keep.all()
+    with torch.inference_mode():
+        state = forward.TrainingForward(model, fast=False).states(ids, keep)[-1]
+        ours = model.lm_head(model.model.norm(state))
+        torch.testing.assert_close(ours, model(ids).logits, atol=1e-5, rtol=1e-4)
+
+
+def test_a_dropped_layer_is_skipped_by_its_row_alone() -> None:
+    model = tiny_model()
+    ids = torch.arange(12).view(2, 6)
+    keep = torch.tensor([[True, True], [True, False], [True, True]])
+    states = forward.TrainingForward(model, fast=False).states(ids, keep)
+    assert torch.equal(states[1][1], states[0][1])
+    assert not torch.equal(states[1][0], states[0][0])
+
+
+def test_dropout_rises_from_nothing_to_the_largest_rate() -> None:
+    rates = forward.dropout_rates(12, 0.1)
+    assert rates[0] == 0.0
+    assert rates[-1] == pytest.approx(0.1)
+    assert rates == sorted(rates)
+
+
+@torch.inference_mode()
+def test_distillation_is_zero_from_a_model_to_itself() -> None:
+    model = tiny_model()
+    training_pass = forward.TrainingForward(model, fast=False)
+    state = training_pass.states(torch.arange(20).view(2, 10))[-1]
+    logits = model.lm_head(model.model.norm(state)).flatten(0, 1)
+    assert float(training_pass.distillation(state, logits)) == pytest.approx(0.0, abs=1e-6)
+    assert float(training_pass.distillation(state, logits.flip(-1))) > 0.01
+
+
+def test_exit_losses_end_in_the_models_own_loss(mixture: data.Mixture) -> None:
+    model = tiny_model().eval()
+    domain = mixture.domains[0]
+    by_layer = evaluate.exit_losses(model, domain)
+    assert len(by_layer) == 3
+    assert by_layer[-1] == pytest.approx(evaluate.last_loss(model, domain), abs=2e-4)
+
+
+def test_a_model_is_as_close_as_can_be_to_itself(mixture: data.Mixture) -> None:
+    model = tiny_model().eval()
+    same = evaluate.closeness(model, model, mixture.domains[0])
+    assert same == {"overlap": pytest.approx(1.0, abs=1e-4), "agreement": 1.0}
+    other = evaluate.closeness(tiny_model(layers=1).eval(), model, mixture.domains[0])
+    assert other["overlap"] < 0.99
+
+
+def test_an_exported_folder_is_a_whole_checkpoint(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    export.export_model(tiny_model(), tokenizer, tmp_path)
+    loaded = export.load_exported(tmp_path)
+    assert loaded.dtype == torch.float32
+    assert loaded.generation_config.eos_token_id == END_OF_TEXT_ID
+    assert AutoTokenizer.from_pretrained(tmp_path)("a").input_ids[0] == END_OF_TEXT_ID
+    numbers = sum(weights.numel() for weights in loaded.parameters())
+    spare = (tmp_path / "model.safetensors").stat().st_size - 2 * numbers
+    assert 0 <= spare < 10_000  # two bytes a number, and the tied embedding once
+
+
+def test_held_out_text_is_a_matter_of_the_text_alone(tmp_path: Path) -> None:
+    texts = [f"document {number}" for number in range(2000)]
+    source = corpus.Source("numbers", 1.0, "", "", "")
+
+    def held_out(order: list[str]) -> set[str]:
+        lines = [json.dumps({"text": text}) + "\n" for text in order]
+        (tmp_path / "numbers.jsonl").write_text("".join(lines))
+        training_texts, rest = corpus.split_documents(str(tmp_path), source)
+        assert not set(training_texts) & set(rest)
+        assert len(training_texts) + len(rest) == len(order)
+        return set(rest)
+
+    assert held_out(texts) == held_out(texts[::-1])
+    assert 0.01 < len(held_out(texts)) / len(texts) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("stage", "arguments", "sentence"),
+    [
+        ("tokenizer", ["--corpus", "./nowhere"], "There is no folder './nowhere'"),
+        ("target", [], "run `train tokenizer` first"),
+        ("card", [], "There is no trained model"),
+    ],
+)
+def test_what_is_missing_is_said_in_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stage: str,
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", stage, *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_folder_without_a_domain_is_named(tmp_path: Path) -> None:
+    with pytest.raises(corpus.CorpusError, match=r"has no maths\.jsonl\.xz"):
+        list(corpus.documents(str(tmp_path), "maths"))
