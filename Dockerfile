@@ -1,0 +1,18 @@
+# The app on port 7860, with or without a GPU. PIP_OPTIONS: further options for pip, such as an
+# index of CPU-only wheels, which makes a far smaller image.
+FROM python:3.12-slim
+ARG PIP_OPTIONS=""
+RUN useradd --create-home --uid 1000 user
+USER user
+ENV HOME=/home/user \
+    PATH=/home/user/.local/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    GRADIO_SERVER_NAME=0.0.0.0 \
+    GRADIO_SERVER_PORT=7860 \
+    GRADIO_ANALYTICS_ENABLED=False
+WORKDIR /home/user/app
+COPY --chown=user requirements.txt .
+RUN pip install --no-cache-dir --user $PIP_OPTIONS -r requirements.txt
+COPY --chown=user . .
+EXPOSE 7860
+CMD ["python", "app.py"]

@@ -1,0 +1,49 @@
+"""Finds a Chromium for the browser tests, or installs one. Standard library only.
+
+Rule: a browser that the machine already has is used as it is; Debian's package comes next, and
+Playwright's own download last.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PACKAGES = ("chromium", "fonts-dejavu-core")  # the font has the marks that the page draws
+
+
+def executable() -> str | None:
+    """The path of a browser of this machine; None where only Playwright's own may be there."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def install() -> None:
+    """Make sure that there is a browser. Raises CalledProcessError where that fails."""
+    if executable() is None and not (_is_debian() and _from_debian()):
+        # finds its own earlier download by itself
+        subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
+
+
+def _is_debian() -> bool:
+    """Whether this is Debian and we may install packages. (Ubuntu's package is an empty shell.)"""
+    release = Path("/etc/os-release")
+    return (
+        release.exists()
+        and "\nID=debian\n" in f"\n{release.read_text(encoding='utf-8')}\n"
+        and os.geteuid() == 0
+    )
+
+
+def _from_debian() -> bool:
+    """Install Debian's package; False where that did not work."""
+    quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    update = ["apt-get", "-qq", "update"]
+    add = ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", *PACKAGES]
+    for command in (update, add):
+        if subprocess.run(command, env=quiet, stdout=subprocess.DEVNULL, check=False).returncode:
+            return False
+    return True

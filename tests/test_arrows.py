@@ -1,0 +1,141 @@
+"""Arrows run one way: what may import what, read from the source and tried in a fresh process."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PLAYS_WITHOUT_MODELS = (
+    "specviz.thresholds",
+    "specviz.chance",
+    "specviz.settings",
+    "specviz.trace",
+    "specviz.metrics",
+    "specviz.frames",
+    "specviz.check",
+    "specviz.prompts",
+    "specviz.cli",
+)
+KNOWS_NO_SCREEN = (
+    "specviz.engine",
+    "specviz.target",
+    "specviz.drafters",
+    "specviz.verification",
+    "specviz.catalog.loading",
+    "specviz.bench",
+    "specviz.house",
+    "specviz.cli",
+)
+MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
+SCREEN = {"gradio", "plotly", "networkx", "specviz.ui", "specviz.figures"}
+
+
+@cache
+def modules():
+    """Every module of the package by name, with its file."""
+    found = {}
+    for path in (ROOT / "specviz").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def imports(module, lazy):
+    """What a module's source imports: at its top only, or inside functions too (lazy)."""
+    tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
+    found = set()
+    waiting = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module} imports relatively"
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not lazy:
+            continue
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+def reach(start, lazy=False):
+    """Everything that importing a module, or each module of a package, brings in."""
+    seen = set()
+    waiting = [name for name in modules() if name == start or name.startswith(f"{start}.")]
+    assert waiting, f"there is no module {start}"
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            if name in modules():
+                waiting += imports(name, lazy)
+                waiting += [name.rsplit(".", 1)[0]] if "." in name else []
+    return seen
+
+
+def top(names):
+    """Names with their top packages."""
+    return names | {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("module", PLAYS_WITHOUT_MODELS)
+def test_a_trace_plays_without_torch(module):
+    assert not top(reach(module)) & MODELS
+
+
+@pytest.mark.parametrize("module", KNOWS_NO_SCREEN)
+def test_what_decodes_and_trains_knows_nothing_of_the_screen(module):
+    assert not top(reach(module, lazy=True)) & SCREEN
+
+
+@pytest.mark.parametrize("module", ["specviz.frames", "specviz.figures"])
+def test_what_draws_knows_nothing_of_what_decodes(module):
+    found = top(reach(module, lazy=True))
+    assert not found & (MODELS | {"specviz.engine", "specviz.ui", "gradio"})
+
+
+def test_frames_know_nothing_of_plotly():
+    assert not top(reach("specviz.frames", lazy=True)) & SCREEN
+
+
+def test_the_engine_does_not_know_any_one_family_of_drafters():
+    families = {
+        name
+        for name in modules()
+        if name.startswith("specviz.drafters.") and not name.endswith(".base")
+    }
+    for module in ("specviz.engine", "specviz.recording", "specviz.target"):
+        assert not imports(module, True) & families
+
+
+LISTED = ", ".join([*PLAYS_WITHOUT_MODELS, "specviz.catalog"])
+COMMAND = (
+    "import contextlib, io, specviz.cli\nwith contextlib.redirect_stdout(io.StringIO()):\n    "
+)
+
+
+@pytest.mark.parametrize("code", [f"import {LISTED}", f"{COMMAND}specviz.cli.main(['models'])"])
+def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
+    """What the source says, as it happens."""
+    code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_walk_finds_torch_where_it_is():
+    """A guard for the test itself: through several steps, and inside functions."""
+    assert "torch" in top(reach("specviz.catalog.loading"))
+    assert "specviz.tree" in reach("specviz.engine")
+    assert "torch" not in top(reach("specviz.cli"))
+    assert "torch" in top(reach("specviz.cli", lazy=True))

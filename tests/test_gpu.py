@@ -1,0 +1,53 @@
+"""On a CUDA device: exactness, traces and what the header says. Skipped where there is none."""
+
+import pytest
+import tiny
+import torch
+
+from specviz import engine
+from specviz.catalog import load
+from specviz.check import check
+from specviz.metrics import difference, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.trace import Trace
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+
+
+def record(pair, dtype, temperature, drafter=None):
+    """A run of the tiny pair on the GPU."""
+    target, draft = load(str(pair[0]), drafter or str(pair[1]), "cuda", dtype)
+    settings = Settings(Sampling(temperature), max_new_tokens=40)
+    events = engine.run(target, draft, tiny.PROMPT, settings)
+    return Trace(next(events), list(events))
+
+
+@pytest.mark.parametrize("drafter", [None, "ngram"])
+def test_greedy_equals_plain_decoding(pair, drafter):
+    trace = record(pair, "float32", 0, drafter)
+    found = difference(trace)
+    assert found is None or found.near_tie
+    assert len(token_ids(trace)) == len(trace.baseline.token_ids)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("temperature", [0, 0.8])
+def test_a_trace_checks_again_in_every_precision(pair, dtype, temperature):
+    trace = record(pair, dtype, temperature)
+    check(Trace.parse(trace.lines()))
+    assert trace.header.dtype == dtype
+
+
+def test_the_header_names_the_device_and_its_usual_precision(pair):
+    header = record(pair, None, 0.8).header
+    assert "cuda" in header.device
+    assert header.dtype in ("bfloat16", "float16")
+
+
+def test_a_run_stays_on_the_device(pair):
+    target, drafter = load(str(pair[0]), str(pair[1]), "cuda")
+    assert target.device.type == drafter.model.device.type == "cuda"
+    assert target.model.dtype == drafter.model.dtype

@@ -1,0 +1,142 @@
+"""The repository as a stranger finds it: documents that cannot rot, bounds, nothing private."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import file_map
+import pytest
+from packaging.requirements import Requirement
+
+from specviz.cli import main
+from specviz.prompts import prompts
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def text_files():
+    """Every text file that git carries, or would if it were added."""
+    git = ["git", "-c", "safe.directory=*"]  # whoever owns this copy
+    command = [*git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        try:
+            yield name, (ROOT / name).read_text(encoding="utf-8")
+        except (UnicodeDecodeError, FileNotFoundError):  # binary, or deleted but not yet committed
+            continue
+
+
+def test_the_file_map_is_up_to_date():
+    assert file_map.readme() == README, "run: python tests/file_map.py"
+
+
+def test_every_module_says_what_it_is():
+    assert not [line for line in file_map.file_map().split("\n") if line.endswith("` ")]
+
+
+def commands():
+    """The README's commands, fenced blocks of shell only."""
+    blocks = re.findall(r"```\n(.*?)```", README, flags=re.DOTALL)
+    return [line for block in blocks for line in block.strip().split("\n")]
+
+
+def test_the_ci_calls_the_very_test_command_of_the_readme():
+    assert "python tests/run.py" in commands()
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").endswith("\npython tests/run.py\n")
+
+
+def test_the_ci_script_can_be_run():
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_readme_starts_the_app_with_one_line():
+    assert "pip install -r requirements.txt && python app.py" in commands()
+    assert (ROOT / "app.py").exists()
+
+
+@pytest.mark.parametrize("line", [c for c in commands() if c.startswith("python -m specviz ")])
+def test_every_command_of_the_readme_is_understood(line, capsys):
+    """Each parses: with an option that nobody knows, that option is the only complaint."""
+    words = line.removeprefix("python -m specviz ").replace('"Once upon a time"', "once").split()
+    with pytest.raises(SystemExit) as exit:
+        main([*words, "--nobody-knows-this"])
+    said = capsys.readouterr()
+    if "--help" in words:
+        assert exit.value.code == 0
+    else:
+        assert "unrecognized arguments: --nobody-knows-this" in said.err
+
+
+def front_matter():
+    """The Spaces settings at the top of the README."""
+    lines = README.split("---\n")[1].strip().split("\n")
+    return {k: v.strip().strip('"') for k, v in (line.split(":", 1) for line in lines)}
+
+
+def test_the_space_is_what_the_repository_is():
+    facts = front_matter()
+    assert facts["sdk"] == "gradio"
+    assert facts["app_file"] == "app.py"
+    assert facts["license"] == "apache-2.0"
+    gradio = requirements("requirements.txt")["gradio"]
+    assert gradio.specifier.contains(facts["sdk_version"])
+    assert len(facts["short_description"]) <= 60
+
+
+def requirements(name):
+    """A requirements file by package."""
+    lines = (ROOT / name).read_text(encoding="utf-8").split("\n")
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {requirement.name: requirement for requirement in found}
+
+
+def test_the_app_needs_five_packages():
+    wanted = {"gradio", "torch", "transformers", "plotly", "networkx"}
+    assert requirements("requirements.txt").keys() == wanted
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "tests/requirements.txt"])
+def test_every_requirement_is_bounded_on_both_sides(name):
+    for requirement in requirements(name).values():
+        signs = {part.operator for part in requirement.specifier}
+        assert signs == {">=", "<"}, str(requirement)
+
+
+def test_the_reasons_for_further_packages_are_in_the_readme():
+    section = README.split("## Packages")[1].split("##")[0]
+    for package in requirements("tests/requirements.txt"):
+        assert package in section
+
+
+def test_no_file_names_a_machine_or_a_registry():
+    homes = "|".join(["wo" + "rk", "ro" + "ot", "farm", "tmp", "Users"])
+    hosts = "|".join(["py" + "pi", r"registry\.npm" + "js", "deb" + r"\.debian"])
+    private = re.compile(rf"(?<![\w.*])/(?:{homes})/|(?:{hosts})\.(?:org|com)")
+    found = {name: match[0] for name, text in text_files() if (match := private.search(text))}
+    assert not found
+
+
+def test_the_licence_is_apache_2():
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_the_container_runs_as_user_1000_on_port_7860():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "--uid 1000" in text
+    assert "USER user" in text
+    assert "GRADIO_SERVER_PORT=7860" in text
+
+
+def test_every_domain_has_prompts_of_its_own_form():
+    domains = prompts()
+    assert list(domains) == ["stories", "dialogues", "python", "maths", "repeat"]
+    assert all(len(texts) == len(set(texts)) == 6 for texts in domains.values())
+    assert all(text.endswith("\nAssistant:") for text in domains["dialogues"])
+    for text in domains["maths"]:
+        assert re.fullmatch(r"Question: .*\nAnswer:", text)
+    assert all(text.endswith("\n\n") for text in domains["repeat"])
+    json.dumps(domains)
