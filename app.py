@@ -1,0 +1,26 @@
+"""Opens the page. `python app.py --help` lists what can be chosen."""
+
+from __future__ import annotations
+
+import argparse
+
+from specviz.ui.page import Options, launch
+
+
+def options(arguments: list[str] | None = None) -> Options:
+    """The command line as Options."""
+    parser = argparse.ArgumentParser(description="Speculative decoding, shown from real runs.")
+    parser.add_argument("--host", help="the address to listen on; 127.0.0.1 unless named")
+    parser.add_argument("--port", type=int, help="the first free one from 7860 on, unless named")
+    parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
+    parser.add_argument("--dtype", help="float32, bfloat16 or float16")
+    parser.add_argument(
+        "--allow-any-model",
+        action="store_true",
+        help="let visitors name a target and a draft model: folders of this machine, or Hub ids",
+    )
+    return Options(**vars(parser.parse_args(arguments)))
+
+
+if __name__ == "__main__":
+    launch(options())

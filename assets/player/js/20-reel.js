@@ -1,0 +1,61 @@
+// The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
+
+const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
+let cached = { round: null, frames: [] };
+
+function merged(old, patch) {
+  const made = { ...old };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete made[key];
+    else if (typeof value === "object" && !Array.isArray(value)) {
+      const before = made[key];
+      const inside = before && typeof before === "object" && !Array.isArray(before);
+      made[key] = merged(inside ? before : {}, value);
+    } else made[key] = value;
+  }
+  return made;
+}
+
+function frameAt(round, step) {
+  const told = reel.rounds[round];
+  if (cached.round !== told) cached = { round: told, frames: [] };
+  if (!cached.frames[step]) {
+    cached.frames[step] = step ? merged(told.first, told.then[step - 1]) : told.first;
+  }
+  return cached.frames[step];
+}
+
+const stepsOf = (round) => reel.rounds[round].then.length + 1;
+
+// What a step is called needs only its own line of the patch.
+function stepName(round, step) {
+  const told = reel.rounds[round];
+  return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
+}
+
+// New text of a run. It grows; text that does not go on from the last is another run.
+function feed(text) {
+  const grown = reel.text && text.startsWith(reel.text);
+  const lines = (grown ? text.slice(reel.text.length) : text).split("\n");
+  reel.text = text;
+  const told = lines.filter(Boolean).map((line) => tell(JSON.parse(line)));
+  if (told.includes("round")) onRounds();
+  if (told.includes("finished") || told.includes("baseline")) onEnd();
+}
+
+// Takes one line in; returns its kind. What follows on screen waits until all lines are in.
+function tell(line) {
+  if (line.kind === "run") {
+    Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null });
+    onRun();
+  } else if (line.kind === "round") {
+    reel.rounds.push(line);
+  } else if (line.kind === "finished") {
+    reel.finished = line;
+  } else if (line.kind === "baseline") {
+    reel.baseline = line;
+  } else if (line.kind === "error") {
+    notice(line.sentence);
+  }
+  return line.kind;
+}

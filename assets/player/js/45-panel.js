@@ -1,0 +1,27 @@
+// The inspector: the guesses, a token on trial with its coin and table, a draw, or the round.
+
+const ORDINALS = ["", "", "second", "third", "fourth", "fifth"];
+
+function showPanel(panel) {
+  const title = $(".sv-title");
+  title.replaceChildren(...panelTitle(panel));
+  $(".sv-panel").dataset.kind = panel.kind;
+  plot($(".sv-chart"), panel.figure);
+  $(".sv-facts").replaceChildren(...(panel.facts || []).map(fact));
+  $(".sv-trial").replaceChildren(...(panel.kind === "trial" ? trial(panel) : []));
+  $(".sv-table").replaceChildren(...(panel.table ? table(panel.table) : []));
+  $(".sv-draw").replaceChildren(...(panel.draw ? draw(panel) : []));
+}
+
+function panelTitle(panel) {
+  if (panel.kind === "guesses") return [panel.scored ? "Every guess: p over q" : "What the drafter guesses"];
+  if (panel.kind === "empty") return ["Nothing drafted"];
+  if (panel.kind === "round") return ["Round " + panel.number];
+  if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
+  const tries = panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
+  return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
+}
+
+function fact([name, value]) {
+  return el("div", "sv-fact", el("span", "", name), el("b", "", value));
+}

@@ -1,0 +1,28 @@
+// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step.
+const asked = new URLSearchParams(location.search);
+let link = asked.get("round") ? { round: Number(asked.get("round")), step: asked.get("step") } : null;
+
+function follow() {
+  const round = link ? reel.rounds.findIndex((told) => told.number === link.round) : -1;
+  const wish = link && link.step;
+  link = null;
+  if (round < 0) return false;
+  at = { round, step: 0 };
+  for (let step = 1; step < stepsOf(round); step += 1) {
+    if (stepName(round, step).id === wish) at = { round, step };
+  }
+  paint();
+  return true;
+}
+
+let remembering = null;
+function remember(frame) {
+  clearTimeout(remembering);
+  const url = new URL(location.href);
+  const place = { trace: reel.run.id, round: reel.rounds[at.round].number, step: frame.step.id };
+  for (const [key, value] of Object.entries(place)) {
+    if (shown === "recorded") url.searchParams.set(key, value);
+    else url.searchParams.delete(key); // a live run cannot be linked to
+  }
+  remembering = setTimeout(() => history.replaceState(history.state, "", url), 300);
+}

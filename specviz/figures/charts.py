@@ -1,0 +1,104 @@
+"""Bars as plotly figures: p and q of every guess, and the law that a last token is drawn from.
+
+Across, a chart counts in probability between margins of fixed width, so it may be drawn narrower
+than WIDTH; down, it counts in pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from specviz.figures.measure import cut
+from specviz.figures.plot import Figure, Trace, layout, texts
+from specviz.frames.numbers import visible
+from specviz.frames.words import flat
+
+Row = Mapping[str, Any]
+
+WIDTH: Final = 552
+LABELS: Final = 104
+NUMBERS: Final = 64
+GUESS: Final = 32
+TOKEN: Final = 22
+MOST: Final = 12
+GAP: Final = "\u00a0\u00a0"  # between a bar and its words; plotly trims plain spaces
+
+
+def guesses_figure(panel: Mapping[str, Any]) -> Figure:
+    """One row a guess: q as it was drafted, p once it is scored."""
+    rows: Sequence[Row] = panel["rows"]
+    shown = rows[:MOST] if panel.get("scored") else rows[-MOST:]
+    data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS)}
+    for order, (name, y, edge) in enumerate((("p", 8.0, "--p"), ("q", 21.0, "--q-line"))):
+        found = [(row[name], at * GUESS + y) for at, row in enumerate(shown) if name in row]
+        data[f"1{order}-{name}"] = bars(found, 10, f"--{name}", edge)
+        data[f"3{order}-{name}"] = _numbers(found, f"--{name}-ink")
+    return {"data": data, "layout": _layout(len(shown) * GUESS), "more": len(rows) - len(shown)}
+
+
+def law_figure(panel: Mapping[str, Any]) -> Figure:
+    """The law behind a bonus or a plain token: one bar a token, the drawn one full.
+
+    Outlines, where there are any: the softmax at temperature 1.
+    """
+    rows: Sequence[Row] = panel["rows"][: MOST + 2]
+    places = [at * TOKEN + TOKEN / 2 for at in range(len(rows))]
+    pairs = list(zip(rows, places, strict=True))
+    others = [(row["p"], y) for row, y in pairs if not row.get("hit")]
+    hit = [(row["p"], y) for row, y in pairs if row.get("hit")]
+    soft = [(row["soft"], y) for row, y in pairs if "soft" in row]
+    reach = [(max(row["p"], row.get("soft", 0.0)), y) for row, y in pairs]
+    data = {
+        "10-bars": bars(others, 12, "--p-soft", "--p"),
+        "11-hit": bars(hit, 12, "--p", "--p"),
+        "12-soft": bars(soft, 16, "rgba(0,0,0,0)", "--dead"),
+        "20-words": _labels([_token(row) for row in rows], TOKEN),
+        "30-numbers": _numbers(reach, "--p-ink", [visible(row["p"]) for row in rows]),
+    }
+    return {"data": data, "layout": _layout(len(rows) * TOKEN)}
+
+
+def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: str) -> Trace:
+    """Horizontal bars from pairs of a probability and a height on the page."""
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [value for value, _ in pairs],
+        "y": [y for _, y in pairs],
+        "width": thick,
+        "marker": {"color": fill, "line": {"color": edge, "width": 1}},
+        "hoverinfo": "skip",
+    }
+
+
+def _guess(row: Row) -> tuple[str, str]:
+    return cut(f"+{row['at']} {flat(row['w'])}", 13, LABELS - 10), "--ink"
+
+
+def _token(row: Row) -> tuple[str, str]:
+    if "rest" in row:
+        return f"{row['rest']:,} others", "--ink2"
+    return cut(flat(row["w"]), 13, LABELS - 10), "--ink"
+
+
+def _labels(words: Sequence[tuple[str, str]], pitch: float) -> Trace:
+    """Names that end where the bars begin."""
+    rows = [(0.0, at * pitch + pitch / 2, text + GAP, ink) for at, (text, ink) in enumerate(words)]
+    return texts(rows, 13, "middle left")
+
+
+def _numbers(
+    pairs: Sequence[tuple[float, float]], ink: str, said: Sequence[str] | None = None
+) -> Trace:
+    """Numbers at the ends of bars."""
+    told = said or [visible(value) for value, _ in pairs]
+    rows = [(0.0, y, GAP + text, ink) for (_, y), text in zip(pairs, told, strict=True)]
+    return texts(rows, 12, "middle right") | {"x": [value for value, _ in pairs]}
+
+
+def _layout(height: float) -> dict[str, Any]:
+    made = layout(WIDTH, max(height, 6 * GUESS) + 4)
+    made["margin"] = made["margin"] | {"l": LABELS, "r": NUMBERS}
+    made["xaxis"] = made["xaxis"] | {"range": [0, 1]}
+    return made | {"barmode": "overlay"}

@@ -1,0 +1,133 @@
+"""The pen that a tree is drawn with: shapes batched by trace, words with visible white space.
+
+A trace's name says when it is drawn, what it is and in which state: 20-pill-accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from specviz.figures import marks
+from specviz.figures.measure import cut, width
+from specviz.figures.plot import Batch, Point, Trace, rounded, short, texts
+from specviz.frames.words import Word, flat
+
+PILL: Final = 26
+SIZE: Final = 14
+ROOM: Final = 56
+
+FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
+    "waiting": ("--bg", "--line2", 1.25, "solid"),
+    "accepted": ("--b-soft", None, 0, "solid"),
+    "rejected": ("--q-soft", "--q-line", 1.5, "solid"),
+    "unreached": ("--bg", "--dead", 1.25, "3px 3px"),
+    "recovered": ("--r-soft", "--r-line", 2, "2px 3px"),
+    "bonus": ("--p-soft", "--p", 1.25, "solid"),
+    "plain": ("--panel", "--line2", 1.25, "solid"),
+    "slot": ("--bg", "--dead", 1.5, "2px 3px"),
+}
+EDGES: Final[Mapping[str, str]] = {
+    "accepted": "--b",
+    "rejected": "--q",
+    "recovered": "--r-line",
+    "bonus": "--p",
+    "plain": "--p",
+}
+BARS: Final[Mapping[str, str]] = {"p": "--p", "q": "--q", "underline": "--b"}
+LINES: Final[Mapping[str, tuple[str, float]]] = {
+    "here": ("--ink", 1.5),
+    "strike": ("--ink", 2),
+    "glyph": ("--ink3", 1.2),
+}
+
+
+@dataclass
+class Drawing:
+    """The batches of a figure by the name of their trace, and the words."""
+
+    batches: dict[str, Batch] = field(default_factory=dict)
+    words: list[tuple[float, float, str, str]] = field(default_factory=list)
+    hover: list[tuple[float, float, str, int]] = field(default_factory=list)
+    root_end: float = 0
+
+    def add(self, name: str, points: list[Point]) -> None:
+        """One more shape for the trace called `name`."""
+        self.batches.setdefault(name, Batch()).add(points)
+
+    def pill(self, word: Word, state: str, x: float, y: float) -> float:
+        """A word in its pill with the mark of its state; x is its left end. Returns its width."""
+        wide = pill_width(word, state)
+        self.add(f"20-pill-{state}", rounded(x, y - PILL / 2, wide, PILL))
+        start = x + (wide / 2 - 4 if state == "slot" else 8)
+        end = self.word(word, start, y, "--ink3" if state == "unreached" else "--ink", ROOM)
+        for path in marks.placed(state, x + wide - 18, y - 6) if state in marks.PATHS else []:
+            self.add(f"50-mark-{state}", path)
+        if state == "rejected":
+            self.add("60-strike", [(x + 7, y + 1), (end + 1, y + 1)])
+        return wide
+
+    def word(self, word: Word, x: float, y: float, ink: str, room: float) -> float:
+        """A word from x on, cut to its room. Returns where it ends."""
+        end = x + room
+        for piece in word:
+            if x >= end - 2:
+                break
+            if isinstance(piece, dict) and "g" in piece:
+                for path in marks.glyph(piece["g"], x, y):
+                    self.add("61-glyph", path)
+                x += marks.GLYPH[piece["g"]]
+                continue
+            text = cut(flat([piece]), SIZE, end - x)
+            self.words.append((x, y, text, ink))
+            x += width(text, SIZE)
+        return x
+
+    def traces(self) -> dict[str, Trace]:
+        """Everything as plotly traces by name; the last ones are only felt, by the pointer."""
+        made = {name: styled(name, batch) for name, batch in self.batches.items()}
+        made["70-words"] = texts(self.words, SIZE, "middle right")
+        made["80-hover"] = {
+            "mode": "markers",
+            "x": [short(x) for x, *_ in self.hover],
+            "y": [short(y) for _, y, *_ in self.hover],
+            "hovertext": [text for *_, text, _ in self.hover],
+            "customdata": [node for *_, node in self.hover],
+            "hoverinfo": "text",
+            "marker": {"size": 34, "opacity": 0},
+        }
+        return made
+
+
+def word_width(word: Word) -> float:
+    """The width of a word with its glyphs, as it is drawn."""
+    return sum(_piece_width(piece) for piece in word)
+
+
+def _piece_width(piece: str | dict[str, str]) -> float:
+    if isinstance(piece, dict) and "g" in piece:
+        return marks.GLYPH[piece["g"]]
+    return width(flat([piece]), SIZE)
+
+
+def pill_width(word: Word, state: str) -> float:
+    """A pill holds its word and its mark."""
+    mark = 16 if state in marks.PATHS else 0
+    return max(min(word_width(word), ROOM) + mark + 16, 30 if state != "slot" else 56)
+
+
+def styled(name: str, batch: Batch) -> Trace:
+    """A batch in the style that its trace's name calls for."""
+    kind, _, state = name[3:].partition("-")
+    if kind == "pill":
+        return batch.filled(*FILLS[state])
+    if kind == "edge":
+        return batch.filled(EDGES.get(state, "--edge"))
+    if kind == "mark":
+        return marks.styled(state, batch)
+    if kind in BARS:
+        return batch.filled(BARS[kind]) | {"opacity": 0.45 if state else 1}
+    if kind == "slot":
+        return batch.lines(EDGES.get(state, "--dead"), 1.5 if state == "slot" else 3, "2px 3px")
+    return batch.lines(*LINES[kind])

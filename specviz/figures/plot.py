@@ -1,0 +1,110 @@
+"""What the figures share: batches of shapes as plotly traces, text made safe, a quiet layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Trace = dict[str, Any]
+Figure = dict[str, Any]
+Point = tuple[float, float]
+
+# What the page adds to every trace that does not say otherwise: said once, not in every frame.
+USUAL: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
+
+
+def escaped(text: str) -> str:
+    """Text that Plotly shows as it is: its labels are pseudo-HTML, where <s> would vanish."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+@dataclass(slots=True)
+class Batch:
+    """Many shapes drawn as one trace; plotly starts a new one at each gap."""
+
+    x: list[float | None] = field(default_factory=list)
+    y: list[float | None] = field(default_factory=list)
+
+    def add(self, points: Sequence[Point]) -> None:
+        """One more shape, by its corners in order."""
+        if self.x:
+            self.x.append(None)
+            self.y.append(None)
+        self.x += [short(x) for x, _ in points]
+        self.y += [short(y) for _, y in points]
+
+    def filled(
+        self, fill: str, line: str | None = None, width: float = 0, dash: str = "solid"
+    ) -> Trace:
+        """The shapes filled, with an outline where a line colour is given."""
+        outline = {"width": width, "color": line or fill, "dash": dash}
+        shapes = {"x": self.x, "y": self.y, "fill": "toself", "fillcolor": fill}
+        return shapes | {"line": outline}
+
+    def lines(self, color: str, width: float, dash: str = "solid") -> Trace:
+        """The shapes as open lines."""
+        return {"x": self.x, "y": self.y, "line": {"width": width, "color": color, "dash": dash}}
+
+
+def short(value: float) -> float:
+    """A tenth of a pixel is enough, and a whole number is shorter."""
+    tenth = round(value, 1)
+    return int(tenth) if tenth == int(tenth) else tenth
+
+
+def rectangle(x: float, y: float, width: float, height: float) -> list[Point]:
+    """A closed rectangle from its top left corner."""
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
+
+
+def rounded(x: float, y: float, width: float, height: float, r: float = 5) -> list[Point]:
+    """A closed rectangle with rounded corners, three points to a corner."""
+    k = r * 0.2929  # where the arc's middle lies, measured from the corner
+    right, bottom = x + width, y + height
+    return [
+        (x + r, y),
+        (right - r, y),
+        (right - k, y + k),
+        (right, y + r),
+        (right, bottom - r),
+        (right - k, bottom - k),
+        (right - r, bottom),
+        (x + r, bottom),
+        (x + k, bottom - k),
+        (x, bottom - r),
+        (x, y + r),
+        (x + k, y + k),
+        (x + r, y),
+    ]
+
+
+def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
+    """Words as one trace. rows: x, y, text, colour. anchor: plotly's textposition."""
+    return {
+        "mode": "text",
+        "x": [short(row[0]) for row in rows],
+        "y": [short(row[1]) for row in rows],
+        "text": [escaped(row[2]) for row in rows],
+        "textposition": anchor,
+        "textfont": {"family": FONT, "size": size, "color": [row[3] for row in rows]},
+    }
+
+
+def layout(width: float, height: float) -> dict[str, Any]:
+    """A bare canvas measured in pixels, y down, nothing to drag or zoom."""
+    hidden = {"visible": False, "fixedrange": True, "automargin": False}
+    return {
+        "width": width,
+        "height": height,
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
+        "xaxis": hidden | {"range": [0, width]},
+        "yaxis": hidden | {"range": [height, 0]},
+        "showlegend": False,
+        "hovermode": "closest",
+        "dragmode": False,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "size": 12, "color": "--ink"},
+    }

@@ -1,0 +1,172 @@
+"""The draft tree as a plotly figure: pills, edges and bars in a few batched traces.
+
+Shape says what happened to a guess, hue says whose mass it came from. Trace names sort in the
+order they are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specviz.figures.layout import COLUMNS, Place, Placed, placed
+from specviz.figures.pen import EDGES, PILL, Drawing, pill_width
+from specviz.figures.plot import Figure, Point, escaped, layout, rectangle, rounded, texts
+from specviz.frames.numbers import visible
+from specviz.frames.words import Word, flat
+
+WIDTH: Final = 640
+COLUMN: Final = 92
+ROW: Final = 47
+TOP: Final = 33
+BAR: Final = 52
+SLOT: Final = -1
+
+
+def tree_figure(tree: Mapping[str, Any]) -> Figure:
+    """The figure of a frame's `tree`."""
+    parents = dict(enumerate(tree["shape"], 1))
+    where = placed(parents, _focus(tree))
+    places = dict(where.places)
+    rise = 1  # the row above all others is kept for the round's last token
+    drawing = Drawing()
+    if where.first == 0 or 0 in places:
+        _root(drawing, tree["root"], rise)
+    for number, node in tree["nodes"].items():
+        if int(number) in places:
+            _node(drawing, int(number), node, places, rise)
+    _slot(drawing, tree, places, rise)
+    if "here" in tree and tree["here"] in places:
+        _here(drawing, tree, places[tree["here"]], rise)
+    height = TOP + (max(where.rows, 2) + rise) * ROW
+    data = drawing.traces() | {"00-heads": texts(_heads(where), 12, "middle right")}
+    more = {"deeper": where.deeper, "lower": where.lower}
+    return {"data": data, "layout": layout(WIDTH, height), "more": more}
+
+
+def _focus(tree: Mapping[str, Any]) -> int:
+    """The depth that must be in the window: the slot's, the one on trial, or the latest guess."""
+    if "slot" in tree:
+        return int(tree["slot"]["depth"])
+    if "here" in tree:
+        return int(tree["nodes"][str(tree["here"])]["depth"])
+    waiting = [node["depth"] for node in tree["nodes"].values()]
+    scored = any("p" in node for node in tree["nodes"].values())
+    return 0 if scored else max(waiting, default=0)
+
+
+def _at(place: Place, rise: int) -> Point:
+    """The left end and the middle height of a pill."""
+    return place.column * COLUMN, TOP + (place.row + rise) * ROW
+
+
+def _root(drawing: Drawing, word: Word, rise: int) -> None:
+    x, y = _at(Place(0, 0), rise)
+    drawing.root_end = drawing.word(word, x, y, "--ink", COLUMN - 16) + 5
+
+
+def _node(
+    drawing: Drawing, number: int, node: Mapping[str, Any], places: Mapping[int, Place], rise: int
+) -> None:
+    x, y = _at(places[number], rise)
+    wide = drawing.pill(node["w"], node["is"], x, y)
+    if node["is"] == "accepted":
+        drawing.add("30-underline", rectangle(x, y + PILL / 2 - 3, wide, 3))
+    _bars(drawing, node, x, y + PILL / 2 + 4)
+    _edge(drawing, node, places, (x, y), rise)
+    drawing.hover.append((x + wide / 2, y, hover_text(node), number))
+
+
+def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None:
+    """Under a word: p, then q. Dim where the guess was not reached."""
+    dim = "-dim" if node["is"] == "unreached" else ""
+    if "p" in node:
+        drawing.add(f"40-p{dim}", rectangle(x, y, max(node["p"] * BAR, 0.5), 3.5))
+    if "q" in node:
+        drawing.add(f"41-q{dim}", rectangle(x, y + 4.5, max(node["q"] * BAR, 0.5), 3.5))
+
+
+def _edge(
+    drawing: Drawing,
+    node: Mapping[str, Any],
+    places: Mapping[int, Place],
+    at: Point,
+    rise: int,
+) -> None:
+    """From the parent's pill to this one; as wide as q. Pills hide where it starts."""
+    parent = places.get(node["parent"])
+    if parent is None:
+        return
+    x, y = at
+    from_x, from_y = _at(parent, rise)
+    name = node["is"] if node["is"] in EDGES else "idle"
+    band = max(1.5, 9 * node.get("q", 0.25))
+    if from_y == y:
+        start = from_x + (drawing.root_end if node["parent"] == 0 else 20)
+        drawing.add(f"10-edge-{name}", rectangle(start, y - band / 2, x - start, band))
+        return
+    turn = from_x + 14
+    drawing.add(f"10-edge-{name}", _elbow(turn, from_y + PILL / 2 + 12, x, y, band / 2))
+
+
+def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[Point]:
+    """A band that goes down (or up) from (x, from_y), then right to (to_x, y)."""
+    side = half if y > from_y else -half
+    return [
+        (x - half, from_y),
+        (x - half, y + side),
+        (to_x, y + side),
+        (to_x, y - side),
+        (x + half, y - side),
+        (x + half, from_y),
+        (x - half, from_y),
+    ]
+
+
+def _slot(
+    drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Place], rise: int
+) -> None:
+    """The place of the round's last token: a question until it is drawn."""
+    slot = tree.get("slot")
+    parent = places.get(slot["parent"]) if slot else None
+    if slot is None or parent is None:
+        return
+    state = slot.get("is", "slot")
+    beside = not any(node["parent"] == slot["parent"] for node in tree["nodes"].values())
+    place = Place(parent.column + 1, parent.row if beside else SLOT)
+    x, y = _at(place, rise)
+    _, from_y = _at(parent, rise)
+    wide = drawing.pill(slot.get("w", ["?"]), state, x, y)
+    left = parent.column * COLUMN
+    turn = [(left + 14, from_y - PILL / 2 - 2), (left + 14, y), (x, y)]
+    start = drawing.root_end if slot["parent"] == 0 else 20
+    path = [(left + start, y), (x, y)] if beside else turn
+    drawing.add(f"11-slot-{state}", path)
+    if "w" in slot:
+        drawing.hover.append((x + wide / 2, y, escaped(flat(slot["w"])), SLOT))
+
+
+def _here(drawing: Drawing, tree: Mapping[str, Any], place: Place, rise: int) -> None:
+    """A ring around the guess on trial."""
+    node = tree["nodes"][str(tree["here"])]
+    x, y = _at(place, rise)
+    wide = pill_width(node["w"], node["is"])
+    drawing.add("25-here", rounded(x - 3, y - PILL / 2 - 3, wide + 6, PILL + 6, 7))
+
+
+def hover_text(node: Mapping[str, Any]) -> str:
+    """A guess in words: its numbers, and what the target would say next."""
+    lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {node['is']}"]
+    known = [f"{name} {visible(node[name])}" for name in ("p", "q") if name in node]
+    lines += [" · ".join(known)] if known else []
+    if "top" in node:
+        best = ", ".join(f"{escaped(flat(w))} {visible(p)}" for w, p in node["top"])
+        lines.append(f"next, says the target: {best}")
+    return "<br>".join(lines)
+
+
+def _heads(where: Placed) -> list[tuple[float, float, str, str]]:
+    """Over each column, its position after the last token."""
+    names = {0: "last token"} if where.first == 0 else {}
+    names |= {column: f"+{where.first + column}" for column in range(1, COLUMNS + 1)}
+    return [(column * COLUMN, 9.0, name, "--ink3") for column, name in names.items()]

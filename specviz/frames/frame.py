@@ -1,0 +1,58 @@
+"""A frame: all that the screen shows at a cursor, as plain data. Pure: same trace, same frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.frames.caption import caption
+from specviz.frames.inspector import inspector
+from specviz.frames.nodes import tree
+from specviz.frames.scene import Cursor, Scene, Step
+from specviz.frames.text import chips
+from specviz.frames.words import flat
+from specviz.trace import Trace
+
+Frame = dict[str, Any]
+
+
+def frame(trace: Trace, cursor: Cursor) -> Frame:
+    """The frame at a cursor. Raises IndexError where the trace has no such step."""
+    scene = Scene.of(trace, cursor.round)
+    return at(scene, scene.steps[cursor.step])
+
+
+def frames(scene: Scene) -> list[Frame]:
+    """All frames of a round, in order."""
+    return [at(scene, step) for step in scene.steps]
+
+
+def at(scene: Scene, step: Step) -> Frame:
+    """The frame of one step."""
+    return {
+        "step": name(scene, step),
+        "caption": caption(scene, step),
+        "chips": chips(scene, step),
+        "tree": tree(scene, step),
+        "panel": inspector(scene, step),
+    }
+
+
+def name(scene: Scene, step: Step) -> dict[str, Any]:
+    """What a step is called before it is seen (`next`) and after (`label`); `id` is for links."""
+    match step.kind:
+        case "propose":
+            label = f"propose +{step.at}" if step.at else "propose"
+            return {"id": f"propose-{step.at}", "kind": "propose", "label": label, "next": label}
+        case "judge":
+            judged = scene.round.judged[step.at]
+            word = scene.word(scene.guesses[judged.node - 1].token)
+            state = "accepted" if judged.accepted else "rejected"
+            told = {"id": f"judge-{judged.node}", "kind": "judge", "label": flat(word)}
+            return told | {"next": "judge ", "w": word, "is": state}
+        case "draw":
+            assert scene.round.drew is not None
+            kind = scene.round.drew.kind
+            label = "recover" if kind == "recovered" else kind
+            return {"id": "draw", "kind": "draw", "label": label, "next": label}
+        case _:
+            return {"id": step.kind, "kind": step.kind, "label": step.kind, "next": step.kind}

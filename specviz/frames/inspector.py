@@ -1,0 +1,136 @@
+"""What the panel beside the tree shows: the guesses, the token on trial, a draw, or the round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specviz.frames.draw import awaited, drawn
+from specviz.frames.numbers import seconds
+from specviz.frames.scene import Scene, Step
+from specviz.frames.states import open_slot
+from specviz.frames.table import table
+from specviz.frames.verdict import numbers
+from specviz.metrics import path
+from specviz.trace import Drew, Judged
+
+Panel = dict[str, Any]
+
+
+def inspector(scene: Scene, step: Step) -> Panel:
+    """The panel of a step; `kind` says which of the four it is."""
+    match step.kind:
+        case "propose" | "score":
+            return _guesses(scene, step)
+        case "judge":
+            judged = scene.round.judged[step.at]
+            panel = _trial(scene, judged) | {"table": table(scene, judged)}
+            if not judged.accepted and not scene.greedy and open_slot(scene, step) is not None:
+                panel["draw"] = awaited(scene, judged)
+            return panel
+        case "draw":
+            assert scene.round.drew is not None
+            return _draw(scene, scene.round.drew)
+        case "commit":
+            return _round(scene)
+
+
+def _guesses(scene: Scene, step: Step) -> Panel:
+    """Every guess so far with its q, and with its p once the target has scored them all."""
+    if not scene.guesses:
+        return {"kind": "empty", "rows": _next_tokens(scene, step)}
+    depth = max(scene.depths) if step.kind == "score" else step.at
+    p = scene.round.scored.p if step.kind == "score" and scene.round.scored else None
+    rows: list[Panel] = []
+    for node, guess in enumerate(scene.guesses, 1):
+        if scene.depths[node] > depth:
+            continue
+        row: Panel = {"w": scene.word(guess.token), "at": scene.depths[node]}
+        if guess.q is not None:
+            row["q"] = round(guess.q, 6)
+        if p is not None:
+            row["p"] = round(p[node - 1], 6)
+        rows.append(row)
+    return {"kind": "guesses", "scored": p is not None, "rows": rows}
+
+
+def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
+    """Where nothing was drafted: the target's likeliest next tokens, once its pass is done."""
+    if step.kind != "score" or not scene.round.scored or not scene.round.scored.top:
+        return []
+    pairs = scene.round.scored.top[0]
+    return [{"w": scene.word(int(token)), "p": round(p, 6)} for token, p in pairs]
+
+
+def _trial(scene: Scene, judged: Judged) -> Panel:
+    """The token on trial: p over q, and the coin on the bar of its chance."""
+    guess = scene.guesses[judged.node - 1]
+    panel: Panel = {
+        "kind": "trial",
+        "w": scene.word(guess.token),
+        "at": scene.depths[judged.node],
+        "tries": len(scene.fallen(judged)) + 1,
+        "accepted": judged.accepted,
+        "p": round(judged.inputs["p"], 6),
+        "q": round(judged.inputs.get("q", 1.0), 6),
+        "point": "q" not in judged.inputs,
+    }
+    if scene.greedy:
+        soft = _soft_of(judged, guess.token)
+        panel["text"] = {"p": str(int(judged.inputs["p"]))}
+        return panel | ({} if soft is None else {"soft": round(soft, 6)})
+    shown = numbers(scene, judged)
+    panel["coin"] = {"u": round(judged.u, 6), "threshold": round(judged.threshold, 6)}
+    panel["text"] = dict(shown.text)
+    return panel
+
+
+def _soft_of(judged: Judged, token: int) -> float | None:
+    rows = judged.rows
+    if rows.soft is None or token not in rows.tokens:
+        return None
+    return rows.soft[rows.tokens.index(token)]
+
+
+def _draw(scene: Scene, drew: Drew) -> Panel:
+    """After the last verdict: the table with the recovered token's row, or p with the bonus."""
+    strip: Panel = {} if scene.greedy else {"draw": drawn(scene, drew)}
+    if drew.kind == "recovered":
+        judged = scene.round.judged[-1]
+        panel = _trial(scene, judged) | {"table": table(scene, judged, drew)}
+        return panel | strip | {"drawn": scene.word(drew.token)}
+    return {"kind": "law", "w": scene.word(drew.token), "rows": _law(scene, drew)} | strip
+
+
+def _law(scene: Scene, drew: Drew) -> list[Panel]:
+    """The law that the last token was drawn from, by falling probability, the rest in one row."""
+    soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
+    rows: list[Panel] = []
+    for token, p, s in zip(drew.tokens, drew.p, soft, strict=True):
+        row: Panel = {"w": scene.word(token), "p": round(p, 6)}
+        if token == drew.token:
+            row["hit"] = True
+        rows.append(row if s is None else row | {"soft": round(s, 6)})
+    if drew.rest_tokens and drew.soft is None:
+        rows.append({"rest": drew.rest_tokens, "p": round(drew.rest_p, 6)})
+    return rows
+
+
+def _round(scene: Scene) -> Panel:
+    """What the round came to: guesses, kept ones, and where its time went."""
+    round = scene.round
+    accepted = len(path(round.judged))
+    facts: list[tuple[str, str]] = []
+    if round.proposed:
+        facts.append(("Drafted", str(len(scene.guesses))))
+        facts.append(("Judged", str(len(round.judged))))
+        facts.append(("Kept", str(accepted)))
+    if round.committed:
+        facts.append(("Tokens for one target pass", str(len(round.committed.tokens))))
+    if round.proposed:
+        facts.append(("Drafting took", seconds(round.proposed.seconds)))
+    if round.scored:
+        facts.append(("The target pass took", seconds(round.scored.seconds)))
+    if round.committed:
+        rest = round.committed.judge_seconds + round.committed.commit_seconds
+        facts.append(("Judging and keeping the caches took", seconds(rest)))
+    return {"kind": "round", "number": round.number, "facts": [list(fact) for fact in facts]}

@@ -1,0 +1,144 @@
+"""Numbers as text, with as many digits as it takes for the shown ones to agree with each other.
+
+A reader who divides the p and q on screen gets the chance on screen, and the coin on screen lies
+on the side of it that the verdict says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+Form = Callable[[float], str]
+
+FEWEST: Final = 2
+MOST: Final = 6
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def fixed(digits: int) -> Form:
+    """`digits` decimals; a bare 0 or 1 only where the number is exactly that.
+
+    >>> fixed(2)(0.3), fixed(2)(1.0), fixed(2)(0.0004)
+    ('0.30', '1', '0.00')
+    """
+
+    def form(value: float) -> str:
+        return str(int(value)) if value in (0.0, 1.0) else f"{value:.{digits}f}"
+
+    return form
+
+
+def significant(digits: int) -> Form:
+    """`digits` significant figures, for numbers that plain decimals cannot tell apart.
+
+    >>> significant(2)(0.000012)
+    '1.2×10⁻⁵'
+    """
+
+    def form(value: float) -> str:
+        if value in (0.0, 1.0):
+            return str(int(value))
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        power = int(exponent)
+        if -4 < power <= 0:
+            return f"{value:.{digits - 1 - power}f}"
+        return f"{mantissa}×10{str(power).translate(_RAISED)}"
+
+    return form
+
+
+def read(text: str) -> float:
+    """The number that a text from this module says.
+
+    >>> read("1.2×10⁻⁵")
+    1.2e-05
+    """
+    lowered = text.replace("−", "-").translate({v: chr(k) for k, v in _RAISED.items()})
+    return float(lowered.replace("×10", "e"))
+
+
+def forms() -> Iterator[tuple[int, Form]]:
+    """Ways to write a set of numbers, the shortest first; the last tells any two floats apart."""
+    for digits in range(FEWEST, MOST + 1):
+        yield digits, fixed(digits)
+    for digits in range(3, 18):
+        yield digits, significant(digits)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Numbers as they are shown, by name, and how many digits that took."""
+
+    text: Mapping[str, str]
+    digits: int
+
+
+def first(fits: Callable[[Form], bool]) -> tuple[int, Form]:
+    """The shortest form that fits, and its digits; the longest where none does."""
+    found = next(((digits, form) for digits, form in forms() if fits(form)), None)
+    return found or (17, significant(17))
+
+
+def visible(value: float) -> str:
+    """A number with as many digits as it takes not to look like 0 or 1 when it is not."""
+    return first(lambda form: read(form(value)) > 0 or value == 0)[1](value)
+
+
+def coin_form(threshold: float, u: float) -> Form:
+    """How to write a threshold and a coin: u visibly on its side of it, and below 1."""
+
+    def fits(form: Form) -> bool:
+        bar, at = read(form(threshold)), read(form(u))
+        apart = at == bar if u == threshold else at != bar and (at < bar) == (u < threshold)
+        return apart and at < 1 and (bar > 0) == (threshold > 0)
+
+    return first(fits)[1]
+
+
+def ratio_test(p: float, q: float, threshold: float, u: float) -> Shown:
+    """p, q, their ratio and the coin, such that shown p ÷ shown q is the shown threshold."""
+    coin = coin_form(threshold, u)
+
+    def divides(form: Form) -> bool:
+        shown_p, shown_q = read(form(p)), read(form(q))
+        if shown_q <= 0 or (p > 0) != (shown_p > 0):
+            return False
+        return coin(min(1.0, shown_p / shown_q)) == coin(threshold)
+
+    digits, form = first(divides)
+    return Shown({"p": form(p), "q": form(q), "threshold": coin(threshold), "u": coin(u)}, digits)
+
+
+def mass_test(p: float, threshold: float, u: float) -> Shown:
+    """p, which is the threshold, and the coin."""
+    coin = coin_form(threshold, u)
+    digits = len(coin(0.5)) - 2
+    return Shown({"p": coin(p), "threshold": coin(threshold), "u": coin(u)}, digits)
+
+
+def interval(u: float, lo: float, hi: float) -> Shown:
+    """A draw: shown lo ≤ shown u < shown hi, and their difference is the shown share."""
+    hi = min(hi, 1.0)
+
+    def inside(form: Form) -> bool:
+        low, at, high = read(form(lo)), read(form(u)), read(form(hi))
+        if not (low < at if lo < u else low == at) or not at < high:
+            return False
+        return abs(high - low - read(form(hi - lo))) < 1e-12
+
+    digits, form = first(inside)
+    return Shown({"u": form(u), "lo": form(lo), "hi": form(hi), "share": form(hi - lo)}, digits)
+
+
+def seconds(value: float) -> str:
+    """A duration for people: 31 ms, 0.76 s, 12.3 s."""
+    if value < 0.1:
+        return f"{value * 1000:.{0 if value >= 0.01 else 1}f} ms"
+    return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun: 1 token, 4 tokens."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,180 @@
+"""p, q and residual side by side, token by token; the tokens without a row are summed honestly.
+
+The rest is one row with its own masses: the min of two lumped masses is not the overlap. Totals
+are the trace's, over the whole vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from specviz.frames.numbers import FEWEST, visible
+from specviz.frames.scene import Scene
+from specviz.frames.verdict import numbers
+from specviz.trace import Drew, Judged, Rows
+
+MOST_ROWS: Final = 8
+MOST_DIGITS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row: a token, or None for all others, and its masses."""
+
+    token: int | None
+    p: float
+    q: float
+    above: float
+    soft: float | None = None
+
+
+def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
+    """Every token that the trace lists, and all others in one line."""
+    q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
+    soft: Sequence[float | None] = rows.soft or [None] * len(rows.tokens)
+    listed = [
+        Line(token, p, q, max(p - q, 0.0), s)
+        for token, p, q, s in zip(rows.tokens, rows.p, q, soft, strict=True)
+    ]
+    rest_soft = rows.rest_soft if rows.soft else None
+    return listed, Line(None, rows.rest_p, rows.rest_q, rows.rest_residual, rest_soft)
+
+
+def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
+    """The rows worth showing: the candidate, and the heaviest in p, q or residual."""
+    heaviest = sorted(listed, key=lambda line: -max(line.p, line.q))
+    keep = [line for line in heaviest if line.token != candidate][: MOST_ROWS - 1]
+    return [line for line in listed if line in keep or line.token == candidate]
+
+
+def lumped(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
+    """The rest with some tokens' own masses added (or, with sign -1, taken out)."""
+    for line in hidden:
+        rest = replace(
+            rest,
+            p=max(0.0, rest.p + sign * line.p),
+            q=max(0.0, rest.q + sign * line.q),
+            above=max(0.0, rest.above + sign * line.above),
+        )
+        if rest.soft is not None and line.soft is not None:
+            rest = replace(rest, soft=max(0.0, rest.soft + sign * line.soft))
+    return rest
+
+
+def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, Any]:
+    """The table under a verdict; `drew` adds the recovered token's row, never before its step."""
+    candidate = scene.guesses[judged.node - 1].token
+    listed, rest = lines(judged.rows, candidate)
+    shown = chosen(listed, candidate)
+    others = judged.rows.rest_tokens + len(listed) - len(shown)
+    rest = lumped(rest, [line for line in listed if line not in shown])
+    if drew is not None and all(line.token != drew.token for line in shown):
+        line = _drawn_line(listed, drew)
+        shown = sorted([*shown, line], key=lambda line: -line.p)
+        rest, others = lumped(rest, [line], -1), others - 1
+    digits = digits_of(scene, judged, drew)
+    left = judged.rows.residual
+    cells = [_cells(line, left, digits) | _named(scene, line, candidate, drew) for line in shown]
+    if others > 0:
+        cells.append(_cells(rest, left, digits) | {"rest": others})
+    return {
+        "full": not judged.accepted,
+        "digits": digits,
+        "rows": cells,
+        "total": _totals(scene, judged, drew, digits),
+        "soft": judged.rows.soft is not None,
+    }
+
+
+def _drawn_line(listed: Sequence[Line], drew: Drew) -> Line:
+    known = next((line for line in listed if line.token == drew.token), None)
+    if known is not None:
+        return known
+    p, q = drew.at_p or 0.0, drew.at_q or 0.0
+    return Line(drew.token, p, q, max(p - q, 0.0))
+
+
+def _named(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[str, Any]:
+    assert line.token is not None
+    named: dict[str, Any] = {"w": scene.word(line.token)}
+    if line.token == candidate:
+        named["is"] = "trial"
+    if drew is not None and line.token == drew.token:
+        named["is"] = "drawn"
+    return named
+
+
+def digits_of(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
+    """Decimals for the table: at least the sentence's, and so many that the rows of the candidate
+    and of the drawn token can be recomputed from what they show."""
+    candidate = scene.guesses[judged.node - 1].token
+    listed, _ = lines(judged.rows, candidate)
+    looked_at = [line for line in listed if line.token == candidate]
+    if drew is not None:
+        looked_at.append(_drawn_line(listed, drew))
+    fewest = FEWEST if scene.greedy else numbers(scene, judged).digits
+    for digits in range(min(fewest, MOST_DIGITS), MOST_DIGITS):
+        if all(_agrees(line, judged.rows.residual, digits) for line in looked_at):
+            return digits
+    return MOST_DIGITS
+
+
+def left_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str:
+    """The residual mass at a rejection, as its sentence and its table show it."""
+    text = mass(judged.rows.residual, digits_of(scene, judged, drew))
+    return visible(judged.rows.residual) if float(text) == 0 else text
+
+
+def _agrees(line: Line, left: float, digits: int) -> bool:
+    """Whether p − q, and its share of what is left, follow from the rounded numbers."""
+    p, q, apart = (round(value, digits) for value in (line.p, line.q, line.p - line.q))
+    if abs(p - q - apart) > 1e-9:
+        return False
+    if line.above <= 0:
+        return True
+    rounded = round(left, digits)
+    share = round(apart / rounded, digits) if rounded else -1.0
+    return abs(share - round(line.above / left, digits)) < 1e-9
+
+
+def mass(value: float, digits: int) -> str:
+    """A mass as a cell shows it: 0 and 1 bare where exact, else `digits` decimals."""
+    return str(int(value)) if value in (0.0, 1.0) else f"{value:.{digits}f}"
+
+
+def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
+    """A row's texts, in the order p, q, p − q, above 0, scaled; and its masses, for the bars."""
+    scaled = line.above / left if left > 0 else 0.0
+    apart = line.p - line.q
+    sign = "+" if apart > 0 else "−" if apart < 0 else ""
+    texts = [
+        mass(line.p, digits),
+        mass(line.q, digits),
+        sign + mass(abs(apart), digits),
+        mass(line.above, digits),
+        mass(scaled, digits),
+    ]
+    masses = [round(value, 6) for value in (line.p, line.q, line.above, scaled)]
+    cells: dict[str, Any] = {"t": texts, "m": masses}
+    if line.soft is not None:
+        cells["soft"] = round(line.soft, 6)
+    return cells
+
+
+def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dict[str, str]:
+    rows = judged.rows
+    return {
+        "p": _total([*rows.p, rows.rest_p], digits),
+        "q": "1" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
+        "both": mass(rows.overlap, digits),
+        "left": left_text(scene, judged, drew),
+        "scaled": "1" if rows.residual > 0 else "0",
+    }
+
+
+def _total(masses: Sequence[float], digits: int) -> str:
+    """The sum as it is: 1 where the law sums to 1, and visibly not where it does not."""
+    total = sum(masses)
+    return "1" if abs(total - 1) < 5e-5 else f"{total:.{max(digits, 4)}f}"

@@ -1,0 +1,1 @@
+"""The page: gradio, the player, live runs. Its one rule: a run's state stays within its run."""

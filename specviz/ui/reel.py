@@ -1,0 +1,146 @@
+"""A run as lines for the player: the run, a round at a time, the end, the baseline.
+
+Text only grows, line by line, so Gradio sends each line once and the player misses none. One way
+for recorded and live runs. Standard library, frames and figures only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from specviz import metrics
+from specviz.figures.panels import drawn
+from specviz.frames import Scene, difference, frames
+from specviz.frames.numbers import count, seconds
+from specviz.frames.text import brought
+from specviz.trace import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Finished,
+    Header,
+    Judged,
+    Proposed,
+    Round,
+    Scored,
+    Trace,
+    Vocabulary,
+)
+
+Source = Literal["recorded", "live"]
+
+
+def lines(events: Iterable[Event], source: Source, nonce: str = "") -> Iterator[str]:
+    """The player's lines, each as soon as its round is whole. `nonce` names the run."""
+    reel: Reel | None = None
+    for event in events:
+        if isinstance(event, Header):
+            reel = Reel(event)
+            yield line("run", run_facts(event, source) | {"id": nonce})
+        elif reel is not None:
+            yield from reel.lines(event)
+    if reel is not None:
+        yield from reel.unfinished()
+
+
+def line(kind: str, data: dict[str, Any]) -> str:
+    """One line of JSON with its newline."""
+    return json.dumps({"kind": kind} | data, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def error(sentence: str, nonce: str) -> str:
+    """The line that says why there is no run."""
+    return line("error", {"sentence": sentence, "id": nonce})
+
+
+class Reel:
+    """The run so far, and the round that is being told."""
+
+    def __init__(self, header: Header) -> None:
+        self.trace = Trace(header)
+        self.vocabulary: dict[int, bytes] = {}
+        self.round: Round | None = None
+
+    def lines(self, event: Event) -> Iterator[str]:
+        """What the page learns from one event: nothing until a round is whole."""
+        self.trace.events.append(event)
+        match event:
+            case Vocabulary():
+                self.vocabulary |= {int(k): v.encode("latin-1") for k, v in event.tokens.items()}
+            case Proposed() | Scored() | Judged() | Drew() | Committed():
+                yield from self._told(event)
+            case Finished():
+                yield line("finished", {"reason": event.reason, "summary": self._summary()})
+            case Baseline():
+                plain = {"seconds": [round(s, 6) for s in event.seconds]}
+                yield line("baseline", plain | {"summary": self._summary()})
+
+    def unfinished(self) -> Iterator[str]:
+        """A last round that broke off, as far as it came."""
+        if self.round is not None:
+            yield self._whole(self.round)
+
+    def _told(self, event: Proposed | Scored | Judged | Drew | Committed) -> Iterator[str]:
+        if self.round is None or self.round.number != event.round:
+            yield from self.unfinished()
+            self.round = Round(event.round)
+        if isinstance(event, Judged):
+            self.round.judged.append(event)
+        else:
+            setattr(self.round, event.event, event)
+        if isinstance(event, Committed):
+            yield self._whole(self.round)
+            self.round = None
+
+    def _whole(self, played: Round) -> str:
+        scene = Scene(self.trace.header, self.vocabulary, played)
+        shots = [drawn(frame) for frame in frames(scene)]
+        data = {
+            "number": played.number,
+            "first": shots[0],
+            "then": [difference(shots[0], shot) for shot in shots[1:]],
+            "brings": [[word, kind] for word, kind in brought(scene)],
+            "seconds": [round(s, 6) for s in parts(played)],
+        }
+        return line("round", data)
+
+    def _summary(self) -> str:
+        """The run in one line, without a speed-up until plain decoding was measured."""
+        numbers = metrics.summary(self.trace)
+        said = f"{count(numbers['tokens'], 'token')} in {seconds(numbers['total_seconds'])}"
+        if numbers["speedup"] is not None:
+            return f"{said}, {numbers['speedup']:.2f} × plain"
+        ended = self.trace.finished
+        stopped = ended is not None and ended.reason == "stopped"
+        return said if stopped else f"{said}; plain decoding is measured next"
+
+
+def parts(played: Round) -> tuple[float, float, float]:
+    """A round's seconds: drafting, the target pass, judging and keeping the caches."""
+    draft = played.proposed.seconds if played.proposed else 0.0
+    scored = played.scored.seconds if played.scored else 0.0
+    rest = (
+        played.committed.judge_seconds + played.committed.commit_seconds if played.committed else 0
+    )
+    return draft, scored, rest
+
+
+def run_facts(header: Header, source: Source) -> dict[str, Any]:
+    """What the page says of a run as a whole."""
+    settings = header.settings
+    sampling = settings.get("sampling", {})
+    return {
+        "source": source,
+        "prompt": header.prompt,
+        "target": header.target.name,
+        "drafter": header.drafter.name,
+        "where": f"{header.target.name} · {header.machine} · {header.dtype}",
+        "said": f"T {sampling.get('temperature')} · γ {settings.get('gamma')}"
+        f" · seed {settings.get('seed')}",
+        "greedy": sampling.get("temperature") == 0,
+        "rule": header.rule,
+        "lossless": header.lossless,
+    }

@@ -1,0 +1,110 @@
+"""Live runs: a form in, the player's lines out, a stop when it is asked for.
+
+A run lives in its own generator. What visitors share is the weights, and a table of who asked to
+stop which of their own runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from math import inf
+
+from specviz.trace import Event
+from specviz.ui.choices import Choices
+from specviz.ui.reel import error, lines
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where live runs compute."""
+
+    device: str | None = None
+    dtype: str | None = None
+
+
+@dataclass
+class Stops:
+    """Who asked to stop which run. A visitor's runs are numbered upwards by the page."""
+
+    asked: dict[str, float] = field(default_factory=dict)
+    running: set[str] = field(default_factory=set)
+
+    def begin(self, visitor: str) -> None:
+        """A run of this visitor has started."""
+        self.running.add(visitor)
+
+    def ask(self, visitor: str, run: float) -> None:
+        """The visitor wants the run of this number, begun or still waiting, to end."""
+        self.asked[visitor] = max(run, self.asked.get(visitor, run))
+
+    def stopped(self, visitor: str, run: float) -> bool:
+        """Whether this run should end."""
+        return self.asked.get(visitor, -inf) >= run
+
+    def leave(self, visitor: str) -> None:
+        """The visitor closed the page: what still runs for it should end."""
+        if visitor in self.running:
+            self.asked[visitor] = inf
+        else:
+            self.asked.pop(visitor, None)
+
+    def end(self, visitor: str, run: float) -> None:
+        """The run is over; what was asked of it is forgotten."""
+        self.running.discard(visitor)
+        if self.asked.get(visitor, -inf) in (run, inf):
+            del self.asked[visitor]
+
+
+class Runs:
+    """Makes live runs on one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.stops = Stops()
+
+    def texts(self, choices: Choices, visitor: str, run: float) -> Iterator[str]:
+        """The lines of a run so far, growing; or one line that says why there is none."""
+        told = ""
+        nonce = f"{run:.0f}"
+        self.stops.begin(visitor)
+        try:
+            with closing(self._events(choices, visitor, run)) as events:
+                for line in lines(events, "live", nonce):
+                    told += line
+                    yield told
+        except ValueError as problem:  # every refusal is one, with a sentence for people
+            yield told + error(str(problem), nonce)
+        except Exception:
+            log.exception("a live run broke")
+            sentence = "Something broke in this run. The server's log says what; try another."
+            yield told + error(sentence, nonce)
+        finally:
+            self.stops.end(visitor, run)
+
+    def _events(self, choices: Choices, visitor: str, run: float) -> Generator[Event, None, None]:
+        settings, prompt = choices.settings(), choices.text()
+        # Imported late: the page is up, and recorded runs play, before torch is.
+        from specviz import engine
+        from specviz.catalog.loading import load
+
+        target, drafter = load(*choices.models(), self.machine.device, self.machine.dtype)
+
+        def stop() -> bool:
+            return self.stops.stopped(visitor, run)
+
+        yield from engine.run(target, drafter, prompt, settings, stop=stop)
+
+    def warm_up(self) -> None:
+        """Load the house's models, so that the first visitor need not wait for it."""
+        try:
+            from specviz.catalog.loading import load
+
+            for drafter in ("draft-model", "ngram"):
+                load("house", drafter, self.machine.device, self.machine.dtype)
+        except ValueError as problem:
+            log.warning("%s", problem)

@@ -1,0 +1,98 @@
+"""What the server answers beside Gradio: plotly.js, recorded runs; and what it refuses.
+
+No route takes a file and none fetches an address: Gradio's own that do are closed here. All paths
+start with /gradio_api/, which a proxy in front of Gradio passes on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import plotly
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from specviz.ui.recorded import body, names
+
+PREFIX: Final = "/gradio_api/sv"
+FOR_EVER: Final = "public, max-age=31536000, immutable"
+
+
+class Guard:
+    """Refuses Gradio's routes for uploads, remote files and usage counts."""
+
+    EXACT = frozenset(
+        {
+            "/gradio_api/upload",
+            "/gradio_api/process_recording",
+            "/monitoring",
+            "/monitoring/summary",
+            "/gradio_api/monitoring/summary",
+        }
+    )
+    STARTS = (
+        "/gradio_api/file=http",
+        "/gradio_api/file/http",
+        "/gradio_api/proxy=",
+        "/proxy=",
+        "/file=http",
+        "/monitoring/",
+    )
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 403 for a closed route, else pass the request on."""
+        if scope["type"] == "http" and self.closed(scope["path"]):
+            await PlainTextResponse("This route is closed.", 403)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def closed(self, path: str) -> bool:
+        """Whether a path, however it is written, names a closed route."""
+        plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
+        return plain in self.EXACT or plain.startswith(self.STARTS)
+
+
+@cache
+def plotly_js() -> tuple[str, bytes]:
+    """The name and the compressed text of the installed wheel's plotly.js."""
+    source = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
+    return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 6)
+
+
+async def send_plotly(request: Request) -> Response:
+    """plotly.js, compressed once, kept by browsers for ever: its name changes with its text."""
+    headers = {"Content-Encoding": "gzip", "Cache-Control": FOR_EVER}
+    return Response(plotly_js()[1], media_type="text/javascript", headers=headers)
+
+
+def send_recorded(request: Request) -> Response:
+    """A recorded run as the player's lines; asked again, only whether it is still the same."""
+    name = request.path_params["name"]
+    if name not in names():
+        return PlainTextResponse("No recorded run has this name.", 404)
+    packed = body(name)
+    tag = f'"{hashlib.sha256(packed).hexdigest()[:16]}"'
+    headers = {"Content-Encoding": "gzip", "Cache-Control": "no-cache", "ETag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(packed, media_type="application/x-ndjson", headers=headers)
+
+
+def app_kwargs() -> dict[str, Any]:
+    """Routes and guard for `launch(app_kwargs=...)`."""
+    routes = [
+        Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
+        Route(f"{PREFIX}/traces/{{name}}", send_recorded),
+    ]
+    return {"routes": routes, "middleware": [Middleware(Guard)]}

@@ -1,0 +1,88 @@
+"""A server with made-up recorded runs and tiny models, and a browser that nothing may leave."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import chromium
+import pytest
+from made import RUNS, made
+from playwright.sync_api import Browser, sync_playwright
+from visit import Visit
+
+HERE = Path(__file__).resolve().parent
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder needs a browser."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page that is up."""
+    folder = tmp_path_factory.mktemp("traces")
+    for name, recipe in RUNS.items():
+        made(recipe).write(folder / f"{name}.jsonl")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (tmp_path_factory.mktemp("log") / "server.log").open("w")
+    command = [sys.executable, str(HERE / "serve.py"), str(folder), str(port)]
+    with log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        address = f"http://127.0.0.1:{port}/"
+        wait_for(address)
+        yield address
+        server.terminate()
+
+
+def wait_for(address: str) -> None:
+    """Return once the address answers."""
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(address):
+                return
+        except OSError:
+            time.sleep(0.25)
+    raise TimeoutError(address)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    with sync_playwright() as playwright:
+        made_browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
+        yield made_browser
+        made_browser.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, url: str) -> Iterator[Visit]:
+    """A visitor who reduces motion, so that nothing moves by itself."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    visitor = Visit(context, url)
+    yield visitor
+    context.close()
+    assert not visitor.errors
+    assert not visitor.foreign
+
+
+@pytest.fixture
+def another(browser: Browser, url: str) -> Iterator[Visit]:
+    """A second visitor, in a profile of their own."""
+    context = browser.new_context(reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    visitor = Visit(context, url)
+    yield visitor
+    context.close()
+    assert not visitor.errors

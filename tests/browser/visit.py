@@ -1,0 +1,74 @@
+"""A visitor: a page in a window of its own, and what its console and network said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page
+
+
+class Visit:
+    """A page in a window of its own, with what its console and network said."""
+
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        self.url = url
+        self.page: Page = context.new_page()
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", self._request)
+
+    def _console(self, message) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _request(self, request) -> None:
+        if not request.url.startswith((self.url, "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def open(self, query: str = "") -> Page:
+        """Open the page and wait until a frame is drawn."""
+        self.page.goto(self.url + query)
+        self.page.wait_for_selector(".sv-verdict:not(:empty)")
+        self.page.wait_for_selector(".sv-tree .main-svg", state="attached")
+        return self.page
+
+    def ask(self, expression: str):
+        """A property or a call of the player's public object."""
+        return self.page.evaluate(f"window.specviz.players['sv-step'].{expression}")
+
+    def step_to(self, verdict: str) -> None:
+        """Step on until a badge says `verdict`."""
+        for _ in range(400):
+            if self.page.inner_text(".sv-verdict").strip() == verdict:
+                return
+            self.ask("next()")
+        raise AssertionError(f"no step says {verdict}")
+
+    def caption(self) -> str:
+        """The sentence on screen."""
+        return self.page.inner_text(".sv-say")
+
+    def fill_in(
+        self, pair: tuple[Path, Path], prompt: str, tokens: int = 12, seed: int = 1
+    ) -> None:
+        """Fill the form in for a run of the tiny models."""
+        page = self.page
+        if not page.evaluate("document.body.classList.contains('sv-drawer-open')"):
+            page.click("#sv-settings")
+        page.get_by_label("Target: a folder or a Hub id").fill(str(pair[0]))
+        page.get_by_label("Draft model: a folder or a Hub id").fill(str(pair[1]))
+        page.get_by_label("New tokens").first.fill(str(tokens))
+        page.get_by_label("Seed").fill(str(seed))
+        page.get_by_label("Prompt").fill(prompt)
+
+    def run(self) -> None:
+        """Press Run live, and wait until the page has asked for the run."""
+        before = self.ask("asked")
+        self.page.click("#sv-go")
+        self.page.wait_for_function(f"window.specviz.players['sv-step'].asked !== {before}")
+
+    def wait_until_over(self) -> None:
+        """Wait until the server is done with the run."""
+        self.page.wait_for_function("!document.body.classList.contains('sv-running')")

@@ -1,0 +1,309 @@
+"""Made-up runs for tests: real rules and coins on a small invented vocabulary, without a model.
+
+Never shipped as a recorded run. `made(...)` decodes a few rounds and writes what an engine would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from specviz.chance import Chance, coin
+from specviz.thresholds import mass, ratio
+from specviz.trace import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Finished,
+    Guess,
+    Header,
+    Interval,
+    Judged,
+    ModelCard,
+    Proposed,
+    Rows,
+    Scored,
+    Trace,
+    Vocabulary,
+)
+
+ODD = [
+    b"<script>window.hacked=1</script>",
+    b" <img src=x onerror=window.hacked=1>",
+    b"\n",
+    b"    ",
+    "🦊".encode(),
+    "🦊".encode()[:2],
+    b"\xff",
+    b"`",
+    b"${window.hacked=1}",
+    b"{{value}}",
+    b"</s>",
+    b" &amp;",
+    b"<br>",
+    "\u202e".encode(),
+    b"\\",
+    b"'\"",
+]
+PLAIN = [
+    "the", "a", "cat", "dog", "fox", "bird", "was", "is", "saw", "went", "met", "and", "to",
+    "house", ",", ".", "big", "little", "red", "ran", "home", "she", "he", "one", "day", "very",
+    "kind", "wood", "tree",
+]  # fmt: skip
+WORDS: list[bytes] = [*(b" " + w.encode() if w[0].isalpha() else w.encode() for w in PLAIN), *ODD]
+SIZE = len(WORDS)
+LISTED = 8
+
+Law = list[float]
+
+
+@dataclass
+class Recipe:
+    """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three."""
+
+    shape: Sequence[int] = (1, 1, 1, 1, 1)
+    point_mass: bool = False
+    greedy: bool = False
+    rounds: int = 8
+    seed: int = 1
+    drafts: bool = True
+    odd: bool = True
+
+
+@dataclass
+class Making:
+    """One run being made: the text so far, and the events."""
+
+    recipe: Recipe
+    text: list[int] = field(default_factory=lambda: [0, 1])
+    events: list[Event] = field(default_factory=list)
+
+    def soft(self, context: Sequence[int], who: str) -> Law:
+        """A law by hashing the context; both models share most of it."""
+        key = hash(tuple(context[-3:])) % 2**31
+        shared = [3.2 * coin(key, token, "shared", 0) for token in range(SIZE)]
+        own = [2.4 * coin(key, token, who, 1) for token in range(SIZE)]
+        usual = [(0.0 if self.recipe.odd or t < len(PLAIN) else -20.0) for t in range(SIZE)]
+        weights = [math.exp(1.6 * (a + b) + c) for a, b, c in zip(shared, own, usual, strict=True)]
+        return scaled(weights)
+
+    def p(self, context: Sequence[int]) -> Law:
+        """The target's law: one token at temperature 0."""
+        law = self.soft(context, "target")
+        return one_hot(law.index(max(law))) if self.recipe.greedy else law
+
+
+def scaled(weights: Sequence[float]) -> Law:
+    total = sum(weights)
+    return [w / total for w in weights]
+
+
+def one_hot(token: int) -> Law:
+    return [1.0 if t == token else 0.0 for t in range(SIZE)]
+
+
+def residual(p: Law, q: Law) -> Law:
+    return [max(a - b, 0.0) for a, b in zip(p, q, strict=True)]
+
+
+def draw(law: Law, u: float) -> tuple[int, Interval]:
+    """Walk the law by falling probability, ties by id."""
+    lo = 0.0
+    order = sorted(range(SIZE), key=lambda t: (-law[t], t))
+    for token in order:
+        if lo <= u < lo + law[token]:
+            return token, Interval(u, lo, lo + law[token])
+        lo += law[token]
+    last = [t for t in order if law[t] > 0][-1]
+    return last, Interval(u, lo - law[last], lo)
+
+
+def rows(p: Law, q: Law, has_q: bool, soft: Law | None, token: int) -> Rows:
+    """The listed tokens and the honest rest."""
+    above = residual(p, q)
+    key = soft or p
+    tops = [sorted(range(SIZE), key=lambda t: -law[t])[:LISTED] for law in (p, q, above, key)]
+    listed = sorted({token, *chain(*tops)}, key=lambda t: (-key[t], -q[t], t))
+    rest = [t for t in range(SIZE) if t not in listed]
+    both = [min(a, b) for a, b in zip(p, q, strict=True)]
+    return Rows(
+        tokens=listed,
+        p=[p[t] for t in listed],
+        q=[q[t] for t in listed] if has_q else None,
+        soft=[soft[t] for t in listed] if soft else None,
+        rest_tokens=len(rest),
+        rest_p=sum(p[t] for t in rest),
+        rest_q=sum(q[t] for t in rest),
+        rest_both=sum(both[t] for t in rest),
+        rest_residual=sum(above[t] for t in rest),
+        rest_soft=sum(soft[t] for t in rest) if soft else 0.0,
+        overlap=sum(both),
+        residual=sum(above),
+    )
+
+
+def top(law: Law) -> list[list[float]]:
+    best = sorted(range(SIZE), key=lambda t: -law[t])[:3]
+    return [[t, law[t]] for t in best if law[t] > 0]
+
+
+def propose(run: Making, chance: Chance) -> list[Guess]:
+    """A tree of the recipe's shape, its candidates drawn from q, or the top ones of q."""
+    guesses: list[Guess] = []
+    level: list[tuple[int, list[int]]] = [(0, run.text)]
+    for width in run.recipe.shape if run.recipe.drafts else ():
+        below = []
+        for parent, context in level:
+            q = run.soft(context, "draft")
+            best = sorted(range(SIZE), key=lambda t: -q[t])
+            for place in range(width):
+                node = len(guesses) + 1
+                token, drawn = draw(q, chance.draft(node))
+                if run.recipe.point_mass or run.recipe.greedy:
+                    token = best[place]
+                    guesses.append(
+                        Guess(token, parent, chance.judge(node), None, None, q[token], None)
+                    )
+                else:
+                    guesses.append(
+                        Guess(token, parent, chance.judge(node), q[token], drawn, q[token], None)
+                    )
+                below.append((node, [*context, token]))
+        level = below[:1] if width > 1 else below
+    return guesses
+
+
+def context_of(run: Making, guesses: Sequence[Guess], node: int) -> list[int]:
+    path: list[int] = []
+    while node:
+        path.append(guesses[node - 1].token)
+        node = guesses[node - 1].parent
+    return [*run.text, *reversed(path)]
+
+
+def play(run: Making, number: int) -> None:
+    """One round, judged top down, sibling by sibling."""
+    chance = Chance(run.recipe.seed, number)
+    guesses = propose(run, chance) if number else []
+    fixed = run.recipe.point_mass or run.recipe.greedy
+    if number:
+        drawn = "point-mass" if fixed else "sampled"
+        run.events.append(Proposed(number, run.text[-1], drawn, guesses, None, 0.004))
+    laws = [run.p(context_of(run, guesses, node)) for node in range(len(guesses) + 1)]
+    scores = [laws[g.parent][g.token] for g in guesses]
+    run.events.append(Scored(number, scores, [top(law) for law in laws], len(laws), 0.021))
+    node, law, kept, last = 0, laws[0], [], None
+    while True:
+        children = [n for n, g in enumerate(guesses, 1) if g.parent == node]
+        took, law, last = judge(run, number, guesses, children, laws[node])
+        if took is None:
+            break
+        node = took
+        kept.append(guesses[took - 1].token)
+    token, interval = draw(law, chance.final())
+    kind = "recovered" if last else "bonus" if kept else "plain"
+    run.events.append(drew(run, number, node, token, kind, interval, law, last))
+    run.events.append(Committed(number, [*kept, token], 0.001, 0.0005))
+    run.text += [*kept, token]
+
+
+def judge(
+    run: Making, number: int, guesses: Sequence[Guess], children: Sequence[int], law: Law
+) -> tuple[int | None, Law, tuple[Law, Law | None] | None]:
+    """Try the children in turn. Returns the kept one, the law left, and the last law judged."""
+    parent = [guesses[n - 1].parent for n in children]
+    context = context_of(run, guesses, parent[0]) if parent else run.text
+    soft = run.soft(context, "target") if run.recipe.greedy else None
+    last = None
+    for node in children:
+        guess = guesses[node - 1]
+        fixed = guess.q is None
+        q = one_hot(guess.token) if fixed else run.soft(context, "draft")
+        inputs = {"p": law[guess.token]} if fixed else {"p": law[guess.token], "q": q[guess.token]}
+        threshold = mass(inputs) if fixed else ratio(inputs)
+        shown = rows(law, q, not fixed, soft, guess.token)
+        alpha = shown.overlap if node == children[0] else None
+        run.events.append(Judged(number, node, guess.u, threshold, inputs, shown, alpha))
+        if guess.u < threshold:
+            return node, law, None
+        last = (law, None if fixed else q)
+        law = scaled(residual(law, q))
+    return None, law, last
+
+
+def drew(
+    run: Making,
+    number: int,
+    parent: int,
+    token: int,
+    kind: str,
+    interval: Interval,
+    law: Law,
+    last: tuple[Law, Law | None] | None,
+) -> Drew:
+    order = sorted(range(SIZE), key=lambda t: (-law[t], t))[:12]
+    listed = sorted({token, *(t for t in order if law[t] > 0)}, key=lambda t: (-law[t], t))
+    soft = run.soft(run.text, "target") if run.recipe.greedy else None
+    return Drew(
+        round=number,
+        parent=parent,
+        token=token,
+        kind=kind,  # type: ignore[arg-type]
+        drawn=interval,
+        tokens=listed,
+        p=[law[t] for t in listed],
+        soft=[soft[t] for t in listed] if soft else None,
+        rest_p=sum(law[t] for t in range(SIZE) if t not in listed),
+        rest_tokens=SIZE - len(listed),
+        at_p=last[0][token] if last else None,
+        at_q=last[1][token] if last and last[1] else None,
+    )
+
+
+def made(recipe: Recipe | None = None) -> Trace:
+    """A whole made-up run with its baseline."""
+    recipe = recipe or Recipe()
+    run = Making(recipe)
+    run.events.append(Vocabulary({str(i): w.decode("latin-1") for i, w in enumerate(WORDS)}))
+    for number in range(recipe.rounds + 1):
+        play(run, number)
+    run.events.append(Finished("limit", 0.01))
+    made_tokens = len(run.text) - 2
+    run.events.append(Baseline(run.text[2:], [0.018] * made_tokens, None))
+    settings = {
+        "sampling": {"temperature": 0 if recipe.greedy else 0.8, "top_k": 0, "top_p": 1.0},
+        "seed": recipe.seed,
+        "max_new_tokens": made_tokens,
+        "gamma": len(recipe.shape),
+    }
+    header = Header(
+        target=ModelCard("made-up target", "made-up", 0, 0, None),
+        drafter=ModelCard("made-up drafter", "made-up", 0, 0, None),
+        settings=settings,
+        rule="greedy" if recipe.greedy else "point-mass" if recipe.point_mass else "speculative",
+        lossless=True,
+        prompt="Once upon a time",
+        prompt_ids=[0, 1],
+        vocab_size=SIZE,
+        eos=[],
+        device="none",
+        machine="made up",
+        dtype="float64",
+        threads=1,
+        versions={},
+    )
+    return Trace(header, run.events)
+
+
+# What the browser tests record: by name, as the page lists them.
+RUNS = {
+    "01-chain": Recipe(odd=False, seed=3),
+    "02-siblings": Recipe(shape=(3, 2, 2, 1), odd=False),
+    "03-point-mass": Recipe(point_mass=True),
+    "04-temperature-0": Recipe(greedy=True, odd=False),
+    "05-odd-tokens": Recipe(rounds=30),
+    "06-long-chain": Recipe(shape=(1,) * 12, odd=False, rounds=40),
+}

@@ -1,0 +1,144 @@
+"""Figures: valid plotly, inside their canvas, no crossing edges, words that stay words."""
+
+import itertools
+import random
+
+import plotly.graph_objects as go
+import pytest
+from made import Recipe, made
+
+from specviz.figures.layout import COLUMNS, ROWS, placed, window_start
+from specviz.figures.measure import cut, width
+from specviz.figures.panels import drawn
+from specviz.figures.pen import ROOM
+from specviz.figures.plot import USUAL, escaped
+from specviz.figures.tree import tree_figure
+from specviz.frames import Scene, frames
+
+
+def shots(recipe):
+    trace = made(recipe)
+    for index in range(len(trace.rounds)):
+        yield from (drawn(frame) for frame in frames(Scene.of(trace, index)))
+
+
+RECIPES = [
+    Recipe(),
+    Recipe(shape=(3, 2, 2, 1)),
+    Recipe(shape=(1,) * 14, rounds=6),
+    Recipe(greedy=True),
+    Recipe(point_mass=True, shape=(8, 4)),
+    Recipe(drafts=False, rounds=3),
+]
+
+
+@pytest.fixture(scope="module", params=range(len(RECIPES)))
+def frames_of(request):
+    return list(shots(RECIPES[request.param]))
+
+
+def figures(shown):
+    for shot in shown:
+        yield shot["tree"]["figure"]
+        if "figure" in shot["panel"]:
+            yield shot["panel"]["figure"]
+
+
+def plain(value):
+    """A figure with the names of colours replaced, as the page does."""
+    if isinstance(value, str):
+        return "#123456" if value.startswith("--") else value
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_every_figure_is_valid_plotly(frames_of):
+    for figure in itertools.islice(figures(frames_of), 40):
+        data = [plain(figure["data"][name]) for name in sorted(figure["data"])]
+        data = [trace if "type" in trace else USUAL | trace for trace in data]
+        go.Figure(data=data, layout=plain(figure["layout"]))
+
+
+def test_every_shape_lies_inside_its_canvas(frames_of):
+    for figure in figures(frames_of):
+        wide, high = figure["layout"]["xaxis"]["range"][1], figure["layout"]["height"]
+        for name, trace in figure["data"].items():
+            assert all(-4 <= x <= wide for x in trace["x"] if x is not None), name
+            assert all(0 <= y <= high for y in trace["y"] if y is not None), name
+
+
+def test_words_of_models_cannot_turn_to_markup(frames_of):
+    for figure in figures(frames_of):
+        for trace in figure["data"].values():
+            for text in trace.get("text", []):
+                assert "<" not in text
+                assert ">" not in text
+            for text in trace.get("hovertext", []):
+                bare = text.replace("<b>", "").replace("</b>", "").replace("<br>", "")
+                assert "<" not in bare
+    assert escaped("<s>&amp;</s>") == "&lt;s&gt;&amp;amp;&lt;/s&gt;"
+
+
+def test_pills_of_a_row_do_not_overlap(frames_of):
+    for shot in frames_of:
+        pills = []
+        for name, trace in shot["tree"]["figure"]["data"].items():
+            if name.startswith("20-pill"):
+                gaps = [i for i, x in enumerate(trace["x"]) if x is None]
+                for a, b in itertools.pairwise([-1, *gaps, len(trace["x"])]):
+                    xs, ys = trace["x"][a + 1 : b], trace["y"][a + 1 : b]
+                    pills.append((min(xs), max(xs), min(ys), max(ys)))
+        for one, two in itertools.combinations(pills, 2):
+            apart = one[1] < two[0] or two[1] < one[0] or one[3] < two[2] or two[3] < one[2]
+            assert apart, (one, two)
+
+
+def random_tree(dice, size):
+    return {node: dice.randrange(max(0, node - 5), node) for node in range(1, size)}
+
+
+def test_edges_do_not_cross_and_first_children_go_straight_on():
+    dice = random.Random(3)
+    for _ in range(60):
+        parents = random_tree(dice, 24)
+        places = placed(parents, 0).places
+        spots = [(p.column, p.row) for p in places.values()]
+        assert len(set(spots)) == len(spots)
+        edges = [(places[p], places[n]) for n, p in parents.items() if n in places and p in places]
+        for parent, child in edges:
+            assert child.column == parent.column + 1
+            assert child.row >= parent.row
+        for (a, b), (c, d) in itertools.permutations(edges, 2):
+            # Each edge goes down beside its parent, then right: a row that it passes on the way
+            # down must not hold another edge going through that column.
+            passes = a.row < d.row < b.row and c.column < a.column < d.column
+            assert not passes
+
+
+def test_the_window_shows_at_most_seven_rows_and_columns_and_counts_the_rest():
+    wide = dict.fromkeys(range(1, 12), 0)
+    shown = placed(wide, 1)
+    assert (shown.rows, shown.lower, shown.deeper) == (ROWS, 4, 0)
+    chain = {node: node - 1 for node in range(1, 15)}
+    for focus in range(15):
+        shown = placed(chain, focus)
+        columns = [place.column for place in shown.places.values()]
+        assert max(columns) <= COLUMNS
+        assert focus - shown.first in columns
+    assert [window_start(depth) for depth in (0, 6, 7, 11, 12)] == [0, 0, 5, 5, 10]
+
+
+def test_the_tree_stays_where_it_is_within_a_round():
+    trace = made(Recipe(rounds=6))
+    for index in range(len(trace.rounds)):
+        rows = [frame["tree"] for frame in frames(Scene.of(trace, index))]
+        assert len({tree_figure(tree)["layout"]["height"] for tree in rows}) == 1
+
+
+def test_long_words_are_cut_to_their_pill():
+    assert width("mmm", 10) == pytest.approx(24.99)
+    short = cut("internationalisation", 14, ROOM)
+    assert short.endswith("…")
+    assert width(short, 14) <= ROOM
+    assert cut("cat", 14, ROOM) == "cat"

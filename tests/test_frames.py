@@ -1,0 +1,432 @@
+"""Frames: pure, silent about what is to come, and numbers that agree with each other."""
+
+import itertools
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from made import ODD, Recipe, made
+
+from specviz.assets import ASSETS
+from specviz.frames import Cursor, Scene, applied, difference, frame, frames
+from specviz.frames.numbers import interval, mass_test, ratio_test, read, seconds, visible
+from specviz.frames.words import flat, word
+from specviz.glossary import GLOSSARY
+from specviz.trace import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored, Trace
+
+RECIPES = {
+    "chain": Recipe(rounds=12),
+    "siblings": Recipe(shape=(3, 2, 2, 1), rounds=12),
+    "point mass": Recipe(point_mass=True, rounds=12),
+    "point-mass siblings": Recipe(shape=(3, 2), point_mass=True, rounds=12),
+    "temperature 0": Recipe(greedy=True, rounds=12),
+    "nothing drafted": Recipe(drafts=False, rounds=4),
+}
+SAMPLED = ("chain", "siblings", "point mass", "point-mass siblings")
+
+
+SHIPPED = {path.stem: path for path in sorted((ASSETS / "traces").glob("*.jsonl"))}
+
+
+def run(name):
+    """A made-up run, or the first rounds of one that ships."""
+    if name in RECIPES:
+        return made(RECIPES[name])
+    trace = Trace.read(SHIPPED[name])
+    events = [event for event in trace.events if getattr(event, "round", 0) <= 12]
+    return Trace(trace.header, events)
+
+
+def is_sampled(name):
+    return name in SAMPLED or (name in SHIPPED and not Scene.of(run(name), 0).greedy)
+
+
+@pytest.fixture(scope="module", params=[*RECIPES, *SHIPPED])
+def trace(request):
+    return run(request.param)
+
+
+@pytest.fixture(scope="module", params=filter(is_sampled, [*RECIPES, *SHIPPED]))
+def sampled(request):
+    return run(request.param)
+
+
+def cursors(trace):
+    return [
+        Cursor(index, step)
+        for index in range(len(trace.rounds))
+        for step in range(len(Scene.of(trace, index).steps))
+    ]
+
+
+def scenes(trace):
+    return [Scene.of(trace, index) for index in range(len(trace.rounds))]
+
+
+def steps(trace, kind):
+    """Every (scene, step, frame) of a kind."""
+    for scene in scenes(trace):
+        for step, shot in zip(scene.steps, frames(scene), strict=True):
+            if step.kind == kind:
+                yield scene, step, shot
+
+
+def said(shot):
+    """The sentence as text."""
+    parts = shot["caption"]["parts"]
+    return "".join(p if isinstance(p, str) else p.get("n") or flat(p["w"]) for p in parts)
+
+
+def numbers(shot):
+    """The numbers of the sentence by whose they are."""
+    return {p["as"]: p["n"] for p in shot["caption"]["parts"] if "n" in p and isinstance(p, dict)}
+
+
+def until(trace, cursor):
+    """The trace as it was when the cursor's step had just happened."""
+    scene = Scene.of(trace, cursor.round)
+    step = scene.steps[cursor.step]
+    kept = []
+    for event in trace.events:
+        number = getattr(event, "round", -1)
+        if isinstance(event, Finished | Baseline) or number > scene.round.number:
+            continue
+        if number < scene.round.number or isinstance(event, Proposed):
+            kept.append(event)
+        elif isinstance(event, Scored):
+            kept += [event] if step.kind != "propose" else []
+        elif isinstance(event, Judged):
+            place = scene.round.judged.index(event)
+            fallen = step.kind in ("draw", "commit") or (step.kind == "judge" and place <= step.at)
+            kept += [event] if fallen else []
+        elif isinstance(event, Drew):
+            kept += [event] if step.kind in ("draw", "commit") else []
+        elif isinstance(event, Committed):
+            kept += [event] if step.kind == "commit" else []
+        else:
+            kept.append(event)
+    return Trace(trace.header, kept)
+
+
+def test_the_same_trace_gives_the_same_frames(trace):
+    again = Trace.parse(trace.lines())
+    for cursor in cursors(trace):
+        assert frame(trace, cursor) == frame(again, cursor)
+
+
+def test_a_frame_knows_nothing_that_happens_after_it(trace):
+    for cursor in cursors(trace):
+        past = until(trace, cursor)
+        assert frame(past, Cursor(cursor.round, cursor.step)) == frame(trace, cursor)
+
+
+def test_a_frame_is_plain_json_without_null(trace):
+    for cursor in cursors(trace):
+        text = json.dumps(frame(trace, cursor), allow_nan=False)
+        assert "null" not in text.replace('"null"', "")
+
+
+def test_patches_from_the_first_frame_restore_every_frame(trace):
+    for scene in scenes(trace):
+        first, *others = frames(scene)
+        for shot in others:
+            assert applied(first, json.loads(json.dumps(difference(first, shot)))) == shot
+
+
+def test_a_patch_between_panels_of_different_kinds_leaves_nothing_behind():
+    old = {"a": {"kind": "x", "coin": {"u": 1}}, "b": 1}
+    new = {"a": {"kind": "y", "facts": []}, "c": {"d": {}}}
+    assert applied(old, difference(old, new)) == new
+    assert difference(old, old) == {}
+
+
+def test_the_steps_of_a_round_come_in_order(trace):
+    order = ["propose", "score", "judge", "draw", "commit"]
+    for scene in scenes(trace):
+        kinds = [step.kind for step in scene.steps]
+        assert kinds == sorted(kinds, key=order.index)
+        assert kinds[-1] == "commit"
+    assert [step.kind for step in Scene.of(trace, 0).steps] == ["score", "draw", "commit"]
+
+
+def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sampled):
+    seen = 0
+    for scene, step, shot in steps(sampled, "judge"):
+        judged = scene.round.judged[step.at]
+        told = {name: read(text) for name, text in numbers(shot).items()}
+        digits = len(numbers(shot)["both"].partition(".")[2])
+        chance = min(1.0, told["p"] / told.get("q", 1.0))
+        assert f"{chance:.{digits}f}" == f"{told['both']:.{digits}f}"
+        assert (told["u"] < told["both"]) == judged.accepted
+        assert shot["caption"]["is"] == ("accepted" if judged.accepted else "rejected")
+        seen += 1
+    assert seen
+
+
+def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
+    dice = random.Random(5)
+    for _ in range(4000):
+        p, q = (10 ** dice.uniform(-9, 0) for _ in "pq")
+        threshold = min(1.0, p / q)
+        u = dice.choice([dice.random(), threshold * (1 + dice.choice([-1, 1]) * 1e-6) % 1])
+        text = ratio_test(p, q, threshold, u).text
+        shown = {name: read(value) for name, value in text.items()}
+        assert shown["q"] > 0
+        assert shown["u"] < 1
+        assert (shown["u"] < shown["threshold"]) == (u < threshold)
+        chance = min(1.0, shown["p"] / shown["q"])
+        digits = len(text["threshold"].partition(".")[2].partition("×")[0])
+        assert chance == pytest.approx(shown["threshold"], abs=0.51 * 10**-digits)
+
+
+def test_numbers_near_one_and_near_zero_are_not_shown_as_one_and_zero():
+    assert mass_test(0.9999, 0.9999, 0.99996).text["u"] == "0.99996"
+    assert visible(0.00004) == "0.00004"
+    assert visible(3e-9) == "3.00×10⁻⁹"
+    assert visible(0.0) == "0"
+    assert read("3.00×10⁻⁹") == 3e-9
+    assert seconds(0.0312) == "31 ms"
+
+
+def test_a_draw_lies_in_the_shown_interval_whose_width_is_the_shown_share(sampled):
+    for scene, _, shot in steps(sampled, "draw"):
+        drew = scene.round.drew
+        text = shot["panel"]["draw"]["text"]
+        lo, u, hi, share = (read(text[name]) for name in ("lo", "u", "hi", "share"))
+        assert lo <= u < hi
+        assert hi - lo == pytest.approx(share, abs=1e-9)
+        shares = shot["panel"]["draw"]["shares"]
+        assert sum(part["m"] for part in shares) == pytest.approx(1, abs=1e-4)
+        before = sum(p["m"] for p in itertools.takewhile(lambda p: not p.get("hit"), shares))
+        assert before == pytest.approx(drew.drawn.lo, abs=1e-4)
+        assert numbers(shot)["u"] == text["u"]
+
+
+def test_an_interval_that_touches_one_is_shown_below_one():
+    text = interval(0.9999999, 0.99999, 1.0).text
+    assert read(text["u"]) < 1
+    assert text["hi"] == "1"
+
+
+def tables(trace):
+    """The table of every verdict and of every recovered token."""
+    for kind in ("judge", "draw"):
+        for *_, shot in steps(trace, kind):
+            if shot["caption"]["is"] not in ("bonus", "plain"):
+                yield shot["panel"]["table"]
+
+
+def test_columns_sum_to_one_and_to_the_residual(trace):
+    for view in tables(trace):
+        p, q, above, scaled = (sum(row["m"][i] for row in view["rows"]) for i in range(4))
+        assert (p, q) == (pytest.approx(1, abs=1e-4), pytest.approx(1, abs=1e-4))
+        assert view["total"]["p"] == view["total"]["q"] == "1"
+        assert above == pytest.approx(read(view["total"]["left"]), abs=10 ** -view["digits"])
+        if above > 1e-3:
+            assert scaled == pytest.approx(1, abs=1e-3)
+        assert len(view["rows"]) <= 10
+
+
+def test_hidden_rows_are_lumped_token_by_token(sampled):
+    """The rest's overlap is not the min of its lumped masses: its residual must be its own."""
+    found = 0
+    for scene, step, shot in steps(sampled, "judge"):
+        rows = scene.round.judged[step.at].rows
+        candidate = scene.guesses[scene.round.judged[step.at].node - 1].token
+        q = rows.q or [float(token == candidate) for token in rows.tokens]
+        shown = {flat(row["w"]) for row in shot["panel"]["table"]["rows"] if "w" in row}
+        hidden = [
+            max(a - b, 0)
+            for token, a, b in zip(rows.tokens, rows.p, q, strict=True)
+            if flat(scene.word(token)) not in shown
+        ]
+        rest = next(row for row in shot["panel"]["table"]["rows"] if "rest" in row)
+        assert rest["m"][2] == pytest.approx(rows.rest_residual + sum(hidden), abs=1e-5)
+        found += len(hidden)
+    assert found
+
+
+def test_the_recovered_token_gets_its_row_only_when_it_is_drawn():
+    added = 0
+    for recipe in (Recipe(rounds=40, seed=s) for s in range(3)):
+        for scene in scenes(made(recipe)):
+            drew = scene.round.drew
+            if drew is None or drew.kind != "recovered":
+                continue
+            shots = frames(scene)
+            at = next(i for i, s in enumerate(scene.steps) if s.kind == "draw")
+            before, after = (shots[i]["panel"]["table"]["rows"] for i in (at - 1, at))
+            assert not any(row.get("is") == "drawn" for row in before)
+            assert [row["w"] for row in after if row.get("is") == "drawn"] == [
+                scene.word(drew.token)
+            ]
+            words = [row.get("w") for row in before]
+            added += scene.word(drew.token) not in words
+            kept = [row["w"] for row in after if "w" in row and row["w"] in words]
+            assert kept == [w for w in words if w is not None]
+    assert added, "no run of these drew a token without a row"
+
+
+def test_labels_before_a_verdict_do_not_tell_it(trace):
+    telling = {"accepted", "rejected", "recovered", "bonus", "unreached"}
+    for kind in ("propose", "score"):
+        for *_, shot in steps(trace, kind):
+            assert shot["caption"]["is"] == kind
+            assert not telling & {chip["is"] for chip in shot["chips"]}
+            assert not telling & {node["is"] for node in shot["tree"]["nodes"].values()}
+            assert "slot" not in shot["tree"]
+    for *_, shot in steps(trace, "judge"):
+        assert shot["step"]["next"] == "judge "
+
+
+def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
+    for scene in scenes(trace):
+        for step, shot in zip(scene.steps, frames(scene), strict=True):
+            have = ["p" in node for node in shot["tree"]["nodes"].values()]
+            assert all(have) if step.kind != "propose" else not any(have)
+
+
+def test_a_second_sibling_is_told_that_its_target_is_what_was_left():
+    told = [
+        said(shot)
+        for scene, step, shot in steps(made(RECIPES["siblings"]), "judge")
+        if scene.fallen(scene.round.judged[step.at])
+    ]
+    assert told
+    assert all(text.startswith("After ") and "what was left of p" in text for text in told)
+
+
+def test_a_point_mass_has_no_q_and_its_coin_shows_p():
+    for scene, step, shot in steps(made(RECIPES["point mass"]), "judge"):
+        assert "so q is 1" in said(shot)
+        assert "q" not in numbers(shot)
+        panel = shot["panel"]
+        assert (panel["point"], panel["q"]) == (True, 1.0)
+        assert panel["coin"]["threshold"] == pytest.approx(
+            scene.round.judged[step.at].inputs["p"], abs=1e-6
+        )
+
+
+def test_temperature_0_has_no_coin_and_keeps_the_softmax_as_an_outline():
+    trace = made(RECIPES["temperature 0"])
+    for *_, shot in steps(trace, "judge"):
+        assert "temperature 0" in said(shot)
+        assert not numbers(shot)
+        assert "coin" not in shot["panel"]
+        assert sum(row["soft"] for row in shot["panel"]["table"]["rows"]) == pytest.approx(
+            1, abs=1e-4
+        )
+    for *_, shot in steps(trace, "draw"):
+        assert "draw" not in shot["panel"]
+
+
+def test_a_round_without_guesses_says_so():
+    trace = made(RECIPES["nothing drafted"])
+    texts = [said(shot) for *_, shot in steps(trace, "propose")]
+    assert texts
+    assert all("no guess" in text for text in texts)
+    assert all(shot["caption"]["is"] == "plain" for *_, shot in steps(trace, "draw"))
+
+
+def propose(trace, **changes):
+    """The sentences of the first round's guesses, where its Proposed event is changed."""
+    scene = Scene.of(trace, 1)
+    scene.round.proposed = replace(scene.round.proposed, **changes)
+    return [
+        said(shot)
+        for step, shot in zip(scene.steps, frames(scene), strict=True)
+        if step.kind == "propose"
+    ]
+
+
+def test_a_guess_from_the_text_says_where_it_stood_and_no_match_says_so():
+    fixed = made(RECIPES["point mass"])
+    first, second, *_ = propose(fixed, remark={"min": 1, "max": 3, "start": 4, "length": 2})
+    assert first.startswith("The last 2 tokens stand earlier in the text too; there followed ")
+    assert second.startswith("Next after them stood ")
+    (none,) = propose(made(RECIPES["nothing drafted"]), remark={"min": 1, "max": 3})
+    assert none.startswith("No earlier place in the text ends as it does now")
+
+
+def test_a_top_token_says_that_its_own_chance_decides_nothing():
+    fixed = made(RECIPES["point mass"])
+    assert all("no verdict will use" in text for text in propose(fixed, remark=None))
+
+
+def test_a_text_that_ends_with_a_kept_guess_promises_no_token():
+    trace = made(Recipe(rounds=20))
+    scene, step = next(
+        (scene, step)
+        for scene, step, shot in steps(trace, "judge")
+        if shot["caption"]["is"] == "accepted"
+        and not scene.children[scene.round.judged[step.at].node]
+    )
+    token = scene.guesses[scene.round.judged[step.at].node - 1].token
+    ended = Scene(replace(scene.header, eos=[token]), scene.vocabulary, scene.round)
+    shots = dict(zip(scene.steps, frames(scene), strict=True))
+    assert "slot" in shots[step]["tree"]
+    assert "slot" not in dict(zip(ended.steps, frames(ended), strict=True))[step]["tree"]
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b" cat", "␣cat"),
+        (b"    if", "␣␣␣␣if"),
+        (b"\n\n", "↵↵"),
+        ("🦊".encode(), "🦊"),
+        ("🦊".encode()[:2], "<0xF0><0x9F>"),
+        (b"a\xffb", "a<0xFF>b"),
+        ("\u202e".encode(), "<U+202E>"),
+        ("\u200d".encode(), "<U+200D>"),
+        (b"\x00", "<U+0000>"),
+        (b"<b>&amp;`${x}{{y}}", "<b>&amp;`${x}{{y}}"),
+        (b"", ""),
+    ],
+)
+def test_a_token_is_shown_as_it_is(data, shown):
+    assert flat(word(data)) == shown
+
+
+def test_a_token_that_looks_like_a_byte_is_not_one():
+    assert word(b"<0xE2>") == ["<0xE2>"]
+    assert word(b"\xe2") == [{"c": "0xE2"}]
+    assert all(isinstance(piece, str | dict) for token in ODD for piece in word(token))
+
+
+def test_the_screen_takes_its_words_from_the_glossary(trace):
+    for cursor in cursors(trace):
+        shot = frame(trace, cursor)
+        states = {node["is"] for node in shot["tree"]["nodes"].values()}
+        states |= {chip["is"] for chip in shot["chips"]}
+        assert states <= GLOSSARY.keys()
+
+
+def test_the_rows_concerned_subtract_as_shown_and_share_the_sentence_s_residual():
+    compared = 0
+    for recipe in (Recipe(rounds=30, seed=s) for s in range(4)):
+        for _, _, shot in steps(made(recipe), "draw"):
+            if shot["caption"]["is"] != "recovered":
+                continue
+            view = shot["panel"]["table"]
+            assert numbers(shot)["residual"] == view["total"]["left"]
+            if view["digits"] == 4:
+                continue  # the most that the columns have room for
+            for row in view["rows"]:
+                p, q, apart, above, scaled = (read(text.lstrip("+")) for text in row["t"])
+                if "is" in row:
+                    assert p - q == pytest.approx(apart, abs=1e-9)
+                    left = read(view["total"]["left"])
+                    assert round(above / left, view["digits"]) == pytest.approx(scaled)
+                    compared += 1
+    assert compared > 10
+
+
+def test_guesses_come_on_screen_depth_by_depth(trace):
+    for scene, step, shot in steps(trace, "propose"):
+        depths = {node["depth"] for node in shot["tree"]["nodes"].values()}
+        assert depths == set(range(1, step.at + 1))
+        if step.at:
+            assert {row["at"] for row in shot["panel"]["rows"]} == depths
+        assert len(shot["tree"]["nodes"]) == sum(0 < d <= step.at for d in scene.depths)
