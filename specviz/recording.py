@@ -146,12 +146,14 @@ class Recorder:
         values, ids = p.topk(min(ELSEWHERE, p.shape[-1]), dim=-1)
         pairs = zip(ids.tolist(), values.tolist(), strict=True)
         riders = played.proposal.riders
+        soft = self._soft(played, tree.parents[1:])
         return Scored(
             round=played.number,
             p=p[parents, tokens].tolist(),
             top=[[[i, v] for i, v in zip(*pair, strict=True) if v > 0] for pair in pairs],
             rows_in_pass=len(tree) + (len(riders.tokens) if riders else 0),
             seconds=played.clocks.score,
+            soft=None if soft is None else soft[range(len(tokens)), tokens].tolist(),
         )
 
     def _drew(self, played: Played) -> Drew:

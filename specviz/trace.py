@@ -144,7 +144,8 @@ class Scored:
     """One target pass over the tree. p: by guess, its probability under its parent's law.
 
     top: by node (0 is the root), the three likeliest next tokens as [token, p].
-    rows_in_pass: how many tokens the pass computed (riders included).
+    rows_in_pass: how many tokens the pass computed (riders included). soft: by guess, the softmax
+    at temperature 1, kept where the temperature is 0: there p itself is already the verdict.
     """
 
     event: ClassVar[str] = "scored"
@@ -153,6 +154,7 @@ class Scored:
     top: list[list[list[float]]]
     rows_in_pass: int
     seconds: float
+    soft: list[float] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,10 @@ def play(run: Making, number: int) -> None:
         run.events.append(Proposed(number, run.text[-1], drawn, guesses, None, 0.004))
     laws = [run.p(context_of(run, guesses, node)) for node in range(len(guesses) + 1)]
     scores = [laws[g.parent][g.token] for g in guesses]
-    run.events.append(Scored(number, scores, [top(law) for law in laws], len(laws), 0.021))
+    soft = [run.soft(context_of(run, guesses, g.parent), "target")[g.token] for g in guesses]
+    kept = soft if run.recipe.greedy else None
+    tops = [top(law) for law in laws]
+    run.events.append(Scored(number, scores, tops, len(laws), 0.021, kept))
     node, law, kept, last = 0, laws[0], [], None
     while True:
         children = [n for n, g in enumerate(guesses, 1) if g.parent == node]

@@ -283,7 +283,8 @@ def test_labels_before_a_verdict_do_not_tell_it(trace):
 def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
     for scene in scenes(trace):
         for step, shot in zip(scene.steps, frames(scene), strict=True):
-            have = ["p" in node for node in shot["tree"]["nodes"].values()]
+            name = "soft" if scene.greedy else "p"
+            have = [name in node for node in shot["tree"]["nodes"].values()]
             assert all(have) if step.kind != "propose" else not any(have)
 
 
@@ -430,3 +431,13 @@ def test_guesses_come_on_screen_depth_by_depth(trace):
         if step.at:
             assert {row["at"] for row in shot["panel"]["rows"]} == depths
         assert len(shot["tree"]["nodes"]) == sum(0 < d <= step.at for d in scene.depths)
+
+
+def test_temperature_0_shows_no_p_before_a_verdict_since_p_is_the_verdict():
+    for scene, step, shot in steps(run("temperature 0"), "score"):
+        assert step.kind == "score"
+        for node, view in shot["tree"]["nodes"].items():
+            assert "p" not in view
+            assert "top" not in view
+            assert view["soft"] == round(scene.round.scored.soft[int(node) - 1], 6)
+        assert all("p" not in row for row in shot["panel"]["rows"])

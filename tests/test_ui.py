@@ -204,13 +204,23 @@ def test_a_run_that_cannot_be_made_says_why_and_the_next_one_works(runs, pair, c
     assert last(runs.texts(choices(pair), "me", 2))[-1]["kind"] == "baseline"
 
 
-def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(runs, pair, monkeypatch, caplog):
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [
+        (RuntimeError("secret detail"), "Something broke"),
+        (MemoryError("secret detail"), "ran out of memory"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory, secret detail"), "Fewer new tokens"),
+    ],
+)
+def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
+    runs, pair, monkeypatch, caplog, fault, word
+):
     whole = engine.run
 
     def breaking(*args, **kwargs):
         for number, event in enumerate(whole(*args, **kwargs)):
             if number == 12:
-                raise RuntimeError("secret detail")
+                raise fault
             yield event
 
     monkeypatch.setattr(engine, "run", breaking)
@@ -218,6 +228,7 @@ def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(runs, pair, monkeypa
     assert [line["kind"] for line in shown[:2]] == ["run", "round"]
     assert shown[-1]["kind"] == "error"
     assert "secret" not in shown[-1]["sentence"]
+    assert word in shown[-1]["sentence"]
     assert "secret detail" in caplog.text
 
 

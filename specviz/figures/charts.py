@@ -22,18 +22,23 @@ NUMBERS: Final = 64
 GUESS: Final = 32
 TOKEN: Final = 22
 MOST: Final = 12
+LAWS: Final = (  # of a guess: where in its row, and in which colours
+    ("p", 8.0, "--p", "--p", "--p-ink"),
+    ("q", 21.0, "--q", "--q-line", "--q-ink"),
+    ("soft", GUESS / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
+)
 GAP: Final = "\u00a0\u00a0"  # between a bar and its words; plotly trims plain spaces
 
 
 def guesses_figure(panel: Mapping[str, Any]) -> Figure:
-    """One row a guess: q as it was drafted, p once it is scored."""
+    """One row a guess: q as it was drafted, p (or its softmax outline) once it is scored."""
     rows: Sequence[Row] = panel["rows"]
     shown = rows[:MOST] if panel.get("scored") else rows[-MOST:]
     data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS)}
-    for order, (name, y, edge) in enumerate((("p", 8.0, "--p"), ("q", 21.0, "--q-line"))):
+    for order, (name, y, fill, edge, ink) in enumerate(LAWS):
         found = [(row[name], at * GUESS + y) for at, row in enumerate(shown) if name in row]
-        data[f"1{order}-{name}"] = bars(found, 10, f"--{name}", edge)
-        data[f"3{order}-{name}"] = _numbers(found, f"--{name}-ink")
+        data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
+        data[f"3{order}-{name}"] = _numbers(found, ink)
     return {"data": data, "layout": _layout(len(shown) * GUESS), "more": len(rows) - len(shown)}
 
 

@@ -35,7 +35,7 @@ EDGES: Final[Mapping[str, str]] = {
     "bonus": "--p",
     "plain": "--p",
 }
-BARS: Final[Mapping[str, str]] = {"p": "--p", "q": "--q", "underline": "--b"}
+BARS: Final[Mapping[str, str]] = {"p": "--p", "soft": "--dead", "q": "--q", "underline": "--b"}
 LINES: Final[Mapping[str, tuple[str, float]]] = {
     "here": ("--ink", 1.5),
     "strike": ("--ink", 2),

@@ -51,7 +51,7 @@ def _focus(tree: Mapping[str, Any]) -> int:
     if "here" in tree:
         return int(tree["nodes"][str(tree["here"])]["depth"])
     waiting = [node["depth"] for node in tree["nodes"].values()]
-    scored = any("p" in node for node in tree["nodes"].values())
+    scored = any("p" in node or "soft" in node for node in tree["nodes"].values())
     return 0 if scored else max(waiting, default=0)
 
 
@@ -82,6 +82,8 @@ def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None
     dim = "-dim" if node["is"] == "unreached" else ""
     if "p" in node:
         drawing.add(f"40-p{dim}", rectangle(x, y, max(node["p"] * BAR, 0.5), 3.5))
+    if "soft" in node:
+        drawing.add(f"40-soft{dim}", rectangle(x, y, max(node["soft"] * BAR, 0.5), 3.5))
     if "q" in node:
         drawing.add(f"41-q{dim}", rectangle(x, y + 4.5, max(node["q"] * BAR, 0.5), 3.5))
 
@@ -158,6 +160,7 @@ def hover_text(node: Mapping[str, Any]) -> str:
     """A guess in words: its numbers, and what the target would say next."""
     lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {node['is']}"]
     known = [f"{name} {visible(node[name])}" for name in ("p", "q") if name in node]
+    known += [f"{visible(node['soft'])} at temperature 1"] if "soft" in node else []
     lines += [" · ".join(known)] if known else []
     if "top" in node:
         best = ", ".join(f"{escaped(flat(w))} {visible(p)}" for w, p in node["top"])

@@ -96,6 +96,8 @@ def _score(scene: Scene) -> list[Part]:
         return [f"One target pass ({took}), with no guess to check."]
     many = len(scene.round.scored.p)
     checked = "the guess" if many == 1 else f"all {many} guesses at once"
+    if scene.greedy:
+        return [f"One target pass ({took}) scores {checked}. Is each the target's top token?"]
     return [f"One target pass ({took}) gives p for {checked}. Now each is judged in turn."]
 
 

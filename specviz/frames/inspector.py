@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.frames.draw import awaited, drawn
+from specviz.frames.nodes import seen
 from specviz.frames.numbers import seconds
 from specviz.frames.scene import Scene, Step
 from specviz.frames.states import open_slot
@@ -39,7 +40,7 @@ def _guesses(scene: Scene, step: Step) -> Panel:
     if not scene.guesses:
         return {"kind": "empty", "rows": _next_tokens(scene, step)}
     depth = max(scene.depths) if step.kind == "score" else step.at
-    p = scene.round.scored.p if step.kind == "score" and scene.round.scored else None
+    scored = scene.round.scored if step.kind == "score" else None
     rows: list[Panel] = []
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
@@ -47,15 +48,17 @@ def _guesses(scene: Scene, step: Step) -> Panel:
         row: Panel = {"w": scene.word(guess.token), "at": scene.depths[node]}
         if guess.q is not None:
             row["q"] = round(guess.q, 6)
-        if p is not None:
-            row["p"] = round(p[node - 1], 6)
+        if scored is not None:
+            told = seen(scene, scored, node)
+            row |= {name: told[name] for name in ("p", "soft") if name in told}
         rows.append(row)
-    return {"kind": "guesses", "scored": p is not None, "rows": rows}
+    return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}
 
 
 def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
     """Where nothing was drafted: the target's likeliest next tokens, once its pass is done."""
-    if step.kind != "score" or not scene.round.scored or not scene.round.scored.top:
+    hidden = step.kind != "score" or scene.greedy  # at temperature 0 it would be the draw itself
+    if hidden or not scene.round.scored or not scene.round.scored.top:
         return []
     pairs = scene.round.scored.top[0]
     return [{"w": scene.word(int(token)), "p": round(p, 6)} for token, p in pairs]

@@ -6,6 +6,7 @@ from typing import Any
 
 from specviz.frames.scene import Scene, Step
 from specviz.frames.states import open_slot, states
+from specviz.trace import Scored
 
 Node = dict[str, Any]
 
@@ -24,12 +25,21 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
         }
         if guess.q is not None:
             view["q"] = round(guess.q, 6)
-        if scored is not None and node <= len(scored.p):
-            view["p"] = round(scored.p[node - 1], 6)
-        if scored is not None and node < len(scored.top):
-            view["top"] = top(scene, scored.top[node])
+        if scored is not None:
+            view |= seen(scene, scored, node)
         found[str(node)] = view
     return found
+
+
+def seen(scene: Scene, scored: Scored, node: int) -> Node:
+    """What the target's pass tells of a guess: p, and the likeliest tokens after it.
+
+    At temperature 0 both are verdicts already; the softmax at temperature 1 stands in their place.
+    """
+    if scored.soft is not None:
+        return {"soft": round(scored.soft[node - 1], 6)}
+    found: Node = {"p": round(scored.p[node - 1], 6)}
+    return found | ({"top": top(scene, scored.top[node])} if node < len(scored.top) else {})
 
 
 def top(scene: Scene, pairs: list[list[float]]) -> list[list[Any]]:

@@ -26,8 +26,8 @@ from specviz.house.tokenizer import (
 )
 from specviz.house.training import Loss, Recipe, Trainer, total_steps
 
-TARGET_TOKENS = 24_000_000
-DRAFT_TOKENS = 8_000_000
+TARGET_TOKENS = 10_240_000
+DRAFT_TOKENS = 6_553_600
 
 
 @dataclass(frozen=True)

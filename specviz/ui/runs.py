@@ -79,10 +79,9 @@ class Runs:
                     yield told
         except ValueError as problem:  # every refusal is one, with a sentence for people
             yield told + error(str(problem), nonce)
-        except Exception:
+        except Exception as problem:
             log.exception("a live run broke")
-            sentence = "Something broke in this run. The server's log says what; try another."
-            yield told + error(sentence, nonce)
+            yield told + error(broke(problem), nonce)
         finally:
             self.stops.end(visitor, run)
 
@@ -108,3 +107,12 @@ class Runs:
                 load("house", drafter, self.machine.device, self.machine.dtype)
         except ValueError as problem:
             log.warning("%s", problem)
+
+
+def broke(problem: Exception) -> str:
+    """What to tell a visitor about a fault that is no refusal."""
+    from specviz.devices import ran_out_of_memory
+
+    if ran_out_of_memory(problem):
+        return "The machine ran out of memory in this run. Fewer new tokens, or a smaller model."
+    return "Something broke in this run. The server's log says what; try another."

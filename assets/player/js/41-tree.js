@@ -35,8 +35,17 @@ function showTree(tree) {
     more.deeper ? "+" + more.deeper + " deeper" : "",
     more.lower ? "+" + more.lower + " on other branches" : "",
   ].filter(Boolean);
+  $(".sv-read").textContent = howToRead(Object.values(tree.nodes));
   $(".sv-more").textContent = hidden.join(", ");
   $(".sv-list").replaceChildren(...positions(tree));
+}
+
+// What the bars and the edges mean; at temperature 0 p itself would tell the verdict.
+function howToRead(nodes) {
+  if (!nodes.length) return "";
+  const drawn = nodes.some((node) => node.q !== undefined);
+  if (nodes.some((node) => node.soft !== undefined)) return "Under a word: the target's softmax at temperature 1.";
+  return drawn ? "Under a word: p, then q. An edge is as wide as q." : "Under a word: p. A fixed guess has no q.";
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.
@@ -69,7 +78,7 @@ function position(depth, lead, here, slot) {
 
 function bars(node) {
   const made = el("span", "sv-bars");
-  for (const name of ["p", "q"]) {
+  for (const name of ["p", "soft", "q"]) {
     if (node[name] === undefined) continue;
     const bar = el("i", "sv-bar-" + name);
     bar.style.width = percent(node[name]);

@@ -5,7 +5,7 @@ const HEADS = ["p", "q", "p, q", "p − q", "> 0"];
 function table(view) {
   const left = view.total.left;
   const heads = view.full ? [...HEADS, "÷ " + left] : HEADS.slice(0, 3);
-  const made = el("div", "sv-mx" + (view.full ? "" : " sv-short"));
+  const made = el("div", "sv-mx" + (view.full ? "" : " sv-short") + (view.digits > 2 ? " sv-fine" : ""));
   made.setAttribute("role", "table");
   made.setAttribute("aria-label", "p, q and residual by token");
   made.style.setProperty("--d", view.digits);

@@ -14,12 +14,17 @@ function showPanel(panel) {
 }
 
 function panelTitle(panel) {
-  if (panel.kind === "guesses") return [panel.scored ? "Every guess: p over q" : "What the drafter guesses"];
+  if (panel.kind === "guesses") return [guessesTitle(panel)];
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
   if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
   const tries = panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
   return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
+}
+
+function guessesTitle(panel) {
+  if (!panel.scored) return "What the drafter guesses";
+  return panel.greedy ? "Every guess: the target's softmax at temperature 1" : "Every guess: p over q";
 }
 
 function fact([name, value]) {

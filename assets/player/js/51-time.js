@@ -6,7 +6,7 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 function showTime(frame, round) {
   const ours = sum(reel.rounds.map(total));
   const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
-  const scale = 1 / Math.max(ours, theirs, 1e-9) / (theirs > ours ? 1 : 1.45);
+  const scale = 1 / Math.max(1.45 * ours, theirs, 1e-9); // beside ours there is room for the end's words
   const until = sum(reel.rounds.slice(0, round + 1).map(total));
   fastLane(round, scale, until, tokensNow(frame, round), ours);
   plainLane(scale, until);
