@@ -81,7 +81,7 @@ def _sizes(models: Models) -> str:
         "## Models\n\n"
         + table(heads, rows)
         + f"\n\nTraining time is on {where['threads']} threads of one {where['device'].upper()}, "
-        "shared with other work, and leaves out measuring and compiling."
+        "shared with other work; it leaves out measuring and includes compiling."
     )
 
 
@@ -111,7 +111,7 @@ def _data(models: Models) -> str:
         + "\n\n`share` is the part of the training windows, `times seen` how often the target saw "
         f"the domain on average. {REPEAT_SHARE:.0%} of the windows tell passages of 60 to 220 "
         'tokens twice ("Tell it again.", other separators, or none), so that the models learn to '
-        "copy: n-gram drafting lives on that. Held out: 2 % of the documents of each domain, "
+        "copy: n-gram drafting lives on that. Held out: 2% of the documents of each domain, "
         "chosen by a hash of their text; for dialogues, the source's own dev part. The stories "
         "from African Storybook (CC BY) and the dialogues from Schema-Guided Dialogue (CC BY-SA "
         "4.0) are used under these licences, with thanks to their authors. Old tales hold dated "
@@ -203,14 +203,14 @@ def _commands(models: Models) -> str:
 def _differences(models: Models) -> str:
     return (
         "## What differs from the papers\n\n"
-        "- LayerSkip (Elhoushi et al., 2024) trains Llama models of 1.5 to 7 B parameters and "
-        "sums the losses of several exits, weighted by depth; here one exit a step has a fixed "
-        "weight. Its rotational curriculum also visits one group of exits at a time.\n"
-        "- Draft models are usually trained apart from their target; this one saw the target's "
-        "distributions (as in DistillSpec, Zhou et al., 2023, but on the corpus and not on the "
-        "target's own text), so its acceptance is higher than a found pair's.\n"
-        "- At this size the draft model costs a far larger part of a target pass than in the "
-        "papers: two layers against twelve, and the same vocabulary."
+        "- LayerSkip (Elhoushi et al., 2024) trains far larger models, sums the losses of several "
+        "exits with weights that grow with depth, and rotates through groups of exits; here one "
+        "exit a step has a fixed weight.\n"
+        "- The draft model of a pair is usually trained apart from its target; this one learned "
+        "the target's distributions (as in DistillSpec, Zhou et al., 2023, but on the corpus, not "
+        "on the target's own text), so it agrees more than one trained on the text alone would.\n"
+        "- The models are tiny: beside two layers, the draft model has to compute the same "
+        "vocabulary as the target, which is nearly half of its parameters."
     )
 
 

@@ -1,0 +1,107 @@
+"""What ships with the app: the house pair decodes as it should; recorded runs are its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from specviz.catalog import entries, load
+from specviz.catalog.files import fingerprint, weight_files
+from specviz.check import check
+from specviz.commands.record import FOLDER, Recipe, recipes
+from specviz.engine import run
+from specviz.metrics import difference, summary, token_ids
+from specviz.prompts import prompts
+from specviz.settings import Sampling, Settings
+from specviz.trace import Trace
+
+DRAFTERS = ["draft-model", "ngram"]
+GREEDY = Settings(Sampling(0.0), max_new_tokens=32, gamma=4)
+
+
+def traced(pair, prompt, settings):
+    header, *events = run(*pair, prompt, settings)
+    return Trace(header, events)
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("domain", prompts())
+def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, domain):
+    pair = load("house", drafter, "cpu")
+    for prompt in prompts()[domain][:3]:
+        trace = traced(pair, prompt, GREEDY)
+        check(trace)
+        found = difference(trace)
+        assert found is None or found.near_tie
+        ids = torch.tensor([trace.header.prompt_ids])
+        whole = pair[0].model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=32, do_sample=False
+        )
+        theirs = whole[0, ids.shape[1] :].tolist()
+        if found is None:
+            assert token_ids(trace) == theirs
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+def test_sampled_house_runs_check_and_keep_some_guesses(candidates):
+    settings = Settings(Sampling(0.8, top_k=50, top_p=0.95), candidates=candidates)
+    trace = traced(load("house", "draft-model", "cpu"), prompts()["stories"][0], settings)
+    check(trace)
+    assert summary(trace)["accepted_length"] > 0.3
+
+
+def test_lookup_copies_where_a_text_is_told_again():
+    numbers = [
+        summary(traced(load("house", "ngram", "cpu"), prompt, GREEDY))
+        for prompt in prompts()["repeat"]
+    ]
+    assert max(n["tokens_per_pass"] for n in numbers) > 1.5
+
+
+def test_the_drafter_fits_in_the_weights_budget():
+    sizes = [p.stat().st_size for e in entries() if e.path for p in weight_files(e.path)]
+    assert len(sizes) == 2
+    assert sum(sizes) < 48e6
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_a_recorded_run_checks_and_is_what_its_recipe_says(recipe: Recipe):
+    trace = Trace.read(FOLDER / f"{recipe.name}.jsonl")
+    check(trace)
+    head = trace.header
+    assert head.prompt == recipe.text
+    assert Settings.from_json(head.settings) == Settings.from_json(recipe.settings)
+    assert head.drafter.family == recipe.drafter
+    assert trace.baseline is not None
+    target = next(e for e in entries() if e.name == "house")
+    assert target.path is not None
+    assert head.target.hash == fingerprint(weight_files(target.path)), "recorded by older weights"
+    drafter = next(e for e in entries() if e.name == recipe.drafter)
+    drafted_by = fingerprint(weight_files(drafter.path)) if drafter.path else None
+    assert head.drafter.hash == drafted_by, "recorded by older weights"
+
+
+def test_every_recorded_run_has_a_recipe():
+    assert sorted(p.stem for p in FOLDER.glob("*.jsonl")) == sorted(r.name for r in recipes())
+
+
+def test_recorded_runs_show_what_a_visitor_should_meet():
+    traces = [Trace.read(FOLDER / f"{recipe.name}.jsonl") for recipe in recipes()]
+    rounds = [played for trace in traces for played in trace.rounds[1:]]
+    kinds = {played.drew.kind for played in rounds if played.drew}
+    assert kinds == {"recovered", "bonus", "plain"}
+    lookups = [r for t in traces if t.header.drafter.family == "ngram" for r in t.rounds[1:]]
+    assert any(not r.proposed.guesses for r in lookups), "a lookup that found nothing"
+    assert any(r.proposed.guesses and not r.judged[0].accepted for r in lookups), "a miss"
+    assert any(r.judged and r.judged[-1].accepted for r in lookups), "a clean sweep of a lookup"
+    first = traces[0].rounds[1:6]
+    assert any(r.judged and not r.judged[-1].accepted for r in first), "an early rejection"
+
+
+def test_recipes_are_whole():
+    rows = json.loads((FOLDER / "recipes.json").read_text())
+    assert len({row["name"] for row in rows}) == len(rows) >= 8
+    domains = {recipe.prompt[0] for recipe in recipes()}
+    assert domains == set(prompts())
