@@ -49,7 +49,9 @@ def choices(pair, **changes):
 
 
 @pytest.fixture
-def runs():
+def runs(monkeypatch):
+    """Runs that send every line at once."""
+    monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
     return Runs(Machine("cpu"))
 
 
@@ -183,6 +185,15 @@ def test_a_live_run_streams_a_round_at_a_time_and_its_text_only_grows(runs, pair
     assert len(texts) == len(kinds)
     told_run = told(texts[0])[0]
     assert (told_run["source"], told_run["id"], told_run["prompt"]) == ("live", "1", PROMPT)
+
+
+def test_the_first_round_is_sent_at_once_and_later_ones_together(runs, pair, monkeypatch):
+    monkeypatch.setattr("specviz.ui.runs.PAUSE", 1000.0)
+    first, second, third, whole = runs.texts(choices(pair), "me", 1)
+    kinds = [[line["kind"] for line in told(text)] for text in (first, second, third)]
+    assert kinds == [["run"], ["run", "round"], ["run", "round", "round"]]
+    assert whole.startswith(third)
+    assert told(whole)[-1]["kind"] == "baseline"
 
 
 @pytest.mark.parametrize(

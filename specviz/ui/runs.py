@@ -11,10 +11,15 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from math import inf
+from time import perf_counter
+from typing import Final
 
 from specviz.trace import Event
 from specviz.ui.choices import Choices
 from specviz.ui.reel import error, lines
+
+FIRST: Final = 2  # lines sent at once: the run, the prefill, the first round
+PAUSE: Final = 0.5  # seconds between later sendings: each takes time from the run it tells of
 
 log = logging.getLogger(__name__)
 
@@ -68,15 +73,23 @@ class Runs:
         self.stops = Stops()
 
     def texts(self, choices: Choices, visitor: str, run: float) -> Iterator[str]:
-        """The lines of a run so far, growing; or one line that says why there is none."""
+        """The lines of a run so far, growing; or one line that says why there is none.
+
+        Not every line is sent by itself: sending and painting take cores that the run is timed on.
+        """
         told = ""
         nonce = f"{run:.0f}"
         self.stops.begin(visitor)
         try:
             with closing(self._events(choices, visitor, run)) as events:
-                for line in lines(events, "live", nonce):
+                sent, known = -inf, ""
+                for number, line in enumerate(lines(events, "live", nonce)):
                     told += line
-                    yield told
+                    if number <= FIRST or perf_counter() - sent > PAUSE:
+                        yield told
+                        sent, known = perf_counter(), told
+            if told != known:
+                yield told
         except ValueError as problem:  # every refusal is one, with a sentence for people
             yield told + error(str(problem), nonce)
         except Exception as problem:
