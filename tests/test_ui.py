@@ -113,6 +113,15 @@ def routes(tmp_path, monkeypatch):
     recorded.body.cache_clear()
 
 
+def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):
+    path = tmp_path / "01-a-run.jsonl"
+    path.write_text(path.read_text()[:-40])
+    answer = routes.get(f"{server.PREFIX}/traces/01-a-run")
+    assert answer.status_code == 422
+    assert answer.text.startswith("Line ")
+    assert "not whole JSON" in answer.text
+
+
 def test_a_recorded_run_is_sent_once_and_then_only_asked_after(routes):
     first = routes.get(f"{server.PREFIX}/traces/01-a-run")
     kinds = [line["kind"] for line in told(first.text)]

@@ -20,6 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from specviz.trace import TraceError
 from specviz.ui.recorded import body, names
 
 PREFIX: Final = "/gradio_api/sv"
@@ -81,7 +82,10 @@ def send_recorded(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in names():
         return PlainTextResponse("No recorded run has this name.", 404)
-    packed = body(name)
+    try:
+        packed = body(name)
+    except TraceError as problem:
+        return PlainTextResponse(str(problem), 422)
     tag = f'"{hashlib.sha256(packed).hexdigest()[:16]}"'
     headers = {"Content-Encoding": "gzip", "Cache-Control": "no-cache", "ETag": tag}
     if request.headers.get("if-none-match") == tag:

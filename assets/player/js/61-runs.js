@@ -47,7 +47,7 @@ function notice(sentence) {
 async function load(name) {
   pause();
   const answer = await fetch(CONFIG.traces + encodeURIComponent(name));
-  if (!answer.ok) return notice("This recorded run could not be read.");
+  if (!answer.ok) return notice("This recorded run could not be read. " + (answer.status === 422 ? await answer.text() : ""));
   const text = await answer.text();
   shown = "recorded";
   wanted = 0;
