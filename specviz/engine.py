@@ -18,7 +18,8 @@ from specviz.distributions import draw, law
 from specviz.drafters.base import Drafter, DraftSession, Proposal
 from specviz.recording import Recorder, header
 from specviz.settings import Settings
-from specviz.target import Scores, Taps, Target, TargetRun
+from specviz.states import Scores, Taps
+from specviz.target import Target, TargetRun
 from specviz.trace import Baseline, Event, Finished
 from specviz.tree import DraftTree
 from specviz.verification import Rule, Verdict, choose

@@ -5,10 +5,7 @@ One rule: the weights are shared by all visitors and never changed; what a run n
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +13,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from specviz.distributions import check_scores
+from specviz.states import Riders, Scores, States, Taps, Unsupported, Warm, tapped
 from specviz.trace import ModelCard
 from specviz.tree import DraftTree
 from specviz.words import token_bytes
@@ -23,81 +21,6 @@ from specviz.words import token_bytes
 
 class BadPrompt(ValueError):
     """A prompt that cannot be run; the message is a sentence for the person who wrote it."""
-
-
-class Unsupported(ValueError):
-    """Something that this model's architecture does not let us do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taps:
-    """What a drafter needs of the target's pass. The target keeps this and nothing else.
-
-    layers: k stands for the output of decoder layer k, counted from 1 (before the final norm).
-    final: the state after the final norm, which the output head reads. keys_values: layers, from
-    1, whose new keys and values are wanted.
-    """
-
-    layers: tuple[int, ...] = ()
-    final: bool = False
-    keys_values: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """The target's states by row. layers: k to (n, h). final: (n, h).
-
-    keys_values: k to (keys, values), each (n, heads, head size).
-    """
-
-    layers: Mapping[int, Tensor] = field(default_factory=dict)
-    final: Tensor | None = None
-    keys_values: Mapping[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-
-    def take(self, rows: Sequence[int]) -> States:
-        """The states of these rows, in this order."""
-        index = list(rows)
-        return States(
-            {k: v[index] for k, v in self.layers.items()},
-            None if self.final is None else self.final[index],
-            {k: (a[index], b[index]) for k, (a, b) in self.keys_values.items()},
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Riders:
-    """Extra rows that travel in the target's pass and are never kept (lookahead's window).
-
-    tokens: m ids. positions: m distances from the root. sees: (m, n + m) bool, what each sees of
-    the tree's n nodes and of the riders; all see the committed past. logits: (m, V), after the
-    pass.
-    """
-
-    tokens: tuple[int, ...]
-    positions: tuple[int, ...]
-    sees: Tensor
-    logits: Tensor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Warm:
-    """Work that drafting already did inside the target (early exit): scoring resumes from it.
-
-    layer: layers 1..layer have run, their keys and values are in the run's cache. states:
-    (1, m, h), the output of that layer for the tree's nodes 0..m-1.
-    """
-
-    layer: int
-    states: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """A pass over n tree nodes. logits: (n, V). riders: as sent, with their logits."""
-
-    logits: Tensor
-    states: States
-    riders: Riders | None = None
 
 
 class Target:
@@ -307,52 +230,6 @@ class TargetRun:
 
     def _tensor(self, numbers: Iterable[int]) -> Tensor:
         return torch.tensor(list(numbers), device=self.target.device)
-
-
-@dataclass(slots=True)
-class _Found:
-    layers: dict[int, Tensor] = field(default_factory=dict)
-    final: Tensor | None = None
-
-
-@contextmanager
-def tapped(model: Any, taps: Taps) -> Iterator[_Found]:
-    """Collect the tapped outputs of the passes made inside: rows (n, h), batch left out.
-
-    The hooks sit on modules that all visitors share, so each listens to its own thread only.
-    """
-    found, mine = _Found(), threading.get_ident()
-
-    def keep_layer(k: int) -> Any:
-        def hook(_module: Any, _inputs: Any, output: Any) -> None:
-            if threading.get_ident() == mine:
-                found.layers[k] = (output[0] if isinstance(output, tuple) else output)[0]
-
-        return hook
-
-    def keep_final(_module: Any, _inputs: Any, output: Any) -> None:
-        if threading.get_ident() == mine:
-            found.final = output[0]
-
-    layers = part_of(model, ("layers", "h"), "layers") if taps.layers else ()
-    hooks = [layers[k - 1].register_forward_hook(keep_layer(k)) for k in taps.layers]
-    if taps.final:
-        norm = part_of(model, ("norm", "ln_f", "final_layer_norm"), "final norm")
-        hooks.append(norm.register_forward_hook(keep_final))
-    try:
-        yield found
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-def part_of(model: Any, names: Sequence[str], what: str) -> Any:
-    """A part of the decoder, whatever the architecture calls it. Raises Unsupported."""
-    base = model.base_model
-    found = next((v for name in names if (v := getattr(base, name, None)) is not None), None)
-    if found is None:
-        raise Unsupported(f"Where a {model.config.model_type} model keeps its {what} is not known.")
-    return found
 
 
 def _some(value: int | None) -> tuple[int, ...]:

@@ -11,7 +11,8 @@ from specviz.chance import Chance
 from specviz.distributions import draw, law, without
 from specviz.drafters.base import Proposal
 from specviz.settings import Settings
-from specviz.target import Riders, States, Taps, TargetRun, Warm
+from specviz.states import Riders, States, Taps, Warm
+from specviz.target import TargetRun
 from specviz.trace import ModelCard
 from specviz.tree import DraftTree
 from specviz.verification import Drawn

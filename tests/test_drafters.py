@@ -12,7 +12,7 @@ from specviz.drafters.draft_model import fit
 from specviz.drafters.ngram import Match, NGram, longest_match
 from specviz.drafters.schedule import schedule
 from specviz.settings import Sampling, Settings
-from specviz.target import States, Taps
+from specviz.states import States, Taps
 from specviz.tree import DraftTree
 from specviz.verification import Drawn
 

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from test_tree import trees
 
-from specviz.target import BadPrompt, Riders, Taps, Unsupported, Warm
+from specviz.states import Riders, Taps, Unsupported, Warm
+from specviz.target import BadPrompt
 from specviz.tree import DraftTree
 
 PROMPT = [3, 5, 7, 9]

@@ -15,7 +15,8 @@ from torch import Tensor
 from specviz.chance import Chance
 from specviz.distributions import Draw
 from specviz.settings import Settings
-from specviz.target import Riders, States, Taps, TargetRun, Warm
+from specviz.states import Riders, States, Taps, Warm
+from specviz.target import TargetRun
 from specviz.trace import ModelCard
 from specviz.tree import DraftTree
 from specviz.verification import Drawn
@@ -33,7 +34,7 @@ class Proposal:
     parent, (V,), the law its children were drawn from; empty for a point mass. draws: by node, the
     draw from q that made it; empty for a point mass. score: by node, the drafter's confidence, for
     ranking and drawing, never for a verdict. evidence: by node, what a reader can be shown (the
-    match, the head, the layer); under 0, a remark on the whole try. riders, warm: see target.py.
+    match, the head, the layer); under 0, a remark on the whole try. riders, warm: see states.py.
     """
 
     tree: DraftTree

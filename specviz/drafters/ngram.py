@@ -14,7 +14,8 @@ from specviz.chance import Chance
 from specviz.drafters.base import Proposal
 from specviz.drafters.schedule import schedule
 from specviz.settings import Settings
-from specviz.target import Riders, States, Taps, TargetRun
+from specviz.states import Riders, States, Taps
+from specviz.target import TargetRun
 from specviz.trace import ModelCard
 from specviz.tree import DraftTree
 from specviz.verification import Drawn
