@@ -217,3 +217,23 @@ def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_targ
     forged = replace(rejected, rows=replace(rejected.rows, p=p))
     with pytest.raises(CheckFailed):
         check(Trace(header, [forged if e is rejected else e for e in events]))
+
+
+def test_a_walk_that_stops_before_its_rejection_is_found(tiny_target):
+    """At temperature 0 the forgery is whole but for this: a candidate was left untried."""
+    settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)
+    drafter = tiny.draft(tiny.blurred(tiny.llama(), noise=0.05))
+    header, *events = run(tiny_target, drafter, tiny.PROMPT, settings)
+    played = _late_rejection(Trace(header, events))
+    dropped = played.judged[-1]
+    bonus = replace(played.drew, kind="bonus", at_p=None, at_q=None)
+    kept = [e for e in events if e is not dropped]
+    forged = Trace(header, [bonus if e is played.drew else e for e in kept])
+    with pytest.raises(CheckFailed, match="left untried"):
+        check(forged)
+
+
+def _late_rejection(trace):
+    """A round that kept a guess and then rejected one."""
+    rounds = (r for r in trace.rounds if len(r.judged) > 1 and not r.judged[-1].accepted)
+    return next(rounds, None)
