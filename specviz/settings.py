@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, get_args
 
@@ -16,6 +16,9 @@ Candidates = Literal["sampled", "greedy"]
 COIN = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
 MAX_NEW_TOKENS = 4096
 MAX_GAMMA = 64
+MAX_SIBLINGS = 8
+MAX_SIBLING_DEPTHS = 16
+MAX_GUESSES = 128  # in a whole tree: the target scores all of them in one pass
 
 
 class BadSettings(ValueError):
@@ -26,6 +29,20 @@ def require(fits: bool, sentence: str) -> None:
     """Raise BadSettings with `sentence` unless the setting fits."""
     if not fits:
         raise BadSettings(sentence)
+
+
+def guesses(siblings: Sequence[int], gamma: int) -> int:
+    """How many guesses a whole tree of depth γ has; a text's end makes the real one smaller."""
+    level, total = 1, 0
+    for width in [*siblings, *[1] * gamma][:gamma]:
+        level *= width
+        total += level
+    return total
+
+
+def deepest(siblings: Sequence[int]) -> int:
+    """The largest γ that these siblings allow; siblings that Settings takes allow one."""
+    return max(g for g in range(1, MAX_GAMMA + 1) if guesses(siblings, g) <= MAX_GUESSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +81,11 @@ class Sampling:
 class Settings:
     """One run's choices. They travel in the trace's header, so a run can be made again.
 
-    gamma: drafted tokens in a chain, at most. schedule: "fixed", or "learning" (+2 after a clean
-    sweep, -1 otherwise, as transformers' heuristic). candidates: whether a model drafter samples
-    its guesses or takes its top token. ngram_min, ngram_max: lengths of a prompt-lookup match.
+    gamma: drafted tokens in a chain, at most; how deep a tree grows. siblings: how many guesses a
+    model drafter puts under every node, by the node's depth (the root's first); 1 where the list
+    ends, so an empty one is a chain. schedule: "fixed", or "learning" (+2 after a clean sweep, -1
+    otherwise, as transformers' heuristic). candidates: whether a model drafter samples its guesses
+    or takes its top tokens. ngram_min, ngram_max: lengths of a prompt-lookup match.
     rule: a name in `specviz.verification.RULES`, or "auto" for the one that fits the drafter.
     coins: numbers in [0, 1) laid by hand instead of falling ("what if?"), by `chance.key`.
     """
@@ -75,6 +94,7 @@ class Settings:
     seed: int = 1
     max_new_tokens: int = 64
     gamma: int = 5
+    siblings: list[int] = field(default_factory=list)
     schedule: Schedule = "fixed"
     candidates: Candidates = "sampled"
     ngram_min: int = 1
@@ -86,6 +106,7 @@ class Settings:
         limit = 1 <= self.max_new_tokens <= MAX_NEW_TOKENS
         require(limit, f"New tokens must lie between 1 and {MAX_NEW_TOKENS:,}.")
         require(1 <= self.gamma <= MAX_GAMMA, f"γ must lie between 1 and {MAX_GAMMA}.")
+        self._check_siblings()
         require(-(2**63) <= self.seed < 2**63, "The seed must fit in 64 bits.")
         require(self.schedule in get_args(Schedule), f"No γ schedule is called {self.schedule!r}.")
         kinds = get_args(Candidates)
@@ -96,6 +117,34 @@ class Settings:
             real = isinstance(u, float | int) and 0 <= u < 1
             require(real, f"The coin {name!r} must lie in [0, 1), not at {u}.")
             require(bool(COIN.fullmatch(name)), f"No coin is called {name!r}.")
+
+    def _check_siblings(self) -> None:
+        """Raise BadSettings unless they are a list of numbers whose tree one pass can score."""
+        wide = self.siblings
+        whole = isinstance(wide, list) and all(type(n) is int for n in wide)
+        sentence = f"Siblings must be a list of whole numbers such as [3, 2], not {wide!r:.60}."
+        require(whole, sentence)
+        few = len(wide) <= MAX_SIBLING_DEPTHS
+        require(few, f"Siblings can be given for {MAX_SIBLING_DEPTHS} depths, not for {len(wide)}.")
+        for n in wide:
+            fits = 1 <= n <= MAX_SIBLINGS
+            require(fits, f"A node can have 1 to {MAX_SIBLINGS} guesses under it, not {n:,}.")
+        size = guesses(wide, self.gamma)
+        sentence = (
+            f"Siblings {', '.join(map(str, wide))} with γ {self.gamma} make a tree of {size:,} "
+            f"guesses; {MAX_GUESSES} are the most. Choose fewer siblings or a smaller γ."
+        )
+        require(size <= MAX_GUESSES, sentence)
+
+    @property
+    def branches(self) -> bool:
+        """Whether a draft can have two guesses under one node; otherwise it is a chain."""
+        reached = self.gamma if self.schedule == "fixed" else MAX_GAMMA
+        return max(self.siblings[:reached], default=1) > 1
+
+    def width(self, depth: int) -> int:
+        """How many guesses stand under a node at `depth`; the root's is 0."""
+        return self.siblings[depth] if depth < len(self.siblings) else 1
 
     def chance(self, round: int) -> Chance:
         """The coins of a round."""
@@ -116,3 +165,15 @@ class Settings:
             return cls(**{**data, "sampling": sampling})
         except TypeError as error:
             raise BadSettings(f"These settings cannot be read: {error}.") from error
+
+
+def brief(settings: Mapping[str, Any]) -> str:
+    """A run's settings in few words, from plain data as `to_json` writes it."""
+    siblings = settings.get("siblings", [])
+    parts = [
+        f"T {settings.get('sampling', {}).get('temperature'):g}",
+        "tree " + "·".join(map(str, siblings)) if any(many > 1 for many in siblings) else "",
+        f"γ {settings.get('gamma')}",
+        f"seed {settings.get('seed')}",
+    ]
+    return " · ".join(filter(None, parts))

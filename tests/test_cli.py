@@ -79,6 +79,7 @@ def test_every_option_reaches_the_settings(models, tmp_path):
     path = tmp_path / "run.jsonl"
     options = {
         "--temperature": "0.5", "--top-k": "7", "--top-p": "0.9", "--seed": "-3", "--gamma": "4",
+        "--siblings": "3, 2",
         "--schedule": "learning", "--candidates": "greedy", "--ngram-min": "2",
         "--ngram-max": "4", "--rule": "point-mass",
     }  # fmt: skip
@@ -90,6 +91,7 @@ def test_every_option_reaches_the_settings(models, tmp_path):
         "seed": -3,
         "max_new_tokens": 12,
         "gamma": 4,
+        "siblings": [3, 2],
         "schedule": "learning",
         "candidates": "greedy",
         "ngram_min": 2,
@@ -115,6 +117,10 @@ def test_the_same_seed_gives_the_same_run(models, tmp_path):
         (["--top-k", "1000"], "Top-k 1,000 is larger than the vocabulary of 280"),
         (["--top-p", "0"], "Top-p must lie"),
         (["--gamma", "0"], "γ must lie"),
+        (["--siblings", "3,two"], "'3,two' is no list of whole numbers"),
+        (["--siblings", "3,9"], "1 to 8 guesses under it, not 9"),
+        (["--siblings", "8,8,8"], "a tree of 1,608 guesses; 128 are the most"),
+        (["--siblings", "2", "--rule", "speculative"], "without replacement"),
         (["--seed", str(2**63)], "64 bits"),
         (["--max-new-tokens", "0"], "New tokens"),
         (["--max-new-tokens", "250"], "more than the 256"),

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from specviz.settings import BadSettings, Sampling, Settings
+from specviz.settings import BadSettings, Sampling, Settings, deepest, guesses
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,17 @@ from specviz.settings import BadSettings, Sampling, Settings
         lambda: Settings(candidates="lucky"),
         lambda: Settings(ngram_min=3, ngram_max=2),
         lambda: Settings(seed=2**64),
+        lambda: Settings(siblings=[0]),
+        lambda: Settings(siblings=[2, 9]),
+        lambda: Settings(siblings=[1] * 17),
+        lambda: Settings(siblings=[3, True]),
+        lambda: Settings(siblings=[2.0]),
+        lambda: Settings(siblings=(3, 2)),
+        lambda: Settings(siblings=[8, 2], gamma=9),
+        lambda: Settings.from_json({"siblings": "32"}),
+        lambda: Settings.from_json({"siblings": ["3"]}),
+        lambda: Settings.from_json({"siblings": 3}),
+        lambda: Settings.from_json({"siblings": None}),
         lambda: Settings(coins={"1 judge 1": 1.0}),
         lambda: Settings(coins={"1 judge 1": "low"}),
         lambda: Settings(coins={"the first": 0.5}),
@@ -44,6 +55,17 @@ def test_top_k_may_be_the_whole_vocabulary():
     Sampling(top_k=300).fit(300)
 
 
+def test_a_tree_may_be_as_large_as_one_pass_and_says_how_large_it_would_be():
+    assert guesses([8, 2], 8) == 8 + 7 * 16 == 120
+    assert guesses([], 64) == guesses([1] * 16, 64) == 64
+    Settings(siblings=[8, 2], gamma=deepest([8, 2]))
+    Settings(siblings=[8] * 16, gamma=2)  # the depths beyond γ count for nothing
+    with pytest.raises(BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; 128 are"):
+        Settings(siblings=[8, 2], gamma=9)
+
+
 def test_settings_survive_the_header():
-    settings = Settings(Sampling(0.3, 7, 0.9), seed=-5, gamma=3, schedule="learning")
+    settings = Settings(
+        Sampling(0.3, 7, 0.9), seed=-5, gamma=3, siblings=[3, 2], schedule="learning"
+    )
     assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings

@@ -51,12 +51,28 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--top-p", type=float, default=usual.sampling.top_p, help="1 keeps every token")
     add("--seed", type=int, default=usual.seed, help="fixes every coin of the run")
     add("--max-new-tokens", type=int, default=usual.max_new_tokens)
-    add("--gamma", type=int, default=usual.gamma, help="drafted tokens in a chain, at most")
+    add(
+        "--gamma",
+        type=int,
+        default=usual.gamma,
+        help="drafted tokens in a chain, at most: how deep a draft goes",
+    )
+    wide = "a draft model's guesses under a node, by depth, such as 3,2; 1 where the list ends"
+    add("--siblings", type=numbers, default=usual.siblings, metavar="N,N,...", help=wide)
     add("--schedule", choices=get_args(Schedule), default=usual.schedule)
     add("--candidates", choices=get_args(Candidates), default=usual.candidates)
     add("--ngram-min", type=int, default=usual.ngram_min, help="shortest match looked for")
     add("--ngram-max", type=int, default=usual.ngram_max, help="longest match looked for")
     add("--rule", default=usual.rule, help="a verification rule, or auto")
+
+
+def numbers(text: str) -> list[int]:
+    """ "3,2" as [3, 2]; the empty text as none. Raises ArgumentTypeError with a sentence."""
+    try:
+        return [int(part) for part in text.split(",")] if text.strip() else []
+    except ValueError:
+        sentence = f"{text!r} is no list of whole numbers such as 3,2"
+        raise argparse.ArgumentTypeError(sentence) from None
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -66,6 +82,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         seed=args.seed,
         max_new_tokens=args.max_new_tokens,
         gamma=args.gamma,
+        siblings=args.siblings,
         schedule=args.schedule,
         candidates=args.candidates,
         ngram_min=args.ngram_min,

@@ -1,21 +1,24 @@
-"""An independent small model with the target's tokenizer, drafting a chain token by token.
+"""An independent small model with the target's tokenizer, drafting a tree level by level.
 
-Sampled: each guess is drawn from q, the small model's law under the run's own temperature, top-k
-and top-p. Greedy (and at temperature 0): each guess is its top token, a point mass.
+Sampled: guesses come from q, the small model's law under the run's own temperature, top-k and
+top-p; siblings one after another without replacement (2402.14160, 2401.06706), so that recursive
+rejection is exact on them. Greedy (and at temperature 0): the top tokens, a point mass. A chain
+is the tree with one guess under each node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
 from specviz.chance import Chance
-from specviz.distributions import Draw, check_scores, draw, law
+from specviz.distributions import Draw, draw, law, without
 from specviz.drafters.base import Proposal
+from specviz.drafters.levels import LevelReader
 from specviz.drafters.schedule import schedule
 from specviz.settings import Settings
 from specviz.states import Riders, States, Taps
@@ -45,75 +48,111 @@ class DraftModelSession:
     """The small model's cache, cut back to the text before every proposal."""
 
     def __init__(self, drafter: DraftModel, target: TargetRun, settings: Settings) -> None:
-        self.model = drafter.model
-        self.name = drafter.card.name
+        self.reader = LevelReader(drafter.model, drafter.card.name)
         self.vocab_size = target.target.vocab_size
         self.eos = target.target.eos
-        self.sampling = settings.sampling
-        self.sampled = settings.candidates == "sampled" and not settings.sampling.greedy
-        self.drawn = Drawn.SAMPLED if self.sampled else Drawn.POINT_MASS
+        self.settings = settings
+        self.drawn = kind(settings)
         self.schedule = schedule(settings)
-        self.cache = DynamicCache()
-        self.cached: list[int] = []  # the tokens whose keys and values the cache holds
-        self.drafted = 0
+        self.drafted = 0  # how deep the last proposal went
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Score by node: the small model's probability at temperature 1."""
-        self._roll_back(context)
-        guesses: list[int] = []
-        q: dict[int, Tensor] = {}
-        draws: dict[int, Draw] = {}
-        score: dict[int, float] = {}
-        for node in range(1, min(self.schedule.gamma, room - 1) + 1):
-            logits = self._next([*context, *guesses][len(self.cached) :])
-            if self.sampled:
-                q[node - 1] = law(logits, self.sampling)
-                draws[node] = draw(q[node - 1], chance.draft(node))
-                guesses.append(draws[node].token)
-            else:
-                guesses.append(int(logits.argmax()))
-            score[node] = logits.float().softmax(-1)[guesses[-1]].item()
-            if guesses[-1] in self.eos:
+        """See `DraftSession`. One pass a level; nodes are numbered level by level.
+
+        Score by node: the small model's probability at temperature 1.
+        """
+        grown = Growing([context[-1]])
+        level = range(1)
+        for depth in range(min(self.schedule.gamma, room - 1)):
+            if depth and all(grown.tokens[node] in self.eos for node in level):
                 break
-        self.drafted = len(guesses)
-        return Proposal(DraftTree.chain(context[-1], guesses), self.drawn, q, draws, score)
+            read = self.reader.level(grown.tree(), level) if depth else self.reader.text(context)
+            self._branch(grown, level, fit(read, self.vocab_size), depth, chance)
+            level = range(level.stop, len(grown.tokens))
+        tree = grown.tree()
+        self.drafted = max(tree.depths)
+        return Proposal(tree, self.drawn, grown.q, grown.draws, grown.score)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
         self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
         self.drafted = 0
 
-    def _roll_back(self, context: Sequence[int]) -> None:
-        """Forget cached tokens that are not the text's; always leave one to be read anew."""
-        same = 0
-        for old, new in zip(self.cached, context[:-1], strict=False):
-            if old != new:
-                break
-            same += 1
-        self.cache.crop(same - len(self.cached))
-        del self.cached[same:]
+    def _branch(
+        self, grown: Growing, level: range, logits: Tensor, depth: int, chance: Chance
+    ) -> None:
+        """Put guesses under every node of a level but an end-of-text. logits: (n, V), by node."""
+        width = self.settings.width(depth)
+        sampled = self.drawn is not Drawn.POINT_MASS
+        laws = law(logits, self.settings.sampling) if sampled else logits
+        for node, q, row in zip(level, laws, logits, strict=True):
+            if grown.tokens[node] in self.eos:
+                continue
+            first = len(grown.tokens)
+            if sampled:
+                draws = distinct_draws(q, [chance.draft(first + i) for i in range(width)])
+                grown.q[node] = q
+                grown.draws |= dict(enumerate(draws, first))
+                tokens = [made.token for made in draws]
+            else:
+                tokens = top(row, width)
+            grown.add(node, tokens, row)
 
-    def _next(self, tokens: Sequence[int]) -> Tensor:
-        """Read `tokens` after the cached ones; logits (V,) of what follows, in target ids."""
-        device = self.model.device
-        start = len(self.cached)
-        out = self.model(
-            input_ids=torch.tensor([list(tokens)], device=device),
-            position_ids=torch.arange(start, start + len(tokens), device=device)[None],
-            past_key_values=self.cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        self.cached += tokens
-        logits: Tensor = out.logits[0, -1]
-        check_scores(logits, self.name)
-        return fit(logits, self.vocab_size)
+
+@dataclass(slots=True)
+class Growing:
+    """A proposal in the making; see `Proposal`. tokens, parents: by node, as in DraftTree."""
+
+    tokens: list[int]
+    parents: list[int] = field(default_factory=lambda: [-1])
+    q: dict[int, Tensor] = field(default_factory=dict)
+    draws: dict[int, Draw] = field(default_factory=dict)
+    score: dict[int, float] = field(default_factory=dict)
+
+    def add(self, parent: int, tokens: Sequence[int], logits: Tensor) -> None:
+        """Number new guesses under `parent` in the order tried. logits: (V,), after the parent."""
+        first = len(self.tokens)
+        self.tokens += tokens
+        self.parents += [parent] * len(tokens)
+        self.score |= dict(enumerate(logits.float().softmax(-1)[list(tokens)].tolist(), first))
+
+    def tree(self) -> DraftTree:
+        """The tree so far."""
+        return DraftTree(tuple(self.tokens), tuple(self.parents))
+
+
+def kind(settings: Settings) -> Drawn:
+    """How a draft model's candidates are drawn under these settings."""
+    if settings.candidates == "greedy" or settings.sampling.greedy:
+        return Drawn.POINT_MASS
+    return Drawn.WITHOUT_REPLACEMENT if settings.branches else Drawn.SAMPLED
+
+
+def distinct_draws(law: Tensor, coins: Sequence[float]) -> list[Draw]:
+    """One draw a coin from `law` (V,), each without the tokens of those before it.
+
+    Fewer where top-k or top-p leave fewer tokens than there are coins.
+    """
+    draws: list[Draw] = []
+    possible = int((law > 0).sum()) if len(coins) > 1 else 1
+    for u in coins[:possible]:
+        if draws:
+            law = without(law, draws[-1].token)
+        draws.append(draw(law, u))
+    return draws
+
+
+def top(logits: Tensor, many: int) -> list[int]:
+    """The tokens of the `many` highest logits (V,), falling; none that the model forbids."""
+    values, ids = logits.topk(min(many, logits.shape[-1]))
+    tokens: list[int] = ids[values > -torch.inf].tolist()
+    return tokens
 
 
 def fit(logits: Tensor, size: int) -> Tensor:
-    """Logits (W,) over the first `size` ids: models pad the same vocabulary to different sizes."""
+    """Logits (..., W) over the first `size` ids: models pad one vocabulary to different sizes."""
     missing = size - logits.shape[-1]
     if missing > 0:
         return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
-    return logits[:size]
+    return logits[..., :size]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from specviz.settings import MAX_GAMMA, Settings
+from specviz.settings import Settings, deepest
 
 
 class GammaSchedule(Protocol):
@@ -16,7 +16,7 @@ class GammaSchedule(Protocol):
     gamma: int
 
     def observe(self, drafted: int, kept: int) -> None:
-        """A round drafted so many tokens and kept so many."""
+        """A round drafted so deep (a chain: so many tokens) and kept so many tokens."""
         ...
 
 
@@ -31,18 +31,21 @@ class Fixed:
 
 
 class Learning:
-    """transformers' `heuristic`: +2 after a clean sweep, −1 otherwise, never below 1."""
+    """transformers' `heuristic`: +2 after a clean sweep, −1 otherwise, from 1 to `most`."""
 
-    def __init__(self, gamma: int) -> None:
+    def __init__(self, gamma: int, most: int) -> None:
         self.gamma = gamma
+        self.most = most
 
     def observe(self, drafted: int, kept: int) -> None:
         """Update the statistics; a round that drafted nothing teaches nothing."""
         if drafted:
             step = 2 if kept == drafted else -1
-            self.gamma = min(MAX_GAMMA, max(1, self.gamma + step))
+            self.gamma = min(self.most, max(1, self.gamma + step))
 
 
 def schedule(settings: Settings) -> GammaSchedule:
-    """The schedule that the settings ask for."""
-    return Fixed(settings.gamma) if settings.schedule == "fixed" else Learning(settings.gamma)
+    """The schedule that the settings ask for; it never grows to a γ that they would refuse."""
+    if settings.schedule == "fixed":
+        return Fixed(settings.gamma)
+    return Learning(settings.gamma, deepest(settings.siblings))

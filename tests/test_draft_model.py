@@ -1,0 +1,281 @@
+"""The draft model: its trees, their laws and draws, the cache that follows the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from test_engine import PROMPTS, generated, joint, traced
+
+from specviz.chance import FINAL, Chance, key
+from specviz.check import check
+from specviz.distributions import draw, law
+from specviz.drafters.draft_model import distinct_draws, top
+from specviz.drafters.schedule import schedule
+from specviz.engine import rounds
+from specviz.exact import g_test
+from specviz.metrics import difference, token_ids
+from specviz.settings import MAX_GUESSES, Sampling, Settings, guesses
+from specviz.states import States, Taps
+from specviz.trace import Trace
+from specviz.tree import DraftTree
+from specviz.verification import Drawn, MismatchedRule
+
+TEXT = [3, 5, 7, 9, 11]
+SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]
+WARM = Settings(Sampling(1.1), gamma=4, siblings=[3, 2], max_new_tokens=40)
+
+
+def proposed(settings, text=TEXT, room=9, target=None, chance=None):
+    session = tiny.draft().begin((target or tiny.target()).start(Taps()), settings)
+    return session.propose(text, room, chance or Chance(1, 1))
+
+
+def plainly(model, tokens):
+    """Logits after `tokens` by a plain forward pass: no cache, no mask, no positions."""
+    with torch.inference_mode():
+        return model(torch.tensor([tokens])).logits[0, -1]
+
+
+def played(target, drafter, settings, prompt=tiny.PROMPT):
+    """The rounds after the prefill, each with the text before it."""
+    text = target.encode(prompt, settings.max_new_tokens)
+    for turn in rounds(target, drafter, list(text), settings):
+        if turn.number:
+            yield list(text), turn
+        text += turn.tokens
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+def test_a_tree_is_numbered_level_by_level_with_distinct_siblings(candidates):
+    settings = replace(WARM, gamma=3, candidates=candidates)
+    tree = proposed(settings).tree
+    assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
+    for kids in tree.children:
+        assert len({tree.tokens[kid] for kid in kids}) == len(kids)
+    assert guesses([3, 2], 3) == len(tree) - 1
+
+
+@pytest.mark.parametrize("siblings", SHAPES)
+@pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_q_at_every_node_is_that_of_its_path_alone_round_after_round(make, attention, siblings):
+    drafter = tiny.draft(tiny.blurred(make(), noise=0.05))
+    drafter.model.set_attn_implementation(attention)
+    settings = replace(WARM, siblings=siblings)
+    kept = set()
+    for text, turn in played(tiny.target(make()), drafter, settings):
+        tree = turn.proposal.tree
+        for node, q in turn.proposal.q.items():
+            path = [tree.tokens[n] for n in tree.path(node)]
+            logits = plainly(drafter.model, [*text[:-1], *path])
+            assert torch.allclose(q, law(logits, settings.sampling), rtol=0, atol=1e-5)
+            soft = logits.softmax(-1)
+            for child in tree.children[node]:
+                score = turn.proposal.score[child]
+                assert score == pytest.approx(soft[tree.tokens[child]].item(), abs=1e-5)
+        kept.add(turn.verdict.path)
+    assert len(kept) > 1
+    assert not siblings or any(path != tuple(range(1, len(path) + 1)) for path in kept)
+
+
+@pytest.mark.parametrize("siblings", SHAPES)
+def test_a_round_takes_one_pass_a_level_and_reads_no_kept_guess_again(siblings):
+    drafter = tiny.draft()
+    passes = []
+    forward = drafter.model.forward
+    drafter.model.forward = lambda **given: (
+        passes.append(given["input_ids"].shape[1]) or forward(**given)
+    )
+    before = 0
+    for text, turn in played(tiny.target(), drafter, replace(WARM, siblings=siblings)):
+        tree = turn.proposal.tree
+        levels = Counter(tree.depths)
+        assert len(passes) == max(tree.depths)
+        assert passes[1:] == [levels[depth] for depth in range(1, max(tree.depths))]
+        if before:  # the new token, and a kept guess of the last level, which none had read
+            assert passes[0] == len(text) - before <= 2
+        before = len(text) + min(len(turn.verdict.path), max(tree.depths) - 1)
+        passes.clear()
+    assert before
+
+
+@pytest.mark.parametrize("name", PROMPTS[:4])
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+def test_greedy_trees_are_generate_token_for_token(tiny_target, name, schedule):
+    settings = Settings(Sampling(0), gamma=3, siblings=[3, 2], max_new_tokens=24, schedule=schedule)
+    for drafter in (tiny.draft(), tiny.draft(tiny.llama(seed=9))):
+        trace = traced(tiny_target, drafter, name, settings)
+        assert token_ids(trace) == generated(tiny_target, name, settings)
+        assert difference(trace) is None
+        check(trace)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(1.1), Sampling(1.3, top_k=5, top_p=0.9)])
+def test_siblings_are_drawn_one_after_another_each_without_those_before(sampling):
+    chance = Chance(3, 2)
+    proposal = proposed(replace(WARM, sampling=sampling), chance=chance)
+    assert proposal.drawn is Drawn.WITHOUT_REPLACEMENT
+    tree = proposal.tree
+    for node, kids in enumerate(tree.children):
+        left = proposal.q[node].clone() if kids else None
+        for kid in kids:
+            made = proposal.draws[kid]
+            assert made.token == tree.tokens[kid]
+            again = draw(left, chance.draft(kid))
+            assert (made.token, made.u) == (again.token, again.u)
+            assert (made.lo, made.hi) == pytest.approx((again.lo, again.hi), abs=1e-12)
+            left[made.token] = 0
+            left /= left.sum()
+
+
+def test_greedy_siblings_are_the_top_tokens_falling():
+    proposal = proposed(replace(WARM, candidates="greedy", gamma=2))
+    tree = proposal.tree
+    assert proposal.drawn is Drawn.POINT_MASS
+    assert not proposal.q
+    assert not proposal.draws
+    for node, kids in enumerate(tree.children[:4]):
+        path = [tree.tokens[n] for n in tree.path(node)]
+        logits = plainly(tiny.draft().model, [*TEXT[:-1], *path])
+        assert [tree.tokens[kid] for kid in kids] == logits.topk(len(kids)).indices.tolist()
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+@pytest.mark.parametrize("siblings", [[1], [1, 1, 1], [1, 1, 1, 1, 5]])
+def test_one_guess_under_each_node_is_the_chain_that_it_always_was(siblings, candidates):
+    chain = replace(WARM, siblings=[], candidates=candidates)
+    tree = replace(chain, siblings=siblings)
+    assert not tree.branches
+    first, other = proposed(chain), proposed(tree)
+    assert first.tree.is_chain
+    assert (first.tree, first.draws, first.score) == (other.tree, other.draws, other.score)
+    assert first.drawn is other.drawn is not Drawn.WITHOUT_REPLACEMENT
+
+
+def test_a_learning_chain_that_may_grow_into_a_tree_says_so_from_the_start():
+    settings = replace(WARM, gamma=2, siblings=[1, 1, 2], schedule="learning")
+    assert settings.branches
+    session = tiny.draft().begin(tiny.target().start(Taps()), settings)
+    first = session.propose(TEXT, 9, Chance(1, 1))
+    assert session.drawn is first.drawn is Drawn.WITHOUT_REPLACEMENT
+    session.commit([*first.tree.tokens[1:], 1], States())
+    assert session.propose([*TEXT, *first.tree.tokens[1:], 1], 9, Chance(1, 2)).tree.parents == (
+        -1, 0, 1, 2, 2, 3, 4,
+    )  # fmt: skip
+
+
+def test_a_law_of_few_tokens_has_few_siblings():
+    tree = proposed(replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)).tree
+    assert tree.parents == (-1, 0, 0, 1, 1, 2, 2)
+    one = proposed(replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2))
+    assert one.tree.parents == (-1, 0, 1)
+    assert one.drawn is Drawn.WITHOUT_REPLACEMENT
+    assert len(distinct_draws(torch.tensor([0.0, 0.3, 0.0, 0.7]), [0.5] * 4)) == 2
+    assert top(torch.tensor([-torch.inf, 3.0, 4.0]), 8) == [2, 1]
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
+    settings = replace(WARM, gamma=3, candidates=candidates)
+    target = tiny.target()
+    whole = proposed(settings).tree
+    target.eos = (whole.tokens[2],)
+    proposal = proposed(settings, target=target)
+    tree = proposal.tree
+    proposal.check(proposal.drawn, 9, target.eos)
+    assert tree.tokens[:4] == whole.tokens[:4]
+    assert not tree.children[2]
+    assert [len(tree.children[n]) for n in (1, 3)] == [2, 2]
+    for node, q in proposal.q.items():
+        path = [tree.tokens[n] for n in tree.path(node)]
+        logits = plainly(tiny.draft().model, [*TEXT[:-1], *path])
+        assert torch.allclose(q, law(logits, settings.sampling), rtol=0, atol=1e-5)
+    target.eos = whole.tokens[1:4]
+    assert proposed(settings, target=target).tree.parents == (-1, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
+def test_a_tree_grows_no_deeper_than_there_is_room(room, depth):
+    tree = proposed(WARM, room=room).tree
+    assert max(tree.depths) == depth
+    assert len(tree) - 1 == guesses([3, 2], depth)
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+def test_traces_of_trees_check_and_keep_later_siblings_too(tiny_target, candidates, schedule):
+    later = 0
+    for seed in range(4):
+        settings = replace(WARM, seed=seed, candidates=candidates, schedule=schedule, gamma=2)
+        trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, settings, baseline=False)
+        check(trace)
+        for turn in trace.rounds[1:]:
+            parents = [guess.parent for guess in turn.proposed.guesses]
+            kept = [judged.node for judged in turn.judged if judged.accepted]
+            later += sum(parents.index(parents[node - 1]) != node - 1 for node in kept)
+            assert len(parents) <= MAX_GUESSES
+    assert later
+
+
+@pytest.mark.parametrize("sampling", [Sampling(1.3, top_k=4, top_p=0.97), Sampling(1.3, top_k=3)])
+def test_the_tokens_of_real_tree_runs_follow_the_target(sampling):
+    """End to end, two levels deep, after one laid token: 1,000 seeds; false alarm 1 in 1,000."""
+    target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
+    coins = {key(0, FINAL, 0): 0.1}
+    settings = Settings(sampling, max_new_tokens=4, siblings=[3, 2], coins=coins)
+    ids = target.encode("The cat", 4)
+    counts: Counter[tuple[int, ...]] = Counter()
+    first = 0
+    for seed in range(1_000):
+        text: list[int] = []
+        for turn in rounds(target, drafter, ids, replace(settings, seed=seed)):
+            text += turn.tokens
+            if len(text) > 3:
+                break
+        first = text[0]
+        counts[tuple(text[1:4])] += 1
+    laws = joint(target, [*ids, first], sampling)
+    cells = sorted(laws)
+    assert set(counts) <= set(cells)
+    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
+
+
+def test_a_learning_schedule_keeps_the_whole_tree_within_one_pass():
+    learning = schedule(Settings(gamma=3, siblings=[8, 2], schedule="learning"))
+    for _ in range(40):
+        learning.observe(learning.gamma, learning.gamma)
+    assert learning.gamma == 8
+    assert guesses([8, 2], 8) <= MAX_GUESSES < guesses([8, 2], 9)
+    chain = schedule(Settings(schedule="learning"))
+    for _ in range(40):
+        chain.observe(chain.gamma, chain.gamma)
+    assert chain.gamma == 64
+
+
+def test_a_kept_path_to_a_leaf_is_a_clean_sweep_for_the_schedule():
+    settings = replace(WARM, gamma=2, siblings=[2, 2], schedule="learning")
+    session = tiny.draft().begin(tiny.target().start(Taps()), settings)
+    tree: DraftTree = session.propose(TEXT, 9, Chance(1, 1)).tree
+    session.commit([tree.tokens[n] for n in tree.path(6)[1:]] + [1], States())
+    assert session.schedule.gamma == 4
+    session.propose(TEXT, 9, Chance(1, 2))
+    session.commit([tree.tokens[1], 1], States())
+    assert session.schedule.gamma == 3
+
+
+def test_a_rule_for_independent_draws_is_refused_for_siblings(tiny_target):
+    with pytest.raises(MismatchedRule, match="without replacement"):
+        traced(tiny_target, tiny.draft(), "cat", replace(WARM, rule="speculative"))
+
+
+def test_siblings_travel_in_the_header_of_a_trace(tiny_target, tmp_path):
+    trace = traced(tiny_target, tiny.draft(), "cat", WARM, baseline=False)
+    trace.write(tmp_path / "tree.jsonl")
+    found = Trace.read(tmp_path / "tree.jsonl").header.settings
+    assert Settings.from_json(found) == WARM
+    del found["siblings"]  # as in the traces made before there were trees
+    assert Settings.from_json(found) == replace(WARM, siblings=[])
