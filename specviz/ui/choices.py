@@ -1,19 +1,27 @@
-"""What a visitor can choose, as data from the page, checked into Settings."""
+"""What a visitor can choose, as data from the page, turned into a wish."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.settings import BadSettings, Candidates, Sampling, Schedule, Settings
+from specviz.settings import BadSettings, Candidates, Sampling, Schedule, Settings, require
+from specviz.ui.wish import HOUSE, Wish
 
-HOUSE: Final = "house"
-LONGEST_PROMPT: Final = 4000  # characters; the page's box stops there, other clients may not
+NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
 DRAFTERS: Final[dict[str, tuple[str, Candidates]]] = {
     "Draft model, sampled": ("draft-model", "sampled"),
     "Draft model, top token": ("draft-model", "greedy"),
     "N-gram": ("ngram", "sampled"),
 }
+
+
+def method_of(drafter: str, settings: Settings) -> str:
+    """What the form calls a drafter under these settings; its first choice for one it lacks."""
+    fits = [name for name, (family, _) in DRAFTERS.items() if family == drafter]
+    exact = [name for name in fits if DRAFTERS[name][1] == settings.candidates]
+    return next(iter([*exact, *fits, *DRAFTERS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,7 @@ class Choices:
     method: str
     gamma: Any
     schedule: Schedule
+    siblings: Any
     temperature: Any
     top_k: Any
     top_p: Any
@@ -31,6 +40,10 @@ class Choices:
     new_tokens: Any
     target: str = ""
     drafter: str = ""
+
+    def wish(self) -> Wish:
+        """The run that this form asks for. Raises BadSettings with a sentence."""
+        return Wish(self.prompt, *self.models(), self.settings())
 
     def settings(self) -> Settings:
         """The settings of the run. Raises BadSettings with a sentence."""
@@ -44,15 +57,10 @@ class Choices:
             seed=whole("The seed", self.seed),
             max_new_tokens=whole("New tokens", self.new_tokens),
             gamma=whole("γ", self.gamma),
+            siblings=wholes("Siblings at each depth", self.siblings),
             schedule=self.schedule,
             candidates=self._method()[1],
         )
-
-    def text(self) -> str:
-        """The prompt. Raises BadSettings where it is longer than any that the page would send."""
-        if len(self.prompt) > LONGEST_PROMPT:
-            raise BadSettings(f"The prompt is longer than {LONGEST_PROMPT:,} characters.")
-        return self.prompt
 
     def models(self) -> tuple[str, str]:
         """The names of the target and the drafter."""
@@ -72,6 +80,13 @@ def whole(name: str, value: Any) -> int:
     if number != int(number):
         raise BadSettings(f"{name} must be a whole number, not {value}.")
     return int(number)
+
+
+def wholes(name: str, text: Any) -> list[int]:
+    """Whole numbers typed one after the other. Raises BadSettings where it is anything else."""
+    typed = str(text or "").strip(" ,")
+    require(bool(NUMBERS.fullmatch(typed)), f"{name} are whole numbers like 3, 2.")
+    return [int(number) for number in re.findall("[0-9]+", typed)]
 
 
 def real(name: str, value: Any) -> float:

@@ -12,7 +12,9 @@ import gradio as gr
 
 from specviz.assets import ASSETS
 from specviz.figures.plot import USUAL
+from specviz.frames.whatif import FALLEN, KEPT
 from specviz.glossary import GLOSSARY
+from specviz.ui.choices import DRAFTERS
 from specviz.ui.recorded import names
 from specviz.ui.server import PREFIX, plotly_js
 
@@ -44,6 +46,8 @@ def script(name: str) -> str:
         "recorded": list(names()),
         "glossary": dict(GLOSSARY),
         "trace": dict(USUAL),
+        "methods": {label: list(what) for label, what in DRAFTERS.items()},
+        "laid": {"kept": KEPT, "fallen": FALLEN},
     }
     # "<" is escaped, since Gradio carries this text inside the page's own script.
     head = f"const CONFIG = {json.dumps(config)};\n".replace("<", "\\u003c")

@@ -1,27 +1,43 @@
-"""Live runs: a form in, the player's lines out, a stop when it is asked for.
+"""Live runs: a wish in; the player's lines or a trace out, after a wait in line.
 
-A run lives in its own generator. What visitors share is the weights, and a table of who asked to
-stop which of their own runs.
+A run lives in its own task and computes in one thread. What visitors share is the weights and the
+line; who listens may go at any time, and the run then ends after its round.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from math import inf
+from threading import Lock
 from time import perf_counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from specviz.trace import Event
-from specviz.ui.choices import Choices
-from specviz.ui.reel import error, lines
+from specviz.trace import Event, dumps
+from specviz.ui.line import Line, LineFull, Ticket
+from specviz.ui.reel import error, line, lines
+from specviz.ui.wish import HOUSE, Wish
+
+if TYPE_CHECKING:
+    from specviz.drafters.base import Drafter
+    from specviz.target import Target
 
 FIRST: Final = 2  # lines sent at once: the run, the prefill, the first round
 PAUSE: Final = 0.5  # seconds between later sendings: each takes time from the run it tells of
 
 log = logging.getLogger(__name__)
+
+
+class Stopped(ValueError):
+    """The run was stopped before its end."""
+
+
+class Broke(ValueError):
+    """Something broke that no check foresaw; the log has it, the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,94 +48,184 @@ class Machine:
     dtype: str | None = None
 
 
-@dataclass
-class Stops:
-    """Who asked to stop which run. A visitor's runs are numbered upwards by the page."""
+class Story:
+    """One run as the page hears it: text that only grows, lines of JSON, states among them.
 
-    asked: dict[str, float] = field(default_factory=dict)
-    running: set[str] = field(default_factory=set)
+    States say what the visitor waits for: "queued" (place: how many runs come first), "loading",
+    "drafting". The last line is the state "done" or "stopped", or an error's sentence.
+    """
 
-    def begin(self, visitor: str) -> None:
-        """A run of this visitor has started."""
-        self.running.add(visitor)
+    def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
+        self.nonce = nonce
+        self._send = send
+        self._told = ""
 
-    def ask(self, visitor: str, run: float) -> None:
-        """The visitor wants the run of this number, begun or still waiting, to end."""
-        self.asked[visitor] = max(run, self.asked.get(visitor, run))
+    def queued(self, ahead: int) -> None:
+        """So many runs come first."""
+        self.say("queued", place=ahead)
 
-    def stopped(self, visitor: str, run: float) -> bool:
-        """Whether this run should end."""
-        return self.asked.get(visitor, -inf) >= run
+    def say(self, state: str, **more: int) -> None:
+        """A state, sent at once."""
+        self._tell(line("state", {"state": state, "id": self.nonce} | more))
 
-    def leave(self, visitor: str) -> None:
-        """The visitor closed the page: what still runs for it should end."""
-        if visitor in self.running:
-            self.asked[visitor] = inf
-        else:
-            self.asked.pop(visitor, None)
+    def fail(self, problem: Exception) -> None:
+        """Why there is no run, or no more of it."""
+        self._tell(error(explained(problem), self.nonce))
 
-    def end(self, visitor: str, run: float) -> None:
-        """The run is over; what was asked of it is forgotten."""
-        self.running.discard(visitor)
-        if self.asked.get(visitor, -inf) in (run, inf):
-            del self.asked[visitor]
+    def run(self, told: Iterable[str]) -> None:
+        """The run's lines. Not each is sent by itself: that takes cores the run is timed on."""
+        sent = -inf
+        for number, text in enumerate(told):
+            self._told += text
+            if number <= FIRST or perf_counter() - sent > PAUSE:
+                self._send(self._told)
+                sent = perf_counter()
+
+    def _tell(self, text: str) -> None:
+        self._told += text
+        self._send(self._told)
 
 
 class Runs:
-    """Makes live runs on one machine."""
+    """Makes live runs on one machine, one at a time."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.stops = Stops()
+        self.line = Line()
+        self._loading = Lock()
+        self._under_way: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
 
-    def texts(self, choices: Choices, visitor: str, run: float) -> Iterator[str]:
-        """The lines of a run so far, growing; or one line that says why there is none.
+    async def texts(self, wish: Wish, visitor: str, number: float) -> AsyncGenerator[str, None]:
+        """The story of a run so far, growing. Closed early, the run ends after its round."""
+        loop = asyncio.get_running_loop()
+        heard: asyncio.Queue[str | None] = asyncio.Queue()
 
-        Not every line is sent by itself: sending and painting take cores that the run is timed on.
-        """
-        told = ""
-        nonce = f"{run:.0f}"
-        self.stops.begin(visitor)
+        def send(text: str) -> None:
+            loop.call_soon_threadsafe(heard.put_nowait, text)
+
+        story = Story(f"{number:.0f}", send)
         try:
-            with closing(self._events(choices, visitor, run)) as events:
-                sent, known = -inf, ""
-                for number, line in enumerate(lines(events, "live", nonce)):
-                    told += line
-                    if number <= FIRST or perf_counter() - sent > PAUSE:
-                        yield told
-                        sent, known = perf_counter(), told
-            if told != known:
-                yield told
-        except ValueError as problem:  # every refusal is one, with a sentence for people
-            yield told + error(str(problem), nonce)
-        except Exception as problem:
-            log.exception("a live run broke")
-            yield told + error(broke(problem), nonce)
+            ticket = self.line.join(visitor, number)
+        except LineFull as problem:
+            yield error(str(problem), story.nonce)
+            return
+        turn = self._start(ticket, partial(self._tell, wish, ticket, story), story.queued)
+        turn.add_done_callback(lambda _: heard.put_nowait(None))
+        try:
+            while (text := await heard.get()) is not None:
+                yield text
         finally:
-            self.stops.end(visitor, run)
+            ticket.stop()
 
-    def _events(self, choices: Choices, visitor: str, run: float) -> Generator[Event, None, None]:
-        settings, prompt = choices.settings(), choices.text()
-        # Imported late: the page is up, and recorded runs play, before torch is.
-        from specviz import engine
-        from specviz.catalog.loading import load
+    async def trace(self, wish: Wish, visitor: str) -> str:
+        """A whole run as the text of a trace file.
 
-        target, drafter = load(*choices.models(), self.machine.device, self.machine.dtype)
+        Raises LineFull, Stopped, Broke, or the refusal of a model or the engine: all ValueErrors
+        with a sentence.
+        """
+        ticket = self.line.join(visitor)
+        made: list[str] = []
+        try:
+            work = partial(self._write, wish, ticket, made)
+            await asyncio.shield(self._start(ticket, work, void))
+        except ValueError:
+            raise
+        except Exception as problem:
+            raise Broke(explained(problem)) from problem
+        finally:
+            ticket.stop()
+        return "".join(made)
+
+    def _start(
+        self,
+        ticket: Ticket,
+        work: Callable[[], None],
+        queued: Callable[[int], object],
+    ) -> asyncio.Task[None]:
+        """The turn of a ticket as a task that no listener's end can cancel."""
+        task = asyncio.create_task(self._turn(ticket, work, queued))
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # taken note of, where the listener has gone
+
+    async def _turn(
+        self, ticket: Ticket, work: Callable[[], None], queued: Callable[[int], object]
+    ) -> None:
+        """Wait in line, then work in a thread; the line moves up when that thread is done."""
+        try:
+            async for ahead in self.line.wait(ticket):
+                queued(ahead)
+            await asyncio.to_thread(work)
+        finally:
+            self.line.leave(ticket)
+
+    def _tell(self, wish: Wish, ticket: Ticket, story: Story) -> None:
+        names = wish.target, wish.drafter
+        try:
+            with closing(self._events(wish, ticket, story.say)) as events:
+                story.run(lines(events, "live", story.nonce, names))
+            story.say("stopped" if ticket.stopped else "done")
+        except Exception as problem:
+            story.fail(problem)
+
+    def _write(self, wish: Wish, ticket: Ticket, made: list[str]) -> None:
+        with closing(self._events(wish, ticket, void)) as events:
+            made.extend(dumps(event) + "\n" for event in events)
+        if ticket.stopped:
+            raise Stopped("The run was stopped.")
+
+    def _events(
+        self, wish: Wish, ticket: Ticket, say: Callable[[str], object]
+    ) -> Generator[Event, None, None]:
+        """The run itself; nothing of it where it was stopped before."""
 
         def stop() -> bool:
-            return self.stops.stopped(visitor, run)
+            return ticket.stopped
 
-        yield from engine.run(target, drafter, prompt, settings, stop=stop)
+        if stop():
+            return
+        say("loading")
+        target, drafter = self._pair(wish.target, wish.drafter)
+        if stop():
+            return
+        say("drafting")
+        from specviz import engine
+
+        yield from engine.run(target, drafter, wish.prompt, wish.settings, stop=stop)
+
+    def _pair(self, target: str, drafter: str) -> tuple[Target, Drafter]:
+        """The loaded models. Raises the catalogue's refusals."""
+        # Late, since the page is up before torch is; locked, since two threads that both import
+        # transformers for the first time break each other.
+        with self._loading:
+            from specviz.catalog.loading import load
+
+            return load(target, drafter, self.machine.device, self.machine.dtype)
 
     def warm_up(self) -> None:
         """Load the house's models, so that the first visitor need not wait for it."""
         try:
-            from specviz.catalog.loading import load
-
             for drafter in ("draft-model", "ngram"):
-                load("house", drafter, self.machine.device, self.machine.dtype)
+                self._pair(HOUSE, drafter)
         except ValueError as problem:
             log.warning("%s", problem)
+
+
+def void(_: object) -> None:
+    """Nobody listens."""
+
+
+def explained(problem: Exception) -> str:
+    """What to tell a visitor: a refusal's own sentence; anything else goes to the log."""
+    if isinstance(problem, ValueError):  # every refusal is one, with a sentence for people
+        return str(problem)
+    log.error("a live run broke", exc_info=problem)
+    return broke(problem)
 
 
 def broke(problem: Exception) -> str:

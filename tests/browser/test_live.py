@@ -1,5 +1,13 @@
 """Live runs in a real browser: streamed, stopped, refused, and each visitor's own."""
 
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+from conftest import HERE, wait_for
+from made import RUNS, made
 from serve import SLOW
 from visit import Visit
 
@@ -139,3 +147,162 @@ def test_a_run_that_the_server_did_not_take_is_not_waited_for(visit):
     visit.ask("ended()")
     assert "Try again" in page.inner_text(".sv-notice")
     assert visit.ask("stop()") == 0
+
+
+def notice(visit, words):
+    """Wait until the notice has these words."""
+    visit.page.wait_for_function(
+        "words => document.querySelector('.sv-notice').textContent.includes(words)", arg=words
+    )
+
+
+def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, browser, url, pair):
+    context = browser.new_context(reduced_motion="reduce")
+    first = Visit(context, url)
+    for visitor, tokens in ((first, 200), (another, 40), (visit, 12)):
+        visitor.open()
+        visitor.fill_in(pair, PROMPT, tokens=tokens, seed=SLOW)
+    first.run()
+    live(first)
+    assert first.page.locator(".sv-notice").is_hidden(), "the first round took it away"
+    another.run()
+    notice(another, "1 run before yours.")
+    visit.run()
+    notice(visit, "2 runs before yours.")
+    assert visit.page.inner_text(".sv-badge") == "recorded", "what was shown stays meanwhile"
+    another.page.click("#sv-stop")
+    another.wait_until_over()
+    assert another.page.inner_text(".sv-notice") == "Stopped before it began."
+    notice(visit, "1 run before yours.")
+    assert first.page.evaluate("document.body.classList.contains('sv-running')")
+    first.page.click("#sv-stop")
+    live(visit)
+    visit.wait_until_over()
+    assert visit.page.locator(".sv-notice").is_hidden()
+    context.close()
+
+
+def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, browser, url, pair):
+    context = browser.new_context(reduced_motion="reduce")
+    leaver = Visit(context, url)
+    for visitor in (another, leaver, visit):
+        visitor.open()
+        visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
+    another.run()
+    live(another)
+    leaver.run()
+    notice(leaver, "1 run before yours.")
+    visit.run()
+    notice(visit, "2 runs before yours.")
+    context.close()
+    notice(visit, "1 run before yours.")
+    visit.page.click("#sv-stop")
+    another.page.click("#sv-stop")
+    visit.wait_until_over()
+    another.wait_until_over()
+
+
+def branch(visit, wish):
+    """Press the branch button with a wish of the test's own."""
+    visit.page.evaluate(
+        """wish => {
+          window.specviz.players['sv-step'].wish = () => wish;
+          document.querySelector('#sv-branch').click();
+        }""",
+        wish,
+    )
+
+
+def test_a_branch_is_a_live_run_with_coins_laid_by_hand(visit, pair):
+    visit.open()
+    coins = {f"1 judge {node}": 0.999999 for node in (1, 2, 3, 4)}
+    settings = {"gamma": 4, "max_new_tokens": 9, "seed": 5, "coins": coins}
+    wish = {"prompt": PROMPT, "target": str(pair[0]), "drafter": str(pair[1])}
+    branch(visit, json.dumps(wish | {"settings": settings}))
+    live(visit)
+    visit.wait_until_over()
+    assert visit.ask("run.prompt") == PROMPT
+    assert visit.ask("run.settings.coins") == coins
+    assert "× plain" in visit.page.inner_text(".sv-t-end")
+    assert not visit.page.locator("#sv-branch").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("wish", "word"),
+    [("{", "JSON"), ('{"prompt": 3}', "text"), ('{"prompt": "a", "settings": {"gamma": 0}}', "γ")],
+)
+def test_a_branch_that_cannot_be_made_says_why(visit, wish, word):
+    page = visit.open()
+    branch(visit, wish)
+    notice(visit, word)
+    visit.wait_until_over()
+    assert page.inner_text(".sv-badge") == "recorded"
+
+
+def values(page):
+    """The form as it stands, label by label."""
+    numbers = {
+        name: float(page.get_by_label(name).first.input_value())
+        for name in ("γ, guesses", "Temperature", "Top-k", "Top-p", "Seed", "New tokens")
+    }
+    checked = page.locator("#sv-drawer input[type=radio]:checked")
+    return {
+        "prompt": page.get_by_label("Prompt").input_value(),
+        "siblings": page.get_by_label("Siblings at each depth").input_value(),
+        "radios": [checked.nth(i).input_value() for i in range(checked.count())],
+    } | numbers
+
+
+def test_the_form_follows_the_recorded_run_that_is_chosen(visit):
+    page = visit.open()
+    page.click("#sv-settings")
+    page.get_by_label("Prompt").fill("something else")
+    page.get_by_label("Siblings at each depth").fill("4")
+    page.get_by_label("Seed").fill("77")
+    page.get_by_text("N-gram", exact=True).click()
+    page.locator("#sv-recorded input").click()
+    page.get_by_role("option").nth(3).click()
+    page.wait_for_function("window.specviz.players['sv-step'].run.id === '04-temperature-0'")
+    page.wait_for_function("document.querySelector('#sv-prompt textarea').value.startsWith('Once')")
+    settings = made(RUNS["04-temperature-0"]).header.settings
+    assert values(page) == {
+        "prompt": "Once upon a time",
+        "siblings": "",
+        "radios": ["Draft model, sampled", "fixed"],
+        "γ, guesses": settings["gamma"],
+        "Temperature": 0,
+        "Top-k": 0,
+        "Top-p": 1,
+        "Seed": settings["seed"],
+        "New tokens": settings["max_new_tokens"],
+    }
+
+
+@pytest.fixture
+def doomed(tmp_path):
+    """A server of one's own, which a test may end."""
+    made(RUNS["01-chain"]).write(tmp_path / "01-chain.jsonl")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(HERE / "serve.py"), str(tmp_path), str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        server.address = f"http://127.0.0.1:{port}/"
+        wait_for(server.address)
+        yield server
+        server.kill()
+
+
+def test_a_server_that_goes_away_in_the_middle_of_a_run_is_said(browser, doomed, pair):
+    context = browser.new_context(reduced_motion="reduce")
+    visitor = Visit(context, doomed.address)
+    visitor.open()
+    visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
+    visitor.run()
+    live(visitor)
+    rounds = visitor.ask("rounds")
+    doomed.kill()
+    notice(visitor, "connection to the server was lost")
+    visitor.wait_until_over()
+    assert visitor.ask("rounds") >= rounds > 0
+    context.close()

@@ -56,6 +56,9 @@ function tell(line) {
     reel.baseline = line;
   } else if (line.kind === "error") {
     notice(line.sentence);
+    link = null;
+  } else if (line.kind === "state") {
+    onState(line);
   }
   return line.kind;
 }

@@ -1,10 +1,17 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
 const STOPPED = "Stopped. What was made stays.";
+const UNBEGUN = "Stopped before it began.";
+const UNTAKEN = "The server did not take this run. Try again.";
+const LOST = "The connection to the server was lost before the run's end. What came stays; run it again.";
 let fresh = false; // a run has begun and no round of it is on screen yet
 let shown = "none"; // "recorded", "live" or "none": whose run is on screen
 let number = 0; // of this page's live run; 0 when none is under way
 let wanted = 0; // the live run to show; 0 once a recorded one was chosen instead
+let heard = 0; // lines of the live run that came from the server: 0, 1 (states only), 2 (the run)
+let over = false; // the live run's last line has come
+let stopping = false; // the visitor asked for its end
+let awaited = ""; // the notice that the first round takes away
 
 const waiting = () => shown === "live" && number > 0 && !reel.finished;
 
@@ -13,8 +20,9 @@ function onRun() {
   question = null;
   at = { round: 0, step: 0 };
   cached = { round: null, frames: [] };
+  shown = reel.run.source;
   clearText();
-  notice("");
+  if (!number || shown === "recorded") notice("");
   $(".sv-badge").textContent = reel.run.source;
   $(".sv-badge").title = meaning(reel.run.source);
   $(".sv-where").textContent = reel.run.drafter + " drafts for " + reel.run.where + " · " + reel.run.said;
@@ -24,8 +32,13 @@ function onRun() {
 
 function onRounds() {
   if (fresh) {
+    if ($(".sv-notice").textContent === awaited) notice("");
+    const led = follow();
+    if (!led && link && waiting()) return; // the round that is asked for is still to come
     fresh = false;
-    if (shown === "recorded" && follow()) return;
+    link = null;
+    showFork();
+    if (led) return;
     paint();
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
   } else {
@@ -35,6 +48,7 @@ function onRounds() {
 }
 
 function onEnd() {
+  if (fresh && reel.rounds.length) onRounds(); // it ended before the round that was asked for
   if (reel.finished && reel.finished.reason === "stopped") notice(STOPPED);
   if (reel.rounds.length) showTime(frameAt(at.round, at.step), at.round);
 }
@@ -44,49 +58,87 @@ function notice(sentence) {
   $(".sv-notice").hidden = !sentence;
 }
 
+// Shows a recorded run; what the form would say to make it again, or nothing where it cannot be read.
 async function load(name) {
   pause();
+  if (reel.run) link = null; // a link in the page's address is for its first run
   const answer = await fetch(CONFIG.traces + encodeURIComponent(name));
   if (!answer.ok) return notice("This recorded run could not be read. " + (answer.status === 422 ? await answer.text() : ""));
   const text = await answer.text();
-  shown = "recorded";
   wanted = 0;
   reel.text = "";
   feed(text);
-  return undefined;
+  return formOf(reel.run);
+}
+
+// The form's values that ask for this run, in the order of its inputs.
+function formOf(run) {
+  const { sampling, ...chosen } = run.settings;
+  const methods = Object.entries(CONFIG.methods).filter(([, [name]]) => name === run.names[1]);
+  const method = methods.find(([, [, candidates]]) => candidates === chosen.candidates) || methods[0];
+  return [
+    run.prompt, method ? method[0] : Object.keys(CONFIG.methods)[0], chosen.gamma, chosen.schedule || "fixed",
+    (chosen.siblings || []).join(", "), sampling.temperature, sampling.top_k, sampling.top_p,
+    chosen.seed, chosen.max_new_tokens,
+  ];
 }
 
 // Live runs: the page numbers them; the server is told which one to stop.
 function begin() {
-  number = number || Date.now();
+  if (!number) {
+    number = Date.now();
+    [heard, over, stopping] = [0, false, false];
+    notice("Asking the server for this run.");
+    document.body.classList.add("sv-running");
+    knock(number);
+  }
   wanted = number;
-  notice("Starting: waiting for the models, or for another run to end.");
-  document.body.classList.add("sv-running");
   return number;
 }
 
 function stop() {
-  if (number) notice("Stopping after this round.");
+  if (!number) return number;
+  stopping = true;
+  notice(heard === 2 ? "Stopping after this round." : "Stopping.");
   return number;
+}
+
+// What the visitor waits for, said by the server ahead of the run and at its end.
+function onState(line) {
+  if (Number(line.id) !== number) return;
+  if (line.state === "stopped") return notice(heard === 2 ? STOPPED : UNBEGUN);
+  if (stopping) return;
+  const before = line.place === 1 ? "1 run before yours." : line.place + " runs before yours.";
+  const said = { queued: "Waiting in line: " + before, loading: "Loading the models.", drafting: "Drafting." };
+  if (said[line.state]) notice(awaited = said[line.state]);
 }
 
 // The server is done with the run, however it went.
 function ended() {
+  const mine = number && wanted === number;
   number = 0;
   document.body.classList.remove("sv-running");
-  const said = $(".sv-notice").textContent;
-  if (said.startsWith("Stopping")) notice(STOPPED);
-  if (reel.run && shown === "live" && Number(reel.run.id) === wanted) return;
-  if (wanted && said.startsWith("Starting")) notice("The server did not take this run. Try again.");
+  if (!mine || over) return;
+  notice(stopping ? STOPPED : heard ? LOST : UNTAKEN);
+}
+
+// Nobody tells the page that the server is gone: while a run is under way it asks now and then.
+async function knock(run) {
+  await new Promise((done) => setTimeout(done, 5000));
+  if (number !== run) return;
+  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
+  if (number !== run) return;
+  if (there) knock(run);
+  else ended();
 }
 
 function receive() {
-  if (!props.value) return;
-  const first = JSON.parse(props.value.slice(0, props.value.indexOf("\n")));
+  const text = props.value;
+  if (!text) return;
+  const first = JSON.parse(text.slice(0, text.indexOf("\n")));
   if (!wanted || Number(first.id) !== wanted) return;
-  if (first.kind === "run" && shown !== "live") {
-    shown = "live";
-    reel.text = "";
-  }
-  feed(props.value);
+  const last = text.slice(text.lastIndexOf("\n", text.length - 2) + 1);
+  heard = text.includes('{"kind":"run"') ? 2 : 1;
+  over = /^\{"kind":"(error|state","state":"(done|stopped))"/.test(last);
+  feed(text);
 }

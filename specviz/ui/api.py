@@ -1,0 +1,46 @@
+"""The one endpoint for other programs: settings in, trace out. README.md shows its use.
+
+No `from __future__ import annotations` here: Gradio reads the annotations of `run` as they are.
+"""
+
+from typing import Any, Final
+
+import gradio as gr
+from gradio.events import api
+
+from specviz.ui.runs import Runs
+from specviz.ui.wish import HOUSE, USUAL, Wish
+
+NOTHING: Final[dict[str, Any]] = {}  # said, so nothing differs from the usual
+
+
+def add(runs: Runs, any_model: bool) -> None:
+    """Add the endpoint to the page that is being built."""
+
+    async def run(
+        request: gr.Request,
+        prompt: str,
+        drafter: str = USUAL,
+        settings: dict[str, Any] = NOTHING,
+        target: str = HOUSE,
+    ) -> str:
+        """Decode a prompt speculatively, then plainly, and return the run's trace.
+
+        It waits in line with the visitors' runs. The text that comes back is a trace file: JSON
+        Lines, which `python -m specviz check` judges again. A refusal is an error with a sentence.
+
+        Parameters:
+            prompt: the text to go on from.
+            drafter: a name that `python -m specviz models` lists.
+            settings: what differs from the usual, like {"sampling": {"temperature": 0}, "gamma": 4,
+                "seed": 1, "max_new_tokens": 64}; "coins" are laid by hand, like {"3 judge 2": 0.1}.
+            target: a name that `python -m specviz models` lists.
+        """
+        asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
+        try:
+            wish = Wish.from_json(asked, any_model)
+            return await runs.trace(wish, str(request.session_hash))
+        except ValueError as problem:  # every refusal is one, with a sentence for people
+            raise gr.Error(str(problem), print_exception=False) from problem
+
+    api(run, api_name="run", concurrency_limit=None)

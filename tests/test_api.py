@@ -1,0 +1,100 @@
+"""The endpoint for other programs, on a live server: the README's own example, and refusals."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from specviz.check import check
+from specviz.trace import Trace
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A server as `app.py` starts it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "app.py", "--port", str(port), "--device", "cpu"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as server:
+        place = f"http://127.0.0.1:{port}/"
+        try:
+            wait_for(place)
+            yield place
+        finally:
+            server.terminate()
+
+
+def wait_for(address):
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(address):
+                return
+        except OSError:
+            time.sleep(0.25)
+    raise TimeoutError(address)
+
+
+@pytest.fixture
+def client(address):
+    made = Client(address, verbose=False, analytics_enabled=False)
+    yield made
+    made.close()
+
+
+def example():
+    """The README's code for a client."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## As an API\n")[1]
+    return re.search(r"```python\n(.*?)```", section.split("\n## ")[0], flags=re.DOTALL)[1]
+
+
+def test_the_readme_s_example_saves_a_trace_that_checks(address, tmp_path):
+    code = example()
+    assert "http://127.0.0.1:7860/" in code
+    code = code.replace("http://127.0.0.1:7860/", address)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    (saved,) = tmp_path.glob("*.jsonl")
+    trace = Trace.read(saved)
+    check(trace)
+    assert trace.header.prompt in code
+    assert trace.header.drafter.name in code
+    assert trace.header.settings["gamma"] == 4
+    assert trace.baseline is not None
+
+
+def test_a_client_sees_exactly_one_documented_endpoint(client):
+    api = client.view_api(return_format="dict", print_info=False)
+    assert api["unnamed_endpoints"] == {}
+    ((name, run),) = api["named_endpoints"].items()
+    assert name == "/run"
+    assert "waits in line" in run["description"]
+    facts = {p["parameter_name"]: p["parameter_default"] for p in run["parameters"]}
+    assert facts == {"prompt": None, "drafter": "draft-model", "settings": {}, "target": "house"}
+    assert [p["parameter_has_default"] for p in run["parameters"]] == [False, True, True, True]
+    assert [value["type"] for value in run["returns"]] == [{"type": "string"}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        ({"prompt": ""}, "empty"),
+        ({"prompt": None}, "prompt must be text"),
+        ({"prompt": "once", "settings": {"gamma": "many"}}, "gamma"),
+        ({"prompt": "once", "settings": None, "drafter": "/etc"}, "No drafter is called"),
+        ({"prompt": "once", "target": "owner/name"}, "No target is called"),
+        ({"prompt": "once", "settings": {"max_new_tokens": 4096}}, "more than the"),
+    ],
+)
+def test_a_bad_request_comes_back_as_a_sentence(client, asked, word):
+    with pytest.raises(AppError, match=word) as refused:
+        client.predict(**asked, api_name="/run")
+    assert str(refused.value).endswith(".")

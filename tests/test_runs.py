@@ -1,0 +1,315 @@
+"""Live runs: streamed after a wait in line, stopped, refused, broken, and each visitor's own."""
+
+import asyncio
+import itertools
+import json
+import threading
+from contextlib import aclosing
+
+import pytest
+
+from specviz import engine
+from specviz.check import check
+from specviz.settings import Sampling, Settings
+from specviz.trace import Trace
+from specviz.ui.line import Line, LineFull
+from specviz.ui.runs import Broke, Machine, Runs, Stopped
+from specviz.ui.wish import Wish
+
+PROMPT = "The cat sat on the mat. The cat"
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Runs that send every line at once."""
+    monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
+    return Runs(Machine("cpu"))
+
+
+@pytest.fixture
+def wish(pair):
+    """Makes wishes for the tiny models."""
+
+    def made(prompt=PROMPT, target=None, drafter=None, **settings):
+        usual = {"gamma": 4, "max_new_tokens": 12, "sampling": Sampling(0.8)}
+        names = str(target or pair[0]), str(drafter or pair[1])
+        return Wish(prompt, *names, Settings(**(usual | settings)))
+
+    return made
+
+
+def told(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def kinds(text):
+    """What each line is; a state by its own name."""
+    return [line.get("state", line["kind"]) for line in told(text)]
+
+
+async def heard(runs, wish, visitor="me", number=1):
+    return [text async for text in runs.texts(wish, visitor, number)]
+
+
+def texts(*args):
+    return asyncio.run(heard(*args))
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Every run's rounds wait for a sign, so that a test sees others wait meanwhile."""
+    whole, sign = engine.run, threading.Event()
+
+    def waiting(*args, **kwargs):
+        for event in whole(*args, **kwargs):
+            yield event
+            if event.event == "committed":
+                assert sign.wait(20)
+
+    monkeypatch.setattr(engine, "run", waiting)
+    yield sign
+    sign.set()
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+def test_a_run_streams_a_round_at_a_time_and_its_text_only_grows(runs, wish, candidates):
+    seen = texts(runs, wish(candidates=candidates))
+    assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(seen))
+    said = kinds(seen[-1])
+    assert said[:3] == ["loading", "drafting", "run"]
+    assert said[-3:] == ["finished", "baseline", "done"]
+    assert set(said[3:-3]) == {"round"}
+    assert len(seen) == len(said)
+    assert {line["id"] for line in told(seen[-1]) if "id" in line} == {"1"}
+
+
+def test_the_run_line_says_what_it_takes_to_ask_for_it_again(runs, wish):
+    wanted = wish(coins={"1 judge 1": 0.25})
+    run = told(texts(runs, wanted)[-1])[2]
+    assert (run["source"], run["prompt"]) == ("live", PROMPT)
+    assert run["names"] == [wanted.target, wanted.drafter]
+    assert Settings.from_json(run["settings"]) == wanted.settings
+
+
+def test_the_first_round_is_sent_at_once_and_later_ones_together(runs, wish, monkeypatch):
+    monkeypatch.setattr("specviz.ui.runs.PAUSE", 1000.0)
+    *first, whole = texts(runs, wish())
+    sent = [kinds(text) for text in first]
+    start = ["loading", "drafting", "run", "round", "round"]
+    assert sent == [start[:n] for n in range(1, 6)]
+    assert whole.startswith(first[-1])
+    assert kinds(whole)[-1] == "done"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "settings", "word"),
+    [
+        ("", {}, "empty"),
+        ("cat " * 900, {}, "tokens"),
+        (PROMPT, {"rule": "none"}, "No rule"),
+        (PROMPT, {"sampling": Sampling(top_k=900)}, "Top-k"),
+    ],
+)
+def test_a_run_that_cannot_be_made_says_why_and_the_next_one_works(
+    runs, wish, prompt, settings, word
+):
+    last = told(texts(runs, wish(prompt, **settings))[-1])[-1]
+    assert (last["kind"], last["id"]) == ("error", "1")
+    assert word in last["sentence"]
+    assert last["sentence"].endswith(".")
+    assert len(runs.line) == 0
+    assert kinds(texts(runs, wish(), "me", 2)[-1])[-1] == "done"
+
+
+def test_a_model_that_cannot_be_loaded_makes_room_for_the_next_run(runs, wish):
+    async def story():
+        broken = asyncio.create_task(heard(runs, wish(target="no/such folder"), "me"))
+        behind = asyncio.create_task(heard(runs, wish(), "you"))
+        return (await broken)[-1], (await behind)[-1]
+
+    broken, behind = asyncio.run(story())
+    assert kinds(broken) == ["loading", "error"]
+    assert "no/such folder" in told(broken)[-1]["sentence"]
+    assert kinds(behind)[0] == "queued"
+    assert kinds(behind)[-1] == "done"
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [
+        (RuntimeError("secret detail"), "Something broke"),
+        (MemoryError("secret detail"), "ran out of memory"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory, secret detail"), "Fewer new tokens"),
+    ],
+)
+def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
+    runs, wish, monkeypatch, caplog, fault, word
+):
+    whole = engine.run
+
+    def breaking(*args, **kwargs):
+        for number, event in enumerate(whole(*args, **kwargs)):
+            if number == 12:
+                raise fault
+            yield event
+
+    monkeypatch.setattr(engine, "run", breaking)
+    shown = texts(runs, wish())[-1]
+    assert kinds(shown)[:4] == ["loading", "drafting", "run", "round"]
+    last = told(shown)[-1]
+    assert last["kind"] == "error"
+    assert "secret" not in last["sentence"]
+    assert word in last["sentence"]
+    assert "secret detail" in caplog.text
+    assert len(runs.line) == 0
+    with pytest.raises(Broke, match=word):
+        asyncio.run(runs.trace(wish(), "me"))
+
+
+def test_one_run_computes_and_the_others_hear_how_many_come_first(runs, wish, held):
+    async def story():
+        tasks = [asyncio.create_task(heard(runs, wish(), name, 1)) for name in "abc"]
+        await asyncio.sleep(0.2)
+        assert len(runs.line) == 3
+        held.set()
+        return [(await task)[-1] for task in tasks]
+
+    first, second, third = asyncio.run(story())
+    assert kinds(first)[0] == "loading"
+    places = [[x["place"] for x in told(text) if "place" in x] for text in (second, third)]
+    assert places == [[1], [2, 1]]
+    assert kinds(third)[-1] == "done"
+
+
+def test_one_who_stops_while_waiting_leaves_the_line_at_once(runs, wish, held):
+    async def story():
+        running = asyncio.create_task(heard(runs, wish(), "a", 1))
+        waiting = asyncio.create_task(heard(runs, wish(), "b", 1))
+        await asyncio.sleep(0.2)
+        runs.line.stop("b", 1)
+        seen = await asyncio.wait_for(waiting, 5)
+        assert not running.done()
+        assert len(runs.line) == 1
+        held.set()
+        await running
+        return seen[-1]
+
+    assert kinds(asyncio.run(story())) == ["queued", "stopped"]
+
+
+def test_a_stopped_run_ends_after_its_round_and_says_so(runs, wish):
+    async def story():
+        seen = []
+        async for text in runs.texts(wish(max_new_tokens=200), "me", 7):
+            seen.append(text)
+            if "round" in kinds(text):
+                runs.line.stop("me", 7)
+        return seen
+
+    seen = asyncio.run(story())
+    assert kinds(seen[-1])[-2:] == ["finished", "stopped"]
+    assert told(seen[-1])[-2]["reason"] == "stopped"
+    assert kinds(seen[-1]).count("round") < 20
+    assert kinds(texts(runs, wish(), "me", 8)[-1])[-1] == "done"
+
+
+def test_one_who_goes_ends_the_engine_and_only_then_does_the_next_compute(runs, wish, monkeypatch):
+    whole, computing, most, ends = engine.run, [], [], []
+
+    def watched(*args, **kwargs):
+        computing.append(1)
+        most.append(len(computing))
+        try:
+            for event in whole(*args, **kwargs):
+                yield event
+                if event.event == "finished":
+                    ends.append(event.reason)
+        finally:
+            computing.pop()
+
+    monkeypatch.setattr(engine, "run", watched)
+
+    async def story():
+        async with aclosing(runs.texts(wish(max_new_tokens=200), "a", 1)) as leaving:
+            async for text in leaving:
+                if "round" in kinds(text):
+                    break
+        return (await heard(runs, wish(), "b", 1))[-1]
+
+    assert kinds(asyncio.run(story()))[-1] == "done"
+    assert most == [1, 1]
+    assert ends == ["stopped", "limit"]
+    assert len(runs.line) == 0
+
+
+def test_two_visitors_at_once_never_see_each_other_s_run(runs, wish):
+    wishes = {"The cat": wish("The cat"), "The dog saw": wish("The dog saw", seed=2)}
+
+    async def both():
+        return await asyncio.gather(*(heard(runs, w, p, 1) for p, w in wishes.items()))
+
+    for seen, (prompt, wanted) in zip(asyncio.run(both()), wishes.items(), strict=True):
+        shown, alone = told(seen[-1]), told(texts(runs, wanted, prompt, 2)[-1])
+        assert next(x for x in shown if x["kind"] == "run")["prompt"] == prompt
+        brought = [[x["brings"] for x in lines if x["kind"] == "round"] for lines in (shown, alone)]
+        assert brought[0] == brought[1]
+
+
+def test_a_trace_is_a_whole_file_that_can_be_checked(runs, wish):
+    text = asyncio.run(runs.trace(wish(), "me"))
+    trace = Trace.parse(text.split("\n"))
+    check(trace)
+    assert "\n".join([*trace.lines(), ""]) == text
+    assert trace.baseline is not None
+    assert trace.header.prompt == PROMPT
+
+
+def test_a_client_s_run_waits_in_the_same_line_and_ends_when_the_client_goes(runs, wish, held):
+    async def story():
+        visitor = asyncio.create_task(heard(runs, wish(), "a", 1))
+        await asyncio.sleep(0.1)
+        client = asyncio.create_task(runs.trace(wish(), "client"))
+        cancelled = asyncio.create_task(runs.trace(wish(), "another"))
+        await asyncio.sleep(0.1)
+        assert len(runs.line) == 3
+        cancelled.cancel()
+        runs.line.part("client")
+        with pytest.raises(Stopped):
+            await asyncio.wait_for(client, 5)
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        await asyncio.sleep(0.1)
+        assert len(runs.line) == 1
+        held.set()
+        await visitor
+
+    asyncio.run(story())
+
+
+def test_a_client_is_refused_with_the_same_sentences(runs, wish):
+    with pytest.raises(ValueError, match="empty"):
+        asyncio.run(runs.trace(wish(""), "me"))
+    assert len(runs.line) == 0
+
+
+def test_a_full_line_is_said_to_visitor_and_client(runs, wish):
+    runs.line = Line(longest=0)
+    (text,) = texts(runs, wish())
+    assert "Try again" in told(text)[0]["sentence"]
+    with pytest.raises(LineFull):
+        asyncio.run(runs.trace(wish(), "me"))
+
+
+def test_those_who_wait_hold_no_thread(runs, wish, held):
+    async def story():
+        tasks = [asyncio.create_task(heard(runs, wish(), str(n), 1)) for n in range(30)]
+        await asyncio.sleep(0.2)
+        threads = threading.active_count()
+        for n in range(30):
+            runs.line.stop(str(n), 1)
+        held.set()
+        await asyncio.gather(*tasks)
+        return threads
+
+    before = threading.active_count()
+    assert asyncio.run(story()) <= before + 2

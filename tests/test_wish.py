@@ -1,0 +1,178 @@
+"""Wishes: from JSON and from the form, every fault a sentence."""
+
+import json
+
+import pytest
+
+from specviz.catalog import entries
+from specviz.settings import BadSettings, Sampling, Settings
+from specviz.ui.choices import DRAFTERS, Choices
+from specviz.ui.wish import LONGEST_PROMPT, LONGEST_TEXT, Wish
+
+PROMPT = "Once upon a time"
+
+
+def asked(**more):
+    return {"prompt": PROMPT} | more
+
+
+def form(**changes):
+    usual = {
+        "prompt": PROMPT,
+        "method": "Draft model, sampled",
+        "gamma": 4,
+        "schedule": "fixed",
+        "siblings": "",
+        "temperature": 0.8,
+        "top_k": 0,
+        "top_p": 1,
+        "seed": 1,
+        "new_tokens": 12,
+    }
+    return Choices(**(usual | changes))
+
+
+def test_a_prompt_alone_is_a_wish_with_everything_as_usual():
+    assert Wish.from_json(asked()) == Wish(PROMPT, "house", "draft-model", Settings())
+    assert Wish.from_json(asked(settings=None)) == Wish.from_json(asked(settings={}))
+
+
+def test_what_is_said_is_kept_and_the_rest_is_as_usual():
+    wish = Wish.from_json(
+        asked(
+            drafter="ngram",
+            settings={"gamma": 2, "sampling": {"top_k": 9}, "coins": {"3 judge 2": 0}},
+        )
+    )
+    assert wish.drafter == "ngram"
+    assert wish.settings == Settings(Sampling(top_k=9), gamma=2, coins={"3 judge 2": 0})
+
+
+def test_a_trace_s_own_settings_make_the_same_wish_again():
+    settings = Settings(
+        Sampling(0.5, 3, 0.9), seed=-4, gamma=2, siblings=[3, 2], coins={"1 final 0": 0.25}
+    )
+    text = json.dumps(asked(settings=settings.to_json()))
+    assert Wish.from_text(text).settings == settings
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (5, "JSON object"),
+        ([], "JSON object"),
+        ({}, "needs a prompt"),
+        (asked(prompt=None), "prompt must be text"),
+        (asked(prompt="x" * (LONGEST_PROMPT + 1)), "4,000 characters"),
+        (asked(prompt="half \ud83e"), "half a character"),
+        (asked(target=3), "target must be text"),
+        (asked(drafter=["ngram"]), "drafter must be text"),
+        (asked(folder="x"), "no folder"),
+        (asked(settings="gamma"), "JSON object"),
+        (asked(settings={"gama": 3}), "unknown gama"),
+        (asked(settings={"gamma": "3"}), "gamma"),
+        (asked(settings={"gamma": 2.5}), "gamma"),
+        (asked(settings={"gamma": True}), "gamma"),
+        (asked(settings={"gamma": 99}), "γ"),
+        (asked(settings={"seed": 1.5}), "seed"),
+        (asked(settings={"seed": None}), "seed"),
+        (asked(settings={"sampling": 3}), "sampling"),
+        (asked(settings={"sampling": {"temperature": float("nan")}}), "Temperature"),
+        (asked(settings={"sampling": {"temperature": 10**400}}), "too large"),
+        (asked(settings={"sampling": {"warmth": 1}}), "unknown warmth"),
+        (asked(settings={"coins": [0.5]}), "coins"),
+        (asked(settings={"coins": {"3 judge 2": float("nan")}}), "coin"),
+        (asked(settings={"coins": {"3 judge 2": 1}}), "coin"),
+        (asked(settings={"coins": {"judge": 0.5}}), "coin"),
+        (asked(settings={"siblings": "3, 2"}), "siblings"),
+    ],
+)
+def test_a_bad_wish_is_refused_with_a_sentence(data, word):
+    with pytest.raises(BadSettings, match=word) as refused:
+        Wish.from_json(data)
+    assert str(refused.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 30_000, '{"prompt": "' + "x" * LONGEST_TEXT, None, "[1]", '"x"']
+)
+def test_text_that_is_no_wish_is_refused_with_a_sentence(text):
+    with pytest.raises(BadSettings) as refused:
+        Wish.from_text(text)
+    assert str(refused.value).endswith(".")
+
+
+@pytest.mark.parametrize("name", ["/etc", "..", "owner/name", "ngram ", "", "house"])
+def test_only_the_catalogue_s_drafters_can_be_named_unless_any_model_is_allowed(name):
+    with pytest.raises(BadSettings, match="No drafter is called") as refused:
+        Wish.from_json(asked(drafter=name))
+    assert "draft-model" in str(refused.value)
+    assert Wish.from_json(asked(drafter=name), any_model=True).drafter == name
+
+
+def test_only_the_catalogue_s_targets_can_be_named_unless_any_model_is_allowed():
+    with pytest.raises(BadSettings, match="No target is called"):
+        Wish.from_json(asked(target="ngram"))
+    assert Wish.from_json(asked(target="a/b"), any_model=True).target == "a/b"
+    for entry in entries():
+        assert getattr(Wish.from_json(asked(**{entry.kind: entry.name})), entry.kind) == entry.name
+
+
+def test_the_form_makes_the_wish_that_json_makes():
+    filled = form(seed=7.0, temperature=0, siblings="3, 2", new_tokens=20)
+    settings = {
+        "sampling": {"temperature": 0, "top_k": 0, "top_p": 1},
+        "seed": 7,
+        "gamma": 4,
+        "siblings": [3, 2],
+        "max_new_tokens": 20,
+    }
+    assert filled.wish() == Wish.from_json(asked(settings=settings))
+
+
+def test_every_method_names_its_drafter():
+    assert form().models() == ("house", "draft-model")
+    assert form(method="N-gram").models() == ("house", "ngram")
+    named = {"target": " t", "drafter": "d "}
+    assert form(**named).models() == ("t", "d")
+    assert form(**named, method="N-gram").models() == ("t", "ngram")
+    for method, (_, candidates) in DRAFTERS.items():
+        assert form(method=method).settings().candidates == candidates
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("", []), (None, []), ("3", [3]), ("3, 2", [3, 2]), (" 3 2,1, ", [3, 2, 1])],
+)
+def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
+    assert form(siblings=typed).settings().siblings == meant
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"temperature": None}, "Temperature"),
+        ({"temperature": "warm"}, "Temperature"),
+        ({"temperature": float("nan")}, "finite"),
+        ({"temperature": -1}, "Temperature"),
+        ({"seed": 1.5}, "whole number"),
+        ({"seed": 2**80}, "64 bits"),
+        ({"top_k": -3}, "Top-k"),
+        ({"top_p": 0}, "Top-p"),
+        ({"gamma": 0}, "γ"),
+        ({"new_tokens": 10**9}, "New tokens"),
+        ({"schedule": "odd"}, "schedule"),
+        ({"method": "oracle"}, "drafter"),
+        ({"siblings": "three"}, "like 3, 2"),
+        ({"siblings": "3; 2"}, "like 3, 2"),
+        ({"siblings": "2.5"}, "like 3, 2"),
+        ({"siblings": "-1"}, "like 3, 2"),
+        ({"siblings": ["3"]}, "like 3, 2"),
+        ({"siblings": "0"}, "not 0"),
+        ({"prompt": None}, "prompt"),
+    ],
+)
+def test_a_bad_form_is_refused_with_a_sentence(changes, word):
+    with pytest.raises(BadSettings, match=word) as refused:
+        form(**changes).wish()
+    assert str(refused.value).endswith(".")
