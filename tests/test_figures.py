@@ -25,6 +25,7 @@ def shots(recipe):
 RECIPES = [
     Recipe(),
     Recipe(shape=(3, 2, 2, 1)),
+    Recipe(shape=(3, 2, 1), bushy=True, rounds=12),
     Recipe(shape=(1,) * 14, rounds=6),
     Recipe(greedy=True),
     Recipe(point_mass=True, shape=(8, 4)),
@@ -80,18 +81,39 @@ def test_words_of_models_cannot_turn_to_markup(frames_of):
     assert escaped("<s>&amp;</s>") == "&lt;s&gt;&amp;amp;&lt;/s&gt;"
 
 
+def pills_of(figure):
+    """Left, right, top and bottom of every pill."""
+    pills = []
+    for name, trace in figure["data"].items():
+        if name.startswith("20-pill"):
+            gaps = [i for i, x in enumerate(trace["x"]) if x is None]
+            for a, b in itertools.pairwise([-1, *gaps, len(trace["x"])]):
+                xs, ys = trace["x"][a + 1 : b], trace["y"][a + 1 : b]
+                pills.append((min(xs), max(xs), min(ys), max(ys)))
+    return pills
+
+
 def test_pills_of_a_row_do_not_overlap(frames_of):
     for shot in frames_of:
-        pills = []
-        for name, trace in shot["tree"]["figure"]["data"].items():
-            if name.startswith("20-pill"):
-                gaps = [i for i, x in enumerate(trace["x"]) if x is None]
-                for a, b in itertools.pairwise([-1, *gaps, len(trace["x"])]):
-                    xs, ys = trace["x"][a + 1 : b], trace["y"][a + 1 : b]
-                    pills.append((min(xs), max(xs), min(ys), max(ys)))
-        for one, two in itertools.combinations(pills, 2):
+        for one, two in itertools.combinations(pills_of(shot["tree"]["figure"]), 2):
             apart = one[1] < two[0] or two[1] < one[0] or one[3] < two[2] or two[3] < one[2]
             assert apart, (one, two)
+
+
+def test_the_way_to_the_last_token_crosses_no_pill(frames_of):
+    for shot in frames_of:
+        figure = shot["tree"]["figure"]
+        for name, trace in figure["data"].items():
+            if not name.startswith("11-slot"):
+                continue
+            corners = list(zip(trace["x"], trace["y"], strict=True))
+            (start, level), *_ = corners
+            for (x, y), (to_x, to_y) in itertools.pairwise(corners):
+                for left, right, top, bottom in pills_of(figure):
+                    if left <= start <= right and top <= level <= bottom:
+                        continue  # the parent's own, under which the line begins
+                    beside = max(x, to_x) <= left or min(x, to_x) >= right
+                    assert beside or max(y, to_y) <= top or min(y, to_y) >= bottom
 
 
 def random_tree(dice, size):

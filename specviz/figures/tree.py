@@ -21,6 +21,7 @@ ROW: Final = 47
 TOP: Final = 33
 BAR: Final = 52
 SLOT: Final = -1
+GAP: Final = 3  # pills are at most 88 wide, columns 92
 
 
 def tree_figure(tree: Mapping[str, Any]) -> Figure:
@@ -141,6 +142,8 @@ def _slot(
     wide = drawing.pill(slot.get("w", ["?"]), state, x, y)
     left = parent.column * COLUMN
     turn = [(left + 14, from_y - PILL / 2 - 2), (left + 14, y), (x, y)]
+    if parent.row > 0:  # other branches stand above: the way up leads between two columns
+        turn = [(x - GAP, from_y - 2), (x - GAP, y), (x, y)]
     start = drawing.root_end if slot["parent"] == 0 else 20
     path = [(left + start, y), (x, y)] if beside else turn
     drawing.add(f"11-slot-{state}", path)

@@ -107,12 +107,10 @@ def _judge(scene: Scene, judged: Judged) -> list[Part]:
         is_it = "that is" if judged.accepted else "that is not"
         return [f"At temperature 0 the target keeps only its top token, and {is_it} ", token, "."]
     coin = numbers(scene, judged).text
-    p, keep, u = (
-        number(coin["p"], "p"),
-        number(coin["threshold"], "both"),
-        number(coin["u"], "u"),
-    )
-    end: list[Part] = [": keep with chance ", keep, ". The coin fell at ", u, "."]
+    p, u = number(coin["p"], "p"), number(coin["u"], "u")
+    keep = number(coin["threshold"], "both")
+    coin_is = "The coin was laid at " if scene.laid(judged.node) else "The coin fell at "
+    end: list[Part] = [": keep with chance ", keep, f". {coin_is}", u, "."]
     law = _law_in_force(scene, judged, token)
     if "q" not in judged.inputs:
         fixed = "This guess was fixed before any coin, so q is 1."

@@ -11,6 +11,7 @@ from specviz.frames.scene import Scene, Step
 from specviz.frames.states import open_slot
 from specviz.frames.table import table
 from specviz.frames.verdict import numbers
+from specviz.frames.whatif import outcomes
 from specviz.metrics import path
 from specviz.trace import Drew, Judged
 
@@ -25,6 +26,8 @@ def inspector(scene: Scene, step: Step) -> Panel:
         case "judge":
             judged = scene.round.judged[step.at]
             panel = _trial(scene, judged) | {"table": table(scene, judged)}
+            if not scene.greedy:
+                panel["whatif"] = outcomes(scene, judged)
             if not judged.accepted and not scene.greedy and open_slot(scene, step) is not None:
                 panel["draw"] = awaited(scene, judged)
             return panel

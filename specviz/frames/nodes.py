@@ -6,6 +6,7 @@ from typing import Any
 
 from specviz.frames.scene import Scene, Step
 from specviz.frames.states import open_slot, states
+from specviz.frames.whatif import ways
 from specviz.trace import Scored
 
 Node = dict[str, Any]
@@ -52,6 +53,8 @@ def tree(scene: Scene, step: Step) -> dict[str, Any]:
     root = scene.round.proposed.root if scene.round.proposed else scene.header.prompt_ids[-1]
     shape = [guess.parent for guess in scene.guesses]  # of the whole try, so that nothing moves
     view: dict[str, Any] = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
+    if not scene.greedy:
+        view["ways"] = ways(scene)
     if step.kind == "judge":
         view["here"] = scene.round.judged[step.at].node
     slot = open_slot(scene, step)

@@ -86,36 +86,43 @@ def visible(value: float) -> str:
     return first(lambda form: read(form(value)) > 0 or value == 0)[1](value)
 
 
-def coin_form(threshold: float, u: float) -> Form:
-    """How to write a threshold and a coin: u visibly on its side of it, and below 1."""
+def coin_forms(threshold: float, u: float) -> tuple[Form, Form]:
+    """How to write a threshold and a coin: u visibly on its side of it, and below 1.
 
-    def fits(form: Form) -> bool:
-        bar, at = read(form(threshold)), read(form(u))
+    A tiny threshold takes many digits; the coin only as many as it takes to tell the two apart.
+    """
+    shown = [form for _, form in forms()]
+    seen = [(read(form(threshold)) > 0) == (threshold > 0) for form in shown]
+    least = seen.index(True)
+
+    def fit(bar_form: Form, form: Form) -> bool:
+        bar, at = read(bar_form(threshold)), read(form(u))
         apart = at == bar if u == threshold else at != bar and (at < bar) == (u < threshold)
-        return apart and at < 1 and (bar > 0) == (threshold > 0)
+        return apart and at < 1
 
-    return first(fits)[1]
+    pairs = [(shown[max(least, i)], form) for i, form in enumerate(shown)]
+    return next((pair for pair in pairs if fit(*pair)), pairs[-1])
 
 
 def ratio_test(p: float, q: float, threshold: float, u: float) -> Shown:
     """p, q, their ratio and the coin, such that shown p ÷ shown q is the shown threshold."""
-    coin = coin_form(threshold, u)
+    bar, coin = coin_forms(threshold, u)
 
     def divides(form: Form) -> bool:
         shown_p, shown_q = read(form(p)), read(form(q))
         if shown_q <= 0 or (p > 0) != (shown_p > 0):
             return False
-        return coin(min(1.0, shown_p / shown_q)) == coin(threshold)
+        return bar(min(1.0, shown_p / shown_q)) == bar(threshold)
 
     digits, form = first(divides)
-    return Shown({"p": form(p), "q": form(q), "threshold": coin(threshold), "u": coin(u)}, digits)
+    return Shown({"p": form(p), "q": form(q), "threshold": bar(threshold), "u": coin(u)}, digits)
 
 
 def mass_test(p: float, threshold: float, u: float) -> Shown:
     """p, which is the threshold, and the coin."""
-    coin = coin_form(threshold, u)
-    digits = len(coin(0.5)) - 2
-    return Shown({"p": coin(p), "threshold": coin(threshold), "u": coin(u)}, digits)
+    bar, coin = coin_forms(threshold, u)
+    digits = len(bar(0.5)) - 2
+    return Shown({"p": bar(p), "threshold": bar(threshold), "u": coin(u)}, digits)
 
 
 def interval(u: float, lo: float, hi: float) -> Shown:

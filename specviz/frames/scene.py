@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from specviz.chance import JUDGE, key
 from specviz.frames.words import Word, word
 from specviz.trace import Guess, Header, Judged, Round, Trace
 
@@ -58,6 +59,11 @@ class Scene:
     def greedy(self) -> bool:
         """Whether the run is at temperature 0, where no coin decides anything."""
         return bool(self.header.settings.get("sampling", {}).get("temperature") == 0)
+
+    def laid(self, node: int) -> bool:
+        """Whether the coin of a guess was laid by hand instead of falling ("what if?")."""
+        coins = self.header.settings.get("coins", {})
+        return key(self.round.number, JUDGE, node) in coins
 
     @property
     def point_mass(self) -> bool:

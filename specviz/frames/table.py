@@ -43,8 +43,9 @@ def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
 
 
 def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
-    """The rows worth showing: the candidate, and the heaviest in p, q or residual."""
-    heaviest = sorted(listed, key=lambda line: -max(line.p, line.q))
+    """The rows worth showing: the candidate, and the heaviest in p, q or residual; none empty."""
+    full = [line for line in listed if line.p > 0 or line.q > 0 or (line.soft or 0) > 0]
+    heaviest = sorted(full, key=lambda line: -max(line.p, line.q))
     keep = [line for line in heaviest if line.token != candidate][: MOST_ROWS - 1]
     return [line for line in listed if line in keep or line.token == candidate]
 
@@ -108,10 +109,13 @@ def _named(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[
 
 def digits_of(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
     """Decimals for the table: at least the sentence's, and so many that the rows of the candidate
-    and of the drawn token can be recomputed from what they show."""
+    and of the drawn token can be recomputed from what they show. The heaviest row of the residual
+    counts from the start, as the one most often drawn: so the columns rarely change at the draw."""
     candidate = scene.guesses[judged.node - 1].token
     listed, _ = lines(judged.rows, candidate)
     looked_at = [line for line in listed if line.token == candidate]
+    if not judged.accepted:
+        looked_at.append(max(listed, key=lambda line: line.above))
     if drew is not None:
         looked_at.append(_drawn_line(listed, drew))
     fewest = FEWEST if scene.greedy else numbers(scene, judged).digits
@@ -148,11 +152,12 @@ def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
     """A row's texts, in the order p, q, p − q, above 0, scaled; and its masses, for the bars."""
     scaled = line.above / left if left > 0 else 0.0
     apart = line.p - line.q
-    sign = "+" if apart > 0 else "−" if apart < 0 else ""
+    seen = mass(abs(apart), digits)
+    sign = "" if float(seen) == 0 else "+" if apart > 0 else "−"
     texts = [
         mass(line.p, digits),
         mass(line.q, digits),
-        sign + mass(abs(apart), digits),
+        sign + seen,
         mass(line.above, digits),
         mass(scaled, digits),
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from specviz.frames.scene import Scene, Step
 from specviz.frames.states import State, states
+from specviz.frames.words import Word
 from specviz.metrics import path
 
 Chip = dict[str, Any]
@@ -14,7 +15,7 @@ Chip = dict[str, Any]
 def chips(scene: Scene, step: Step) -> list[Chip]:
     """The branch that is being followed, one chip a token: kept so far, on trial, and beyond."""
     if step.kind == "commit":
-        return [{"w": word, "is": kind} for word, kind in brought(scene)]
+        return [{"w": token.word, "is": token.kind} for token in brought(scene)]
     found = states(scene, step)
     line: list[Chip] = []
     node: int | None = 0
@@ -44,14 +45,30 @@ def _chip(scene: Scene, found: dict[int, State], node: int) -> Chip:
     return {"w": scene.word(token), "is": found[node], "node": node}
 
 
-def brought(scene: Scene) -> list[tuple[list[Any], str]]:
-    """The tokens that the round added to the text, each with what it was."""
+class Brought(NamedTuple):
+    """A token that a round added to the text: what it was, and the step that decided on it."""
+
+    word: Word
+    kind: str
+    step: int
+
+
+def brought(scene: Scene) -> list[Brought]:
+    """The tokens that the round added to the text."""
     committed = scene.round.committed
     if committed is None:
         return []
-    accepted = len(path(scene.round.judged))
+    kept = path(scene.round.judged)
     last = scene.round.drew.kind if scene.round.drew else "accepted"
+    decided = {
+        scene.round.judged[step.at].node: index
+        for index, step in enumerate(scene.steps)
+        if step.kind == "judge"
+    }
+    drawn = next((i for i, step in enumerate(scene.steps) if step.kind == "draw"), 0)
     return [
-        (scene.word(token), "accepted" if place < accepted else last)
+        Brought(scene.word(token), "accepted", decided[kept[place]])
+        if place < len(kept)
+        else Brought(scene.word(token), last, drawn)
         for place, token in enumerate(committed.tokens)
     ]

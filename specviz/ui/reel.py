@@ -15,6 +15,7 @@ from specviz.figures.panels import drawn
 from specviz.frames import Scene, difference, frames
 from specviz.frames.numbers import count, seconds
 from specviz.frames.text import brought
+from specviz.settings import brief
 from specviz.trace import (
     Baseline,
     Committed,
@@ -31,15 +32,22 @@ from specviz.trace import (
 )
 
 Source = Literal["recorded", "live"]
+Names = tuple[str, str]
 
 
-def lines(events: Iterable[Event], source: Source, nonce: str = "") -> Iterator[str]:
-    """The player's lines, each as soon as its round is whole. `nonce` names the run."""
+def lines(
+    events: Iterable[Event], source: Source, nonce: str = "", names: Names | None = None
+) -> Iterator[str]:
+    """The player's lines, each as soon as its round is whole.
+
+    nonce: names the run. names: of target and drafter as they were asked for, where that differs
+    from what the trace calls them (a folder, say), so that the page can ask for the same again.
+    """
     reel: Reel | None = None
     for event in events:
         if isinstance(event, Header):
             reel = Reel(event)
-            yield line("run", run_facts(event, source) | {"id": nonce})
+            yield line("run", run_facts(event, source, names) | {"id": nonce})
         elif reel is not None:
             yield from reel.lines(event)
     if reel is not None:
@@ -102,7 +110,7 @@ class Reel:
             "number": played.number,
             "first": shots[0],
             "then": [difference(shots[0], shot) for shot in shots[1:]],
-            "brings": [[word, kind] for word, kind in brought(scene)],
+            "brings": [list(token) for token in brought(scene)],
             "seconds": [round(s, 6) for s in parts(played)],
         }
         return line("round", data)
@@ -128,8 +136,8 @@ def parts(played: Round) -> tuple[float, float, float]:
     return draft, scored, rest
 
 
-def run_facts(header: Header, source: Source) -> dict[str, Any]:
-    """What the page says of a run as a whole."""
+def run_facts(header: Header, source: Source, names: Names | None = None) -> dict[str, Any]:
+    """What the page says of a run as a whole, and what it takes to ask for it again."""
     settings = header.settings
     sampling = settings.get("sampling", {})
     return {
@@ -138,9 +146,10 @@ def run_facts(header: Header, source: Source) -> dict[str, Any]:
         "target": header.target.name,
         "drafter": header.drafter.name,
         "where": f"{header.target.name} · {header.machine} · {header.dtype}",
-        "said": f"T {sampling.get('temperature')} · γ {settings.get('gamma')}"
-        f" · seed {settings.get('seed')}",
+        "said": brief(settings),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,
+        "names": list(names or (header.target.name, header.drafter.name)),
+        "settings": settings,
     }

@@ -5,21 +5,40 @@ const past = new Map();
 
 function pastRound(index) {
   const told = reel.rounds[index];
-  const link = el("button", "sv-done");
-  link.type = "button";
-  link.title = "Go to round " + told.number;
-  link.addEventListener("click", () => go(index, stepsOf(index) - 1));
-  for (const [pieces, kind] of told.brings) {
-    const made = el("span", "sv-h sv-" + kind, running(pieces));
+  const link = el("span", "sv-done"); // no button element: it must break where lines do
+  link.setAttribute("role", "button");
+  link.tabIndex = 0;
+  link.title = "Round " + told.number + ": back to where a token was decided";
+  const back = () => go(index, stepsOf(index) - 1);
+  link.addEventListener("click", back);
+  link.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation();
+    back();
+  });
+  for (const [pieces, kind, step] of told.brings) {
+    const spaced = pieces.length > 1 && pieces[0].g === "space"; // the underline is the word's
+    if (spaced) link.append(" ");
+    const made = el("span", "sv-h sv-" + kind, running(spaced ? pieces.slice(1) : pieces));
+    made.addEventListener("click", (event) => {
+      event.stopPropagation();
+      go(index, step); // to where this very token was decided
+    });
     if (kind === "recovered" || kind === "bonus") made.append(mark(kind));
     link.append(made);
   }
   return link;
 }
 
-function chip(view) {
-  const made = el("span", "sv-chip sv-" + view.is, word(view.w), mark(view.is));
+// A guess of this round leads to its verdict, or asks what it would take to come to it.
+function chip(view, node = view.node) {
+  const made = el(node ? "button" : "span", "sv-chip sv-" + view.is, word(view.w), mark(view.is));
   made.title = view.is + ": " + meaning(view.is);
+  if (node) {
+    made.type = "button";
+    made.addEventListener("click", () => pickNode(Number(node)));
+  }
   return made;
 }
 
@@ -44,7 +63,7 @@ function showText(frame, round) {
   const from = Math.max(0, round - RECENT);
   showPast(from, round);
   $(".sv-prompt").textContent = from ? "… " : reel.run.prompt;
-  $(".sv-now").replaceChildren(...frame.chips.map(chip));
+  $(".sv-now").replaceChildren(...frame.chips.map((view) => chip(view)));
   const box = $(".sv-strip");
   box.scrollTop = box.scrollHeight;
 }

@@ -28,24 +28,42 @@ function showTree(tree) {
   const said = guesses === 1 ? "1 guess" : guesses + " guesses";
   $(".sv-sub").textContent = guesses ? "· " + said : "· nothing drafted";
   plot($(".sv-tree"), tree.figure, pickNode);
-  const spoken = Object.values(tree.nodes).map((node) => flat(node.w) + " " + node.is);
-  $(".sv-tree").setAttribute("aria-label", "Draft tree: " + (spoken.join(", ") || "empty"));
+  $(".sv-tree").setAttribute("aria-label", "Draft tree: " + said);
+  showSpots(tree);
   const more = tree.figure.more;
   const hidden = [
     more.deeper ? "+" + more.deeper + " deeper" : "",
     more.lower ? "+" + more.lower + " on other branches" : "",
   ].filter(Boolean);
-  $(".sv-read").textContent = howToRead(Object.values(tree.nodes));
+  showKeys(tree);
   $(".sv-more").textContent = hidden.join(", ");
   $(".sv-list").replaceChildren(...positions(tree));
 }
 
-// What the bars and the edges mean; at temperature 0 p itself would tell the verdict.
-function howToRead(nodes) {
-  if (!nodes.length) return "";
-  const drawn = nodes.some((node) => node.q !== undefined);
-  if (nodes.some((node) => node.soft !== undefined)) return "Under a word: the target's softmax at temperature 1.";
-  return drawn ? "Under a word: p, then q. An edge is as wide as q." : "Under a word: p. A fixed guess has no q.";
+// For the keyboard: a button over every guess in the window, one of them in the order of tabs.
+function showSpots(tree) {
+  const felt = tree.figure.data["80-hover"];
+  const spots = felt.customdata.map((node, index) => {
+    const view = node < 0 ? tree.slot : tree.nodes[node];
+    const made = el("button", "sv-spot");
+    made.type = "button";
+    made.tabIndex = index ? -1 : 0;
+    made.setAttribute("aria-label", flat(view.w) + " at +" + view.depth + ", " + view.is);
+    made.style.left = felt.x[index] - 30 + "px";
+    made.style.top = felt.y[index] - 15 + "px";
+    made.addEventListener("click", () => pickNode(node));
+    return made;
+  });
+  $(".sv-spots").replaceChildren(...spots);
+}
+
+function moveSpot(event) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const spots = [...$(".sv-spots").children];
+  const next = by && spots[spots.indexOf(event.target) + by];
+  if (!by) return;
+  event.preventDefault();
+  if (next) next.focus();
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.
@@ -58,7 +76,7 @@ function positions(tree) {
     if (!here.length && !slot) break;
     const order = ["accepted", "waiting", "unreached", "rejected"];
     const lead = [...here].sort((a, b) => order.indexOf(a[1].is) - order.indexOf(b[1].is))[0];
-    rows.push(position(depth, lead && lead[1], here, slot));
+    rows.push(position(depth, lead, here, slot));
     if (!lead) break;
     parent = Number(lead[0]);
   }
@@ -66,11 +84,11 @@ function positions(tree) {
 }
 
 function position(depth, lead, here, slot) {
-  const siblings = here.filter(([, node]) => node !== lead).map(([, node]) => node);
-  const row = el("li", "sv-row" + (lead ? " sv-row-" + lead.is : ""), el("span", "sv-at", "+" + depth));
-  row.append(lead ? chip(lead) : el("span"));
-  row.append(lead ? bars(lead) : el("span"));
-  const folded = el("span", "sv-sibs", ...siblings.map((node) => chip(node)));
+  const siblings = here.filter((entry) => entry !== lead);
+  const row = el("li", "sv-row" + (lead ? " sv-row-" + lead[1].is : ""), el("span", "sv-at", "+" + depth));
+  row.append(lead ? chip(lead[1], lead[0]) : el("span"));
+  row.append(lead ? bars(lead[1]) : el("span"));
+  const folded = el("span", "sv-sibs", ...siblings.map(([node, view]) => chip(view, node)));
   if (slot) folded.append(slot.w ? chip(slot) : el("span", "sv-chip sv-slot", "?"));
   row.append(folded);
   return row;

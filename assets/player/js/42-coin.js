@@ -46,20 +46,28 @@ function lens(covered, whole, keep) {
   return el("div", "sv-cr", el("span"), svg);
 }
 
+// The coin on the bar of its chance. On the step of its verdict it can be moved: see 56-whatif.js.
 function coin(panel) {
   const { u, threshold } = panel.coin;
   const keep = el("span", "sv-keep", threshold > 0.08 ? "keep" : "");
   keep.style.width = percent(threshold);
+  const no = threshold < 1 ? el("span", "sv-no", threshold < 0.86 ? "reject" : "") : null;
   const pin = el("i", "sv-pin");
   pin.style.left = percent(u);
-  const no = threshold < 1 ? el("span", "sv-no", threshold < 0.86 ? "reject" : "") : null;
-  const bar = el("div", "sv-coin", ...[keep, no, pin].filter(Boolean));
+  if (no && panel.whatif && threshold < 0.5) no.append(el("span", "sv-hint", "drag: what if?"));
+  const bar = el("div", "sv-coin", keep, no, pin);
+  const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
+  if (panel.whatif) movable(bar, pin, panel);
+  return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);
+}
+
+function coinTicks(panel, u, said) {
+  const { threshold } = panel.coin;
   const how = panel.point || panel.q <= 0 ? "" : panel.text.p + " ÷ " + panel.text.q + " = ";
   const chance = panel.p >= panel.q && !panel.point ? "p ≥ q: 1" : how + panel.text.threshold;
-  const ticks = el("div", "sv-ticks", el("span", "sv-ink-both", chance), el("span", "sv-u", "u = " + panel.text.u));
+  const ticks = el("div", "sv-ticks", el("span", "sv-ink-both", chance), el("span", "sv-u", "u = " + said));
   ticks.firstChild.style.left = percent(Math.min(Math.max(threshold, 0.14), 0.86));
   ticks.lastChild.style.left = percent(Math.min(Math.max(u, 0.06), 0.94));
   if (Math.abs(threshold - u) < 0.34) ticks.classList.add("sv-two");
-  const box = el("div", "", bar, ticks);
-  return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);
+  return ticks;
 }

@@ -19,9 +19,12 @@ function preceding(round, step) {
 function go(round, step) {
   if (!reel.rounds.length) return;
   const index = Math.max(0, Math.min(round, reel.rounds.length - 1));
-  at = { round: index, step: Math.max(0, Math.min(step, stepsOf(index) - 1)) };
+  const to = { round: index, step: Math.max(0, Math.min(step, stepsOf(index) - 1)) };
+  const onward = to.round === at.round && to.step === at.step + 1;
+  at = to;
   question = null;
   paint();
+  if (onward) animate(frameAt(at.round, at.step));
 }
 
 // One step on; false at the end.
@@ -36,6 +39,8 @@ function advance() {
 function paint() {
   if (!reel.rounds.length) return;
   const frame = frameAt(at.round, at.step);
+  const refocus = holdFocus();
+  supposed = null;
   showCaption(frame.caption);
   showText(frame, at.round);
   showPanel(frame.panel);
@@ -44,13 +49,23 @@ function paint() {
   showTime(frame, at.round);
   remember(frame);
   if (question) ask(question);
+  refocus();
 }
 
-function pickNode(node) {
-  const id = "judge-" + node;
-  for (let step = 0; step <= at.step; step += 1) {
-    if (stepName(at.round, step).id === id) go(at.round, step);
-  }
+// What has the focus is made anew by a step: its successor takes it, or it would be lost.
+const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
+
+function holdFocus() {
+  const now = document.activeElement;
+  const kind = element.contains(now) && HELD.find((selector) => now.matches(selector));
+  const place = kind ? [...element.querySelectorAll(kind)].indexOf(now) : -1;
+  return () => {
+    if (!kind || now.isConnected) return;
+    const all = [...element.querySelectorAll(kind)];
+    const same = all.find((each) => each.getAttribute("aria-label") === now.getAttribute("aria-label"));
+    const next = same || all[Math.min(place, all.length - 1)];
+    if (next) next.focus({ preventScroll: true });
+  };
 }
 
 const DO = {

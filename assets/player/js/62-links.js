@@ -1,11 +1,11 @@
-// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step.
+// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step. A branch of a run, and the
+// way back from it, lead to a step in the same manner.
 const asked = new URLSearchParams(location.search);
 let link = asked.get("round") ? { round: Number(asked.get("round")), step: asked.get("step") } : null;
 
 function follow() {
   const round = link ? reel.rounds.findIndex((told) => told.number === link.round) : -1;
   const wish = link && link.step;
-  link = null;
   if (round < 0) return false;
   at = { round, step: 0 };
   for (let step = 1; step < stepsOf(round); step += 1) {

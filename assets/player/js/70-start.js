@@ -4,7 +4,7 @@ window.specviz = window.specviz || { players: {} };
 
 function onKey(event) {
   const name = KEYS[event.key];
-  const typing = event.target.closest("input, textarea, select, [contenteditable], [role=listbox]");
+  const typing = event.target.closest("input, textarea, select, [contenteditable], [role=listbox], [role=slider]");
   const pressing = event.key === " " && event.target.closest("button, a, [role=tab]");
   const mine = document.querySelectorAll(".sv").length === 1 || element.contains(event.target);
   if (!name || typing || pressing || !mine || !element.offsetParent) return;
@@ -17,6 +17,7 @@ function start() {
   legends();
   timeLegend();
   showGuessing();
+  showSize();
   for (const button of element.querySelectorAll("[data-do]")) {
     const name = button.dataset.do;
     if (name === "next") button.append(icon("next"));
@@ -24,6 +25,7 @@ function start() {
     button.addEventListener("click", () => act(name));
   }
   document.addEventListener("keydown", onKey);
+  $(".sv-spots").addEventListener("keydown", moveSpot);
   let dark = document.body.classList.contains("dark");
   new MutationObserver(() => {
     if (dark === document.body.classList.contains("dark")) return;
@@ -32,7 +34,7 @@ function start() {
   }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   watch("value", receive);
   window.specviz.players[CONFIG.name] = {
-    begin, stop, ended, load, feed, play: () => play(false), pause, go,
+    begin, stop, ended, load, feed, wish, play: () => play(false), pause, go,
     next: () => act("next"), back: () => act("back"), first: () => act("first"), last: () => act("last"),
     get cursor() { return { ...at }; },
     get rounds() { return reel.rounds.length; },

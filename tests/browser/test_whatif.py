@@ -1,0 +1,141 @@
+"""What if: a coin that is moved, a guess that is clicked, and the run that branches from there."""
+
+import pytest
+from visit import Visit
+
+PROMPT = "The cat sat on the mat. The cat"
+
+
+def live_at(visit: Visit, pair, verdict: str) -> None:
+    """A live run of the tiny models, at its first step with this badge."""
+    visit.open()
+    visit.fill_in(pair, PROMPT)
+    visit.run()
+    visit.page.wait_for_function("document.querySelector('.sv-badge').textContent === 'live'")
+    visit.wait_until_over()
+    visit.ask("first()")
+    visit.step_to(verdict)
+
+
+def drag_to(visit: Visit, where: float) -> None:
+    """Drag the coin to a place on its bar."""
+    box = visit.page.locator(".sv-coin").bounding_box()
+    u = float(visit.ask("frame.panel.coin.u"))
+    mouse = visit.page.mouse
+    mouse.move(box["x"] + u * box["width"], box["y"] + 6)
+    mouse.down()
+    mouse.move(box["x"] + where * box["width"], box["y"] + 6, steps=5)
+    mouse.up()
+
+
+def test_a_dragged_coin_says_what_would_have_happened_and_changes_nothing_else(visit):
+    page = visit.open()
+    visit.step_to("Rejected")
+    caption, step = visit.caption(), visit.ask("frame.step.id")
+    threshold = visit.ask("frame.panel.coin.threshold")
+    drag_to(visit, threshold / 2)
+    assert page.inner_text(".sv-verdict") == "What if?"
+    assert "would be kept" in visit.caption()
+    drag_to(visit, (1 + threshold) / 2)
+    assert "would still be rejected" in visit.caption()
+    assert visit.ask("frame.step.id") == step
+    page.click(".sv-answer >> text=Back")
+    assert visit.caption() == caption
+    assert page.inner_text(".sv-verdict").strip() == "Rejected"
+    drag_to(visit, 0.5)
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(".sv-verdict") != "What if?", "a step leaves the question behind"
+    page.keyboard.press("ArrowLeft")
+    assert visit.caption() == caption
+
+
+@pytest.mark.parametrize("u", [0.0, 0.25, 0.5, 0.75, 0.99])
+def test_the_said_coin_lies_on_the_said_side_of_the_threshold(visit, u):
+    page = visit.open()
+    visit.step_to("Rejected")
+    drag_to(visit, u)
+    at = float(page.inner_text(".sv-say .sv-n-u"))
+    bar = float(page.inner_text(".sv-say .sv-n-both"))
+    assert ("kept" in visit.caption()) == (at < bar)
+    assert (", below " in visit.caption()) == (at < bar)
+
+
+def test_the_coin_moves_by_keys_too(visit):
+    page = visit.open()
+    visit.step_to("Rejected")
+    caption = visit.caption()
+    coin = page.get_by_role("slider", name="Coin")
+    coin.focus()
+    before = float(coin.get_attribute("aria-valuenow"))
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(".sv-verdict") == "What if?"
+    assert float(coin.get_attribute("aria-valuenow")) < before
+    page.keyboard.press("Escape")
+    assert visit.caption() == caption
+
+
+def test_a_branch_is_a_run_of_its_own_and_leads_back(visit, pair):
+    live_at(visit, pair, "Rejected")
+    page = visit.page
+    caption, rounds = visit.caption(), visit.ask("rounds")
+    number, step = visit.ask("cursor.round"), visit.ask("frame.step.id")
+    drag_to(visit, visit.ask("frame.panel.coin.threshold") / 2)
+    page.click(".sv-answer >> text=Run it")
+    page.wait_for_function("document.querySelector('.sv-fork').innerText.includes('laid by hand')")
+    visit.wait_until_over()
+    assert page.inner_text(".sv-verdict").strip() == "Accepted"
+    assert "The coin was laid at" in visit.caption()
+    assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (number, step)
+    assert "Earlier rounds differ" not in page.inner_text(".sv-fork")
+    assert list(visit.ask("run.settings.coins")) == [f"{number} {step.replace('-', ' ')}"]
+    page.click(".sv-fork button")
+    assert page.locator(".sv-fork").is_hidden()
+    assert (visit.caption(), visit.ask("rounds")) == (caption, rounds)
+
+
+def test_a_guess_that_was_not_reached_says_what_it_would_take(visit, pair):
+    live_at(visit, pair, "Rejected")
+    page = visit.page
+    nodes = visit.ask("frame.tree.nodes")
+    node, view = next((n, v) for n, v in nodes.items() if v["is"] == "unreached")
+    spots = visit.ask("frame.tree.figure.data['80-hover']")
+    at = spots["customdata"].index(int(node))
+    box = page.locator(".sv-tree").bounding_box()
+    page.mouse.click(box["x"] + spots["x"][at], box["y"] + spots["y"][at])
+    page.wait_for_function("document.querySelector('.sv-verdict').innerText === 'What if?'")
+    assert f"+{view['depth']} would be in the text if" in visit.caption()
+    laid = set(page.evaluate("JSON.parse(window.specviz.players['sv-step'].wish()).settings.coins"))
+    path = {int(node)}
+    while nodes[str(min(path))]["parent"]:
+        path.add(nodes[str(min(path))]["parent"])
+    rejected = {int(n) for n, v in nodes.items() if v["is"] == "rejected"}
+    assert rejected & path, "the path leads through what was rejected"
+    assert {int(name.split()[2]) for name in laid} == path - {
+        int(n) for n, v in nodes.items() if v["is"] == "accepted"
+    }
+
+
+def test_chips_and_spots_lead_to_verdicts_by_keyboard(visit):
+    page = visit.open()
+    visit.step_to("Recovered")
+    judged = next(n for n, v in visit.ask("frame.tree.nodes").items() if v["is"] == "rejected")
+    page.locator(".sv-spot").first.focus()
+    for _ in range(20):
+        label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        if "rejected" in label:
+            break
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert visit.ask("frame.step.id").startswith("judge-")
+    visit.step_to("Recovered")
+    page.click(".sv-now .sv-rejected")
+    assert visit.ask("frame.step.id") == f"judge-{judged}"
+
+
+def test_temperature_0_has_no_coin_to_lay(visit):
+    page = visit.open("?trace=04-temperature-0")
+    visit.step_to("Rejected")
+    assert page.get_by_role("slider", name="Coin").count() == 0
+    page.locator(".sv-now .sv-unreached").first.click()
+    assert "no coin decides" in visit.caption()
+    assert page.locator(".sv-answer >> text=Run it").count() == 0
