@@ -6,38 +6,11 @@ Rule: a recorded run is a real run of the house models; this command is the only
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specviz.assets import ASSETS
-from specviz.prompts import prompts
+from specviz.recipes import FOLDER, recipes
 from specviz.settings import Settings
-
-FOLDER = ASSETS / "traces"
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """One shipped run. name: its file, without suffix. prompt: a domain and a place in it."""
-
-    name: str
-    prompt: tuple[str, int]
-    drafter: str
-    settings: dict[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The prompt."""
-        domain, place = self.prompt
-        return prompts()[domain][place]
-
-
-def recipes() -> list[Recipe]:
-    """Every shipped run, in the order shown."""
-    rows = json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8"))
-    return [Recipe(**row) for row in rows]
 
 
 def add_parser(subparsers: Any) -> None:

@@ -8,9 +8,11 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.prompts import prompts
-from specviz.settings import Sampling, Settings
-from specviz.ui.choices import DRAFTERS, LONGEST_PROMPT
-from specviz.ui.recorded import names, title
+from specviz.settings import brief
+from specviz.ui.choices import DRAFTERS, method_of
+from specviz.ui.header import static
+from specviz.ui.recorded import names, opening, title
+from specviz.ui.wish import LONGEST_PROMPT, Wish
 
 DOMAINS: Final = {
     "stories": "Story",
@@ -19,12 +21,19 @@ DOMAINS: Final = {
     "maths": "Maths",
     "repeat": "Repetition",
 }
-TOGGLE: Final = """() => {
-  const open = document.body.classList.toggle('sv-drawer-open');
-  document.querySelector('#sv-settings').setAttribute('aria-expanded', open);
+# After typing, the one line that is left shows the prompt's start again.
+FOLD: Final = "() => { document.querySelector('#sv-prompt textarea').scrollTop = 0 }"
+# The settings in one sentence; what a visitor typed reaches the page as text only.
+SENTENCE: Final = """(method, gamma, siblings, temperature, seed, target) => {
+  const name = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
+  const wide = (siblings || '').match(/[0-9]+/g) || [];
+  const tree = wide.some((many) => many !== '1') ? 'tree ' + wide.join('·') : '';
+  const parts = ['', 'T ' + temperature, tree, 'γ ' + gamma, 'seed ' + seed];
+  const rest = parts.filter((part, place) => part || !place).join(' · ');
+  const detail = [method, name || 'House', rest];
+  const button = document.querySelector('#sv-settings button');
+  button.dispatchEvent(new CustomEvent('sv-said', { detail }));
 }"""
-SENTENCE: Final = """(method, gamma, schedule, temperature, k, p, seed, tokens) =>
-  [method, 'T ' + temperature, 'γ ' + gamma, 'seed ' + seed].join(' · ')"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,80 +49,104 @@ class Controls:
 
 def build(allow_any_model: bool) -> Controls:
     """Lay the controls out and wire what needs no server."""
+    first = opening()
     with gr.Row(elem_id="sv-run", equal_height=True):
         prompt = gr.Textbox(
-            prompts()["stories"][0],
+            first.prompt,
             label="Prompt",
             max_length=LONGEST_PROMPT,
             lines=1,
             max_lines=2,
             elem_id="sv-prompt",
-            scale=6,
         )
         examples = gr.Dropdown(
-            example_choices(), value=None, label="Examples", elem_id="sv-examples", scale=2
+            example_choices(),
+            value=None,
+            label="Examples",
+            filterable=False,
+            elem_id="sv-examples",
         )
         recorded = gr.Dropdown(
             [(title(name), name) for name in names()],
             value=next(iter(names()), None),
-            label="Recorded runs",
+            label="Recorded",
+            filterable=False,
             elem_id="sv-recorded",
             visible=bool(names()),
-            scale=2,
         )
-        summary = gr.Button(first_sentence(), elem_id="sv-settings", scale=3)
+        static("settings", "sv-settings", first_words(first))
         run = gr.Button("Run live", variant="primary", elem_id="sv-go", scale=0, min_width=96)
-        stop = gr.Button("Stop", elem_id="sv-stop", scale=0, min_width=72)
-    with gr.Group(elem_id="sv-drawer"):
-        settings = drawer()
-        names_of_models = model_boxes() if allow_any_model else []
+        stop = gr.Button("Stop", elem_id="sv-stop", scale=0, min_width=96)
+    with gr.Column(elem_id="sv-drawer"):
+        settings = drawer(first)
+        models = model_boxes() if allow_any_model else []
     number = gr.Number(0, visible=False)
-    examples.input(None, examples, prompt, js="(text) => text", api_visibility="private")
-    summary.click(None, js=TOGGLE, api_visibility="private")
-    gr.on(
-        [component.change for component in settings],
-        None,
-        settings,
-        summary,
-        js=SENTENCE,
-        api_visibility="private",
+    examples.input(
+        None, examples, [prompt, examples], js="(text) => [text, null]", api_visibility="private"
     )
-    return Controls([prompt, *settings, *names_of_models], run, stop, recorded, number)
+    prompt.blur(None, js=FOLD, api_visibility="private")
+    said = [settings[name] for name in ("method", "gamma", "siblings", "temperature", "seed")]
+    said += models[:1]
+    changes = [component.change for component in said]
+    gr.on(changes, None, said, js=SENTENCE, api_visibility="private")
+    return Controls([prompt, *settings.values(), *models], run, stop, recorded, number)
 
 
-def drawer() -> list[Any]:
-    """Every setting of a run, in the order of `Choices`."""
-    usual, law = Settings(), Sampling()
-    with gr.Row():
-        method = gr.Radio(list(DRAFTERS), value=next(iter(DRAFTERS)), label="Drafter")
-        gamma = gr.Slider(1, 16, usual.gamma, step=1, label="γ, guesses in a row")
-        schedule = gr.Radio(
-            [("fixed", "fixed"), ("learning: +2 after a clean sweep, else −1", "learning")],
+def drawer(first: Wish) -> dict[str, Any]:
+    """Every setting of a run by its name in `Choices`, and in that order; `first` fills it in."""
+    usual, law = first.settings, first.settings.sampling
+    made: dict[str, Any] = {}
+    with group("Drafting", "sv-drafting"):
+        made["method"] = gr.Radio(
+            list(DRAFTERS),
+            value=method_of(first.drafter, usual),
+            label="Drafter",
+            elem_id="sv-method",
+        )
+        made["gamma"] = gr.Slider(1, 16, usual.gamma, step=1, label="γ, guesses in a row")
+        made["schedule"] = gr.Radio(
+            [("Fixed", "fixed"), ("+2 after a clean sweep, else −1", "learning")],
             value=usual.schedule,
             label="How γ goes on",
+            elem_id="sv-schedule",
         )
-    with gr.Row():
-        temperature = gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature")
-        top_k = gr.Number(law.top_k, precision=0, label="Top-k (0: every token)")
-        top_p = gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p")
-        seed = gr.Number(usual.seed, precision=0, label="Seed")
-        tokens = gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens")
-    return [method, gamma, schedule, temperature, top_k, top_p, seed, tokens]
+        made["siblings"] = gr.Textbox(
+            ", ".join(map(str, usual.siblings)),
+            label="Siblings at each depth",
+            placeholder="like 3, 2",
+            max_length=100,
+            elem_id="sv-siblings",
+        )
+    with group("Sampling", "sv-sampling"):
+        made["temperature"] = gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature")
+        made["top_k"] = gr.Number(law.top_k, precision=0, label="Top-k (0: every token)")
+        made["top_p"] = gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p")
+    with group("Run", "sv-limits"):
+        made["seed"] = gr.Number(usual.seed, precision=0, label="Seed")
+        made["new_tokens"] = gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens")
+    return made
+
+
+def group(name: str, elem_id: str) -> gr.Column:
+    """A titled group of settings."""
+    column = gr.Column(elem_id=elem_id, elem_classes="sv-group")
+    with column:
+        gr.HTML(f"<h2>{name}</h2>", elem_classes="sv-group-name")
+    return column
 
 
 def model_boxes() -> list[Any]:
     """Where models may be named: a folder of this machine or a Hub id."""
-    with gr.Row():
+    with group("Models", "sv-models"):
         target = gr.Textbox(label="Target: a folder or a Hub id", max_length=300)
         drafter = gr.Textbox(label="Draft model: a folder or a Hub id", max_length=300)
     return [target, drafter]
 
 
-def first_sentence() -> str:
+def first_words(first: Wish) -> dict[str, str]:
     """The settings as they are when the page opens, as the page will write them."""
-    usual = Settings()
-    parts = [next(iter(DRAFTERS)), f"T {usual.sampling.temperature:g}", f"γ {usual.gamma}"]
-    return " · ".join([*parts, f"seed {usual.seed}"])
+    drafter = method_of(first.drafter, first.settings)
+    return {"drafter": drafter, "target": "House", "rest": " · " + brief(first.settings.to_json())}
 
 
 def example_choices() -> list[tuple[str, str]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 from functools import cache
-from typing import Final
 
-from specviz.assets import ASSETS
+from specviz.prompts import prompts
+from specviz.recipes import FOLDER, recipes
+from specviz.settings import Settings
 from specviz.trace import Trace
 from specviz.ui.reel import lines
-
-FOLDER: Final = ASSETS / "traces"
+from specviz.ui.wish import HOUSE, Wish
 
 
 @cache
@@ -20,8 +20,20 @@ def names() -> tuple[str, ...]:
 
 
 def title(name: str) -> str:
-    """A recorded run's name for people: 01-stories-sampled becomes "stories sampled"."""
-    return name.lstrip("0123456789-").replace("-", " ")
+    """A recorded run's name for people: its recipe's title, else its file's name in words."""
+    known = {recipe.name: recipe.title for recipe in recipes(FOLDER)}
+    return known.get(name) or name.lstrip("0123456789-").replace("-", " ")
+
+
+def opening() -> Wish:
+    """What the form says when the page opens: the run that plays then, so that it can be made live.
+
+    Where no recipe tells how that was made, an example prompt with the usual settings.
+    """
+    made = next((recipe for recipe in recipes(FOLDER) if recipe.name in names()[:1]), None)
+    if made is None:
+        return Wish(prompts()["stories"][0])
+    return Wish(made.text, HOUSE, made.drafter, Settings.from_json(made.settings))
 
 
 @cache

@@ -1,15 +1,23 @@
 // p, q and residual side by side, a row a token.
 
-const HEADS = ["p", "q", "p, q", "p − q", "> 0"];
+const HEADS = [["p"], ["q"], ["p and q", "p, q"], ["p − q"], ["above 0", "> 0"]];
+
+// As many digits as any table of this round shows, so that its columns stay where they are.
+function digitsOf(view) {
+  if (!view.full) return view.digits;
+  const steps = Array.from({ length: stepsOf(at.round) }, (_, step) => frameAt(at.round, step).panel.table);
+  return Math.max(view.digits, ...steps.map((each) => (each && each.full ? each.digits : 0)));
+}
 
 function table(view) {
   const left = view.total.left;
-  const heads = view.full ? [...HEADS, "÷ " + left] : HEADS.slice(0, 3);
-  const made = el("div", "sv-mx" + (view.full ? "" : " sv-short") + (view.digits > 2 ? " sv-fine" : ""));
+  const digits = digitsOf(view);
+  const heads = view.full ? [...HEADS, ["÷ " + left]] : HEADS.slice(0, 3);
+  const made = el("div", "sv-mx" + (view.full ? "" : " sv-short") + (digits > 2 ? " sv-fine" : ""));
   made.setAttribute("role", "table");
   made.setAttribute("aria-label", "p, q and residual by token");
-  made.style.setProperty("--d", view.digits);
-  const head = el("div", "sv-mh", cell("", "", "columnheader"), ...heads.map(tableHead));
+  made.style.setProperty("--d", digits);
+  const head = el("div", "sv-mh", cell("sv-tk", el("span", "sv-unseen", "token"), "columnheader"), ...heads.map(tableHead));
   head.setAttribute("role", "row");
   const unit = 0.4 / Math.max(...view.rows.flatMap((row) => [row.m[0], row.m[1], row.soft || 0]), 0.01);
   const most = Math.max(...view.rows.map((row) => row.m[3]), 0.01);
@@ -19,9 +27,10 @@ function table(view) {
 }
 
 // The columns after p and q are steps of one calculation, so they are numbered.
-function tableHead(text, index) {
+function tableHead([text, short], index) {
   const step = index < 2 ? null : el("span", "sv-num", index - 1 + " · ");
-  return cell("", [step, text].filter(Boolean), "columnheader");
+  const said = short ? [el("span", "sv-wide", text), el("span", "sv-narrow", short)] : [text];
+  return cell("", [step, ...said].filter(Boolean), "columnheader");
 }
 
 function cell(name, content, role) {
@@ -59,7 +68,9 @@ function apart(row, unit) {
   const under = row.rest ? Math.max(q - (p - above), 0) : Math.max(q - p, 0);
   const half = unit / 2;
   const made = cell("sv-dv", [el("i", "sv-zero"), share("over sv-neg", under, half), share("r sv-pos", above, half)]);
-  made.append(el("b", p < q ? "sv-ink-q" : p > q ? "sv-ink-residual" : "sv-nil", row.t[2]));
+  const number = el("b", p < q ? "sv-ink-q" : p > q ? "sv-ink-residual" : "sv-nil", row.t[2]);
+  number.style.setProperty("--under", (under * half).toFixed(4));
+  made.append(number);
   return made;
 }
 

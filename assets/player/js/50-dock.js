@@ -1,7 +1,8 @@
 // The dock: first, back, play, the next step by name, last; and the rounds, this one opened.
 
 function showDock(round, step) {
-  const near = reel.rounds.length > 100 ? 6 : 11; // long numbers need room
+  reserve(round);
+  const near = roundsBeside();
   const after = following(round, step);
   const name = after ? nextName(after) : [waiting() ? "Waiting for more" : "End of the run"];
   $(".sv-next-name").replaceChildren(...name);
@@ -18,6 +19,13 @@ function showDock(round, step) {
   $(".sv-rounds").replaceChildren(...made);
   const steps = $(".sv-steps");
   steps.scrollLeft = steps.scrollWidth;
+}
+
+// Long numbers need room, and a narrow player has little.
+function roundsBeside() {
+  if ($(".sv").clientWidth < 900) return 2;
+  if (!$(".sv").classList.contains("sv-one")) return reel.rounds.length > 100 ? 6 : 11;
+  return 4;
 }
 
 function nextName([round, step]) {

@@ -11,6 +11,14 @@ function showTime(frame, round) {
   fastLane(round, scale, until, tokensNow(frame, round), ours);
   plainLane(scale, until);
   axis(scale);
+  $(".sv-times .sv-key-baseline").replaceChildren(measured(round, until));
+}
+
+// What was measured, and where the line stands.
+function measured(round, until) {
+  const both = reel.baseline ? "Both measured in this run, on one machine." : "Measured in this run.";
+  const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
+  return both + " The line is the end of round " + reel.rounds[round].number + ", " + after + " after the start.";
 }
 
 // Tokens at this step: those of earlier rounds, and what this round has kept so far.
@@ -43,10 +51,16 @@ function fastLane(round, scale, until, tokens, ours) {
   now.style.left = percent((until - total(reel.rounds[round])) * scale);
   now.style.width = percent(total(reel.rounds[round]) * scale);
   const said = reel.baseline || reel.finished;
-  const end = el("span", "sv-t-end", said ? said.summary : "");
+  const end = el("span", "sv-t-end", ...(said ? lastWords(said.summary) : []));
   const beside = (ours - until) * scale < 0.1 ? 112 : 0; // the flag stands there at the end
   end.style.left = "calc(" + percent(Math.min(ours * scale, 0.72)) + " + " + beside + "px)";
   $(".sv-lane-fast").replaceChildren(svg, now, line(until, scale), flag(until, scale, tokens), end);
+}
+
+// The end in words; its speed-up, where one was measured, is what it comes to.
+function lastWords(summary) {
+  const cut = summary.endsWith("plain") ? summary.lastIndexOf(", ") + 2 : summary.length;
+  return [summary.slice(0, cut), el("b", "", summary.slice(cut))];
 }
 
 function plainLane(scale, until) {
@@ -91,7 +105,8 @@ function axis(scale) {
   const whole = 1 / scale;
   const unit = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
   const made = [];
-  for (let at = 0; at < whole * 0.97; at += unit) {
+  const room = 1 - 40 / ($(".sv-axis").clientWidth || 1000); // for the last one's words
+  for (let at = 0; at <= whole * room; at += unit) {
     const tick = el("span", "", unit < 0.1 ? Math.round(at * 1000) + " ms" : at.toFixed(1) + " s");
     tick.style.left = percent(at * scale);
     made.push(tick);
@@ -103,6 +118,6 @@ function timeLegend() {
   legend($(".sv-times"), [
     ["draft", "drafting", swatch("q")],
     ["target", "target pass", swatch("p")],
-    ["baseline", "Both measured in this run, on one machine. The line is the end of this round.", ""],
+    ["baseline", "", ""],
   ]);
 }

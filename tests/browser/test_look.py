@@ -1,0 +1,123 @@
+"""What a visitor sees around the run: the head, the row on top, and that stepping moves nothing."""
+
+import pytest
+
+TOPS = """() => ['.sv-strip', '.sv-caption', '.sv-evidence', '.sv-panel', '.sv-time']
+  .map((name) => Math.round(document.querySelector(name).getBoundingClientRect().top))
+  .concat(document.querySelector('.sv-dock').offsetTop)
+  .join(' ')"""
+
+
+def tops(visit, rounds):
+    """Where the parts of the player stand, at every step of some rounds."""
+    seen = set()
+    for index in rounds:
+        visit.ask(f"go({index}, 0)")
+        while visit.ask("cursor.round") == index:
+            step = visit.ask("cursor.step")
+            seen.add(visit.page.evaluate(TOPS))
+            visit.ask(f"go({index}, {step + 1})")
+            if visit.ask("cursor.step") == step:
+                break
+    return seen
+
+
+@pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0"])
+def test_nothing_moves_while_one_steps(visit, name):
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    visit.open(f"?trace={name}")
+    assert len(tops(visit, range(3))) == 1
+
+
+def test_on_a_phone_the_sentence_and_the_guesses_stay_where_they_are(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit.open()
+    top = "document.querySelector(name).getBoundingClientRect().top + scrollY"
+    names = "['.sv-caption', '.sv-list', '.sv-panel']"
+    seen = set()
+    for step in range(6):
+        visit.ask(f"go(2, {step})")
+        seen.add(page.evaluate(f"{names}.map((name) => {top}).join(' ')"))
+    assert len(seen) == 1
+    dock = page.locator(".sv-dock").bounding_box()
+    assert round(dock["y"] + dock["height"]) == 844, "within reach of the thumb"
+    heights = "[...document.querySelectorAll('.sv-buttons button')].map((b) => b.offsetHeight)"
+    assert min(page.evaluate(heights)) >= 44
+
+
+def test_larger_text_overflows_nothing_and_guesses_can_still_be_clicked(visit):
+    page = visit.open()
+    button = page.get_by_role("button", name="Larger text")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    visit.step_to("Recovered")
+    for width in (1280, 1920):
+        page.set_viewport_size({"width": width, "height": 1000})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator(".sv-table").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    page.locator(".sv-spot").first.click()
+    page.wait_for_function("window.specviz.players['sv-step'].frame.step.kind === 'judge'")
+
+
+def test_dark_is_one_switch_and_is_kept_for_the_visit(visit):
+    page = visit.open("?__theme=light")
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate("document.body.classList.contains('dark')")
+    page.reload()
+    page.wait_for_selector(".sv-verdict:not(:empty)")
+    page.wait_for_function("document.body.classList.contains('dark')")
+    assert page.get_by_role("button", name="Dark").get_attribute("aria-pressed") == "true"
+
+
+def test_the_settings_are_told_in_one_sentence_as_text(visit):
+    page = visit.open()
+    said = page.locator("#sv-settings .sv-said")
+    assert said.inner_text() == "Draft model, sampled drafts for House · T 0.8 · γ 5 · seed 1"
+    page.click("#sv-settings button")
+    assert page.locator("#sv-settings button").get_attribute("aria-expanded") == "true"
+    page.get_by_label("Seed").fill("12")
+    page.get_by_label("N-gram").check()
+    page.get_by_label("Target: a folder or a Hub id").fill("/models/<i>mine")
+    page.get_by_label("Target: a folder or a Hub id").press("Tab")
+    page.wait_for_function(
+        "document.querySelector('#sv-settings .sv-said').textContent"
+        " === 'N-gram drafts for <i>mine · T 0.8 · γ 5 · seed 12'"
+    )
+    assert page.locator("#sv-settings i").count() == 0
+
+
+def test_the_prompt_grows_while_one_types_and_moves_nothing(visit):
+    page = visit.open()
+    before = page.evaluate(TOPS)
+    box = page.get_by_label("Prompt")
+    folded = box.bounding_box()["height"]
+    box.fill("a long prompt\n" * 6)
+    assert box.bounding_box()["height"] > 3 * folded
+    assert page.evaluate(TOPS) == before
+    page.keyboard.press("Tab")
+    page.wait_for_function("document.activeElement.closest('#sv-prompt') === null")
+    assert box.bounding_box()["height"] == folded
+    assert box.evaluate("e => e.scrollTop") == 0
+
+
+def test_an_example_fills_the_prompt_and_can_be_chosen_again(visit):
+    page = visit.open()
+    box = page.get_by_label("Prompt")
+    for _ in range(2):
+        box.fill("something else")
+        page.click("#sv-examples input")
+        page.locator("#sv-examples [data-testid=dropdown-option]").nth(2).click()
+        page.wait_for_function(
+            "document.querySelector('#sv-prompt textarea').value.startsWith('Tom had a red kite')"
+        )
+
+
+def test_stop_stands_where_run_live_stood(visit):
+    page = visit.open()
+    run = page.locator("#sv-go").bounding_box()
+    assert page.locator("#sv-stop").is_hidden()
+    page.evaluate("document.body.classList.add('sv-running')")
+    assert page.locator("#sv-go").is_hidden()
+    assert page.locator("#sv-stop").bounding_box() == run
