@@ -10,10 +10,10 @@ import torch
 from specviz.catalog import entries, load
 from specviz.catalog.files import fingerprint, weight_files
 from specviz.check import check
-from specviz.commands.record import FOLDER, Recipe, recipes
 from specviz.engine import run
 from specviz.metrics import NEAR_TIE, difference, summary, token_ids
 from specviz.prompts import prompts
+from specviz.recipes import FOLDER, Recipe, recipes
 from specviz.settings import Sampling, Settings
 from specviz.trace import Trace
 
