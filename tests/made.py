@@ -62,7 +62,10 @@ Law = list[float]
 
 @dataclass
 class Recipe:
-    """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three."""
+    """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
+
+    bushy: every guess has children, not only the first of its siblings.
+    """
 
     shape: Sequence[int] = (1, 1, 1, 1, 1)
     point_mass: bool = False
@@ -71,6 +74,7 @@ class Recipe:
     seed: int = 1
     drafts: bool = True
     odd: bool = True
+    bushy: bool = False
 
 
 @dataclass
@@ -172,7 +176,7 @@ def propose(run: Making, chance: Chance) -> list[Guess]:
                         Guess(token, parent, chance.judge(node), q[token], drawn, q[token], None)
                     )
                 below.append((node, [*context, token]))
-        level = below[:1] if width > 1 else below
+        level = below if width == 1 or run.recipe.bushy else below[:1]
     return guesses
 
 
@@ -309,4 +313,5 @@ RUNS = {
     "04-temperature-0": Recipe(greedy=True, odd=False),
     "05-odd-tokens": Recipe(rounds=30),
     "06-long-chain": Recipe(shape=(1,) * 12, odd=False, rounds=40),
+    "07-wide": Recipe(shape=(4, 2, 2, 2), odd=False, bushy=True),  # 60 guesses a round
 }

@@ -1,72 +1,239 @@
-"""Prints how quickly the page answers; asserts nothing. Usage: python tests/measure_page.py [URL]
+"""Prints how quickly the page answers and what it weighs; asserts nothing.
 
-First paint, key to paint at every step of the first recorded run, and, where the house's models
-are there, click to first round. Without a URL it serves the page itself.
+Usage: python tests/measure_page.py [URL]. Without a URL it serves the page itself: with the runs
+that ship, and once more with a made-up run of 60 guesses a round behind the tree's window.
+
+What is measured: bytes over the wire of a cold open, by kind; the time from going to the address in
+a fresh profile to the first caption, tree and step; from a key's press (the event's own time, so
+waiting for the page counts) to after the second animation frame, as a screen would show it; layout
+shifts (Layout Instability API), those right after input too; the heap, nodes and listeners before
+and after 500 steps; and from the click on Run live to the first round, where the models are there.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import chromium
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAYER = "window.specviz.players['sv-step']"
 OVER = "!document.body.classList.contains('sv-running')"
-# From just before the key's own handler to the second animation frame after it.
-STEP = f"""() => new Promise((done) => {{
-  const start = performance.now();
-  {PLAYER}.next();
-  const script = performance.now() - start;
-  requestAnimationFrame(() => requestAnimationFrame(() =>
-    done([performance.now() - start, script, {PLAYER}.frame.step.kind])));
-}})"""
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+LIMIT = 2_000_000  # bytes over the wire for a cold open
+STEPS = 100
+# A key's own time is when it was pressed; the second frame after its handler shows what it did.
+KEYS = f"""() => {{
+  window.taken = [];
+  addEventListener("keydown", (event) => {{
+    const began = event.timeStamp;
+    requestAnimationFrame(() => requestAnimationFrame((shown) =>
+      window.taken.push([performance.now() - began, {PLAYER}.frame.step.kind])));
+  }}, {{ capture: true }});
+}}"""
+SHIFTS = """() => {
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput, sources } of list.getEntries())
+      window.shifts.push([value, hadRecentInput, sources.map(({ node }) =>
+        node ? node.nodeName + "." + (node.className?.baseVal ?? node.className) : "gone")]);
+  }).observe({ type: "layout-shift", buffered: true });
+}"""
+TRIP = f"""(steps) => {{
+  for (let at = 0; at < steps; at += 1) {PLAYER}.next();
+  for (let at = 0; at < steps; at += 1) {PLAYER}.back();
+}}"""
 
 
 def main() -> None:
     """Measure and print."""
-    if len(sys.argv) > 1:
-        measure(sys.argv[1])
-        return
-    port = "7899"
-    with subprocess.Popen([sys.executable, "app.py", "--port", port], cwd=ROOT) as server:
-        time.sleep(15)
-        measure(f"http://127.0.0.1:{port}/")
-        server.terminate()
-
-
-def measure(url: str) -> None:
-    """Open the page at `url` in a fresh profile, step through, and run live once."""
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.executable(), args=flags)
-        page = browser.new_context(reduced_motion="reduce").new_page()
-        start = time.perf_counter()
-        page.goto(url)
-        page.wait_for_selector(".sv-verdict:not(:empty)")
-        print(f"first caption   {time.perf_counter() - start:6.2f} s")
-        page.wait_for_selector(".sv-tree .main-svg", state="attached")
-        print(f"first tree      {time.perf_counter() - start:6.2f} s")
-        steps(page)
-        live(page)
+        browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
+        if len(sys.argv) > 1:
+            everything(browser, sys.argv[1])
+        else:
+            with served(["app.py", "--port"], 7899) as url:
+                everything(browser, url)
+            with tempfile.TemporaryDirectory() as folder:
+                write_wide(Path(folder))
+                with served(["tests/browser/serve.py", folder], 7898) as url:
+                    wide(browser, url)
         browser.close()
 
 
+@contextmanager
+def served(command: list[str], port: int) -> Iterator[str]:
+    """The address of a page that is up."""
+    with subprocess.Popen([sys.executable, *command, str(port)], cwd=ROOT) as server:
+        time.sleep(15)
+        yield f"http://127.0.0.1:{port}/"
+        server.terminate()
+
+
+def everything(browser: Browser, url: str) -> None:
+    """All that can be measured of the page at `url`."""
+    weight(browser, url)
+    trace_moves(browser, url)
+    page = opened(browser, url)
+    steps(page)
+    heap(page)
+    live(page)
+    page.context.close()
+
+
+def write_wide(folder: Path) -> None:
+    """Put the made-up run with 60 guesses a round there."""
+    sys.path.insert(0, str(ROOT))
+    from made import RUNS, made
+
+    made(RUNS["07-wide"]).write(folder / "07-wide.jsonl")
+
+
+def wide(browser: Browser, url: str) -> None:
+    """Steps through a run with 60 guesses a round."""
+    print("a made-up run of 60 guesses a round:")
+    page = opened(browser, url + "?trace=07-wide")
+    steps(page)
+    page.context.close()
+
+
+def fresh(browser: Browser, motion: str = "reduce") -> BrowserContext:
+    """A profile in which nothing is kept from before."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 900},
+        reduced_motion=motion,  # type: ignore[arg-type]
+    )
+    context.set_default_timeout(120_000)
+    return context
+
+
+def opened(browser: Browser, url: str) -> Page:
+    """The page with its first frame and tree drawn, and how long they took."""
+    page = fresh(browser).new_page()
+    page.add_init_script(f"({SHIFTS})()")
+    start = time.perf_counter()
+    page.goto(url)
+    page.wait_for_selector(".sv-verdict:not(:empty)")
+    print(f"first caption   {time.perf_counter() - start:6.2f} s")
+    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    print(f"first tree      {time.perf_counter() - start:6.2f} s")
+    return page
+
+
+def trace_moves(browser: Browser, url: str) -> None:
+    """From going to the address to the first step that plays by itself."""
+    page = fresh(browser, "no-preference").new_page()
+    start = time.perf_counter()
+    page.goto(url)
+    page.wait_for_function(f"{PLAYER.replace('.players', '?.players')}?.cursor.step > 0")
+    print(f"first step      {time.perf_counter() - start:6.2f} s (it plays by itself)")
+    page.context.close()
+
+
+def weight(browser: Browser, url: str) -> None:
+    """Bytes over the wire of a cold open, as the browser counts them, by kind."""
+    context = fresh(browser)
+    page = context.new_page()
+    tools = context.new_cdp_session(page)
+    tools.send("Network.enable")
+    kinds: dict[str, str] = {}
+    told: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+
+    def answered(event: dict[str, Any]) -> None:
+        kinds[event["requestId"]] = event["type"].lower()
+        told[event["requestId"]] = event["response"]["url"].removeprefix(url)
+
+    def loaded(event: dict[str, Any]) -> None:
+        sizes[event["requestId"]] = int(event["encodedDataLength"])
+
+    tools.on("Network.responseReceived", answered)
+    tools.on("Network.loadingFinished", loaded)
+    page.goto(url)
+    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    page.wait_for_timeout(3000)
+    report({told[key]: (kind(told[key], kinds[key]), size) for key, size in sizes.items()})
+    context.close()
+
+
+def kind(name: str, said: str) -> str:
+    """What a request was for."""
+    if "/sv/" in name:
+        return "trace" if "/sv/traces/" in name else "plotly"
+    return {"document": "html", "script": "js", "stylesheet": "css"}.get(said, said)
+
+
+def report(rows: dict[str, tuple[str, int]]) -> None:
+    """Print the weight by kind, and what weighs most."""
+    sums: Counter[str] = Counter()
+    for what, size in rows.values():
+        sums[what] += size
+    whole = sum(sums.values())
+    verdict = "within" if whole <= LIMIT else "over"
+    print(f"a cold open: {whole:,} bytes in {len(rows)} requests, {verdict} the limit of {LIMIT:,}")
+    for what, size in sums.most_common():
+        print(f"  {what:12} {size:10,}")
+    for name, (what, size) in sorted(rows.items(), key=lambda row: -row[1][1])[:12]:
+        print(f"    {size:10,} {what:6} {name[:80]}")
+
+
 def steps(page: Page) -> None:
-    """Key to paint, by kind of step."""
-    taken = [page.evaluate(STEP) for _ in range(100)]
-    for kind in sorted({kind for *_, kind in taken}):
-        paint = sorted(ms for ms, _, k in taken if k == kind)
-        script = sorted(ms for _, ms, k in taken if k == kind)
+    """Key to paint by kind of step, and what shifted meanwhile."""
+    page.evaluate(KEYS)
+    page.evaluate("window.shifts.length = 0")
+    for _ in range(STEPS):
+        before = page.evaluate("window.taken.length")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"window.taken.length > {before}")
+    taken = page.evaluate("window.taken")
+    for kind_ in [*sorted({kind_ for _, kind_ in taken}), "any"]:
+        times = sorted(ms for ms, k in taken if kind_ in {k, "any"})
+        late = times[math.ceil(0.95 * len(times)) - 1]
         print(
-            f"{kind:8} n={len(paint):3}  to paint {statistics.median(paint):5.0f} ms"
-            f" (most {paint[-1]:.0f}), script {statistics.median(script):5.1f} ms"
+            f"key to paint, {kind_:8} n={len(times):3}  median {statistics.median(times):5.0f} ms"
+            f"  p95 {late:5.0f}  most {times[-1]:5.0f}"
         )
+    moved = page.evaluate("window.shifts")
+    late_sum = sum(value for value, recent, _ in moved if not recent)
+    print(f"layout shifts   {len(moved)}, in all {sum(value for value, *_ in moved):.4f}", end="")
+    print(f", of which not after input {late_sum:.4f}")
+    named = Counter(name for *_, names in moved for name in names)
+    for name, times_ in named.most_common(6):
+        print(f"  {times_:4} {name}")
+
+
+def heap(page: Page) -> None:
+    """What 500 steps leave behind, after as many to warm up."""
+    page.evaluate(f"{PLAYER}.first()")
+    page.evaluate(TRIP, 250)
+    before = kept(page)
+    page.evaluate(TRIP, 250)
+    after = kept(page)
+    for name in ("JSHeapUsedSize", "Nodes", "JSEventListeners"):
+        print(f"{name:16} {before[name]:12,.0f} {after[name] - before[name]:+10,.0f} in 500 steps")
+
+
+def kept(page: Page) -> dict[str, float]:
+    """What is still held once everything unused is collected."""
+    page.wait_for_timeout(500)
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable")
+    for _ in range(2):
+        tools.send("HeapProfiler.collectGarbage")
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    tools.detach()
+    return {metric["name"]: metric["value"] for metric in metrics}
 
 
 def live(page: Page) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import plotly
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -99,4 +100,6 @@ def app_kwargs() -> dict[str, Any]:
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
     ]
-    return {"routes": routes, "middleware": [Middleware(Guard)]}
+    # Streams of events are left as they are by the compressing middleware.
+    packing = Middleware(GZipMiddleware, minimum_size=1000)
+    return {"routes": routes, "middleware": [Middleware(Guard), packing]}

@@ -1,11 +1,12 @@
 """Serves the page for the browser tests: recorded runs from a folder, any model allowed.
 
 Usage: serve.py FOLDER PORT. A run with the seed SLOW pauses after each round, so that a test has
-time to stop it.
+time to stop it. The first run that ships with the app, where one does, joins those of the folder.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 99
 PAUSE = 0.4
+# By the name it has here, after all made-up runs; empty where no run ships.
+FIRST = sorted((ROOT / "assets" / "traces").glob("*.jsonl"))[:1]
+SHIPPED = dict.fromkeys(["90-shipped"], FIRST[0]) if FIRST else {}
 
 
 def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -36,6 +40,8 @@ def main() -> None:
 
     engine.run = unhurried(engine.run)
     recorded.FOLDER = Path(sys.argv[1])
+    for name, path in SHIPPED.items():
+        shutil.copy(path, recorded.FOLDER / f"{name}.jsonl")
     page.launch(page.Options(allow_any_model=True, port=int(sys.argv[2]), device="cpu"))
 
 

@@ -1,0 +1,398 @@
+"""For everybody: what axe-core finds, a whole run by keyboard alone, and every text's contrast."""
+
+import base64
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from made import RUNS, made
+
+from specviz.frames import Scene, frames
+
+THEMES = ("light", "dark")
+SIZES = {1280: 900, 390: 844}
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+# Nodes of Gradio's own markup that this page cannot change would stand here, each with its reason.
+EXCEPT: list[str] = []
+AXE = """([tags, except]) => axe
+  .run({ include: [["html"]], exclude: except.map((at) => [at]) },
+       { runOnly: tags, resultTypes: ["violations"], preload: false })
+  .then(({ violations }) => violations
+    .filter(({ impact }) => ["serious", "critical"].includes(impact))
+    .flatMap(({ id, nodes }) => nodes.map(({ target, html }) => [id, target.join(" "), html])))
+"""
+ENOUGH = 4.5
+# Every piece of text that shows: what it says, its box, its colour with all opacity. Text that
+# something else covers, that is clipped away, or that belongs to a disabled control is left out.
+TEXTS = """() => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    pen.clearRect(0, 0, 1, 1);
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = pen.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const lineage = (node) => (node ? [node, ...lineage(node.parentElement)] : []);
+  const clip = (box, around) => {
+    const style = getComputedStyle(around);
+    if (style.display === "contents") return box;
+    if (style.clipPath !== "none") return { left: 0, right: 0, top: 0, bottom: 0 };
+    if (style.overflowX === "visible" && style.overflowY === "visible") return box;
+    const outer = around.getBoundingClientRect();
+    return { left: Math.max(box.left, outer.left), right: Math.min(box.right, outer.right),
+             top: Math.max(box.top, outer.top), bottom: Math.min(box.bottom, outer.bottom) };
+  };
+  const covered = (element, { left, right, top, bottom }) => {
+    const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    if (!over || over.contains(element) || element.contains(over)) return false;
+    const apart = lineage(over).filter((node) => !node.contains(element));
+    return apart.some((node) => rgba(getComputedStyle(node).backgroundColor)[3] === 1);
+  };
+  const told = [];
+  const tell = (element, text, boxes) => {
+    const all = lineage(element);
+    const style = getComputedStyle(element);
+    const colour = rgba(element.namespaceURI.endsWith("svg") ? style.fill : style.color);
+    const fades = [style.fillOpacity, ...all.map((node) => getComputedStyle(node).opacity)];
+    colour[3] *= fades.reduce((product, opacity) => product * opacity, 1);
+    for (const whole of boxes) {
+      const box = all.slice(0, -1).filter((node) => node.tagName !== "BODY").reduce(clip, whole);
+      const { left, right, top, bottom } = box;
+      if (right - left < 3 || bottom - top < 3 || covered(element, box)) continue;
+      told.push({ text, colour, box: [left, top, right, bottom] });
+    }
+  };
+  const seen = { visibilityProperty: true, opacityProperty: true };
+  const shows = (element) => element.checkVisibility(seen)
+    && !element.closest("[aria-hidden=true], :disabled, script, style");
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (!node.data.trim() || !shows(node.parentElement)) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    tell(node.parentElement, node.data.trim(), [...range.getClientRects()]);
+  }
+  for (const box of document.querySelectorAll("input, textarea")) {
+    const typed = !["range", "checkbox", "radio"].includes(box.type) && box.value.trim();
+    if (typed && shows(box)) tell(box, typed, [box.getBoundingClientRect()]);
+  }
+  return told;
+}"""
+# The page without its letters, so that a picture of it is what they stand on.
+BLANK = """* { -webkit-text-fill-color: transparent !important; text-decoration: none !important;
+  text-shadow: none !important; caret-color: transparent !important; }
+  svg text, svg text * { fill: transparent !important; stroke: transparent !important; }"""
+# The contrast of each text with every colour that takes a good part of its box, the lowest first.
+CONTRASTS = """async ([texts, picture, part]) => {
+  const image = new Image();
+  image.src = picture;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"),
+                               { width: image.width, height: image.height });
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(image, 0, 0);
+  const light = (rgb) => rgb
+    .map((value) => value / 255)
+    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
+  const contrast = (one, other) => {
+    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const over = ([r, g, b, a], under) =>
+    [r, g, b].map((value, at) => Math.round(value * a + under[at] * (1 - a)));
+  const lowest = ({ colour, box }) => {
+    const [left, top] = box.slice(0, 2).map(Math.ceil);
+    const [right, bottom] = box.slice(2).map(Math.floor);
+    const { data } = pen.getImageData(left, top, right - left, bottom - top);
+    const counts = new Map();
+    for (let at = 0; at < data.length; at += 4) {
+      const key = data.slice(at, at + 3).join();
+      counts.set(key, (counts.get(key) || 0) + 4 / data.length);
+    }
+    const most = Math.max(...counts.values());
+    const grounds = [...counts].filter(([, share]) => share >= Math.min(part, most));
+    const told = grounds.map(([key]) => key.split(",").map(Number))
+      .map((ground) => [contrast(over(colour, ground), ground), ground]);
+    return told.sort((a, b) => a[0] - b[0])[0];
+  };
+  return texts.map((each) => [...lowest(each), each.colour, each.text]);
+}"""
+PART = 0.2  # of a text's box; less is an edge, or a mark that crosses it
+
+
+# What a visitor may look at: what it takes to get there from the moment before.
+
+
+def opening(visit):
+    assert visit.ask("cursor") == {"round": 0, "step": 0}
+
+
+def rejected(visit):
+    visit.step_to("Rejected")
+
+
+def what_if(visit):
+    """A guess that was not reached, asked about."""
+    visit.page.click(".sv-now .sv-unreached >> nth=0")
+    visit.page.wait_for_selector(".sv-is-if")
+
+
+def recovered(visit):
+    visit.step_to("Recovered")
+
+
+def drawer(visit):
+    """The settings, by a click on the sentence that says them."""
+    visit.page.click("#sv-settings button")
+    visit.page.wait_for_function("document.body.classList.contains('sv-drawer-open')")
+
+
+def question(visit):
+    """A verdict to be guessed; the drawer is closed again."""
+    visit.page.click("#sv-settings button")
+    visit.page.get_by_label("Guess first").check()
+    visit.step_to("Your guess?")
+
+
+def siblings(visit):
+    """The next recorded run, where a guess has siblings, at its first rejection."""
+    visit.page.get_by_label("Guess first").uncheck()
+    visit.ask("load('02-siblings')")
+    visit.page.wait_for_function(f"{PLAYER}.run.id === '02-siblings'")
+    visit.step_to("Rejected")
+
+
+PLAYER = "window.specviz.players['sv-step']"
+MOMENTS = (opening, rejected, what_if, recovered, drawer, question, siblings)
+READ = (rejected, recovered, drawer)
+
+
+@pytest.fixture(params=[(w, t) for w in SIZES for t in THEMES], ids=lambda p: f"{p[0]}-{p[1]}")
+def seen(request, visit):
+    """A visit in a window of each width, in each theme."""
+    width, theme = request.param
+    visit.page.set_viewport_size({"width": width, "height": SIZES[width]})
+    visit.open(f"?__theme={theme}")
+    return visit
+
+
+@cache
+def axe():
+    """axe-core's script, from the installed package: nothing is fetched."""
+    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+
+
+def test_axe_finds_nothing_serious(seen):
+    found = {}
+    seen.page.evaluate(axe())
+    for act in MOMENTS:
+        act(seen)
+        found[act.__name__] = seen.page.evaluate(AXE, [WCAG, EXCEPT])
+    assert not {moment: faults for moment, faults in found.items() if faults}
+
+
+def test_every_text_has_a_contrast_of_four_and_a_half(seen):
+    """Against what is really under it: the page's own picture, taken without its letters."""
+    faint, said = {}, set()
+    for act in READ:
+        act(seen)
+        for contrast, ground, colour, text in contrasts(seen.page):
+            said.add(text)
+            if contrast < ENOUGH - 0.005:
+                faint[act.__name__, text] = f"{contrast:.2f}: {colour} on {ground}"
+    assert not faint
+    assert {"Temperature", "Run live", "target p", "Guess first", "target pass"} <= said
+
+
+def contrasts(page):
+    """Every visible text with its contrast, what it stands on, its colour, and what it says."""
+    size = page.viewport_size
+    tall = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": size["width"], "height": tall})
+    texts = page.evaluate(TEXTS)
+    blank = page.add_style_tag(content=BLANK)
+    picture = base64.b64encode(page.screenshot()).decode()
+    blank.evaluate("tag => tag.remove()")
+    told = page.evaluate(CONTRASTS, [texts, f"data:image/png;base64,{picture}", PART])
+    page.set_viewport_size(size)
+    assert len(told) > 60, "a page has more words than that"
+    return told
+
+
+# By keyboard alone. What Tab must come to at a rejection, in the order of the page.
+STOPS = {
+    "prompt": "#sv-prompt textarea",
+    "examples": "#sv-examples input",
+    "settings": "#sv-settings button",
+    "run": "#sv-go",
+    "guess first": ".sv-guess input",
+    "tree": ".sv-spot",
+    "coin": ".sv-pin[role=slider]",
+    "back": "[data-do=back]",
+    "next": "[data-do=next]",
+    "rounds": ".sv-seg",
+}
+# How an element and what is around it look: focus must change something of it.
+LOOK = """
+const look = (node, up = 7) => node && up ? [node, ...look(node.parentElement, up - 1)] : [];
+const styled = (node) => look(node).map(getComputedStyle).map((style) =>
+  [style.outlineStyle === "none" ? "" : style.outlineWidth + style.outlineColor,
+   style.borderColor, style.boxShadow].join()).join(";");
+"""
+REMEMBER = f"""() => {{ {LOOK}
+  const all = [...document.querySelectorAll("a, button, input, textarea, [tabindex]")];
+  window.looks = new Map(all.map((node) => [node, styled(node)])); }}"""
+MARKED = f"""() => {{ {LOOK} const now = document.activeElement;
+  return now.matches(":focus-visible") && styled(now) !== window.looks.get(now); }}"""
+MANY = 100  # stops; a page with more of them is a burden
+
+
+def tab_to(page, selector, key="Tab"):
+    """Press Tab until the focus is there."""
+    for _ in range(MANY):
+        if at(page, selector):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{key} never comes to {selector}")
+
+
+def at(page, selector):
+    """Whether the focus is on what the selector says."""
+    return page.evaluate("(selector) => document.activeElement.matches(selector)", selector)
+
+
+def keyed_to(visit, verdict):
+    """Press the right arrow until the badge says so."""
+    for _ in range(MANY):
+        if visit.page.inner_text(".sv-verdict").strip() == verdict:
+            return
+        visit.page.keyboard.press("ArrowRight")
+    raise AssertionError(f"no step says {verdict}")
+
+
+def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(visit):
+    page = visit.open()
+    keyed_to(visit, "Rejected")
+    page.evaluate(REMEMBER)
+    stops, unseen = [], []
+    for _ in range(MANY):
+        page.keyboard.press("Tab")
+        if at(page, "body") and "rounds" in stops:
+            break
+        stops += [name for name, selector in STOPS.items() if at(page, selector)]
+        if not at(page, "body") and not becomes(page, MARKED):
+            unseen.append(page.evaluate("document.activeElement.outerHTML.slice(0, 120)"))
+    else:
+        raise AssertionError("Tab never comes out at the end of the page")
+    assert list(dict.fromkeys(stops)) == list(STOPS)
+    assert stops.count("tree") == 1
+    assert not unseen
+
+
+def becomes(page, condition):
+    """Whether this holds soon: colours may take a moment to change."""
+    for _ in range(10):
+        if page.evaluate(condition):
+            return True
+        page.wait_for_timeout(50)
+    return False
+
+
+@pytest.mark.parametrize("name", ["01-chain", "02-siblings"])
+def test_the_right_arrow_visits_every_step_of_a_run_and_each_is_said(visit, name):
+    page = visit.open(f"?trace={name}")
+    trace = made(RUNS[name])
+    wanted = [(i, s) for i in range(len(trace.rounds)) for s in range(steps(trace, i))]
+    visited, said = [(0, 0)], [visit.caption()]
+    while not page.is_disabled("[data-do=next]"):
+        page.keyboard.press("ArrowRight")
+        visited.append(tuple(visit.ask("cursor").values()))
+        said.append(visit.caption())
+    assert visited == wanted
+    assert all(one != other for one, other in pairwise(said))
+    assert page.get_attribute(".sv-caption", "aria-live") == "polite"
+    assert page.locator(".sv-caption[aria-live] .sv-say").count() == 1
+
+
+def steps(trace, index):
+    """How many steps a round has."""
+    return sum(1 for _ in frames(Scene.of(trace, index)))
+
+
+def test_guesses_of_the_tree_are_one_stop_that_arrows_move_and_enter_opens(visit):
+    page = visit.open("?trace=02-siblings")
+    keyed_to(visit, "Recovered")
+    tab_to(page, ".sv-spot")
+    assert page.locator(".sv-spot[tabindex='0']").count() == 1
+    label = "document.activeElement.getAttribute('aria-label')"
+    first = page.evaluate(label)
+    page.keyboard.press("ArrowDown")
+    second = page.evaluate(label)
+    page.keyboard.press("ArrowUp")
+    assert second != first == page.evaluate(label)
+    page.keyboard.press("Enter")
+    assert visit.ask("frame.step.kind") == "judge", "the first guess was judged"
+    assert at(page, ".sv-spot"), "the focus stays among the guesses"
+
+
+def test_the_coin_can_be_moved_and_put_back_by_keys(visit):
+    page = visit.open()
+    keyed_to(visit, "Rejected")
+    before, cursor = visit.caption(), visit.ask("cursor")
+    tab_to(page, ".sv-pin")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(".sv-verdict") == "What if?"
+    assert visit.ask("cursor") == cursor
+    page.keyboard.press("Escape")
+    assert visit.caption() == before
+    assert at(page, ".sv-pin"), "the focus stays on the coin"
+    page.keyboard.press("Tab")
+    assert not at(page, ".sv-pin")
+
+
+def test_the_drawer_opens_and_closes_by_keys_and_is_passed_by_when_closed(visit):
+    page = visit.open()
+    inside = "#sv-drawer *"
+    tab_to(page, "#sv-settings button")
+    page.keyboard.press("Tab")
+    assert not at(page, inside)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("#sv-settings button", "aria-expanded") == "true"
+    tab_to(page, inside)
+    tab_to(page, "#sv-drawer input[type=range]")
+    tab_to(page, ".sv-guess input")
+    tab_to(page, "#sv-settings button", "Shift+Tab")
+    page.keyboard.press(" ")
+    assert page.get_attribute("#sv-settings button", "aria-expanded") == "false"
+
+
+def test_a_verdict_can_be_guessed_by_keys(visit):
+    page = visit.open()
+    tab_to(page, ".sv-guess input")
+    page.keyboard.press(" ")
+    keyed_to(visit, "Your guess?")
+    tab_to(page, ".sv-answer")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".sv-score").endswith("of 1 right")
+    page.keyboard.press("ArrowRight")
+    assert (
+        page.inner_text(".sv-verdict") != "Your guess?" or visit.ask("frame.step.kind") == "judge"
+    )
+
+
+def test_dock_and_rounds_keep_the_focus_when_pressed(visit):
+    page = visit.open()
+    tab_to(page, "[data-do=next]")
+    page.keyboard.press("Enter")
+    assert at(page, "[data-do=next]")
+    tab_to(page, ".sv-seg[aria-label='Round 2']")
+    page.keyboard.press("Enter")
+    assert visit.ask("cursor") == {"round": 2, "step": 0}
+    assert at(page, ".sv-rounds *"), "the focus stays among the rounds"

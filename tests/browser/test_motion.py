@@ -1,0 +1,153 @@
+"""What moves and what must not: motion after a step, the layout while stepping, the heap."""
+
+import pytest
+from made import RUNS
+from serve import SHIPPED
+
+LONGEST = 500  # ms of any motion
+NAMES = [*RUNS, *SHIPPED]
+# What moves after a step, in the same turn, so that a slow machine sees it too: how long in all, of
+# what. (Gradio's tab keeps an animation that has ended.)
+MOVED = """(step) => {
+  window.specviz.players["sv-step"][step]();
+  const moving = document.getAnimations().filter((each) => each.playState === "running");
+  return moving.map(({ effect }) => {
+    const { duration, delay, iterations } = effect.getTiming();
+    return [duration * iterations + delay, effect.target.nodeName + "." + effect.target.className];
+  });
+}"""
+STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
+WIDE = [".sv-strip", ".sv-caption", ".sv-evidence", ".sv-dock", ".sv-time"]
+SLIM = [".sv-caption", ".sv-list"]
+# Steps through the whole run and tells what began elsewhere in the document than it did before (in
+# the whole run, or in its round), each kind of shift with the first place where it happened.
+SHIFTS = """([selectors, byRound, docked]) => {
+  const player = window.specviz.players["sv-step"];
+  const tops = () => selectors.map((selector) =>
+    Math.round(document.querySelector(selector).getBoundingClientRect().top + scrollY));
+  const bottom = () => document.querySelector(".sv-dock").getBoundingClientRect().bottom;
+  let first = tops(), round = player.cursor.round;
+  const found = {};
+  while (!document.querySelector("[data-do=next]").disabled) {
+    player.next();
+    if (byRound && player.cursor.round !== round) [first, round] = [tops(), player.cursor.round];
+    const moved = tops().map((top, at) => top - first[at]);
+    const names = selectors.flatMap((name, at) => (moved[at] ? [name + " " + moved[at]] : []));
+    if (docked && Math.abs(bottom() - innerHeight) > 1) names.push("dock not at the bottom");
+    const where = "round " + player.cursor.round + ", " + player.frame.step.id;
+    if (names.length) found[names.join(", ")] ??= where;
+  }
+  return found;
+}"""
+# Everything of the player as it stands: elements, attributes, text; plotly numbers its own anew.
+STATE = """() => {
+  const told = (node) => node.nodeType === Node.TEXT_NODE ? [node.data]
+    : [node.nodeName, ...[...node.attributes].map(({ name, value }) => name + "=" + value)
+        .filter((pair) => !/^(id|clip-path)=|trace[0-9a-f]{6}|clip[0-9a-f]{6}/.test(pair)).sort(),
+       ...[...node.childNodes].flatMap(told)];
+  return told(document.querySelector(".sv")).join("\\n");
+}"""
+
+
+@pytest.fixture
+def mover(browser, url):
+    """A page whose visitor has nothing against motion, at a step: nothing plays by itself."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(url + "?trace=01-chain&round=1&step=propose-1")
+    page.wait_for_selector(".sv-verdict:not(:empty)")
+    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    yield page
+    context.close()
+
+
+def player(page, expression):
+    """A property or a call of the player's public object."""
+    return page.evaluate(f"window.specviz.players['sv-step'].{expression}")
+
+
+def test_nothing_moves_where_motion_is_not_wanted(visit):
+    page = visit.open()
+    while not page.is_disabled("[data-do=next]"):
+        assert page.evaluate(MOVED, "next") == [], visit.ask("frame.step.id")
+
+
+def test_motion_follows_every_kind_of_step_and_is_over_soon(mover):
+    kinds = set()
+    while player(mover, "cursor.round") < 3:
+        moving = mover.evaluate(MOVED, "next")
+        assert all(longest <= LONGEST for longest, _ in moving), moving
+        if moving:
+            kinds.add(player(mover, "frame.step.kind"))
+        mover.wait_for_function(STILL, timeout=20 * LONGEST)
+        assert mover.locator(".sv-cover").count() == 0
+    assert kinds == {"propose", "score", "judge", "draw", "commit"}
+
+
+def test_nothing_moves_on_the_way_back(mover):
+    player(mover, "go(3, 0)")
+    mover.wait_for_function(STILL)
+    while player(mover, "cursor.round") > 0:
+        assert mover.evaluate(MOVED, "back") == [], player(mover, "frame.step.id")
+
+
+def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, visit):
+    calm = visit.open("?trace=01-chain&round=1&step=propose-1")
+    for kind in ("score", "judge", "draw", "commit"):
+        cursors = []
+        while player(mover, "frame.step.kind") != kind:
+            mover.keyboard.press("ArrowRight")
+            cursors.append(player(mover, "cursor"))
+        assert len({str(cursor) for cursor in cursors}) == len(cursors), "each key is a step"
+        visit.ask(f"go({cursors[-1]['round']}, {cursors[-1]['step']})")
+        mover.wait_for_function(STILL)
+        assert mover.inner_text(".sv") == calm.inner_text(".sv")
+        assert mover.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_pushed_about_by_any_step_of_a_run(visit, name):
+    page = visit.open(f"?trace={name}")
+    assert visit.ask("run.id") == name
+    assert page.evaluate(SHIFTS, [WIDE, False, False]) == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_narrow_screen_a_round_keeps_its_place_and_the_dock_stays_below(visit, name):
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open(f"?trace={name}")
+    assert page.evaluate(SHIFTS, [SLIM, True, True]) == {}
+
+
+# After one whole trip every line of the run, every figure and all compiled code is there; the same
+# trip again ends on the same frame, so whatever has grown since then was kept by mistake. 256 KiB
+# in 500 steps is half a kilobyte a step: one forgotten text node and its listener are more.
+TRIP = """(steps) => {
+  const player = window.specviz.players["sv-step"];
+  for (let at = 0; at < steps; at += 1) player.next();
+  for (let at = 0; at < steps; at += 1) player.back();
+}"""
+GROWN = {"JSHeapUsedSize": 256 * 1024, "Nodes": 50, "JSEventListeners": 20}
+
+
+def test_five_hundred_steps_leave_the_heap_as_it_was(visit):
+    page = visit.open("?trace=06-long-chain")
+    page.evaluate(TRIP, 250)
+    before = kept(page)
+    page.evaluate(TRIP, 250)
+    after = kept(page)
+    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    assert {n: after[n] - before[n] for n in GROWN if after[n] - before[n] > GROWN[n]} == {}
+
+
+def kept(page):
+    """What is still held once everything unused is collected."""
+    page.wait_for_timeout(500)  # the address follows a little later
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable")
+    for _ in range(2):
+        tools.send("HeapProfiler.collectGarbage")
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    tools.detach()
+    return {metric["name"]: metric["value"] for metric in metrics}
