@@ -6,7 +6,7 @@ import pytest
 
 from specviz.catalog import entries
 from specviz.settings import BadSettings, Sampling, Settings
-from specviz.ui.choices import DRAFTERS, Choices
+from specviz.ui.choices import Choices
 from specviz.ui.wish import LONGEST_PROMPT, LONGEST_TEXT, Wish
 
 PROMPT = "Once upon a time"
@@ -19,7 +19,8 @@ def asked(**more):
 def form(**changes):
     usual = {
         "prompt": PROMPT,
-        "method": "Draft model, sampled",
+        "method": "draft-model",
+        "candidates": "sampled",
         "gamma": 4,
         "schedule": "fixed",
         "siblings": "",
@@ -132,12 +133,12 @@ def test_the_form_makes_the_wish_that_json_makes():
 
 def test_every_method_names_its_drafter():
     assert form().models() == ("house", "draft-model")
-    assert form(method="N-gram").models() == ("house", "ngram")
+    assert form(method="ngram").models() == ("house", "ngram")
     named = {"target": " t", "drafter": "d "}
     assert form(**named).models() == ("t", "d")
-    assert form(**named, method="N-gram").models() == ("t", "ngram")
-    for method, (_, candidates) in DRAFTERS.items():
-        assert form(method=method).settings().candidates == candidates
+    assert form(**named, method="ngram").models() == ("t", "ngram")
+    for candidates in ("sampled", "greedy"):
+        assert form(candidates=candidates).settings().candidates == candidates
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
         ({"gamma": 0}, "γ"),
         ({"new_tokens": 10**9}, "New tokens"),
         ({"schedule": "odd"}, "schedule"),
-        ({"method": "oracle"}, "drafter"),
+        ({"candidates": "odd"}, "Candidates"),
         ({"siblings": "three"}, "like 3, 2"),
         ({"siblings": "3; 2"}, "like 3, 2"),
         ({"siblings": "2.5"}, "like 3, 2"),

@@ -21,18 +21,25 @@ Kind = Literal["target", "drafter"]
 class Entry:
     """One line of the catalogue.
 
-    folder: of the weights, under `assets`; None where there are none. made_for: the target that a
-    drafter was made for; None fits any.
+    title: what people call it. folder: of the weights, under `assets`; None where there are none.
+    made_for: the target that a drafter was made for; None fits any. reads: the fields of Settings
+    that change what a drafter guesses. how, knows, costs: a drafter in three sentences: how it
+    drafts, what it knows when it guesses, what it costs.
     """
 
     name: str
     kind: Kind
+    title: str
     family: str
     layout: str
     licence: str
     folder: str | None
     made_for: str | None
+    reads: list[str]
     about: str
+    how: str
+    knows: str
+    costs: str
 
     @property
     def path(self) -> Path | None:
@@ -50,6 +57,11 @@ def entries() -> tuple[Entry, ...]:
 def find(name: str, kind: Kind) -> Entry | None:
     """The entry called `name`; None where the catalogue has none."""
     return next((e for e in entries() if e.name == name and e.kind == kind), None)
+
+
+def title_of(name: str) -> str:
+    """What people call a model of the catalogue; its own name where the catalogue lacks it."""
+    return next((entry.title for entry in entries() if entry.name == name), name)
 
 
 def listing() -> list[dict[str, Any]]:

@@ -7,29 +7,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from specviz.settings import BadSettings, Candidates, Sampling, Schedule, Settings, require
-from specviz.ui.wish import HOUSE, Wish
+from specviz.ui.wish import HOUSE, USUAL, Wish
 
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
-DRAFTERS: Final[dict[str, tuple[str, Candidates]]] = {
-    "Draft model, sampled": ("draft-model", "sampled"),
-    "Draft model, top token": ("draft-model", "greedy"),
-    "N-gram": ("ngram", "sampled"),
-}
-
-
-def method_of(drafter: str, settings: Settings) -> str:
-    """What the form calls a drafter under these settings; its first choice for one it lacks."""
-    fits = [name for name, (family, _) in DRAFTERS.items() if family == drafter]
-    exact = [name for name in fits if DRAFTERS[name][1] == settings.candidates]
-    return next(iter([*exact, *fits, *DRAFTERS]))
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """One filled-in form. target, drafter: names typed by a visitor, empty for the house's own."""
+    """One filled-in form. method: the drafter's name in the catalogue.
+
+    target, drafter: models named by a visitor, empty for the house's own.
+    """
 
     prompt: str
     method: str
+    candidates: Candidates
     gamma: Any
     schedule: Schedule
     siblings: Any
@@ -59,19 +51,14 @@ class Choices:
             gamma=whole("γ", self.gamma),
             siblings=wholes("Siblings at each depth", self.siblings),
             schedule=self.schedule,
-            candidates=self._method()[1],
+            candidates=self.candidates,
         )
 
     def models(self) -> tuple[str, str]:
         """The names of the target and the drafter."""
-        name = self._method()[0]
         typed = self.drafter.strip()
-        return self.target.strip() or HOUSE, typed if typed and name != "ngram" else name
-
-    def _method(self) -> tuple[str, Candidates]:
-        if self.method not in DRAFTERS:
-            raise BadSettings(f"No drafter is called {self.method!r}.")
-        return DRAFTERS[self.method]
+        own = typed if self.method == USUAL else ""  # a named model drafts as a draft model
+        return self.target.strip() or HOUSE, own or self.method
 
 
 def whole(name: str, value: Any) -> int:

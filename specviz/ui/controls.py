@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final
 
 import gradio as gr
 
+from specviz.catalog.known import title_of
 from specviz.prompts import prompts
 from specviz.settings import brief
-from specviz.ui.choices import DRAFTERS, method_of
+from specviz.ui.drawer import drafters, drawer, fit, model_boxes
 from specviz.ui.header import static
 from specviz.ui.recorded import names, opening, title
 from specviz.ui.wish import LONGEST_PROMPT, Wish
@@ -30,7 +32,7 @@ SENTENCE: Final = """(method, gamma, siblings, temperature, seed, target) => {
   const tree = wide.some((many) => many !== '1') ? 'tree ' + wide.join('·') : '';
   const parts = ['', 'T ' + temperature, tree, 'γ ' + gamma, 'seed ' + seed];
   const rest = parts.filter((part, place) => part || !place).join(' · ');
-  const detail = [method, name || 'House', rest];
+  const detail = [(%s)[method] || method, name || 'House', rest];
   const button = document.querySelector('#sv-settings button');
   button.dispatchEvent(new CustomEvent('sv-said', { detail }));
 }"""
@@ -47,8 +49,8 @@ class Controls:
     number: gr.Number
 
 
-def build(allow_any_model: bool) -> Controls:
-    """Lay the controls out and wire what needs no server."""
+def build(allow_any_model: bool, opened: Any) -> Controls:
+    """Lay the controls out and wire what needs no server. opened: the page's own load event."""
     first = opening()
     with gr.Row(elem_id="sv-run", equal_height=True):
         prompt = gr.Textbox(
@@ -88,65 +90,16 @@ def build(allow_any_model: bool) -> Controls:
     said = [settings[name] for name in ("method", "gamma", "siblings", "temperature", "seed")]
     said += models[:1]
     changes = [component.change for component in said]
-    gr.on(changes, None, said, js=SENTENCE, api_visibility="private")
+    titles = json.dumps({entry.name: entry.title for entry in drafters()})
+    gr.on(changes, None, said, js=SENTENCE % titles, api_visibility="private")
+    fit(settings["method"], opened)
     return Controls([prompt, *settings.values(), *models], run, stop, recorded, number)
-
-
-def drawer(first: Wish) -> dict[str, Any]:
-    """Every setting of a run by its name in `Choices`, and in that order; `first` fills it in."""
-    usual, law = first.settings, first.settings.sampling
-    made: dict[str, Any] = {}
-    with group("Drafting", "sv-drafting"):
-        made["method"] = gr.Radio(
-            list(DRAFTERS),
-            value=method_of(first.drafter, usual),
-            label="Drafter",
-            elem_id="sv-method",
-        )
-        made["gamma"] = gr.Slider(1, 16, usual.gamma, step=1, label="γ, guesses in a row")
-        made["schedule"] = gr.Radio(
-            [("Fixed", "fixed"), ("+2 after a clean sweep, else −1", "learning")],
-            value=usual.schedule,
-            label="How γ goes on",
-            elem_id="sv-schedule",
-        )
-        made["siblings"] = gr.Textbox(
-            ", ".join(map(str, usual.siblings)),
-            label="Siblings at each depth",
-            placeholder="like 3, 2",
-            max_length=100,
-            elem_id="sv-siblings",
-        )
-    with group("Sampling", "sv-sampling"):
-        made["temperature"] = gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature")
-        made["top_k"] = gr.Number(law.top_k, precision=0, label="Top-k (0: every token)")
-        made["top_p"] = gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p")
-    with group("Run", "sv-limits"):
-        made["seed"] = gr.Number(usual.seed, precision=0, label="Seed")
-        made["new_tokens"] = gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens")
-    return made
-
-
-def group(name: str, elem_id: str) -> gr.Column:
-    """A titled group of settings."""
-    column = gr.Column(elem_id=elem_id, elem_classes="sv-group")
-    with column:
-        gr.HTML(f"<h2>{name}</h2>", elem_classes="sv-group-name")
-    return column
-
-
-def model_boxes() -> list[Any]:
-    """Where models may be named: a folder of this machine or a Hub id."""
-    with group("Models", "sv-models"):
-        target = gr.Textbox(label="Target: a folder or a Hub id", max_length=300)
-        drafter = gr.Textbox(label="Draft model: a folder or a Hub id", max_length=300)
-    return [target, drafter]
 
 
 def first_words(first: Wish) -> dict[str, str]:
     """The settings as they are when the page opens, as the page will write them."""
-    drafter = method_of(first.drafter, first.settings)
-    return {"drafter": drafter, "target": "House", "rest": " · " + brief(first.settings.to_json())}
+    rest = " · " + brief(first.settings.to_json())
+    return {"drafter": title_of(first.drafter), "target": "House", "rest": rest}
 
 
 def example_choices() -> list[tuple[str, str]]:

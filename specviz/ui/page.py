@@ -62,7 +62,7 @@ def build(options: Options, runs: Runs) -> gr.Blocks:
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
         with gr.Tabs(elem_id="sv-tabs"), gr.Tab("Step"):
-            form = controls.build(options.allow_any_model)
+            form = controls.build(options.allow_any_model, demo.load)
             view = player(PLAYER)
             wish = gr.Textbox(visible=False)
             branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")

@@ -11,10 +11,10 @@ import json
 import gradio as gr
 
 from specviz.assets import ASSETS
+from specviz.catalog.known import entries
 from specviz.figures.plot import USUAL
 from specviz.frames.whatif import FALLEN, KEPT
 from specviz.glossary import GLOSSARY
-from specviz.ui.choices import DRAFTERS
 from specviz.ui.recorded import names
 from specviz.ui.server import PREFIX, plotly_js
 
@@ -46,7 +46,7 @@ def script(name: str) -> str:
         "recorded": list(names()),
         "glossary": dict(GLOSSARY),
         "trace": dict(USUAL),
-        "methods": {label: list(what) for label, what in DRAFTERS.items()},
+        "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
         "laid": {"kept": KEPT, "fallen": FALLEN},
     }
     # "<" is escaped, since Gradio carries this text inside the page's own script.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from specviz import metrics
+from specviz.catalog.known import title_of
 from specviz.figures.panels import drawn
 from specviz.frames import Scene, difference, frames
 from specviz.frames.numbers import count, seconds
@@ -144,8 +145,8 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
         "source": source,
         "prompt": header.prompt,
         "target": header.target.name,
-        "drafter": header.drafter.name,
-        "where": f"{header.target.name} · {header.machine} · {header.dtype}",
+        "drafter": title_of(header.drafter.name),
+        "where": f"{title_of(header.target.name)} · {header.machine} · {header.dtype}",
         "said": brief(settings),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,

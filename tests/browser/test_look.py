@@ -74,11 +74,12 @@ def test_dark_is_one_switch_and_is_kept_for_the_visit(visit):
 def test_the_settings_are_told_in_one_sentence_as_text(visit):
     page = visit.open()
     said = page.locator("#sv-settings .sv-said")
-    assert said.inner_text() == "Draft model, sampled drafts for House · T 0.8 · γ 5 · seed 1"
+    assert said.inner_text() == "Draft model drafts for House · T 0.8 · γ 5 · seed 1"
     page.click("#sv-settings button")
     assert page.locator("#sv-settings button").get_attribute("aria-expanded") == "true"
     page.get_by_label("Seed").fill("12")
-    page.get_by_label("N-gram").check()
+    page.click("#sv-method input")
+    page.get_by_role("option", name="N-gram").click()
     page.get_by_label("Target: a folder or a Hub id").fill("/models/<i>mine")
     page.get_by_label("Target: a folder or a Hub id").press("Tab")
     page.wait_for_function(
@@ -121,3 +122,16 @@ def test_stop_stands_where_run_live_stood(visit):
     page.evaluate("document.body.classList.add('sv-running')")
     assert page.locator("#sv-go").is_hidden()
     assert page.locator("#sv-stop").bounding_box() == run
+
+
+def test_the_drawer_shows_how_the_chosen_drafter_drafts_and_what_it_heeds(visit):
+    page = visit.open()
+    page.click("#sv-settings button")
+    page.locator(".sv-card").get_by_text("A small language model of its own").wait_for()
+    assert page.locator("#sv-siblings").is_visible()
+    page.click("#sv-method input")
+    page.get_by_role("option", name="N-gram").click()
+    page.locator(".sv-card").get_by_text("copies what came after").wait_for()
+    assert page.locator(".sv-card:visible").count() == 1
+    assert page.locator("#sv-siblings").is_hidden()
+    assert page.locator("#sv-gamma").is_visible()

@@ -74,10 +74,9 @@ async function load(name) {
 // The form's values that ask for this run, in the order of its inputs.
 function formOf(run) {
   const { sampling, ...chosen } = run.settings;
-  const methods = Object.entries(CONFIG.methods).filter(([, [name]]) => name === run.names[1]);
-  const method = methods.find(([, [, candidates]]) => candidates === chosen.candidates) || methods[0];
+  const drafter = CONFIG.drafters.includes(run.names[1]) ? run.names[1] : CONFIG.drafters[0];
   return [
-    run.prompt, method ? method[0] : Object.keys(CONFIG.methods)[0], chosen.gamma, chosen.schedule || "fixed",
+    run.prompt, drafter, chosen.candidates || "sampled", chosen.gamma, chosen.schedule || "fixed",
     (chosen.siblings || []).join(", "), sampling.temperature, sampling.top_k, sampling.top_p,
     chosen.seed, chosen.max_new_tokens,
   ];

@@ -1,0 +1,115 @@
+"""The drawer: every setting of a run, in groups; what the chosen drafter ignores is hidden."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any, Final
+
+import gradio as gr
+
+from specviz.catalog.known import Entry, entries
+from specviz.figures.diagram import diagram
+from specviz.ui.wish import Wish
+
+# Which settings count, and which card is shown, follow from the drafter that is chosen.
+FITTED: Final = """(method) => {
+  const reads = %s;
+  document.querySelector('#sv-drawer').dataset.reads = (reads[method] || []).join(' ');
+  for (const card of document.querySelectorAll('#sv-how [data-drafter]')) {
+    card.hidden = card.dataset.drafter !== method;
+  }
+}"""
+
+
+def drafters() -> list[Entry]:
+    """The catalogue's drafters, in its order."""
+    return [entry for entry in entries() if entry.kind == "drafter"]
+
+
+def drawer(first: Wish) -> dict[str, Any]:
+    """Every setting of a run by its name in `Choices`, and in that order; `first` fills it in."""
+    usual, law = first.settings, first.settings.sampling
+    with group("Drafting", "sv-drafting"):
+        made = drafting(first)
+    with group("Sampling", "sv-sampling"):
+        made["temperature"] = gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature")
+        made["top_k"] = gr.Number(law.top_k, precision=0, label="Top-k (0: every token)")
+        made["top_p"] = gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p")
+    with group("Run", "sv-limits"):
+        made["seed"] = gr.Number(usual.seed, precision=0, label="Seed")
+        made["new_tokens"] = gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens")
+    how()
+    return made
+
+
+def drafting(first: Wish) -> dict[str, Any]:
+    """The drafter and the settings that some drafter reads, by name."""
+    usual = first.settings
+    return {
+        "method": gr.Dropdown(
+            [(entry.title, entry.name) for entry in drafters()],
+            value=first.drafter,
+            label="Drafter",
+            filterable=False,
+            elem_id="sv-method",
+        ),
+        "candidates": gr.Radio(
+            [("Sampled", "sampled"), ("Top token", "greedy")],
+            value=usual.candidates,
+            label="Its guesses are",
+            elem_id="sv-candidates",
+        ),
+        "gamma": gr.Slider(
+            1, 16, usual.gamma, step=1, label="γ, guesses in a row", elem_id="sv-gamma"
+        ),
+        "schedule": gr.Radio(
+            [("Fixed", "fixed"), ("+2 after a clean sweep, else −1", "learning")],
+            value=usual.schedule,
+            label="How γ goes on",
+            elem_id="sv-schedule",
+        ),
+        "siblings": gr.Textbox(
+            ", ".join(map(str, usual.siblings)),
+            label="Siblings at each depth",
+            placeholder="like 3, 2",
+            max_length=100,
+            elem_id="sv-siblings",
+        ),
+    }
+
+
+def how() -> gr.HTML:
+    """Each drafter's diagram and three sentences; one of them is shown."""
+    cards = "".join(map(card, drafters()))
+    return gr.HTML(f"<div>{cards}</div>", elem_id="sv-how", padding=False)
+
+
+def card(entry: Entry) -> str:
+    """How a drafter drafts, what it knows, what it costs."""
+    rows = [("How it drafts", entry.how), ("What it knows", entry.knows), ("Costs", entry.costs)]
+    told = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows)
+    head = f'<section class="sv-card" data-drafter="{escape(entry.name)}" hidden>'
+    return f"{head}{diagram(entry.name)}<dl>{told}</dl></section>"
+
+
+def fit(method: gr.Dropdown, demo_load: Any) -> None:
+    """Wire the drawer to the drafter that is chosen, from the page's opening on."""
+    js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
+    gr.on([method.change, demo_load], None, method, js=js, api_visibility="private")
+
+
+def group(name: str, elem_id: str) -> gr.Column:
+    """A titled group of settings."""
+    column = gr.Column(elem_id=elem_id, elem_classes="sv-group")
+    with column:
+        gr.HTML(f"<h2>{name}</h2>", elem_classes="sv-group-name")
+    return column
+
+
+def model_boxes() -> list[Any]:
+    """Where models may be named: a folder of this machine or a Hub id."""
+    with group("Models", "sv-models"):
+        target = gr.Textbox(label="Target: a folder or a Hub id", max_length=300)
+        drafter = gr.Textbox(label="Draft model: a folder or a Hub id", max_length=300)
+    return [target, drafter]

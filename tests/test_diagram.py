@@ -1,0 +1,54 @@
+"""Diagrams of drafters: one for each, whole markup, nothing outside or on top of another."""
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from specviz.catalog import entries
+from specviz.figures import diagram as drawing
+from specviz.figures.diagram import HEIGHT, WIDTH, diagram, known
+from specviz.figures.measure import width
+
+DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
+
+
+@pytest.mark.parametrize("name", DRAFTERS)
+def test_every_drafter_has_a_diagram_that_is_whole_and_says_what_it_shows(name):
+    root = ElementTree.fromstring(diagram(name))
+    assert root.get("aria-label") == known()[name]["says"]
+    assert len(root.findall(".//rect")) == len(known()[name]["boxes"])
+    assert len(root.findall("path")) == len(known()[name]["arrows"])
+
+
+@pytest.mark.parametrize("name", known())
+def test_boxes_stand_apart_inside_the_canvas_and_hold_their_words(name):
+    boxes = list(known()[name]["boxes"].values())
+    for left, top, wide, high, _, words in boxes:
+        assert left >= 0 <= top
+        assert left + wide <= WIDTH
+        assert top + high <= HEIGHT
+        assert max(width(line, 12.5) for line in words.split("\n")) <= wide - 6
+    for (x, y, w, h, *_), (u, v, s, t, *_) in itertools.combinations(boxes, 2):
+        assert x + w <= u or u + s <= x or y + h <= v or v + t <= y
+
+
+def test_words_are_data(monkeypatch):
+    odd = {"says": 'a "b" <i>', "boxes": {"a": [0, 0, 9, 9, "text", "<script>&"]}, "arrows": []}
+    monkeypatch.setattr(drawing, "known", lambda: {"odd": odd})
+    root = ElementTree.fromstring(diagram("odd"))
+    assert root.find(".//text").text == "<script>&"
+    assert root.get("aria-label") == 'a "b" <i>'
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "line"),
+    [
+        ([0, 0, 10, 10], [30, 0, 10, 10], "M10 5L30 5"),
+        ([30, 0, 10, 10], [0, 0, 10, 10], "M30 5L10 5"),
+        ([0, 0, 10, 10], [0, 40, 10, 10], "M5 10L5 40"),
+        ([0, 40, 10, 10], [0, 0, 10, 10], "M5 40L5 10"),
+    ],
+)
+def test_arrows_go_from_side_to_facing_side(start, end, line):
+    assert line in drawing._arrow([*start, "text", ""], [*end, "text", ""])
