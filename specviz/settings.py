@@ -167,13 +167,16 @@ class Settings:
             raise BadSettings(f"These settings cannot be read: {error}.") from error
 
 
-def brief(settings: Mapping[str, Any]) -> str:
-    """A run's settings in few words, from plain data as `to_json` writes it."""
-    siblings = settings.get("siblings", [])
+def brief(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
+    """A run's settings in few words, from plain data as `to_json` writes it.
+
+    reads: the fields that the run's drafter heeds, where that is known; others are not said.
+    """
+    siblings = settings.get("siblings", []) if reads is None or "siblings" in reads else []
     parts = [
         f"T {settings.get('sampling', {}).get('temperature'):g}",
         "tree " + "·".join(map(str, siblings)) if any(many > 1 for many in siblings) else "",
-        f"γ {settings.get('gamma')}",
+        f"γ {settings.get('gamma')}" if reads is None or "gamma" in reads else "",
         f"seed {settings.get('seed')}",
     ]
     return " · ".join(filter(None, parts))

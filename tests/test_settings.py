@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from specviz.settings import BadSettings, Sampling, Settings, deepest, guesses
+from specviz.settings import BadSettings, Sampling, Settings, brief, deepest, guesses
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,11 @@ def test_settings_survive_the_header():
         Sampling(0.3, 7, 0.9), seed=-5, gamma=3, siblings=[3, 2], schedule="learning"
     )
     assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+
+
+def test_settings_in_few_words_say_only_what_the_drafter_heeds():
+    data = Settings(Sampling(0.7), seed=3, gamma=4, siblings=[3, 2]).to_json()
+    assert brief(data) == "T 0.7 · tree 3·2 · γ 4 · seed 3"
+    assert brief(data, ["gamma"]) == "T 0.7 · γ 4 · seed 3"
+    assert brief(data, []) == "T 0.7 · seed 3"
+    assert brief(Settings(siblings=[1, 1]).to_json()) == "T 0.8 · γ 5 · seed 1"

@@ -64,6 +64,12 @@ def title_of(name: str) -> str:
     return next((entry.title for entry in entries() if entry.name == name), name)
 
 
+def reads_of(drafter: str) -> list[str] | None:
+    """The fields of Settings that this drafter heeds; None where the catalogue lacks it."""
+    entry = find(drafter, "drafter")
+    return None if entry is None else entry.reads
+
+
 def listing() -> list[dict[str, Any]]:
     """The catalogue as rows: an entry's fields, bytes (of weight files) and on_this_machine."""
     return [_row(entry) for entry in entries()]

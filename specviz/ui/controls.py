@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.known import title_of
+from specviz.catalog.known import reads_of, title_of
 from specviz.prompts import prompts
 from specviz.settings import brief
 from specviz.ui.drawer import drafters, drawer, fit, model_boxes
@@ -28,11 +28,13 @@ FOLD: Final = "() => { document.querySelector('#sv-prompt textarea').scrollTop =
 # The settings in one sentence; what a visitor typed reaches the page as text only.
 SENTENCE: Final = """(method, gamma, siblings, temperature, seed, target) => {
   const name = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
-  const wide = (siblings || '').match(/[0-9]+/g) || [];
+  const known = (%s)[method] || { title: method, reads: ['gamma'] };
+  const wide = (known.reads.includes('siblings') && (siblings || '').match(/[0-9]+/g)) || [];
+  const chain = known.reads.includes('gamma') ? 'γ ' + gamma : '';
   const tree = wide.some((many) => many !== '1') ? 'tree ' + wide.join('·') : '';
-  const parts = ['', 'T ' + temperature, tree, 'γ ' + gamma, 'seed ' + seed];
+  const parts = ['', 'T ' + temperature, tree, chain, 'seed ' + seed];
   const rest = parts.filter((part, place) => part || !place).join(' · ');
-  const detail = [(%s)[method] || method, name || 'House', rest];
+  const detail = [known.title, name || 'House', rest];
   const button = document.querySelector('#sv-settings button');
   button.dispatchEvent(new CustomEvent('sv-said', { detail }));
 }"""
@@ -90,15 +92,15 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
     said = [settings[name] for name in ("method", "gamma", "siblings", "temperature", "seed")]
     said += models[:1]
     changes = [component.change for component in said]
-    titles = json.dumps({entry.name: entry.title for entry in drafters()})
-    gr.on(changes, None, said, js=SENTENCE % titles, api_visibility="private")
+    known = {entry.name: {"title": entry.title, "reads": entry.reads} for entry in drafters()}
+    gr.on(changes, None, said, js=SENTENCE % json.dumps(known), api_visibility="private")
     fit(settings["method"], opened)
     return Controls([prompt, *settings.values(), *models], run, stop, recorded, number)
 
 
 def first_words(first: Wish) -> dict[str, str]:
     """The settings as they are when the page opens, as the page will write them."""
-    rest = " · " + brief(first.settings.to_json())
+    rest = " · " + brief(first.settings.to_json(), reads_of(first.drafter))
     return {"drafter": title_of(first.drafter), "target": "House", "rest": rest}
 
 

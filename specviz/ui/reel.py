@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from specviz import metrics
-from specviz.catalog.known import title_of
+from specviz.catalog.known import reads_of, title_of
 from specviz.figures.panels import drawn
 from specviz.frames import Scene, difference, frames
 from specviz.frames.numbers import count, seconds
@@ -147,7 +147,7 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
         "target": header.target.name,
         "drafter": title_of(header.drafter.name),
         "where": f"{title_of(header.target.name)} · {header.machine} · {header.dtype}",
-        "said": brief(settings),
+        "said": brief(settings, reads_of(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,
