@@ -56,9 +56,13 @@ def wait_for(address: str) -> None:
     raise TimeoutError(address)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
+    """One Chromium for the tests of a file.
+
+    Not for the whole run: while Playwright is open its event loop runs in this thread, where no
+    other test could then start one of its own.
+    """
     with sync_playwright() as playwright:
         made_browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
         yield made_browser
