@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -51,6 +52,11 @@ class States:
             None if self.final is None else self.final[index],
             {k: (a[index], b[index]) for k, (a, b) in self.keys_values.items()},
         )
+
+
+def joined(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:
+    """The same layers' states of several passes, k to (r, h) each, as if one pass had made them."""
+    return {k: torch.cat([part[k] for part in parts]) for k in (parts[0] if parts else ())}
 
 
 @dataclass(frozen=True, slots=True)

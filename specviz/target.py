@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from specviz.distributions import check_scores
-from specviz.states import Riders, Scores, States, Taps, Unsupported, Warm, tapped
+from specviz.states import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
 from specviz.trace import ModelCard
 from specviz.tree import DraftTree
 from specviz.words import token_bytes
@@ -71,15 +71,18 @@ class Target:
 
 
 class TargetRun:
-    """One run's cache. It holds every committed token but the newest, which is the next root."""
+    """One run's cache. It holds every committed token but the newest, which is the next root.
+
+    early: by pass of `shallow` since the last `keep`, its tapped layers, k to (r, h).
+    """
 
     def __init__(self, target: Target, taps: Taps) -> None:
         self.target = target
         self.taps = taps
-        self.cache: Any = (
-            DynamicCache()
-        )  # of plain layers, with keys and values, one per decoder layer
+        # of plain layers, with keys and values, one per decoder layer
+        self.cache: Any = DynamicCache()
         self.length = 0  # committed tokens in the cache
+        self.early: list[dict[int, Tensor]] = []
 
     @torch.inference_mode()
     def prefill(self, ids: Sequence[int]) -> Scores:
@@ -128,6 +131,7 @@ class TargetRun:
         for layer in self.cache.layers:
             layer.keys, layer.values = layer.keys[:, :, rows], layer.values[:, :, rows]
         self.length += len(path)
+        self.early = []  # a new list: who looks at the old one may keep it
 
     def additive(self, sees: Tensor) -> Tensor:
         """(r, c) bool over new rows to a float mask (1, 1, r, length + c); the past is all seen."""
@@ -145,7 +149,8 @@ class TargetRun:
         """
         positions = [self.length + depth for depth in depths]
         hidden = self._anatomy.embed_tokens(self._tensor(tokens)[None])
-        return self._layers(hidden, positions, self.additive(sees), range(layer))
+        self.early.append({})
+        return self._layers(hidden, positions, self.additive(sees), range(layer), self.early[-1])
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
@@ -179,24 +184,30 @@ class TargetRun:
         self, tokens: Sequence[int], positions: list[int], mask: Tensor, warm: Warm
     ) -> Scores:
         """The pass from `warm` on: lower layers only for rows that did not run them."""
-        done, rows = warm.states.shape[1], warm.states
+        done, rows, below = warm.states.shape[1], warm.states, [*self.early]
+        above: dict[int, Tensor] = {}
         if done < len(tokens):
+            found: dict[int, Tensor] = {}
             late = self._anatomy.embed_tokens(self._tensor(tokens[done:])[None])
-            below = self._layers(late, positions[done:], mask[:, :, done:], range(warm.layer))
-            rows = torch.cat([rows, below], dim=1)
+            late = self._layers(late, positions[done:], mask[:, :, done:], range(warm.layer), found)
+            rows = torch.cat([rows, late], dim=1)
+            below.append(found)
         depth = len(self._anatomy.layers)
-        with tapped(self.target.model, self.taps) as found:
-            hidden = self._layers(rows, positions, mask, range(warm.layer, depth))
+        with tapped(self.target.model, Taps(final=self.taps.final)) as after:
+            hidden = self._layers(rows, positions, mask, range(warm.layer, depth), above)
             logits = self.head(hidden)
-        missing = sorted(set(self.taps.layers) - set(found.layers))
-        if missing:
-            raise Unsupported(f"Layers {missing} ran while drafting, so they cannot be tapped too.")
-        return Scores(logits, States(found.layers, found.final, self._keys_values(len(tokens))))
+        layers = joined(below) | above
+        return Scores(logits, States(layers, after.final, self._keys_values(len(tokens))))
 
     def _layers(
-        self, hidden: Tensor, positions: Sequence[int], mask: Tensor, layers: Iterable[int]
+        self,
+        hidden: Tensor,
+        positions: Sequence[int],
+        mask: Tensor,
+        layers: Iterable[int],
+        found: dict[int, Tensor],
     ) -> Tensor:
-        """Decoder layers one by one, each appending to its own cache: (1, r, h)."""
+        """Decoder layers in turn, each appending to its own cache: (1, r, h). Taps fill `found`."""
         base, where = self._anatomy, self._tensor(positions)[None]
         rotary = base.rotary_emb(hidden, position_ids=where)
         for i in layers:
@@ -208,6 +219,8 @@ class TargetRun:
                 use_cache=True,
                 position_embeddings=rotary,
             )
+            if i + 1 in self.taps.layers:
+                found[i + 1] = hidden[0]
         return hidden
 
     @property

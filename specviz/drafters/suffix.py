@@ -1,0 +1,140 @@
+"""SuffixDecoding: what most often followed the text's own end, earlier in the text (2411.04975).
+
+A draft follows one end of the text down the counts of what came after it: at every node the most
+frequent tokens, ties to the most recent, as far as the chance that counts give the whole path is
+at least `least`, and no deeper than `factor` times the end's length. Every end that occurred
+before is tried; the draft whose counts expect most guesses to be kept wins, the longer end among
+equals. A token's chance is its count over that of all tokens seen there (the paper's; Snowflake's
+code also counts the end of the text, which nothing has followed yet). The memory is this run's
+text alone: the paper's second tree, of other people's outputs, is left out. A point mass: counts
+choose the guesses, no verdict uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from specviz.chance import Chance
+from specviz.drafters.base import Proposal
+from specviz.drafters.schedule import schedule
+from specviz.drafters.suffixes import State, Suffixes
+from specviz.settings import Settings
+from specviz.states import Riders, States, Taps
+from specviz.target import TargetRun
+from specviz.trace import ModelCard
+from specviz.tree import DraftTree
+from specviz.verification import Drawn
+
+SLACK = 1e-6  # rounding must not take the last token off 0.29 · 100, nor break a tie
+
+
+class Suffix:
+    """Fits any target; nothing to load, nothing kept between runs."""
+
+    name = "suffix"
+    card = ModelCard("suffix", "suffix", 0, 0, None)
+    made_for: str | None = None
+    taps = Taps()
+
+    def begin(self, target: TargetRun, settings: Settings) -> SuffixSession:
+        """See `Drafter`."""
+        return SuffixSession(target.target.eos, settings)
+
+
+@dataclass(slots=True)
+class Growing:
+    """A draft in the making. expected: how many guesses its counts expect to be kept."""
+
+    tokens: list[int]
+    parents: list[int] = field(default_factory=lambda: [-1])
+    score: dict[int, float] = field(default_factory=dict)
+    evidence: dict[int, dict[str, Any]] = field(default_factory=dict)
+    expected: float = 0.0
+
+    def add(self, parent: int, token: int, after: State, total: int) -> int:
+        """One guess under `parent`, seen `after.count` times out of `total`; its node."""
+        node = len(self.tokens)
+        self.tokens.append(token)
+        self.parents.append(parent)
+        self.score[node] = after.count / total
+        self.evidence[node] = {"count": after.count, "total": total, "from": after.last}
+        return node
+
+
+class SuffixSession:
+    """The automaton of this run's text, and γ."""
+
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, eos: Sequence[int], settings: Settings) -> None:
+        self.eos = eos
+        self.settings = settings
+        self.factor: float = settings.suffix_factor
+        self.least: float = settings.suffix_least
+        self.schedule = schedule(settings)
+        self.seen = Suffixes()
+        self.drafted = 0  # how deep the last proposal went
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. Nodes are numbered level by level; siblings as `Settings` says.
+
+        Score by node: its count over that of all tokens seen there. Evidence by node: both counts,
+        and where in the text the token last stood there. On the whole try: factor and least; where
+        an end of the text was found, its length, where it last stood before the first guess, and
+        how many guesses are expected to be kept.
+        """
+        self._read(context)
+        remark: dict[str, Any] = {"factor": self.factor, "least": self.least}
+        best, end = self._best(context[-1], min(self.schedule.gamma, room - 1))
+        if end is not None:
+            start = end.following()[0][1].last - end.length
+            remark |= {"start": start, "length": end.length, "expected": best.expected}
+        tree = DraftTree(tuple(best.tokens), tuple(best.parents))
+        self.drafted = max(tree.depths)
+        return Proposal(tree, self.drawn, score=best.score, evidence={0: remark} | best.evidence)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. The next proposal reads what was added; guesses were never stored."""
+        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
+        self.drafted = 0
+
+    def _read(self, context: Sequence[int]) -> None:
+        """Bring the automaton up to `context`, by what was added to it."""
+        known = len(self.seen.text)
+        if self.seen.text != list(context[:known]):  # another text than last time
+            self.seen, known = Suffixes(), 0
+        self.seen.extend(context[known:])
+
+    def _best(self, root: int, most: int) -> tuple[Growing, State | None]:
+        """The draft that expects most to be kept, at most `most` deep, and the end it follows."""
+        best, of = Growing([root]), None
+        for end in self.seen.ends():  # longest first
+            depth = min(most, int(self.factor * end.length + SLACK))
+            if of is not None and best.expected + SLACK >= depth:
+                break  # a level adds at most 1, and shorter ends have no more levels
+            grown = self._grow(root, end, depth)
+            if of is None or grown.expected > best.expected + SLACK:
+                best, of = grown, end
+        return best, of
+
+    def _grow(self, root: int, end: State, depth: int) -> Growing:
+        """The draft after `end`, level by level; nothing follows an end-of-text."""
+        grown = Growing([root])
+        level = [(0, end, 1.0)]
+        for width in map(self.settings.width, range(depth)):
+            below: list[tuple[int, State, float]] = []
+            for parent, state, chance in level:
+                seen = state.following()
+                total = sum(after.count for _, after in seen)
+                for token, after in seen[:width]:
+                    reached = chance * after.count / total
+                    if reached < self.least:
+                        break
+                    node = grown.add(parent, token, after, total)
+                    grown.expected += reached
+                    if token not in self.eos:
+                        below.append((node, after, reached))
+            level = below
+        return grown

@@ -1,0 +1,457 @@
+"""Early exit: what the first layers say is q, what all say is p, and no layer runs twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from test_engine import PROMPTS, generated, joint, traced
+from transformers import GraniteConfig, GraniteForCausalLM
+
+from specviz.chance import FINAL, Chance, key
+from specviz.check import check
+from specviz.distributions import draw, law
+from specviz.drafters.layerskip import LayerSkip, LayerSkipSession
+from specviz.engine import rounds
+from specviz.exact import g_test
+from specviz.metrics import difference, summary, token_ids
+from specviz.settings import BadSettings, Sampling, Settings, guesses
+from specviz.states import Unsupported
+from specviz.verification import Drawn, MismatchedRule
+
+LAYERS = 6
+SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]
+WARM = Settings(Sampling(1.1), gamma=4, siblings=[3, 2], max_new_tokens=24)
+GREEDY = Settings(Sampling(0.0), gamma=4, max_new_tokens=24)
+
+
+class Exit(LayerSkip):
+    """Leaves after a layer named here, whatever the settings say."""
+
+    def __init__(self, target, layer=3):
+        super().__init__(target)
+        self.layer = layer
+
+    def begin(self, target, settings):
+        return LayerSkipSession(target, settings, self.layer)
+
+
+def deep(seed=1, layers=LAYERS, calm=0.25):
+    """A Llama whose layers after the second change little, so that early exits are often right."""
+    model = tiny.llama(seed, num_hidden_layers=layers)
+    for layer in model.model.layers[2:]:
+        layer.self_attn.o_proj.weight.mul_(calm)
+        layer.mlp.down_proj.weight.mul_(calm)
+    return model
+
+
+@pytest.fixture(scope="module")
+def target():
+    return tiny.target(deep())
+
+
+def said(model, tokens):
+    """Logits after `tokens` by layer (from 1), by a plain pass: no cache, no mask, no positions."""
+    with torch.inference_mode():
+        out = model(torch.tensor([tokens]), output_hidden_states=True)
+        *early, _normed = (hidden[0, -1] for hidden in out.hidden_states[1:])
+        laid = [model.lm_head(model.model.norm(hidden)) for hidden in early]
+    return {**dict(enumerate(laid, 1)), len(laid) + 1: out.logits[0, -1]}
+
+
+def played(target, drafter, settings, prompt=tiny.PROMPT):
+    """The rounds after the prefill, each with the text before it."""
+    text = target.encode(prompt, settings.max_new_tokens)
+    for turn in rounds(target, drafter, list(text), settings):
+        if turn.number:
+            yield list(text), turn
+        text += turn.tokens
+
+
+def proposed(target, settings, room=9, layer=3):
+    """The first proposal after a prompt, and its session."""
+    run = target.start(Exit(target).taps)
+    ids = target.encode(tiny.PROMPT, 9)
+    run.prefill(ids[:-1])
+    session = Exit(target, layer).begin(run, settings)
+    return session.propose(ids, room, Chance(1, 1)), ids
+
+
+@pytest.mark.parametrize("layer", [1, 3, 5])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_greedy_is_generate_token_for_token(target, layer, siblings):
+    kept = drafted = 0
+    for prompt in PROMPTS[::2]:
+        settings = replace(GREEDY, siblings=siblings)
+        trace = traced(target, Exit(target, layer), prompt, settings)
+        assert token_ids(trace) == generated(target, prompt, settings)
+        assert difference(trace) is None
+        check(trace)
+        kept += sum(len(turn.committed.tokens) - 1 for turn in trace.rounds[1:])
+        drafted += sum(len(turn.proposed.guesses) for turn in trace.rounds[1:])
+    assert 0 < kept < drafted
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_sampled_traces_check_and_replay(target, candidates, schedule, siblings):
+    warped = replace(WARM, sampling=Sampling(0.9, top_k=40, top_p=0.95), siblings=siblings)
+    for seed in range(2):
+        settings = replace(warped, seed=seed, candidates=candidates, schedule=schedule, gamma=3)
+        first = traced(target, Exit(target), tiny.PROMPT, settings, baseline=False)
+        again = traced(target, Exit(target), tiny.PROMPT, settings, baseline=False)
+        check(first)
+        assert token_ids(first) == token_ids(again)
+        assert first.rounds[-1].proposed.remark == again.rounds[-1].proposed.remark
+
+
+@pytest.mark.parametrize("siblings", SHAPES)
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("layer", [2, 5])
+def test_q_is_the_exits_and_p_the_whole_models_law_of_the_path_alone(attention, siblings, layer):
+    target = tiny.target(deep())
+    target.model.set_attn_implementation(attention)
+    settings = replace(WARM, siblings=siblings, gamma=3, sampling=Sampling(1.6))
+    kept = set()
+    for text, turn in played(target, Exit(target, layer), settings):
+        tree = turn.proposal.tree
+        for node in range(len(tree)):
+            path = [tree.tokens[n] for n in tree.path(node)]
+            by_layer = said(target.model, [*text[:-1], *path])
+            p, q = (law(by_layer[k], settings.sampling) for k in (LAYERS, layer))
+            assert torch.allclose(turn.p[node], p, rtol=0, atol=1e-4)
+            if node in turn.proposal.q:
+                assert torch.allclose(turn.proposal.q[node], q, rtol=0, atol=1e-4)
+            for kid in tree.children[node]:
+                score = by_layer[layer].softmax(-1)[tree.tokens[kid]].item()
+                assert turn.proposal.score[kid] == pytest.approx(score, abs=1e-4)
+        kept.add(turn.verdict.path)
+    assert len(kept) > 1
+    assert not siblings or any(path != tuple(range(1, len(path) + 1)) for path in kept)
+
+
+class Counting:
+    """Counts by layer, from 1: calls, and rows in all of them; layer 0 is the output head."""
+
+    def __init__(self, model):
+        self.calls, self.rows = Counter(), Counter()
+        for k, layer in enumerate([model.lm_head, *model.model.layers]):
+            layer.register_forward_hook(self.count(k))
+
+    def count(self, k):
+        def hook(_module, inputs, _output):
+            self.calls[k] += 1
+            self.rows[k] += inputs[0].numel() // inputs[0].shape[-1]
+
+        return hook
+
+    def clear(self):
+        self.calls.clear()
+        self.rows.clear()
+
+
+@pytest.mark.parametrize("siblings", SHAPES)
+@pytest.mark.parametrize("temperature", [0, 1.1])
+@pytest.mark.parametrize("layer", [1, 3, 5])
+def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
+    """Layers 1..E: a pass a level, a row a node. The others: one pass a round, a row a node."""
+    target = tiny.target(deep())
+    settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
+    drafter = Exit(target, layer)
+    counted = Counting(target.model)
+    full = 0
+    for text, turn in played(target, drafter, settings):
+        nodes, depth = len(turn.proposal.tree), max(turn.proposal.tree.depths)
+        first = not full
+        full += 1
+        if first:  # the prompt's own pass
+            assert counted.calls.pop(LAYERS) == 2
+            assert counted.rows.pop(LAYERS) == nodes + len(text) - 1
+            counted.clear()
+            continue
+        if depth:
+            assert turn.proposal.warm.states.shape[1] < nodes
+        early, late = range(1, layer + 1), range(layer + 1, LAYERS + 1)
+        # drafting reads all levels but the last, which verification brings up to the exit
+        assert [counted.calls[k] for k in early] == [depth + 1] * layer
+        assert [counted.rows[k] for k in early] == [nodes] * layer
+        assert [counted.calls[k] for k in late] == [1] * len(late)
+        assert [counted.rows[k] for k in late] == [nodes] * len(late)
+        assert counted.calls[0] == depth + 1  # the head: once a level, once to verify
+        read = sum(d < depth for d in turn.proposal.tree.depths)
+        assert counted.rows[0] == nodes + read
+        assert (turn.proposal.warm is None) == (depth == 0)
+        counted.clear()
+    assert full > 3
+
+
+def test_evidence_that_is_read_runs_no_layer_again():
+    target = tiny.target(deep())
+    drafter, counted = Exit(target), Counting(target.model)
+    for _text, turn in played(target, drafter, WARM):
+        counted.clear()
+        assert set(turn.proposal.evidence) == set(range(len(turn.proposal.tree)))
+        assert set(counted.calls) == {0}
+        counted.clear()
+        assert turn.proposal.evidence[0]["exit"] == 3
+        assert not counted.calls
+
+
+def top_layers(model, text, token, layers):
+    """The layers whose top token after `text` is this one."""
+    by_layer = said(model, text)
+    return [k for k in layers if by_layer[k].argmax().item() == token]
+
+
+@pytest.mark.parametrize("temperature", [0, 1.1])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_evidence_says_which_layers_agree_and_which_ran(target, temperature, siblings):
+    settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
+    last, seen = None, Counter()
+    for text, turn in played(target, Exit(target), settings):
+        tree, evidence = turn.proposal.tree, turn.proposal.evidence
+        deepest = max(tree.depths)
+        for node in range(1, len(tree)):
+            before = [*text[:-1], *(tree.tokens[n] for n in tree.path(tree.parents[node]))]
+            agree = top_layers(target.model, before, tree.tokens[node], (1, 2, 3))
+            ran = 3 if tree.depths[node] < deepest else 0
+            assert evidence[node] == {"exit": 3, "ran": ran, "agree": agree}
+            assert temperature or tree.children[tree.parents[node]][0] != node or 3 in agree
+        remark = evidence[0]
+        assert json.loads(json.dumps(remark)) == remark
+        ran = 3 if deepest else 0
+        assert {k: remark[k] for k in ("exit", "layers", "ran", "passes")} == {
+            "exit": 3, "layers": LAYERS, "ran": ran, "passes": deepest,
+        }  # fmt: skip
+        assert remark["before"] == (shown(target.model, *last) if last else {})
+        seen.update(map(str, remark["before"].get("verified", {}).values()))
+        last = (text, turn)
+    assert len(seen) > 2
+
+
+def shown(model, text, turn):
+    """What verification showed of a round, by plain passes over its text."""
+    tree, every, found = turn.proposal.tree, range(1, LAYERS + 1), {}
+    for node in (0, *turn.verdict.path):
+        path = [*text[:-1], *(tree.tokens[n] for n in tree.path(node))]
+        for kid in tree.children[node]:
+            found[str(kid)] = top_layers(model, path, tree.tokens[kid], every)
+    kept = [tree.tokens[n] for n in turn.verdict.path]
+    final = top_layers(model, [*text, *kept], turn.tokens[-1], every)
+    return {"verified": found, "final": final}
+
+
+@pytest.mark.parametrize("siblings", [[], [2, 2]])
+def test_the_states_of_all_layers_reach_the_session_though_drafting_ran_some(target, siblings):
+    """A tap holds for early exit too: the rows are those that predicted the committed tokens."""
+    settings, seen = replace(WARM, siblings=siblings), []
+
+    class Listening(Exit):
+        def begin(self, run, settings):
+            session = super().begin(run, settings)
+            commit = session.commit
+            session.commit = lambda tokens, states, riders=None: (
+                seen.append((tokens, states)) or commit(tokens, states, riders)
+            )
+            return session
+
+    trace = traced(target, Listening(target), tiny.PROMPT, settings, baseline=False)
+    text = [*trace.header.prompt_ids, *token_ids(trace)]
+    with torch.inference_mode():
+        whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
+    at = 0
+    for tokens, states in seen:
+        assert set(states.layers) == set(range(1, LAYERS + 1))
+        for k in range(1, LAYERS):
+            rows = whole[k][0, at : at + len(tokens)]
+            assert torch.allclose(states.layers[k], rows, atol=1e-3)
+        at += len(tokens)
+    assert at == len(text) - 1
+
+
+@pytest.mark.parametrize("sampling", [Sampling(1.1), Sampling(1.3, top_k=5, top_p=0.9)])
+def test_siblings_are_drawn_one_after_another_each_without_those_before(target, sampling):
+    proposal, _ = proposed(target, replace(WARM, sampling=sampling))
+    assert proposal.drawn is Drawn.WITHOUT_REPLACEMENT
+    tree, chance = proposal.tree, Chance(1, 1)
+    for node, kids in enumerate(tree.children):
+        left = proposal.q[node].clone() if kids else None
+        for kid in kids:
+            again = draw(left, chance.draft(kid))
+            assert proposal.draws[kid].token == tree.tokens[kid] == again.token
+            left[again.token] = 0
+            left /= left.sum()
+
+
+def test_greedy_siblings_are_the_exits_top_tokens_falling(target):
+    proposal, ids = proposed(target, replace(WARM, candidates="greedy", gamma=2))
+    tree = proposal.tree
+    assert proposal.drawn is Drawn.POINT_MASS
+    assert not proposal.q
+    assert not proposal.draws
+    for node, kids in enumerate(tree.children[:4]):
+        path = [tree.tokens[n] for n in tree.path(node)[1:]]
+        best = said(target.model, [*ids, *path])[3].topk(len(kids)).indices.tolist()
+        assert [tree.tokens[kid] for kid in kids] == best
+
+
+@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
+def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
+    proposal, _ = proposed(target, WARM, room)
+    assert max(proposal.tree.depths) == depth
+    assert len(proposal.tree) - 1 == guesses([3, 2], depth)
+    proposal.check(proposal.drawn, room, target.eos)
+    assert (proposal.warm is None) == (depth == 0)
+    remark = {"exit": 3, "layers": LAYERS, "ran": 3 if depth else 0, "passes": depth, "before": {}}
+    assert proposal.evidence[0] == remark
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_a_run_stops_exactly_at_its_limit(target, limit, siblings):
+    settings = replace(WARM, siblings=siblings, max_new_tokens=limit)
+    trace = traced(target, Exit(target), tiny.PROMPT, settings, baseline=False)
+    assert len(token_ids(trace)) == limit
+    assert trace.finished.reason == "limit"
+    check(trace)
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
+    target = tiny.target(deep())
+    settings = replace(WARM, gamma=3, candidates=candidates)
+    whole = proposed(target, settings)[0].tree
+    target.eos = (whole.tokens[2],)
+    proposal, _ = proposed(target, settings)
+    proposal.check(proposal.drawn, 9, target.eos)
+    assert proposal.tree.tokens[:4] == whole.tokens[:4]
+    assert [len(proposal.tree.children[n]) for n in (1, 2, 3)] == [2, 0, 2]
+    target.eos = whole.tokens[1:4]
+    assert proposed(target, settings)[0].tree.parents == (-1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_a_drafted_end_of_text_ends_the_text_as_plain_decoding_does(siblings):
+    """Each token of the plain text in turn is made the end; some are kept guesses."""
+    target = tiny.target(deep())
+    settings = replace(GREEDY, siblings=siblings, max_new_tokens=12)
+    text, by_guess = generated(target, tiny.PROMPT, settings), 0
+    for token in dict.fromkeys(text):
+        target.eos = (token,)
+        trace = traced(target, Exit(target), tiny.PROMPT, settings)
+        assert token_ids(trace) == text[: text.index(token) + 1] == trace.baseline.token_ids
+        assert trace.finished.reason == "eos" or text.index(token) == len(text) - 1
+        by_guess += trace.rounds[-1].drew is None
+        check(trace)
+    assert by_guess
+
+
+def test_a_law_of_few_tokens_has_few_siblings(target):
+    few = replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)
+    assert proposed(target, few)[0].tree.parents == (-1, 0, 0, 1, 1, 2, 2)
+    one = replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2)
+    assert proposed(target, one)[0].tree.parents == (-1, 0, 1)
+
+
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_the_first_tokens_of_real_runs_follow_the_target(siblings):
+    """End to end, two levels deep, after one laid token: 400 seeds; false alarm 1 in 1,000."""
+    target = tiny.target(deep(layers=2))
+    drafter, sampling = Exit(target, 1), Sampling(1.3, top_k=4, top_p=0.97)
+    coins = {key(0, FINAL, 0): 0.1}
+    settings = Settings(sampling, max_new_tokens=4, gamma=2, siblings=siblings, coins=coins)
+    ids = target.encode("The cat", 4)
+    counts: Counter[tuple[int, ...]] = Counter()
+    first, rejected = 0, 0
+    for seed in range(400):
+        text: list[int] = []
+        for turn in rounds(target, drafter, ids, replace(settings, seed=seed)):
+            text += turn.tokens
+            rejected += turn.verdict.final.kind == "recovered"
+            if len(text) > 2:
+                break
+        first = text[0]
+        counts[tuple(text[1:3])] += 1
+    laws = joint(target, [*ids, first], sampling, depth=2)
+    cells = sorted(laws)
+    assert set(counts) <= set(cells)
+    assert rejected > 100
+    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
+
+
+def test_two_runs_in_turns_on_shared_weights_do_not_disturb_each_other(target):
+    alone = [
+        [turn.tokens for _, turn in played(target, Exit(target), WARM, p)] for p in PROMPTS[:2]
+    ]
+    both = [played(target, Exit(target, 3), WARM, p) for p in PROMPTS[:2]]
+    turns = [(one[1].tokens, other[1].tokens) for one, other in zip(*both, strict=False)]
+    for mine, whole in zip(zip(*turns, strict=True), alone, strict=True):
+        assert list(mine) == whole[: len(mine)]
+
+
+def test_a_late_exit_keeps_more_than_an_early_one(target):
+    kept = [
+        summary(traced(target, Exit(target, k), tiny.PROMPT, GREEDY))["accepted_length"]
+        for k in (1, 5)
+    ]
+    assert kept[0] < kept[1]
+
+
+def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(target):
+    drafter = LayerSkip(target)
+    run = target.start(drafter.taps)
+    assert drafter.begin(run, Settings(exit_layer=2)).exit_layer == 2
+    assert drafter.begin(run, Settings(exit_layer=3)).exit_layer == 3
+    for layers, says in ((4, "has 4 layers, .* after layer 1 to 3, not after layer 4"), (1, "one")):
+        short = tiny.target(tiny.llama(num_hidden_layers=layers))
+        with pytest.raises(BadSettings, match=says):
+            traced(short, LayerSkip(short), tiny.PROMPT, GREEDY)
+
+
+def test_a_target_that_it_was_not_made_of_is_refused(target):
+    with pytest.raises(ValueError, match="another model than tiny"):
+        traced(tiny.target(deep(2)), LayerSkip(target), tiny.PROMPT, GREEDY)
+
+
+def test_a_rule_for_independent_draws_is_refused_for_siblings(target):
+    with pytest.raises(MismatchedRule, match="without replacement"):
+        traced(target, Exit(target), "cat", replace(WARM, rule="speculative"))
+
+
+@pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
+def test_a_decoder_that_cannot_be_left_early_is_refused(make):
+    with pytest.raises(Unsupported, match="Llama-like"):
+        LayerSkip(tiny.target(make()))
+
+
+def granite(**changes):
+    config = GraniteConfig(
+        vocab_size=tiny.VOCABULARY, hidden_size=48, intermediate_size=96, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, bos_token_id=0, eos_token_id=0, **changes,
+    )  # fmt: skip
+    return tiny.loud(GraniteForCausalLM, config, 1)
+
+
+@pytest.mark.parametrize("change", ["embedding_multiplier", "logits_scaling"])
+def test_a_llama_like_decoder_that_scales_outside_of_its_layers_is_refused(change):
+    LayerSkip(tiny.target(granite()))
+    with pytest.raises(Unsupported, match="a granite, that does not give what the whole"):
+        LayerSkip(tiny.target(granite(**{change: 3.0})))
+
+
+def test_a_learning_gamma_grows_after_a_clean_sweep_and_shrinks_otherwise(target):
+    gammas, expected = [], 2
+    settings = replace(GREEDY, schedule="learning", gamma=2, max_new_tokens=40)
+    for text, turn in played(target, Exit(target, 5), settings, PROMPTS[2]):
+        room = settings.max_new_tokens - (len(text) - len(target.encode(PROMPTS[2], 40)))
+        depth = max(turn.proposal.tree.depths)
+        assert depth == min(expected, room - 1)
+        swept = len(turn.verdict.path) == depth
+        expected = expected if not depth else expected + 2 if swept else max(1, expected - 1)
+        gammas.append(swept)
+    assert len(set(gammas)) == 2

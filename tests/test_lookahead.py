@@ -1,0 +1,444 @@
+"""Lookahead: the window's rows and what they see, the pool, the tree, and runs that stay exact."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from fakes import Recording
+from hypothesis import given
+from hypothesis import strategies as st
+from test_engine import PROMPTS, generated, joint, traced
+
+from specviz.chance import FINAL, Chance, key
+from specviz.check import check
+from specviz.drafters.base import Proposal
+from specviz.drafters.lookahead import Lookahead, LookaheadSession, Shape
+from specviz.drafters.pool import Found, Pool, merged
+from specviz.drafters.window import Window, places, visible
+from specviz.engine import rounds
+from specviz.exact import g_test
+from specviz.metrics import difference, summary, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.states import Riders, States, Taps
+from specviz.tree import DraftTree
+from specviz.verification import Drawn
+
+GREEDY = Settings(Sampling(0.0), max_new_tokens=32)
+WARM = Settings(Sampling(0.6, top_k=40, top_p=0.95), max_new_tokens=32)
+COOL = replace(WARM, sampling=Sampling(0.3))
+SHAPES = [Shape(), Shape(1, 3, 1), Shape(3, 3, 4), Shape(2, 6, 4)]
+
+
+class Shaped(Lookahead):
+    """Lookahead with a shape of its own, whose sessions can be looked into."""
+
+    def __init__(self, shape, pool=None):
+        self.shape = shape
+        self.pool = pool
+
+    def begin(self, target, settings):
+        self.session = LookaheadSession(target, settings, self.shape)
+        if self.pool is not None:
+            self.session.pool = copy.deepcopy(self.pool)
+        return self.session
+
+
+def played(target, drafter, settings, prompt=tiny.PROMPT):
+    """The rounds after the prefill, each with the text before it."""
+    text = target.encode(prompt, settings.max_new_tokens)
+    for turn in rounds(target, drafter, list(text), settings):
+        if turn.number:
+            yield list(text), turn
+        text += turn.tokens
+
+
+# The window
+
+
+def test_what_rows_see_is_the_picture_in_the_paper():
+    """W 3, N 4: level 0 of two rows, two levels of three; a row sees itself, so the diagonal."""
+    picture = [
+        "#.......",
+        "##......",
+        "..#.....",
+        "#..#....",
+        "##..#...",
+        "..#..#..",
+        "#..#..#.",
+        "##..#..#",
+    ]
+    assert visible(3, 3).tolist() == [[mark == "#" for mark in line] for line in picture]
+    assert list(places(3, 2)) == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+@given(columns=st.integers(1, 9), levels=st.integers(1, 7))
+def test_a_row_reads_one_row_at_each_place_up_to_its_own(columns, levels):
+    rows = list(places(columns, levels))
+    for (level, column), seen in zip(rows, visible(columns, levels).tolist(), strict=True):
+        read = [place for place, sees in zip(rows, seen, strict=True) if sees]
+        assert [sum(place) for place in read] == list(range(1, level + column + 1))
+        prefix = [(0, other) for other in range(1, column + 1)]
+        assert read == prefix + [(other, column) for other in range(1, level + 1)]
+
+
+@given(
+    width=st.integers(1, 6),
+    ngram=st.integers(3, 7),
+    passes=st.integers(1, 12),
+    prompt=st.lists(st.integers(1000, 1009), min_size=1, max_size=5),
+)
+def test_a_level_is_what_one_pass_said_of_its_places(width, ngram, passes, prompt):
+    """By definition: at pass t the root stands at place t, and of n levels level l, column i
+    is what pass t - (n - l) said of place t + l + i; before the first pass that is the prompt."""
+    window = Window(prompt, width, ngram, ())
+    said = {0: {1 + i: prompt[(i - 1) % len(prompt)] for i in range(1, width + ngram - 1)}}
+    for t in range(1, passes + 1):
+        window.stand(-t)
+        n = min(t, ngram - 1)
+        columns = max(width, width + ngram - 1 - t)
+        assert (len(window.levels), window.columns) == (n, columns)
+        assert window.full == (n == ngram - 1)
+        assert window.reach == max(level + column for level, column in places(columns, n))
+        expected = [
+            [
+                -t if level == i == 0 else said[t - (n - level)][t + level + i]
+                for i in range(columns)
+            ]
+            for level in range(n)
+        ]
+        assert window.levels == expected
+        assert window.rows() == [expected[0][1:], *expected[1:]]
+        newest = [100 * t + i for i in range(0 if n > 1 else 1, columns)]
+        said[t] = {t + n - 1 + columns - i: token for i, token in enumerate(reversed(newest))}
+        found = window.advance(newest)
+        grams = [(*column, new) for *column, new in zip(*expected, newest, strict=False)]
+        assert found == (grams if n == ngram - 1 else [])
+
+
+def test_an_end_of_text_never_stands_in_the_window_but_may_end_an_ngram():
+    window = Window([0, 5, 6, 0], 2, 3, ends=(0,))
+    assert window.levels == [[0, 5, 6]]
+    window.stand(9)
+    assert window.advance([0, 7]) == []
+    assert window.levels == [[5, 6], [5, 7]]
+    window.stand(8)
+    assert window.advance([0, 3]) == [(8, 5, 0), (6, 7, 3)]
+    assert window.levels == [[5, 7], [6, 3]]
+    assert Window([0], 2, 3, ends=(0,)).levels == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("shape", [Shape(3, 4, 3), Shape(2, 3, 2)])
+def test_a_rows_scores_are_those_of_the_text_it_reads(make, attention, shape):
+    """Against plain passes, without mask, cache or positions; and so are the n-grams' last."""
+    target = tiny.target(make())
+    target.model.set_attn_implementation(attention)
+    drafter = Shaped(shape)
+    kept = 0
+    for text, turn in played(target, drafter, replace(GREEDY, max_new_tokens=20)):
+        window = turn.proposal.evidence[0]["window"]
+        if turn.scores.riders is None:
+            continue
+        columns = len(window[0]) + 1
+        for (level, column), row in zip(
+            places(columns, len(window)), turn.scores.riders.logits, strict=True
+        ):
+            read = window[0][:column] + [window[above][column] for above in range(1, level + 1)]
+            with torch.inference_mode():
+                logits = target.model(torch.tensor([[*text, *read]])).logits[0, -1]
+            assert torch.allclose(row, logits, rtol=0, atol=2e-3)
+        if len(window) == shape.ngram - 1:
+            last = turn.scores.riders.logits[-columns:].argmax(-1).tolist()
+            levels = [[text[-1], *window[0]], *window[1:]]
+            for column, ngram in enumerate(zip(*levels, last, strict=True)):
+                kept += Found(ngram, turn.number, column) in drafter.session.pool.after(ngram[0])
+    assert kept
+
+
+# The pool and its tree
+
+
+def test_a_pool_keeps_the_newest_of_a_first_token_and_found_again_is_new():
+    pool = Pool(2)
+    for number, tokens in enumerate([(1, 2), (1, 3), (5, 2), (1, 2), (1, 4)]):
+        pool.add(Found(tokens, number, 0))
+    assert pool.after(1) == [Found((1, 2), 3, 0), Found((1, 4), 4, 0)]
+    assert pool.after(2) == []
+    assert len(pool) == 3
+
+
+ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
+
+
+@given(ngrams, st.integers(0, 4))
+def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
+    found = [Found((9, *tail), 1, 0) for tail in tails]
+    tree, origins = merged(9, found, depth, ends=(0,))
+    expected = []  # paths from the root, in the order in which the n-grams ask for them
+    for tail in tails:
+        cut = tail[: tail.index(0) + 1] if 0 in tail else tail
+        expected += [cut[:end] for end in range(1, min(depth, len(cut)) + 1)]
+    paths = [tuple(tree.tokens[n] for n in tree.path(node)[1:]) for node in range(1, len(tree))]
+    assert paths == list(dict.fromkeys(expected))
+    assert len(origins) == len(paths)
+    for path, origin in zip(paths, origins, strict=True):
+        starts = [at for at, tail in enumerate(tails) if tail[: len(path)] == path]
+        assert origin == starts[0]
+
+
+# Runs
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_greedy_is_generate_token_for_token(tiny_target, shape):
+    faster = False
+    for prompt in PROMPTS:
+        trace = traced(tiny_target, Shaped(shape), prompt, GREEDY)
+        assert token_ids(trace) == generated(tiny_target, prompt, GREEDY)
+        assert difference(trace) is None
+        check(trace)
+        faster |= summary(trace)["tokens"] > summary(trace)["target_passes"]
+    assert faster
+
+
+@pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
+def test_other_architectures_decode_greedily_as_they_generate(make):
+    target = tiny.target(make())
+    for prompt in PROMPTS[:4]:
+        trace = traced(target, Shaped(Shape()), prompt, GREEDY)
+        assert token_ids(trace) == generated(target, prompt, GREEDY)
+
+
+@pytest.mark.parametrize("shape", [Shape(), Shape(8, 3, 8), Shape(4, 6, 4)])
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+def test_sampled_traces_check_replay_and_keep_guesses(tiny_target, shape, schedule):
+    kept = 0
+    for seed in range(4):
+        settings = replace(WARM, seed=seed, schedule=schedule)
+        first = traced(tiny_target, Shaped(shape), PROMPTS[4], settings, baseline=False)
+        again = traced(tiny_target, Shaped(shape), PROMPTS[4], settings, baseline=False)
+        check(first)
+        assert token_ids(first) == token_ids(again)
+        kept += sum(judged.accepted for r in first.rounds for judged in r.judged)
+    assert kept
+
+
+class Replaying(Recording):
+    """Proposes the trees of an earlier run, and nothing rides."""
+
+    def __init__(self, trees):
+        super().__init__()
+        self.trees = iter(trees)
+
+    def propose(self, context, room, chance):
+        return Proposal(next(self.trees), self.drawn)
+
+
+@pytest.mark.parametrize("settings", [GREEDY, COOL])
+def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
+    """The same guesses without a window: the same verdicts and the same text."""
+    ids = tiny_target.encode(PROMPTS[4], 32)
+    kept = 0
+    for seed in range(4):
+        chosen = replace(settings, seed=seed)
+        riding = list(rounds(tiny_target, Shaped(Shape(6, 4, 5)), ids, chosen))
+        trees = [turn.proposal.tree for turn in riding[1:]]
+        alone = list(rounds(tiny_target, Replaying(trees), ids, chosen))
+        assert [turn.tokens for turn in alone] == [turn.tokens for turn in riding]
+        assert all(turn.proposal.riders for turn in riding[1:-1])
+        for one, other in zip(riding, alone, strict=True):
+            assert torch.allclose(one.p, other.p, rtol=0, atol=1e-4)
+            assert one.verdict.path == other.verdict.path
+            kept += len(one.verdict.path)
+    assert kept
+
+
+@pytest.mark.parametrize("sampling", [Sampling(1.3, top_k=4, top_p=0.97), Sampling(2.0, top_k=3)])
+def test_the_tokens_of_real_runs_follow_the_target(sampling):
+    """End to end, with a window and the pool of a longer run, after one laid token: 500 seeds;
+    false alarm 1 in 1,000."""
+    target = tiny.target(tiny.llama(num_hidden_layers=1))
+    ids = target.encode("The cat", 60)
+    pool = stocked(target, ids, sampling)
+    coins = {key(0, FINAL, 0): 0.1}
+    settings = Settings(sampling, max_new_tokens=3, coins=coins)
+    counts: Counter[tuple[int, ...]] = Counter()
+    first = kept = fallen = 0
+    for seed in range(500):
+        text: list[int] = []
+        for turn in rounds(target, Shaped(Shape(2, 3, 5), pool), ids, replace(settings, seed=seed)):
+            text += turn.tokens
+            kept += len(turn.verdict.path)
+            fallen += sum(not decision.accepted for decision in turn.verdict.decisions)
+        first = text[0]
+        counts[tuple(text[1:3])] += 1
+    assert kept > 100
+    assert fallen > 100
+    laws = joint(target, [*ids, first], sampling, depth=2)
+    cells = sorted(laws)
+    assert set(counts) <= set(cells)
+    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
+
+
+def stocked(target, ids, sampling):
+    """A pool with the trigrams of sampled texts, so that there is something to try at once."""
+    pool = Pool(5)
+    for seed in range(20):
+        settings = Settings(sampling, max_new_tokens=12, seed=seed, coins={key(0, FINAL, 0): 0.1})
+        text = [t for turn in rounds(target, Lookahead(), ids, settings) for t in turn.tokens]
+        for place in range(len(text) - 2):
+            pool.add(Found(tuple(text[place : place + 3]), 0, 0))
+    return pool
+
+
+# What is shown
+
+
+def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_target):
+    """Each guess leads back to its n-gram, and that to the column and round that made it."""
+    shape = Shape(4, 4, 3)
+    windows, newest, traced_back = {}, {}, 0
+    for text, turn in played(tiny_target, Shaped(shape), GREEDY, PROMPTS[2]):
+        tree, about = turn.proposal.tree, turn.proposal.evidence
+        whole = about[0]
+        filling = turn.number < shape.ngram - 1
+        assert whole["filling"] == filling
+        assert whole["rows_verified"] == len(tree) - 1
+        assert whole["rows_window"] == sum(map(len, whole["window"]))
+        riders = turn.scores.riders
+        assert whole["rows_window"] == (len(riders.tokens) if riders else 0)
+        assert len(turn.p) == 1 + whole["rows_verified"]
+        assert len(whole["ngrams"]) <= min(shape.guesses, whole["pool"])
+        if filling:
+            assert whole["pool"] == whole["rows_verified"] == 0
+        elif riders:
+            assert whole["rows_window"] == shape.window - 1 + shape.window * (shape.ngram - 2)
+        for node in range(1, len(tree)):
+            ngram = whole["ngrams"][about[node]["ngram"]]
+            path = [tree.tokens[n] for n in tree.path(node)]
+            assert ngram[: len(path)] == path
+            when, column = about[node]["round"], about[node]["column"]
+            levels = windows[when]
+            made = [level[column] for level in levels] + [newest[when][column]]
+            assert ngram == made
+            assert when < turn.number
+            traced_back += 1
+        if riders:
+            windows[turn.number] = [[text[-1], *whole["window"][0]], *whole["window"][1:]]
+            newest[turn.number] = riders.logits[-shape.window :].argmax(-1).tolist()
+    assert traced_back > 10
+
+
+def test_the_whole_evidence_is_plain_data_in_a_trace(tiny_target, tmp_path):
+    trace = traced(tiny_target, Shaped(Shape()), PROMPTS[2], GREEDY, baseline=False)
+    trace.write(tmp_path / "run.jsonl")
+    remarks = [turn.proposed.remark for turn in trace.rounds[1:]]
+    assert remarks[0]["rows_window"] == 6
+    for turn in trace.rounds[1:]:
+        rows = turn.proposed.remark["rows_verified"] + turn.proposed.remark["rows_window"]
+        assert turn.scored.rows_in_pass == 1 + rows
+
+
+# Edges
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 9])
+def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
+    for settings in (replace(WARM, max_new_tokens=limit), replace(GREEDY, max_new_tokens=limit)):
+        drafter = Shaped(Shape(3, 3, 3), stocked(tiny_target, [5, 6], Sampling(1.0)))
+        tokens = token_ids(traced(tiny_target, drafter, PROMPTS[2], settings))
+        assert len(tokens) == limit or tokens[-1] == 0
+
+
+def session(shape=SHAPES[2], settings=GREEDY, ngrams=()):
+    made = LookaheadSession(tiny.target().start(Taps()), settings, shape)
+    for tokens in ngrams:
+        made.pool.add(Found(tokens, 0, 0))
+    return made
+
+
+@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 2)])
+def test_guesses_fit_the_room_and_nothing_rides_in_the_last_pass(room, depth):
+    proposal = session(ngrams=[(7, 8, 9), (7, 8, 6)]).propose([5, 6, 7], room, Chance(1, 1))
+    proposal.check(Drawn.POINT_MASS, room, (0,))
+    assert max(proposal.tree.depths) == depth
+    assert len(proposal.tree) == [1, 2, 4][depth]
+    assert (proposal.riders is None) == (room == 1)
+
+
+def test_gamma_limits_how_deep_an_ngram_is_tried_and_learns():
+    settings = replace(GREEDY, gamma=1, schedule="learning")
+    made = session(shape=Shape(2, 5, 4), settings=settings, ngrams=[(7, 8, 9, 1, 2)])
+    assert made.propose([5, 6, 7], 9, Chance(1, 1)).tree == DraftTree.chain(7, [8])
+    made.commit([8, 7], States())
+    assert made.propose([5, 6, 7, 8, 7], 9, Chance(1, 2)).tree == DraftTree.chain(7, [8, 9, 1])
+
+
+def test_nothing_follows_an_end_of_text():
+    made = session(ngrams=[(7, 0, 9), (7, 8, 0), (7, 8, 9)])
+    proposal = made.propose([0, 5, 6, 7], 9, Chance(1, 1))
+    assert proposal.tree == DraftTree((7, 0, 8, 0, 9), (-1, 0, 0, 2, 2))
+    assert proposal.riders.tokens == (5, 6, 5)  # the prompt's, its end-of-text left out
+
+
+def test_a_drafted_end_of_text_ends_a_run_there():
+    """The greedy text's own bigrams in the pool, one of its tokens made the end."""
+    target = tiny.target()
+    text = generated(target, PROMPTS[2], GREEDY)
+    end = next(i for i, token in enumerate(text) if i > 3 and token not in text[:i])
+    target.eos = (text[end],)
+    pool = Pool(4)
+    for place in range(end):
+        pool.add(Found(tuple(text[place : place + 2]), 0, 0))
+    trace = traced(target, Shaped(Shape(3, 3, 4), pool), PROMPTS[2], GREEDY)
+    assert token_ids(trace) == text[: end + 1] == trace.baseline.token_ids
+    assert trace.finished.reason == "eos"
+    assert any(judged.accepted for turn in trace.rounds for judged in turn.judged)
+    check(trace)
+
+
+@pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
+def test_the_window_stays_within_what_the_target_can_see(make):
+    """GPT-2 has no embedding for a place past its last."""
+    target = tiny.target(make())
+    settings = replace(GREEDY, max_new_tokens=20)
+    prompt = "red " * (tiny.POSITIONS // 2)
+    ids = target.encode(prompt, 0)[: tiny.POSITIONS - 20]
+    assert len(ids) == tiny.POSITIONS - 20
+    shape, places_seen, rode = Shape(6, 4, 3), [], []
+    text = list(ids)
+    for turn in rounds(target, Shaped(shape), ids, settings):
+        riders = turn.proposal.riders
+        rode.append(riders is not None)
+        if riders:
+            places_seen += [len(text) - 1 + place for place in riders.positions]
+        text += turn.tokens
+    assert tiny.POSITIONS - 3 < max(places_seen) < tiny.POSITIONS
+    assert rode[1]
+    assert not rode[-1]
+    with torch.inference_mode():
+        plain = target.model.generate(
+            torch.tensor([ids]), max_new_tokens=20, do_sample=False, pad_token_id=0
+        )
+    assert text == plain[0].tolist()
+
+
+def test_runs_of_one_drafter_share_nothing(tiny_target):
+    drafter = Lookahead()
+    sessions = [drafter.begin(tiny_target.start(Taps()), GREEDY) for _ in range(2)]
+    assert sessions[0].shape == Shape(5, 4, 5)
+    for made in sessions:
+        made.propose([5, 6, 7], 9, Chance(1, 1))
+    sessions[0].pool.add(Found((1, 2), 0, 0))
+    assert len(sessions[1].pool) == 0
+    assert sessions[0].window is not sessions[1].window
+    first = sessions[1].window.rows()
+    riders = Riders((), (), torch.zeros(0, 1, dtype=torch.bool), torch.eye(9))
+    sessions[0].commit([3], States(), riders)
+    assert sessions[1].window.rows() == first != sessions[0].window.rows()

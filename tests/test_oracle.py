@@ -1,0 +1,162 @@
+"""The oracle: the target's own law drafts, everything is kept, and every guess costs a pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from test_engine import PROMPTS, generated, traced
+from test_uniform import FEW, assert_follows_the_target, small_target
+
+from specviz.chance import Chance
+from specviz.check import check
+from specviz.distributions import law
+from specviz.drafters.oracle import Oracle
+from specviz.engine import Decoding, rounds
+from specviz.metrics import summary, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.states import Taps
+from specviz.verification import Drawn
+
+WARM = Settings(Sampling(1.1), max_new_tokens=32, gamma=4)
+SHAPES = [[], [3, 2]]
+
+
+@pytest.mark.parametrize("siblings", SHAPES)
+@pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
+def test_q_at_every_node_is_the_targets_own_law_round_after_round(make, siblings):
+    target = tiny.target(make())
+    text = target.encode(tiny.PROMPT, 32)
+    settings = replace(WARM, sampling=Sampling(1.1, top_k=50, top_p=0.9), siblings=siblings)
+    many = 0
+    for turn in rounds(target, Oracle(target), list(text), settings):
+        tree = turn.proposal.tree
+        for node, q in turn.proposal.q.items():
+            path = [tree.tokens[n] for n in tree.path(node)]
+            with torch.inference_mode():
+                logits = target.model(torch.tensor([[*text[:-1], *path]])).logits[0, -1]
+            assert torch.allclose(q, law(logits, settings.sampling), rtol=0, atol=1e-5)
+            assert torch.allclose(q, turn.p[node], rtol=0, atol=1e-5)
+            many += 1
+        text += turn.tokens
+    assert many > 15
+
+
+def test_every_sampled_guess_is_kept_and_alpha_is_one(tiny_target):
+    drafted = 0
+    for seed in range(4):
+        settings = replace(WARM, seed=seed, max_new_tokens=40)
+        trace = traced(tiny_target, Oracle(tiny_target), PROMPTS[seed], settings, baseline=False)
+        check(trace)
+        numbers = summary(trace)
+        assert numbers["alpha"] == pytest.approx(1, abs=1e-4)
+        assert numbers["acceptance_rate"] == 1
+        assert {turn.drew.kind for turn in trace.rounds if turn.drew} <= {"plain", "bonus"}
+        drafted += sum(len(turn.proposed.guesses) for turn in trace.rounds[1:])
+    assert drafted > 60
+
+
+def test_its_top_token_is_kept_only_as_often_as_the_target_would_say_it(tiny_target):
+    settings = replace(WARM, sampling=Sampling(2.0), candidates="greedy", max_new_tokens=64)
+    trace = traced(tiny_target, Oracle(tiny_target), tiny.PROMPT, settings, baseline=False)
+    check(trace)
+    judged = [event for turn in trace.rounds for event in turn.judged]
+    assert all(event.alpha == pytest.approx(max(event.rows.p), abs=1e-5) for event in judged)
+    assert 0 < summary(trace)["alpha"] < 0.99
+
+
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+@pytest.mark.parametrize("siblings", SHAPES)
+def test_greedy_is_generate_token_for_token_and_all_first_guesses_are_kept(
+    tiny_target, schedule, siblings
+):
+    settings = Settings(
+        Sampling(0), max_new_tokens=24, gamma=3, schedule=schedule, siblings=siblings
+    )
+    for prompt in PROMPTS[:5]:
+        trace = traced(tiny_target, Oracle(tiny_target), prompt, settings)
+        assert token_ids(trace) == generated(tiny_target, prompt, settings)
+        assert trace.baseline.token_ids == token_ids(trace)
+        assert all(judged.accepted for turn in trace.rounds for judged in turn.judged)
+        check(trace)
+
+
+@pytest.mark.parametrize("siblings", SHAPES)
+def test_a_guess_costs_a_full_pass_of_the_target_itself(tiny_target, siblings, monkeypatch):
+    settings = replace(WARM, siblings=siblings)
+    ids = tiny_target.encode(tiny.PROMPT, 32)
+    decoding = Decoding(tiny_target, Oracle(tiny_target), ids, settings)
+    assert decoding.session.reader.model is tiny_target.model
+    passes = []
+    forward = tiny_target.model.forward
+    counted = lambda **given: passes.append(given["input_ids"].shape[1]) or forward(**given)  # noqa: E731
+    monkeypatch.setattr(tiny_target.model, "forward", counted)
+    for turn in decoding.rounds():
+        deep = max(turn.proposal.tree.depths)
+        assert len(passes) == deep + 1
+        assert turn.proposal.evidence == ({0: {"passes": deep}} if deep else {})
+        passes.clear()
+    assert turn.number > 4
+
+
+def test_drafting_leaves_the_runs_own_cache_alone(tiny_target):
+    decoding = Decoding(tiny_target, Oracle(tiny_target), [3, 5, 7], WARM)
+    next(decoding.rounds())
+    keys = decoding.cache.cache.layers[0].keys
+    proposal = decoding.session.propose(decoding.text, 9, Chance(1, 1))
+    assert len(proposal.tree) == 5
+    assert decoding.cache.cache.layers[0].keys is keys
+    assert decoding.session.reader.cache is not decoding.cache.cache
+
+
+def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
+    target = tiny.target()
+
+    def proposed(room=9):
+        session = Oracle(target).begin(target.start(Taps()), WARM)
+        return session.propose([3, 5, 7], room, Chance(1, 1))
+
+    assert [len(proposed(room).tree) for room in (1, 2, 9)] == [1, 2, 5]
+    assert proposed(1).evidence == {}
+    whole = proposed().tree.tokens
+    target.eos = (whole[2],)
+    assert proposed().tree.tokens == whole[:3]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
+    trace = traced(tiny_target, Oracle(tiny_target), "A", replace(WARM, max_new_tokens=limit))
+    assert len(token_ids(trace)) == limit or token_ids(trace)[-1] == 0
+    check(trace)
+
+
+def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
+    oracle = Oracle(tiny_target)
+    assert (oracle.card.name, oracle.card.family) == ("oracle", "oracle")
+    assert oracle.card.parameters == tiny_target.card.parameters > 0
+    assert oracle.made_for == tiny_target.card.hash
+    hashed = tiny.target()
+    hashed.card = replace(hashed.card, hash="ab" * 32)
+    assert Oracle(hashed).made_for == "ab" * 32
+    with pytest.raises(ValueError, match="made of another model than tiny"):
+        oracle.begin(tiny.target(tiny.llama(seed=9)).start(Taps()), WARM)
+
+
+@pytest.mark.parametrize("change", [{}, {"siblings": [3, 2]}, {"candidates": "greedy"}])
+def test_the_tokens_of_real_runs_follow_the_target(change):
+    target = small_target()
+    settings = replace(WARM, sampling=FEW, gamma=2, **change)
+    assert_follows_the_target(Oracle(target), settings, target, seeds=500)
+
+
+def test_how_it_draws_is_known_before_the_first_guess(tiny_target):
+    for change, drawn in [
+        ({}, Drawn.SAMPLED),
+        ({"siblings": [2]}, Drawn.WITHOUT_REPLACEMENT),
+        ({"candidates": "greedy"}, Drawn.POINT_MASS),
+        ({"sampling": Sampling(0)}, Drawn.POINT_MASS),
+    ]:
+        session = Oracle(tiny_target).begin(tiny_target.start(Taps()), replace(WARM, **change))
+        assert session.drawn is session.propose([3, 5], 9, Chance(1, 1)).drawn is drawn

@@ -1,0 +1,332 @@
+"""Suffix decoding: the automaton counts as a slow count does; drafts follow the counts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import tiny
+from hypothesis import given
+from hypothesis import strategies as st
+from test_engine import PROMPTS, generated, traced
+from test_uniform import FEW, IDS, assert_follows_the_target, small_target
+
+from specviz.chance import Chance
+from specviz.check import check
+from specviz.drafters.suffix import Suffix
+from specviz.drafters.suffixes import Suffixes
+from specviz.engine import rounds
+from specviz.metrics import token_ids
+from specviz.settings import Sampling, Settings
+from specviz.states import States, Taps
+from specviz.verification import Drawn
+
+WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
+TEXTS = st.lists(st.lists(st.integers(1, 3), max_size=8), min_size=1, max_size=5)
+SLOPPY = 1e-9
+
+
+def places(text, string):
+    """Where a string ends in a text, by looking everywhere."""
+    size = len(string)
+    return [i + size - 1 for i in range(len(text) - size + 1) if text[i : i + size] == string]
+
+
+def walk(suffixes, string):
+    state = suffixes.empty
+    for token in string:
+        state = state and state.next.get(token)
+    return state
+
+
+@given(TEXTS)
+def test_counts_and_places_are_those_of_a_slow_count_after_every_commit(chunks):
+    suffixes, text = Suffixes(), []
+    for chunk in chunks:
+        suffixes.extend(chunk)
+        text += chunk
+        assert suffixes.text == text
+        strings = {tuple(text[i:j]) for i in range(len(text)) for j in range(i + 1, len(text) + 1)}
+        for string in strings:
+            found, ends = walk(suffixes, string), places(text, list(string))
+            assert (found.count, found.last) == (len(ends), ends[-1])
+            after = {t: places(text, [*string, t]) for t in (1, 2, 3)}
+            order = sorted((t for t in after if after[t]), key=lambda t: rank(after[t]))
+            assert [t for t, _ in found.following()] == order
+            assert all(walk(suffixes, [*string, t]) is None for t in after if not after[t])
+
+
+@given(TEXTS)
+def test_ends_are_the_longest_of_every_set_of_places(chunks):
+    suffixes, text = Suffixes(), []
+    for chunk in chunks:
+        suffixes.extend(chunk)
+        text += chunk
+        longest = {}
+        for length in range(1, len(text)):
+            ends = tuple(places(text, text[-length:]))
+            if len(ends) > 1:
+                longest[ends] = length
+        lengths = [state.length for state in suffixes.ends()]
+        assert lengths == sorted(longest.values(), reverse=True)
+
+
+def test_a_text_of_one_token_and_an_empty_one_have_no_ends():
+    suffixes = Suffixes()
+    assert list(suffixes.ends()) == []
+    suffixes.extend([5])
+    assert list(suffixes.ends()) == []
+    suffixes.extend([5])
+    assert [(s.length, s.count) for s in suffixes.ends()] == [(1, 2)]
+
+
+def grown(text, end, depth, settings, eos):
+    """A draft by counting anew: what it expects, its nodes (token, parent, count, total, place)."""
+    nodes, expected, level = [(text[-1], -1)], 0.0, [(0, end, 1.0)]
+    for width in map(settings.width, range(depth)):
+        below = []
+        for parent, string, chance in level:
+            after = {t: places(text, [*string, t]) for t in set(text)}
+            total = sum(map(len, after.values()))
+            seen = sorted((t for t in after if after[t]), key=lambda t: rank(after[t]))
+            for token in seen[:width]:
+                reached = chance * len(after[token]) / total
+                if reached < settings.suffix_least:
+                    continue
+                nodes.append((token, parent, len(after[token]), total, after[token][-1]))
+                expected += reached
+                if token not in eos:
+                    below.append((len(nodes) - 1, [*string, token], reached))
+        level = below
+    return expected, nodes
+
+
+def rank(ends):
+    """More often first, then later."""
+    return -len(ends), -ends[-1]
+
+
+def slow(text, most, settings, eos):
+    """The best draft over all ends of the text: (expected, length, nodes), or None."""
+    best = None
+    for length in range(len(text) - 1, 0, -1):
+        if len(places(text, text[-length:])) < 2:
+            continue
+        depth = min(most, int(settings.suffix_factor * length))
+        expected, nodes = grown(text, text[-length:], depth, settings, eos)
+        if best is None or expected > best[0] + SLOPPY:
+            best = (expected, length, nodes)
+    return best
+
+
+@given(
+    TEXTS,
+    st.integers(1, 5),
+    st.sampled_from([[], [2], [3, 2], [1, 2]]),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.sampled_from([0.01, 0.1, 0.35, 0.6, 1.0]),
+    st.integers(1, 6),
+    st.sampled_from([0, 3]),
+)
+def test_drafts_are_those_of_a_slow_count_round_after_round(
+    chunks, gamma, siblings, factor, least, room, eos
+):
+    target = small_target()
+    target.eos = (eos,)
+    settings = Settings(gamma=gamma, siblings=siblings, suffix_factor=factor, suffix_least=least)
+    session = Suffix().begin(target.start(Taps()), settings)
+    text = [1]
+    for chunk in chunks:
+        text += chunk
+        proposal = session.propose(text, room, Chance(1, 1))
+        proposal.check(session.drawn, room, target.eos)
+        tree, remark = proposal.tree, proposal.evidence[0]
+        best = slow(text, min(gamma, room - 1), settings, target.eos)
+        if best is None:
+            assert len(tree) == 1
+            assert remark == {"factor": factor, "least": least}
+            continue
+        expected, length, nodes = best
+        assert remark["expected"] == pytest.approx(expected, abs=SLOPPY)
+        assert remark["length"] == length
+        assert text[remark["start"] :][:length] == text[-length:]
+        assert remark["start"] + length < len(text)
+        assert list(zip(tree.tokens, tree.parents, strict=True)) == [n[:2] for n in nodes]
+        for node in range(1, len(tree)):
+            found = proposal.evidence[node]
+            assert (found["count"], found["total"], found["from"]) == nodes[node][2:]
+            assert text[found["from"]] == tree.tokens[node]
+            assert proposal.score[node] == found["count"] / found["total"]
+
+
+def proposed(text, room=9, **choices):
+    session = Suffix().begin(tiny.target().start(Taps()), Settings(**choices))
+    return session.propose(text, room, Chance(1, 1))
+
+
+def test_a_chain_follows_the_most_frequent_token_and_says_the_counts():
+    text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
+    proposal = proposed(text, gamma=5)
+    assert proposal.tree.tokens == (
+        8,
+        1,
+        4,
+    )  # not 3, which came later but once; 4 beats the older 2
+    assert proposal.evidence[0] == {
+        "factor": 1.0, "least": 0.1, "start": 7, "length": 2, "expected": 2 / 3 + 1 / 3,
+    }  # fmt: skip
+    assert proposal.evidence[1] == {"count": 2, "total": 3, "from": 9}
+    assert proposal.evidence[2] == {"count": 1, "total": 2, "from": 10}
+    assert proposal.score == {1: 2 / 3, 2: 1 / 2}
+    assert proposal.drawn is Drawn.POINT_MASS
+    assert not proposal.q
+    json.dumps(dict(proposal.evidence))
+
+
+def test_a_tie_goes_to_the_most_recent():
+    assert proposed([7, 1, 7, 2, 7]).tree.tokens == (7, 2)
+    assert proposed([7, 2, 7, 1, 7]).tree.tokens == (7, 1)
+
+
+def test_a_longer_match_drafts_longer_and_the_factor_scales_it():
+    text = [5, 6, 7, 8, 9, 1, 2, 3, 5, 6, 7]
+    assert proposed(text, gamma=9).tree.tokens == (7, 8, 9, 1)
+    assert proposed(text, gamma=9, suffix_factor=2.0).tree.tokens == (7, 8, 9, 1, 2, 3, 5)
+    assert proposed(text, gamma=2, suffix_factor=2.0).tree.tokens == (7, 8, 9)
+    assert proposed(text, gamma=9, suffix_factor=0.3).tree.tokens == (7,)
+
+
+def test_a_guess_must_be_likely_enough_over_the_whole_path():
+    text = [7, 1, 7, 2, 7, 3, 7]
+    assert proposed(text, suffix_least=0.33).tree.tokens == (7, 3)
+    weak = proposed(text, suffix_least=0.34)
+    assert weak.tree.tokens == (7,)
+    assert weak.evidence == {
+        0: {"factor": 1.0, "least": 0.34, "start": 4, "length": 1, "expected": 0.0}
+    }
+    text = [7, 8, 1, 7, 8, 2, 9, 7, 8, 2, 4, 7, 8]  # 2 has 2/3, then 4 has 1/2 of that
+    assert proposed(text, suffix_least=0.4).tree.tokens == (8, 2)
+
+
+def test_a_shorter_end_that_expects_more_wins():
+    # [8, 7] was followed by 2, 3 and 4, once each; [7] by 1 four times out of seven
+    text = [7, 1, 7, 1, 7, 1, 7, 1, 8, 7, 2, 8, 7, 3, 8, 7, 4, 8, 7]
+    long, short = proposed(text), proposed(text, suffix_least=0.4)
+    assert (long.evidence[0]["length"], long.tree.tokens) == (2, (7, 4, 8))
+    assert long.evidence[0]["expected"] == pytest.approx(2 / 3)
+    assert (short.evidence[0]["length"], short.tree.tokens) == (1, (7, 1))
+    assert short.evidence[1] == {"count": 4, "total": 7, "from": 7}
+
+
+def test_siblings_make_a_tree_by_counts():
+    text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
+    tree = proposed(text, siblings=[2, 2]).tree
+    assert (tree.tokens, tree.parents) == ((8, 1, 3, 4, 2, 7), (-1, 0, 0, 1, 1, 2))
+    assert proposed(text, siblings=[8, 1]).tree.parents == (-1, 0, 0, 1, 2)
+
+
+def test_it_keeps_to_room_stops_at_the_end_of_a_text_and_may_find_nothing():
+    text = [5, 6, 7, 8, 9, 1, 5, 6, 7]
+    assert proposed(text, room=2).tree.tokens == (7, 8)
+    assert proposed(text, room=1).tree.tokens == (7,)
+    assert proposed([5, 6, 7, 0, 9, 5, 6, 7]).tree.tokens == (7, 0)
+    for missed in ([1, 2, 3], [4]):
+        assert len(proposed(missed).tree) == 1
+        assert proposed(missed).evidence == {0: {"factor": 1.0, "least": 0.1}}
+
+
+def test_a_session_keeps_its_own_text_and_forgets_another():
+    drafter, target = Suffix(), tiny.target()
+    mine, other = (drafter.begin(target.start(Taps()), WARM) for _ in range(2))
+    mine.propose([7, 8, 9, 7], 9, Chance(1, 1))
+    assert len(other.propose([1, 7], 9, Chance(1, 1)).tree) == 1
+    assert len(mine.propose([1, 7], 9, Chance(1, 1)).tree) == 1
+    assert mine.propose([1, 7, 2, 7], 9, Chance(1, 1)).tree.tokens == (7, 2)
+
+
+def test_rejected_guesses_leave_nothing_behind_and_the_schedule_hears_of_them():
+    settings = replace(WARM, schedule="learning", gamma=2)
+    target = small_target()
+    session = Suffix().begin(target.start(Taps()), settings)
+    text, gammas = list(IDS), []
+    for taken in (0, 2, 1, 0, 2):
+        proposal = session.propose(text, 9, Chance(1, 1))
+        fresh = Suffix().begin(
+            target.start(Taps()), replace(settings, gamma=session.schedule.gamma)
+        )
+        assert fresh.propose(text, 9, Chance(1, 1)) == proposal
+        new = [*proposal.tree.tokens[1:][:taken], 11]
+        session.commit(new, States())
+        gammas.append((max(proposal.tree.depths), len(new) - 1, session.schedule.gamma))
+        text += new
+    gamma = 2
+    for drafted, kept, then in gammas:
+        gamma += (2 if kept == drafted else -1) if drafted else 0
+        gamma = max(gamma, 1)
+        assert then == gamma
+    assert session.seen.text == text[: len(session.seen.text)]
+
+
+def test_a_learning_schedule_decides_how_deep_a_draft_may_go():
+    settings = replace(WARM, schedule="learning", gamma=1)
+    session = Suffix().begin(tiny.target().start(Taps()), settings)
+    for depth, kept in [(1, 1), (3, 3), (5, 0), (4, 0)]:
+        assert max(session.propose([5] * 20, 9, Chance(1, 1)).tree.depths) == depth
+        session.commit([*[5] * kept, 7], States())
+
+
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_greedy_is_generate_token_for_token(tiny_target, schedule, siblings):
+    settings = replace(WARM, sampling=Sampling(0), schedule=schedule, siblings=siblings)
+    kept = 0
+    for prompt in PROMPTS:
+        trace = traced(tiny_target, Suffix(), prompt, settings)
+        assert token_ids(trace) == generated(tiny_target, prompt, settings)
+        assert trace.baseline.token_ids == token_ids(trace)
+        check(trace)
+        kept += sum(judged.accepted for turn in trace.rounds for judged in turn.judged)
+    assert kept
+
+
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_sampled_traces_check_and_replay(tiny_target, siblings):
+    judged = 0
+    for seed in range(3):
+        settings = replace(WARM, seed=seed, siblings=siblings)
+        for prompt in PROMPTS[:3]:
+            trace = traced(tiny_target, Suffix(), prompt, settings, baseline=False)
+            again = traced(tiny_target, Suffix(), prompt, settings, baseline=False)
+            check(trace)
+            assert token_ids(trace) == token_ids(again)
+            judged += sum(len(turn.judged) for turn in trace.rounds)
+    assert judged
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
+    trace = traced(tiny_target, Suffix(), PROMPTS[2], replace(WARM, max_new_tokens=limit))
+    assert len(token_ids(trace)) == limit or token_ids(trace)[-1] == 0
+    check(trace)
+
+
+def test_the_automaton_follows_the_text_of_a_real_run():
+    target = small_target()
+    text, sizes = list(IDS), set()
+    settings = replace(WARM, sampling=Sampling(1.3), siblings=[2, 2], max_new_tokens=40)
+    for turn in rounds(target, Suffix(), list(text), settings):
+        if turn.number:
+            fresh = Suffix().begin(target.start(Taps()), settings)
+            room = len(IDS) + 40 - len(text)
+            assert fresh.propose(text, room, turn.chance) == turn.proposal
+        sizes.add(len(turn.proposal.tree))
+        text += turn.tokens
+    assert len(sizes) > 2
+
+
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_the_tokens_of_real_runs_follow_the_target(siblings):
+    settings = replace(WARM, sampling=FEW, siblings=siblings)
+    verdicts = assert_follows_the_target(Suffix(), settings, small_target())
+    assert verdicts[False] > 100

@@ -1,0 +1,206 @@
+"""The blind drafter: q is 1/V and nothing else, its draws are real, and the text stays exact."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from test_engine import PROMPTS, generated, joint, traced
+
+from specviz.chance import FINAL, Chance, key
+from specviz.check import check
+from specviz.distributions import draw, without
+from specviz.drafters.uniform import Uniform, distinct_picks
+from specviz.engine import rounds
+from specviz.exact import g_test
+from specviz.metrics import summary, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.states import States, Taps
+from specviz.verification import Drawn
+
+IDS = [3, 5, 7, 9, 6, 2, 3, 5, 8, 1, 7, 9, 6, 4, 10, 11, 9, 6, 2]
+WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
+FEW = Sampling(1.3, top_k=5, top_p=0.97)
+
+
+def small_target():
+    """A flat law over twelve tokens, so that blind and looked-up guesses are kept at times."""
+    shape = {"vocab_size": 12, "num_hidden_layers": 1, "hidden_size": 16, "intermediate_size": 16}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    return tiny.target(tiny.llama(**shape, **heads))
+
+
+def assert_follows_the_target(drafter, settings, target, seeds=800):
+    """The joint law of two tokens after one laid token; false alarm 1 in 1,000.
+
+    Guesses must be kept and rejected on the way, or it would show nothing.
+    """
+    settings = replace(settings, max_new_tokens=6, coins={key(0, FINAL, 0): 0.1})
+    counts, verdicts, first = Counter(), Counter(), 0
+    for seed in range(seeds):
+        text = []
+        for turn in rounds(target, drafter, IDS, replace(settings, seed=seed)):
+            text += turn.tokens
+            verdicts.update(decision.accepted for decision in turn.verdict.decisions)
+            if len(text) > 2:
+                break
+        first = text[0]
+        counts[tuple(text[1:3])] += 1
+    assert verdicts[True] > 20
+    laws = joint(target, [*IDS, first], settings.sampling, depth=2)
+    cells = sorted(laws)
+    assert set(counts) <= set(cells)
+    assert len(cells) > 9
+    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
+    return verdicts
+
+
+@pytest.mark.parametrize("size", [3, 6, 11, 22, 23, 280])
+def test_a_coin_at_the_edge_of_an_interval_lies_in_the_one_it_picks(size):
+    for k in range(size):
+        for u in (k / size, math.nextafter((k + 1) / size, 0)):
+            (pick,) = distinct_picks(size, [u])
+            assert pick.token == k
+            assert pick.lo <= u < pick.hi
+
+
+def proposed(settings, room=9, target=None, chance=None):
+    session = Uniform().begin((target or tiny.target()).start(Taps()), settings)
+    return session.propose([3, 5, 7], room, chance or Chance(1, 1))
+
+
+@given(
+    st.integers(1, 300) | st.integers(1, 9), st.lists(st.floats(0, 1, exclude_max=True), max_size=8)
+)
+@example(3, [0.1, 0.9, 0.5, 0.2])  # more coins than tokens
+def test_picks_are_draws_from_the_uniform_law_each_without_those_before(size, coins):
+    picks = distinct_picks(size, coins)
+    assert len(picks) == min(size, len(coins))
+    left = torch.full((size,), 1 / size, dtype=torch.float64)
+    for pick, u in zip(picks, coins, strict=False):
+        assert pick.u == u
+        assert pick.lo <= u < pick.hi
+        assert left[pick.token].item() == pytest.approx(pick.hi - pick.lo, abs=1e-12)
+        if min(u - pick.lo, pick.hi - u) > 1e-9:  # nearer, the walk's own rounding decides
+            again = draw(left, u)
+            assert pick.token == again.token
+            assert (pick.lo, pick.hi) == pytest.approx((again.lo, again.hi), abs=1e-9)
+        left = without(left, pick.token)
+    assert len({pick.token for pick in picks}) == len(picks)
+
+
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_q_is_one_in_v_at_every_parent_and_every_guess_was_drawn_from_it(siblings):
+    settings, chance = replace(WARM, siblings=siblings), Chance(4, 2)
+    proposal = proposed(settings, chance=chance)
+    tree = proposal.tree
+    assert proposal.drawn is (Drawn.WITHOUT_REPLACEMENT if siblings else Drawn.SAMPLED)
+    assert max(tree.depths) == 4
+    assert len(tree.children[0]) == (3 if siblings else 1)
+    assert set(proposal.q) == {node for node, kids in enumerate(tree.children) if kids}
+    for node, q in proposal.q.items():
+        assert q.dtype == torch.float64
+        assert q.tolist() == [1 / tiny.VOCABULARY] * tiny.VOCABULARY
+        left = q
+        for kid in tree.children[node]:
+            made = draw(left, chance.draft(kid))
+            left = without(left, made.token)
+            assert proposal.draws[kid].token == made.token == tree.tokens[kid]
+
+
+def test_it_knows_nothing_of_temperature_and_a_point_mass_picks_by_the_same_coins():
+    whole = proposed(WARM)
+    for sampling in (Sampling(0.1), Sampling(5.0, top_k=1)):
+        assert proposed(replace(WARM, sampling=sampling)).tree == whole.tree
+    for change in ({"candidates": "greedy"}, {"sampling": Sampling(0)}):
+        fixed = proposed(replace(WARM, **change))
+        assert fixed.tree == whole.tree
+        assert fixed.drawn is Drawn.POINT_MASS
+        assert not fixed.q
+        assert not fixed.draws
+        assert not fixed.score
+    assert proposed(WARM, chance=Chance(1, 2)).tree != whole.tree
+
+
+def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
+    assert [len(proposed(WARM, room=room).tree) for room in (1, 2, 3, 9)] == [1, 2, 3, 5]
+    assert proposed(WARM, room=1).evidence == {}
+    assert proposed(WARM).evidence == {0: {"vocabulary": tiny.VOCABULARY}}
+    settings = replace(WARM, siblings=[3, 2], gamma=3)
+    target = tiny.target()
+    tree = proposed(settings).tree
+    target.eos = (tree.tokens[2],)
+    proposal = proposed(settings, target=target)
+    proposal.check(proposal.drawn, 9, target.eos)
+    assert not proposal.tree.children[2]
+    assert [len(proposal.tree.children[n]) for n in (1, 3)] == [2, 2]
+
+
+def test_its_alpha_is_the_overlap_of_the_targets_law_with_one_in_v():
+    target = small_target()
+    found = []
+    for turn in rounds(target, Uniform(), IDS, replace(WARM, sampling=Sampling(1.3))):
+        for node in (0, *turn.verdict.path):
+            if turn.proposal.tree.children[node]:
+                found.append(torch.clamp(turn.p[node], max=1 / 12).sum().item())
+    trace = traced_small(replace(WARM, sampling=Sampling(1.3)))
+    assert summary(trace)["alpha"] == pytest.approx(sum(found) / len(found), abs=1e-9)
+
+
+def traced_small(settings):
+    """The events of the run on IDS: `traced` needs a prompt, so the tokenizer is a stand-in."""
+    target = small_target()
+    target.encode = lambda prompt, new: list(IDS)
+    return traced(target, Uniform(), "-", settings, baseline=False)
+
+
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_greedy_is_generate_token_for_token(tiny_target, schedule, siblings):
+    settings = replace(WARM, sampling=Sampling(0), schedule=schedule, siblings=siblings)
+    for prompt in PROMPTS[:4]:
+        trace = traced(tiny_target, Uniform(), prompt, settings)
+        assert token_ids(trace) == generated(tiny_target, prompt, settings)
+        assert trace.baseline.token_ids == token_ids(trace)
+        check(trace)
+
+
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+def test_sampled_traces_check_and_replay(candidates, siblings):
+    kept = 0
+    for seed in range(3):
+        change = {"seed": seed, "candidates": candidates, "siblings": siblings}
+        settings = replace(WARM, sampling=FEW, **change)
+        trace = traced_small(settings)
+        check(trace)
+        assert token_ids(trace) == token_ids(traced_small(settings))
+        kept += sum(judged.accepted for turn in trace.rounds for judged in turn.judged)
+    assert kept
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
+    trace = traced(tiny_target, Uniform(), "The dog", replace(WARM, max_new_tokens=limit))
+    assert len(token_ids(trace)) == limit or token_ids(trace)[-1] == 0
+    check(trace)
+
+
+def test_a_learning_schedule_hears_that_nearly_all_guesses_fall():
+    session = Uniform().begin(tiny.target().start(Taps()), replace(WARM, schedule="learning"))
+    for gamma in (4, 3, 2, 1, 1):
+        assert max(session.propose([3, 5], 9, Chance(1, 1)).tree.depths) == gamma
+        session.commit([1], States())
+
+
+@pytest.mark.parametrize("change", [{}, {"siblings": [3, 2]}, {"candidates": "greedy"}])
+def test_the_tokens_of_real_runs_follow_the_target(change):
+    settings = replace(WARM, sampling=FEW, **change)
+    verdicts = assert_follows_the_target(Uniform(), settings, small_target())
+    assert verdicts[False] > 100
