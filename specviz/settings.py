@@ -16,6 +16,9 @@ Candidates = Literal["sampled", "greedy"]
 COIN = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
 MAX_NEW_TOKENS = 4096
 MAX_GAMMA = 64
+MAX_LAYERS = 256
+MAX_LOOKAHEAD = 16
+MAX_FAN_OUT = 16
 MAX_SIBLINGS = 8
 MAX_SIBLING_DEPTHS = 16
 MAX_GUESSES = 128  # in a whole tree: the target scores all of them in one pass
@@ -86,6 +89,12 @@ class Settings:
     ends, so an empty one is a chain. schedule: "fixed", or "learning" (+2 after a clean sweep, -1
     otherwise, as transformers' heuristic). candidates: whether a model drafter samples its guesses
     or takes its top tokens. ngram_min, ngram_max: lengths of a prompt-lookup match.
+    exit_layer: after which of the target's layers an early-exit draft leaves it. suffix_factor: how
+    deep a suffix draft may go, in lengths of its match; suffix_least: the least chance that counts
+    must give a guess. lookahead_window, _ngram, _guesses: W, N and G of lookahead decoding.
+    rank_paths: a static tree for heads that guess side by side, as Medusa's `medusa_choices`; where
+    empty, siblings decide. budget: guesses of a dynamic tree that the target checks. fan_out:
+    guesses that a dynamic tree weighs under a node, and nodes of a level that it goes on from.
     rule: a name in `specviz.verification.RULES`, or "auto" for the one that fits the drafter.
     coins: numbers in [0, 1) laid by hand instead of falling ("what if?"), by `chance.key`.
     """
@@ -99,6 +108,15 @@ class Settings:
     candidates: Candidates = "sampled"
     ngram_min: int = 1
     ngram_max: int = 3
+    exit_layer: int = 6
+    suffix_factor: float = 1.0
+    suffix_least: float = 0.1
+    lookahead_window: int = 5
+    lookahead_ngram: int = 4
+    lookahead_guesses: int = 5
+    rank_paths: list[list[int]] = field(default_factory=list)
+    budget: int = 24
+    fan_out: int = 6
     rule: str = "auto"
     coins: dict[str, float] = field(default_factory=dict)
 
@@ -113,6 +131,7 @@ class Settings:
         require(self.candidates in kinds, f"Candidates are {' or '.join(kinds)}.")
         ordered = 1 <= self.ngram_min <= self.ngram_max <= 32
         require(ordered, "N-gram lengths need 1 ≤ min ≤ max ≤ 32.")
+        self._check_families()
         for name, u in self.coins.items():
             real = isinstance(u, float | int) and 0 <= u < 1
             require(real, f"The coin {name!r} must lie in [0, 1), not at {u}.")
@@ -145,6 +164,29 @@ class Settings:
     def width(self, depth: int) -> int:
         """How many guesses stand under a node at `depth`; the root's is 0."""
         return self.siblings[depth] if depth < len(self.siblings) else 1
+
+    def _check_families(self) -> None:
+        """What only some drafters read."""
+        for name, value, most in (
+            ("exit layer", self.exit_layer, MAX_LAYERS),
+            ("budget of a dynamic tree", self.budget, MAX_GUESSES),
+            ("fan-out of a dynamic tree", self.fan_out, MAX_FAN_OUT),
+            ("lookahead window", self.lookahead_window, MAX_LOOKAHEAD),
+            ("number of n-grams that lookahead tries", self.lookahead_guesses, MAX_LOOKAHEAD),
+        ):
+            whole = type(value) is int and 1 <= value <= most
+            require(whole, f"The {name} must be a whole number from 1 to {most}.")
+        long = type(self.lookahead_ngram) is int and 3 <= self.lookahead_ngram <= 8
+        require(long, "Lookahead's n-grams have 3 to 8 tokens.")
+        factor = math.isfinite(self.suffix_factor) and 0 < self.suffix_factor <= 16
+        require(factor, "The suffix factor must lie above 0 and at most 16.")
+        paths = isinstance(self.rank_paths, list) and all(
+            isinstance(path, list) and all(type(rank) is int for rank in path)
+            for path in self.rank_paths
+        )
+        require(paths, "Rank paths are lists of whole numbers such as [[0], [0, 1]].")
+        least = math.isfinite(self.suffix_least) and 0 < self.suffix_least <= 1
+        require(least, "The least chance of a suffix guess must lie above 0 and at most 1.")
 
     def chance(self, round: int) -> Chance:
         """The coins of a round."""

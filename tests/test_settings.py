@@ -77,3 +77,26 @@ def test_settings_in_few_words_say_only_what_the_drafter_heeds():
     assert brief(data, ["gamma"]) == "T 0.7 · γ 4 · seed 3"
     assert brief(data, []) == "T 0.7 · seed 3"
     assert brief(Settings(siblings=[1, 1]).to_json()) == "T 0.8 · γ 5 · seed 1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"exit_layer": 0}, "exit layer"),
+        ({"exit_layer": 2.0}, "exit layer"),
+        ({"suffix_factor": 0}, "suffix factor"),
+        ({"suffix_factor": float("nan")}, "suffix factor"),
+        ({"suffix_least": 0}, "suffix guess"),
+        ({"suffix_least": 1.1}, "suffix guess"),
+        ({"lookahead_window": 0}, "window"),
+        ({"lookahead_ngram": 2}, "3 to 8"),
+        ({"lookahead_guesses": 17}, "n-grams"),
+        ({"rank_paths": [[0], 1]}, "Rank paths"),
+        ({"rank_paths": [[0.5]]}, "Rank paths"),
+        ({"budget": 0}, "budget"),
+        ({"fan_out": 17}, "fan-out"),
+    ],
+)
+def test_what_one_family_reads_is_checked_too(changes, word):
+    with pytest.raises(BadSettings, match=word):
+        Settings(**changes)

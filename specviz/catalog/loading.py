@@ -6,6 +6,7 @@ one of the catalogue's errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +21,24 @@ from specviz.catalog.suitable import check_made_for, check_reach, check_vocabula
 from specviz.devices import pick_device, pick_dtype
 from specviz.drafters.base import Drafter
 from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.layerskip import LayerSkip
+from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
+from specviz.drafters.oracle import Oracle
+from specviz.drafters.suffix import Suffix
+from specviz.drafters.uniform import Uniform
 from specviz.target import Target
 
 SHELF: Final = Shelf()
+# Drafters without weights of their own, by family, each made for a target.
+WEIGHTLESS: Final[dict[str, Callable[[Target], Drafter]]] = {
+    "ngram": lambda target: NGram(),
+    "suffix": lambda target: Suffix(),
+    "layerskip": LayerSkip,
+    "lookahead": lambda target: Lookahead(),
+    "oracle": Oracle,
+    "uniform": lambda target: Uniform(),
+}
 
 
 def load(
@@ -58,8 +73,8 @@ def load_drafter(name: str, target: Target) -> Drafter:
 
 def _drafter(name: str, target: Target) -> Drafter:
     entry = find(name, "drafter")
-    if entry is not None and entry.family == "ngram":
-        return NGram()
+    if entry is not None and entry.folder is None:
+        return WEIGHTLESS[entry.family](target)
     found = _checkpoint(name, "drafter", target.model.device, target.model.dtype)
     title, other = _title(name), target.card.name
     check_vocabularies(other, target.tokenizer, title, found.tokenizer)

@@ -55,10 +55,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def drafters_for(target: str, named: str | None) -> list[str]:
-    """The drafter that was named, or those of the catalogue made for the target; then any-fits."""
+    """The drafter that was named; else those made for the target, then those that fit any."""
     those = [entry for entry in entries() if entry.kind == "drafter"]
-    own = [named] if named else [e.name for e in those if e.made_for == target]
-    return own + [e.name for e in those if e.made_for is None and e.name not in own]
+    if named:
+        return [named]
+    own = [e.name for e in those if e.made_for == target]
+    return own + [e.name for e in those if e.made_for is None]
 
 
 def encoded(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:

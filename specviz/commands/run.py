@@ -10,7 +10,7 @@ import argparse
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.settings import Candidates, Sampling, Schedule, Settings
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from specviz.trace import Trace
 
 STOPPED = 130  # the exit status of a program that was interrupted
+
+
+# Settings that one family of drafters reads.
+FAMILIES: Final[dict[str, tuple[Any, str]]] = {
+    "exit_layer": (int, "layerskip: the layer after which a draft leaves the target"),
+    "suffix_factor": (float, "suffix: how deep a draft may go, in lengths of its match"),
+    "suffix_least": (float, "suffix: the least chance that counts must give a guess"),
+    "lookahead_window": (int, "lookahead: W, positions in the window"),
+    "lookahead_ngram": (int, "lookahead: N, tokens in an n-gram"),
+    "lookahead_guesses": (int, "lookahead: G, n-grams tried in a pass"),
+}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -64,6 +75,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     add("--ngram-min", type=int, default=usual.ngram_min, help="shortest match looked for")
     add("--ngram-max", type=int, default=usual.ngram_max, help="longest match looked for")
     add("--rule", default=usual.rule, help="a verification rule, or auto")
+    for name, (kind, said) in FAMILIES.items():
+        add("--" + name.replace("_", "-"), type=kind, default=getattr(usual, name), help=said)
 
 
 def numbers(text: str) -> list[int]:
@@ -88,6 +101,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         ngram_min=args.ngram_min,
         ngram_max=args.ngram_max,
         rule=args.rule,
+        **{name: getattr(args, name) for name in FAMILIES},
     )
 
 

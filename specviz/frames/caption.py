@@ -51,9 +51,7 @@ def number(text: str, whose: Whose) -> Part:
 def _propose(scene: Scene, depth: int) -> list[Part]:
     nodes = [n for n, d in enumerate(scene.depths) if n and d == depth]
     if not nodes:
-        reason = "The drafter has no guess here"
-        if _remark(scene) and "length" not in _remark(scene):
-            reason = "No earlier place in the text ends as it does now, so there is no guess"
+        reason = _nothing(_remark(scene))
         return [f"{reason}: this round is one step of plain decoding."]
     listed: list[Part] = []
     for place, node in enumerate(nodes[:FEW]):
@@ -63,6 +61,17 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
     if len(nodes) > 1:
         return [f"The drafter puts {len(nodes)} guesses at +{depth}: ", *listed, "."]
     return _guess(scene, scene.guesses[nodes[0] - 1], depth, listed)
+
+
+def _nothing(remark: dict[str, Any]) -> str:
+    """Why there is no guess, as far as the drafter has said."""
+    if remark.get("filling"):
+        return "The window is still filling, so there is no n-gram to try"
+    if "ngrams" in remark:
+        return "No n-gram in the pool begins with the last token, so there is no guess"
+    if remark and "length" not in remark:
+        return "No earlier place in the text ends as it does now, so there is no guess"
+    return "The drafter has no guess here"
 
 
 def _guess(scene: Scene, guess: Guess, depth: int, listed: list[Part]) -> list[Part]:

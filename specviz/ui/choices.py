@@ -25,6 +25,12 @@ class Choices:
     gamma: Any
     schedule: Schedule
     siblings: Any
+    exit_layer: Any
+    suffix_factor: Any
+    suffix_least: Any
+    lookahead_window: Any
+    lookahead_ngram: Any
+    lookahead_guesses: Any
     temperature: Any
     top_k: Any
     top_p: Any
@@ -52,6 +58,12 @@ class Choices:
             siblings=wholes("Siblings at each depth", self.siblings),
             schedule=self.schedule,
             candidates=self.candidates,
+            exit_layer=whole("The exit layer", self.exit_layer),
+            suffix_factor=real("The suffix factor", self.suffix_factor),
+            suffix_least=real("The least chance of a suffix guess", self.suffix_least),
+            lookahead_window=whole("The lookahead window", self.lookahead_window),
+            lookahead_ngram=whole("The length of lookahead's n-grams", self.lookahead_ngram),
+            lookahead_guesses=whole("The number of n-grams tried", self.lookahead_guesses),
         )
 
     def models(self) -> tuple[str, str]:

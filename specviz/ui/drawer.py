@@ -22,6 +22,17 @@ FITTED: Final = """(method) => {
 }"""
 
 
+# Settings that one family reads: words, least, most, step.
+SLIDERS: Final = {
+    "exit_layer": ("Leave the target after layer", 1, 11, 1),
+    "suffix_factor": ("Depth, in lengths of the match", 0.5, 4, 0.5),
+    "suffix_least": ("Least chance by counts", 0.05, 1, 0.05),
+    "lookahead_window": ("Window W, positions", 1, 15, 1),
+    "lookahead_ngram": ("N, tokens in an n-gram", 3, 8, 1),
+    "lookahead_guesses": ("G, n-grams tried", 1, 15, 1),
+}
+
+
 def drafters() -> list[Entry]:
     """The catalogue's drafters, in its order."""
     return [entry for entry in entries() if entry.kind == "drafter"]
@@ -76,7 +87,15 @@ def drafting(first: Wish) -> dict[str, Any]:
             max_length=100,
             elem_id="sv-siblings",
         ),
+        **{name: slider(name, getattr(usual, name)) for name in SLIDERS},
     }
+
+
+def slider(name: str, value: float) -> gr.Slider:
+    """A setting that one family of drafters reads."""
+    words, least, most, step = SLIDERS[name]
+    elem_id = "sv-" + name.replace("_", "-")
+    return gr.Slider(least, most, value, step=step, label=words, elem_id=elem_id)
 
 
 def how() -> gr.HTML:

@@ -15,6 +15,7 @@ from specviz.catalog.known import entries
 from specviz.figures.plot import USUAL
 from specviz.frames.whatif import FALLEN, KEPT
 from specviz.glossary import GLOSSARY
+from specviz.settings import Settings
 from specviz.ui.recorded import names
 from specviz.ui.server import PREFIX, plotly_js
 
@@ -46,6 +47,7 @@ def script(name: str) -> str:
         "recorded": list(names()),
         "glossary": dict(GLOSSARY),
         "trace": dict(USUAL),
+        "usual": Settings().to_json(),
         "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
         "laid": {"kept": KEPT, "fallen": FALLEN},
     }

@@ -73,11 +73,12 @@ async function load(name) {
 
 // The form's values that ask for this run, in the order of its inputs.
 function formOf(run) {
-  const { sampling, ...chosen } = run.settings;
+  const { sampling, ...chosen } = { ...CONFIG.usual, ...run.settings };
   const drafter = CONFIG.drafters.includes(run.names[1]) ? run.names[1] : CONFIG.drafters[0];
   return [
-    run.prompt, drafter, chosen.candidates || "sampled", chosen.gamma, chosen.schedule || "fixed",
-    (chosen.siblings || []).join(", "), sampling.temperature, sampling.top_k, sampling.top_p,
+    run.prompt, drafter, chosen.candidates, chosen.gamma, chosen.schedule, chosen.siblings.join(", "),
+    chosen.exit_layer, chosen.suffix_factor, chosen.suffix_least,
+    chosen.lookahead_window, chosen.lookahead_ngram, chosen.lookahead_guesses, sampling.temperature, sampling.top_k, sampling.top_p,
     chosen.seed, chosen.max_new_tokens,
   ];
 }
