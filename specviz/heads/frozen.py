@@ -1,0 +1,94 @@
+"""What the frozen target says of a batch of texts, from one pass that serves every head's loss.
+
+Rule: nothing here carries a gradient into the target, and the pass is the model's own forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+from transformers import DynamicCache, LlamaForCausalLM
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """What the frozen target says of a batch of texts: one pass serves every head's loss."""
+
+    tokens: Tensor  # (B, T) ids
+    states: tuple[Tensor, ...]  # L + 1 of (B, T, h): [0] the embeddings, [k] the output of layer k,
+    # before the final norm
+    final: Tensor  # (B, T, h) after the final norm
+    logits: Tensor  # (B, T, V) float32: logits[:, t] predict tokens[:, t + 1]
+    keys_values: Mapping[int, tuple[Tensor, Tensor]]  # layer (from 1) -> (B, heads, T, d) each,
+    # only layers asked for; keys are rotated, as in a cache
+    embed: Callable[[Tensor], Tensor]  # ids -> the target's embeddings
+    head: Callable[[Tensor], Tensor]  # final-normed (…, h) -> logits (…, V), the target's own
+
+
+@torch.no_grad()
+def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = ()) -> Frozen:
+    """Read `ids` (B, T) in one pass of `model`, keeping keys and values of the named layers.
+
+    The logits are float32 even under autocast: distillation and argmax want more than 8 bits.
+    Raises ValueError where a layer does not exist.
+    """
+    depth = model.config.num_hidden_layers
+    for layer in keys_values:
+        if not 1 <= layer <= depth:
+            raise ValueError(f"Keys and values of layer {layer}: the target has 1 to {depth}.")
+    cache = DynamicCache() if keys_values else None
+    with _before_final_norm(model) as last:
+        out = model.model(
+            input_ids=ids,
+            output_hidden_states=True,
+            use_cache=cache is not None,
+            past_key_values=cache,
+        )
+    final = out.last_hidden_state
+    with torch.autocast(ids.device.type, enabled=False):
+        logits = _head(model)(final.float())
+    return Frozen(
+        tokens=ids,
+        # transformers gives the last layer's output after the final norm only
+        states=(*out.hidden_states[:-1], last[0]),
+        final=final,
+        logits=logits,
+        keys_values={} if cache is None else _kept(cache, keys_values),
+        embed=_embed(model),
+        head=_head(model),
+    )
+
+
+@contextmanager
+def _before_final_norm(model: LlamaForCausalLM) -> Iterator[list[Tensor]]:
+    found: list[Tensor] = []
+    norm: Any = model.model.norm
+    hook = norm.register_forward_pre_hook(lambda _module, inputs: found.append(inputs[0]))
+    try:
+        yield found
+    finally:
+        hook.remove()
+
+
+def _kept(cache: DynamicCache, layers: Collection[int]) -> dict[int, tuple[Tensor, Tensor]]:
+    rows: Any = cache.layers
+    return {layer: (rows[layer - 1].keys, rows[layer - 1].values) for layer in layers}
+
+
+def _embed(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+    table: Any = model.get_input_embeddings()
+    weight: Tensor = table.weight.detach()
+    return lambda ids: functional.embedding(ids, weight)
+
+
+def _head(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+    """The output projection as a function: a gradient passes through it, none stays in it."""
+    projection: Any = model.get_output_embeddings()
+    weight: Tensor = projection.weight.detach()
+    return lambda state: functional.linear(state, weight.to(state.dtype))

@@ -1,0 +1,107 @@
+"""A target that counts round a circle, and EAGLE heads that know it: exact by construction.
+
+Token v stands at angle v of a circle; after v the target gives v + 1, with its neighbours as near
+ties when κ is small. A head has the state of token t and is right only if it turns that state by
+one step, so a state that is off by one token makes every guess wrong.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tiny
+import torch
+
+from specviz.drafters.eagle import Eagle
+from specviz.drafters.eagle2 import Eagle2
+from specviz.drafters.eagle3 import Eagle3
+from specviz.heads.eagle import EagleConfig, EagleHead
+from specviz.heads.eagle3 import Eagle3Config, Eagle3Head
+from specviz.target import Target
+
+WIDE = 48
+SPEEDS = range(1, 139, 6)  # 23 circles, so that neighbours are told apart; one entry is constant
+TAPS = (1, 2, 2)
+
+
+def places() -> torch.Tensor:
+    """(V, h): by token, its place; all of root mean square 1."""
+    angle = torch.arange(tiny.VOCABULARY)[:, None] * torch.tensor(SPEEDS) * step()
+    pairs = torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1)
+    return torch.cat([pairs, torch.ones(len(pairs), 2) / 2**0.5], dim=-1) * 2**0.5
+
+
+def step() -> float:
+    """The angle between neighbours."""
+    return 2 * math.pi / tiny.VOCABULARY
+
+
+def turn() -> torch.Tensor:
+    """(h, h): takes the place of a token to that of the next."""
+    matrix = torch.eye(WIDE)
+    for i, speed in enumerate(SPEEDS):
+        cosine, sine = math.cos(speed * step()), math.sin(speed * step())
+        block = torch.tensor([[cosine, -sine], [sine, cosine]])
+        matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block
+    return matrix
+
+
+def target(kappa: float = 1.0) -> Target:
+    """Layers that add nothing, and an output head that looks one step ahead."""
+    model = tiny.llama(tie_word_embeddings=False)
+    for layer in model.model.layers:
+        layer.self_attn.o_proj.weight.zero_()
+        layer.mlp.down_proj.weight.zero_()
+    model.model.embed_tokens.weight.copy_(places())
+    model.lm_head.weight.copy_(kappa * places() @ turn())
+    return tiny.target(model)
+
+
+def eagle_head(counts: Target, noise: float = 0.0) -> EagleHead:
+    """Turns the feature; the token's embedding is not looked at, but for the noise."""
+    torch.manual_seed(3)
+    head = EagleHead(EagleConfig.like(counts)).eval().requires_grad_(False)
+    layer = head.layers[0]
+    layer.self_attn.o_proj.weight.zero_()
+    layer.mlp.down_proj.weight.zero_()
+    head.fc.weight.copy_(torch.cat([torch.zeros(WIDE, WIDE), turn()], dim=-1))
+    head.fc.bias.zero_()
+    return noisy(head, noise)
+
+
+def eagle3_head(counts: Target, noise: float = 0.0, vocabulary: int = tiny.VOCABULARY):
+    """fc takes the first tap as it is; the MLP turns the state, gated by its constant entry."""
+    torch.manual_seed(3)
+    config = Eagle3Config.like(counts, draft_vocab_size=vocabulary, tap_layers=TAPS)
+    head = Eagle3Head(config).eval().requires_grad_(False)
+    head.propose_only(torch.ones(tiny.VOCABULARY))
+    layer, none = head.midlayer, torch.zeros(WIDE, 2 * WIDE)
+    layer.self_attn.o_proj.weight.zero_()
+    head.fc.weight.copy_(torch.cat([torch.eye(WIDE), none], dim=-1))
+    mlp = layer.mlp
+    for weight in mlp.parameters():
+        weight.zero_()
+    mlp.gate_proj.weight[:WIDE, -1] = 10.0  # silu(10 · 1) is 10
+    mlp.up_proj.weight[:WIDE] = turn() - torch.eye(WIDE)
+    mlp.down_proj.weight[:, :WIDE] = torch.eye(WIDE) / 10
+    head.lm_head.weight.copy_(counts.model.lm_head.weight[head.tokens])
+    return noisy(head, noise)
+
+
+def noisy(head, noise: float):
+    """Noise on every matrix, relative to a unit one: attention and embedding begin to matter."""
+    torch.manual_seed(4)
+    for weight in head.parameters():
+        if weight.dim() > 1:
+            weight.add_(torch.randn_like(weight) * noise)
+    return head
+
+
+def drafters(counts: Target, noise: float = 0.0):
+    """Each family over a head for this target."""
+    one, three = eagle_head(counts, noise), eagle3_head(counts, noise)
+    return {
+        "eagle": Eagle(one, tiny.card(one, "tiny-eagle", "eagle")),
+        "eagle2": Eagle2(one, tiny.card(one, "tiny-eagle2", "eagle2")),
+        "eagle3": Eagle3(three, tiny.card(three, "tiny-eagle3", "eagle3")),
+    }

@@ -1,0 +1,123 @@
+"""Sessions that draft from states, driven by a plain pass of the target; what they must meet."""
+
+from __future__ import annotations
+
+import pytest
+import tiny
+import torch
+
+from specviz.chance import Chance
+from specviz.drafters.eagle import Eagle
+from specviz.heads.eagle import EagleConfig, EagleHead
+from specviz.heads.eagle_layer import causal
+from specviz.states import States
+from specviz.verification import Drawn
+
+TEXT = [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 2, 4, 6, 8]
+CHUNKS = [4, 1, 3, 1, 2]  # tokens committed at a time; the first is the prompt, less one
+
+
+def deep_target():
+    """Four layers, so that taps can differ."""
+    return tiny.target(tiny.llama(num_hidden_layers=4))
+
+
+def random_head(target):
+    torch.manual_seed(5)
+    return tiny.blurred(EagleHead(EagleConfig.like(target)).eval().requires_grad_(False), 0.06)
+
+
+def drafter(target, family=Eagle):
+    head = random_head(target)
+    return family(head, tiny.card(head, "tiny-eagle", "eagle"))
+
+
+def driven(target, drafter, settings, text=TEXT):
+    """Commits `text` a chunk at a time, from a plain pass; after each the text so far, a proposal.
+
+    Row i of a chunk's states is that of the token before the chunk's token i.
+    """
+    with torch.inference_mode():
+        whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
+    session = drafter.begin(target.start(drafter.taps), settings)
+    at = 0
+    for number, many in enumerate(CHUNKS):
+        rows = slice(at, at + many)
+        layers = {k: whole[k][0, rows] for k in drafter.taps.layers}
+        final = whole[-1][0, rows] if drafter.taps.final else None
+        session.commit(text[at + 1 : at + 1 + many], States(layers, final))
+        at += many
+        yield text[: at + 1], session.propose(text[: at + 1], 9, Chance(1, number))
+
+
+def plainly(head, states, logits_of, target, text, path):
+    """The head's logits after `path`, by plain causal passes: no cache, no mask of a tree.
+
+    states: (n - 1, h), as the head takes them, of all tokens of `text` but the last.
+    """
+    embed = target.model.get_input_embeddings()
+    tokens = [*text[1:], *path]
+    with torch.inference_mode():
+        while True:
+            words = embed(torch.tensor(tokens[: len(states)]))
+            out = head(states[None], words[None], torch.arange(len(states)), causal)[0]
+            if len(states) == len(tokens):
+                return logits_of(out[-1])
+            states = torch.cat([states, out[-1:]])
+
+
+def finals(target, text):
+    with torch.inference_mode():
+        return target.model(torch.tensor([text]), output_hidden_states=True).hidden_states[-1][0]
+
+
+def check_dynamic(target, made, text, proposal, states, logits_of):
+    """Scores, totals and the choice of tokens, against plain passes."""
+    tree = proposal.tree
+    assert proposal.drawn is Drawn.POINT_MASS
+    assert not proposal.q
+    assert proposal.evidence[0]["kept"] == len(tree) - 1 <= 24
+    total = {0: 1.0}
+    for node, kids in enumerate(tree.children):
+        if kids:
+            path = [tree.tokens[n] for n in tree.path(node)[1:]]
+            soft = plainly(made.head, states, logits_of, target, text, path).softmax(-1)
+            tokens = [tree.tokens[kid] for kid in kids]
+            assert tokens == soft.topk(len(kids)).indices.tolist()
+            for kid, token in zip(kids, tokens, strict=True):
+                assert proposal.score[kid] == pytest.approx(soft[token].item(), abs=1e-4)
+                total[kid] = total[node] * soft[token].item()
+                assert proposal.evidence[kid]["path"] == pytest.approx(total[kid], abs=1e-4)
+    places = sorted(range(1, len(tree)), key=lambda n: proposal.evidence[n]["place"])
+    assert [proposal.evidence[n]["place"] for n in places] == list(range(1, len(tree)))
+    falling = [total[n] for n in places]
+    assert falling == pytest.approx(sorted(falling, reverse=True), abs=1e-4)
+
+
+class Shifted:
+    """The same drafter, given each token with the state of the token before: off by one."""
+
+    def __init__(self, drafter):
+        self.drafter = drafter
+        self.name, self.card, self.taps = drafter.name, drafter.card, drafter.taps
+        self.made_for = drafter.made_for
+
+    def begin(self, target, settings):
+        session = self.drafter.begin(target, settings)
+        commit, last = session.commit, []
+
+        def late(tokens, states, riders=None):
+            tensors = states.final if states.final is not None else states.layers
+            if isinstance(tensors, dict):
+                moved = States({k: shift(v, last and last[-1][k]) for k, v in tensors.items()})
+            else:
+                moved = States(final=shift(tensors, last and last[-1]))
+            last.append({k: v[-1:] for k, v in states.layers.items()} or states.final[-1:])
+            commit(tokens, moved, riders)
+
+        session.commit = late
+        return session
+
+
+def shift(rows, before):
+    return torch.cat([rows[:1] if isinstance(before, list) else before, rows[:-1]])

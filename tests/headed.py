@@ -1,0 +1,147 @@
+"""A tiny target that was taught a few sentences, and heads of each family trained on it, in memory.
+
+Rule: everything follows from seeds; the target's text can be foreseen, so that an offset that is
+wrong by one shows as acceptance lost.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import tiny
+import torch
+from torch import Tensor
+
+from specviz.drafters.blockwise import Blockwise
+from specviz.drafters.lmtp import LeapMTP
+from specviz.drafters.medusa import Medusa
+from specviz.drafters.mtp import MTP
+from specviz.drafters.mtp_parallel import ParallelMTP
+from specviz.heads import blockwise_loss, lmtp_loss, medusa_loss, mtp_loss, mtp_parallel_loss
+from specviz.heads.blockwise import BlockwiseConfig, BlockwiseHeads
+from specviz.heads.frozen import Frozen, freeze
+from specviz.heads.lmtp import LeapConfig, LeapHeads
+from specviz.heads.medusa import MedusaConfig, MedusaHeads
+from specviz.heads.mtp import MTPConfig, MTPModules
+from specviz.heads.mtp_parallel import ParallelConfig, ParallelHeads
+from specviz.target import Target
+from specviz.trace import ModelCard
+
+HASH = "f" * 64
+PROMPTS = ["The cat", "A bird saw the old tree. The king", "The dog liked", "the"]
+LAYERS = 3
+
+CONFIGS: dict[str, Any] = {
+    "medusa": MedusaConfig(made_for=HASH),
+    "blockwise": BlockwiseConfig(filter_size=48, made_for=HASH),
+    "lmtp": LeapConfig(made_for=HASH),
+    "mtp-parallel": ParallelConfig(n_kv_heads=2, hidden_dim=48, made_for=HASH),
+    "mtp": MTPConfig(LAYERS, 1, 4, 2, 96, made_for=HASH),
+}
+HEADS: dict[str, Any] = {
+    "medusa": MedusaHeads,
+    "blockwise": BlockwiseHeads,
+    "lmtp": LeapHeads,
+    "mtp-parallel": ParallelHeads,
+    "mtp": MTPModules,
+}
+LOSSES: dict[str, Any] = {
+    "medusa": medusa_loss,
+    "blockwise": blockwise_loss,
+    "lmtp": lmtp_loss,
+    "mtp-parallel": mtp_parallel_loss,
+    "mtp": mtp_loss,
+}
+
+
+@cache
+def words() -> Tensor:
+    """Sentences of a few words, (N,) ids."""
+    draw = random.Random(1)
+    who = ["The cat", "The dog", "A bird", "The king"]
+    does, whom = ["saw", "chased", "liked"], ["the red house", "the mat", "a fox", "the old tree"]
+    text = [f"{draw.choice(who)} {draw.choice(does)} {draw.choice(whom)}. " for _ in range(900)]
+    return torch.tensor(tiny.tokenizer()("".join(text)).input_ids)
+
+
+def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
+    """Places of the text, (rows, length)."""
+    at = torch.randint(
+        len(words()) - length, (rows,), generator=torch.Generator().manual_seed(seed)
+    )
+    return torch.stack([words()[a : a + length] for a in at.tolist()])
+
+
+@cache
+def target() -> Target:
+    """A three-layer Llama that has read the sentences."""
+    model = tiny.llama(num_hidden_layers=LAYERS)
+    for weight in model.parameters():
+        if weight.dim() > 1:
+            weight.mul_(0.2)
+    model.requires_grad_(True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for step in range(160):
+        ids = windows(step)
+        loss = model(ids, labels=ids).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    optimizer.zero_grad()
+    model.requires_grad_(False)
+    size = sum(p.numel() for p in model.parameters())
+    return Target(model, tiny.tokenizer(), ModelCard("taught", "causal-lm", size, 4 * size, HASH))
+
+
+def again() -> Target:
+    """The same target, whose eos may be changed."""
+    return Target(target().model, tiny.tokenizer(), target().card)
+
+
+@cache
+def frozen(seed: int) -> Frozen:
+    """What the target says of some windows."""
+    return freeze(target().model, windows(10_000 + seed))
+
+
+def trained(name: str, config: Any, steps: int = 120) -> Any:
+    """A head of a family with this config, trained for a few seconds."""
+    torch.manual_seed(3)
+    head = HEADS[name].new(config, target().model).train()
+    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
+    for step in range(steps):
+        loss = LOSSES[name].loss(head, frozen(step % 40))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return head.eval().requires_grad_(False)
+
+
+@cache
+def heads(name: str, **changes: Any) -> Any:
+    """The trained head of a family; `changes` go to its config."""
+    return trained(name, replace(CONFIGS[name], **changes))
+
+
+def drafter(name: str, head: Any = None) -> Any:
+    """The drafter of a family around its trained head, or another one."""
+    head = head or heads(name)
+    size = sum(p.numel() for p in head.parameters())
+    card = ModelCard(f"tiny-{name}", name, size, 4 * size, None)
+    if name == "mtp-parallel":
+        return ParallelMTP(head, card, LAYERS)
+    made = {"medusa": Medusa, "blockwise": Blockwise, "lmtp": LeapMTP, "mtp": MTP}
+    return made[name](head, card)
+
+
+def begun(name: str, text: list[int], settings: Any, head: Any = None, of: Target | None = None):
+    """A new session that was told the whole text at once; its newest token has no state."""
+    made = drafter(name, head)
+    run = (of or target()).start(made.taps)
+    states = run.prefill(text[:-1]).states
+    session = made.begin(run, settings)
+    session.commit(text[1:], states)
+    return session

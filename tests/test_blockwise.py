@@ -1,0 +1,54 @@
+"""Blockwise parallel decoding: k - 1 heads from one layer, a chain, one pass a round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import headed
+import torch
+
+from specviz.chance import Chance
+from specviz.engine import rounds
+from specviz.heads.blockwise import BlockwiseConfig, BlockwiseHeads
+from specviz.settings import Sampling, Settings
+
+GREEDY = Settings(Sampling(0), gamma=8, max_new_tokens=30)
+
+
+def test_a_block_is_the_heads_top_tokens_in_a_chain_whatever_the_siblings():
+    text = headed.target().encode("The cat saw the", 9)
+    session = headed.begun("blockwise", text, replace(GREEDY, siblings=[3, 2]))
+    proposal = session.propose(text, 9, Chance(1, 1))
+    frozen = headed.freeze(headed.target().model, torch.tensor([text]))
+    with torch.inference_mode():
+        logits = headed.heads("blockwise")(frozen.final[0, -2], frozen.head)
+    assert proposal.tree.is_chain
+    assert list(proposal.tree.tokens[1:]) == logits.argmax(-1).tolist()
+    assert proposal.evidence[0] == {"block": 4}
+    assert proposal.evidence[2] == {"head": 2, "state": len(text) - 2, "path": [0, 0]}
+
+
+def test_a_round_is_one_call_of_the_model_and_brings_at_most_a_block():
+    """Predict and verify are merged: the pass that verifies leaves what predicts the next block."""
+    target, calls, lengths = headed.target(), [], []
+    hook = target.model.register_forward_hook(lambda *_: calls.append(1))
+    for turn in rounds(target, headed.drafter("blockwise"), [5, 6, 7], GREEDY):
+        lengths.append(len(turn.tokens))
+    hook.remove()
+    assert len(calls) == len(lengths)
+    assert max(lengths) == headed.CONFIGS["blockwise"].block_size
+
+
+def test_the_layer_is_that_of_the_paper():
+    """Residual to each of the outputs, which all hidden units feed."""
+    torch.manual_seed(1)
+    head = BlockwiseHeads(BlockwiseConfig(block_size=3, filter_size=5), 4)
+    torch.nn.init.normal_(head.conv2.weight)
+    torch.nn.init.normal_(head.conv2.bias)
+    x = torch.randn(7, 4)
+    hidden = torch.relu(x @ head.conv1.weight.T + head.conv1.bias)
+    assert hidden.shape == (7, 10)
+    out = hidden @ head.conv2.weight.T + head.conv2.bias
+    expected = torch.stack([x + out[:, :4], x + out[:, 4:]])
+    assert torch.allclose(head(x, lambda states: states), expected, atol=1e-6)
+    assert torch.allclose(head(x, lambda states: states, 1), expected[:1], atol=1e-6)

@@ -1,0 +1,217 @@
+"""EAGLE and EAGLE-2: rows aligned with the target's features, trees over a cache, exact output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import circle
+import pytest
+import tiny
+import torch
+from driven import (
+    CHUNKS,
+    TEXT,
+    Shifted,
+    check_dynamic,
+    deep_target,
+    drafter,
+    driven,
+    finals,
+    plainly,
+)
+from test_engine import PROMPTS, generated, joint, traced
+
+from specviz.chance import FINAL, Chance, key
+from specviz.check import check
+from specviz.distributions import law
+from specviz.drafters.eagle import Eagle, width_under
+from specviz.drafters.eagle2 import Eagle2
+from specviz.engine import rounds
+from specviz.exact import g_test
+from specviz.metrics import difference, summary, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.states import States
+from specviz.verification import Drawn
+
+GREEDY = Settings(Sampling(0.0), max_new_tokens=24, gamma=4, siblings=[4, 3, 3, 2])
+WARM = replace(GREEDY, sampling=Sampling(1.1))
+FAMILIES = ["eagle", "eagle2", "eagle3"]
+
+
+@pytest.mark.parametrize("siblings", [[], [3, 2], [4, 3, 3, 2]])
+@pytest.mark.parametrize("temperature", [0.0, 1.3])
+def test_every_node_is_what_the_head_says_of_its_path_alone(siblings, temperature):
+    target = deep_target()
+    made = drafter(target)
+    settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
+    seen = 0
+    for text, proposal in driven(target, made, settings):
+        states = finals(target, text)[:-1]
+        tree = proposal.tree
+        for node, kids in enumerate(tree.children):
+            if not kids:
+                continue
+            path = [tree.tokens[n] for n in tree.path(node)[1:]]
+            logits = plainly(made.head, states, target.model.lm_head, target, text, path)
+            soft = logits.softmax(-1)
+            scores = [proposal.score[kid] for kid in kids]
+            assert scores == pytest.approx([soft[tree.tokens[k]].item() for k in kids], abs=1e-4)
+            if temperature:
+                wanted = law(logits, settings.sampling)
+                assert torch.allclose(proposal.q[node], wanted, rtol=0, atol=1e-4)
+            else:
+                assert [tree.tokens[k] for k in kids] == logits.topk(len(kids)).indices.tolist()
+            seen += 1
+    assert seen >= 4 * len(CHUNKS)
+
+
+def test_a_dynamic_tree_is_what_the_head_says_of_each_path_alone():
+    target = deep_target()
+    made = drafter(target, Eagle2)
+    depths = set()
+    for text, proposal in driven(target, made, WARM):
+        check_dynamic(target, made, text, proposal, finals(target, text)[:-1], target.model.lm_head)
+        depths.add(max(proposal.tree.depths))
+    assert max(depths) > 1
+
+
+def kept_a_pass(target, drafter, settings=GREEDY, prompt=tiny.PROMPT):
+    return summary(traced(target, drafter, prompt, settings, baseline=False))["tokens_per_pass"]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_state_that_is_off_by_one_keeps_nothing_and_changes_no_text(name):
+    """The head is right by construction: with true rows it keeps all, with shifted ones nothing."""
+    counts = circle.target()
+    counts.eos = ()
+    made = circle.drafters(counts)[name]
+    assert kept_a_pass(counts, made) == 24 / 6  # the prefill's, 5 four times, and the last 3
+    assert kept_a_pass(counts, Shifted(made)) == 1.0
+    trace = traced(counts, Shifted(made), tiny.PROMPT, GREEDY)
+    assert token_ids(trace) == trace.baseline.token_ids
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("schedule", ["fixed", "learning"])
+def test_greedy_is_generate_token_for_token(name, schedule):
+    settings = replace(GREEDY, schedule=schedule)
+    for counts, noise in ((circle.target(), 0.03), (deep_or_tiny(), 0.3)):
+        made = circle.drafters(counts, noise)[name]
+        for prompt in PROMPTS[:5]:
+            trace = traced(counts, made, prompt, settings)
+            assert token_ids(trace) == generated(counts, prompt, settings)
+            assert difference(trace) is None
+            check(trace)
+
+
+def deep_or_tiny():
+    return tiny.target(tiny.llama(tie_word_embeddings=False))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("sampling", [Sampling(1.0), Sampling(0.8, top_k=3, top_p=0.9)])
+def test_sampled_traces_check_and_keep_later_siblings_too(name, sampling):
+    counts = circle.target(0.2)
+    made = circle.drafters(counts, 0.02)[name]
+    later = kept = 0
+    for seed in range(3):
+        settings = replace(WARM, sampling=sampling, seed=seed)
+        trace = traced(counts, made, tiny.PROMPT, settings, baseline=False)
+        check(trace)
+        for turn in trace.rounds[1:]:
+            parents = [guess.parent for guess in turn.proposed.guesses]
+            path = [judged.node for judged in turn.judged if judged.accepted]
+            kept += len(path)
+            later += sum(parents.index(parents[node - 1]) != node - 1 for node in path)
+    assert kept > 10
+    assert later
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_first_two_tokens_of_real_runs_follow_the_target(name):
+    """After one laid token: 350 seeds; false alarm 1 in 1,000."""
+    counts = circle.target(0.15)
+    made = circle.drafters(counts, 0.02)[name]
+    sampling = Sampling(1.1, top_k=5, top_p=0.97)
+    coins = {key(0, FINAL, 0): 0.1}
+    settings = Settings(sampling, max_new_tokens=3, siblings=[3, 2], coins=coins)
+    ids = counts.encode("The cat", 3)
+    found: Counter[tuple[int, ...]] = Counter()
+    first = 0
+    for seed in range(350):
+        turns = rounds(counts, made, ids, replace(settings, seed=seed))
+        first, *text = [token for turn in turns for token in turn.tokens]
+        found[tuple(text)] += 1
+    laws = joint(counts, [*ids, first], sampling, depth=2)
+    cells = sorted(laws)
+    assert set(found) <= set(cells)
+    assert len(cells) > 8
+    assert g_test([found[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_a_run_stops_exactly_at_its_limit(name, limit):
+    counts = circle.target()
+    trace = traced(
+        counts, circle.drafters(counts)[name], "A", replace(GREEDY, max_new_tokens=limit)
+    )
+    assert len(token_ids(trace)) == limit
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_nothing_is_drafted_after_an_end_of_text(name):
+    counts = circle.target()
+    plain = generated(counts, tiny.PROMPT, GREEDY)
+    counts.eos = (plain[6],)
+    trace = traced(counts, circle.drafters(counts)[name], tiny.PROMPT, GREEDY)
+    assert token_ids(trace) == plain[:7]
+    assert trace.finished.reason == "eos"
+    check(trace)
+
+
+def test_the_shape_is_eagles_own_at_25_guesses_and_follows_ranks():
+    counts = circle.target(0.2)
+    (_, turn, *_) = rounds(counts, circle.drafters(counts)["eagle"], [5, 6], WARM)
+    tree = turn.proposal.tree
+    assert len(tree) == 26
+    assert [len(kids) for kids in tree.children[:7]] == [4, 3, 2, 1, 0, 3, 2]
+    assert turn.proposal.drawn is Drawn.WITHOUT_REPLACEMENT
+    assert turn.proposal.evidence[6] == {"rank": 1, "guessed_features": 1}
+    assert turn.proposal.evidence[0] == {"passes": 4}
+    chain = replace(WARM, siblings=[])
+    (_, turn, *_) = rounds(counts, circle.drafters(counts)["eagle"], [5, 6], chain)
+    assert turn.proposal.tree.is_chain
+    assert len(turn.proposal.tree) == 5
+    assert turn.proposal.drawn is Drawn.SAMPLED
+    assert width_under(WARM, (1, 1)) == 1
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_greedy_candidates_and_temperature_0_are_a_point_mass(name):
+    counts = circle.target(0.2)
+    made = circle.drafters(counts, 0.02)[name]
+    for settings in (replace(WARM, candidates="greedy"), GREEDY):
+        turns = list(rounds(counts, made, [5, 6], settings))
+        assert {turn.proposal.drawn for turn in turns} == {Drawn.POINT_MASS}
+        assert not any(turn.proposal.q for turn in turns)
+
+
+def test_two_sessions_over_one_head_do_not_disturb_each_other():
+    target = deep_target()
+    made = drafter(target)
+    other = [*TEXT[7:], *TEXT[:7]]
+    alone = [[p.tree for _, p in driven(target, made, WARM, text)] for text in (TEXT, other)]
+    both = zip(driven(target, made, WARM), driven(target, made, WARM, other), strict=True)
+    assert [[p.tree for _, p in pair] for pair in both] == [
+        list(pair) for pair in zip(*alone, strict=True)
+    ]
+
+
+def test_states_that_do_not_make_up_the_text_are_refused():
+    target = deep_target()
+    session = drafter(target).begin(target.start(Eagle.taps), WARM)
+    session.commit([5, 6], States(final=torch.zeros(2, 48)))
+    with pytest.raises(ValueError, match="0 \\+ 2 states for a text of 4 tokens"):
+        session.propose([1, 5, 6, 7], 9, Chance(1, 1))

@@ -1,0 +1,229 @@
+"""EAGLE-3: three taps in order, its own outputs fed back, a smaller vocabulary by offsets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import circle
+import pytest
+import tiny
+import torch
+from driven import check_dynamic, deep_target, driven, plainly
+from safetensors.torch import load_file, save_file
+from test_eagle import WARM
+from test_engine import traced
+from transformers.models.llama.modeling_llama import LlamaAttention
+
+from specviz.catalog.errors import Unsuitable
+from specviz.check import check
+from specviz.drafters.eagle3 import Eagle3
+from specviz.heads import eagle3_loss
+from specviz.heads.eagle3 import Eagle3Config, Eagle3Head, draft_vocabulary, usual_taps
+from specviz.heads.eagle_layer import causal
+from specviz.heads.frozen import freeze
+from specviz.metrics import difference
+from specviz.settings import Sampling
+
+TAPS = (1, 2, 3)
+
+
+def random_head(target, vocabulary=100):
+    torch.manual_seed(6)
+    config = Eagle3Config.like(target, draft_vocab_size=vocabulary, tap_layers=TAPS)
+    head = Eagle3Head(config).eval().requires_grad_(False)
+    head.propose_only(torch.randint(0, 50, (tiny.VOCABULARY,)))
+    return tiny.blurred(head, 0.3)
+
+
+def drafter(target):
+    head = random_head(target)
+    return Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
+
+
+def test_every_node_is_what_the_head_says_of_its_path_and_taps_are_outputs_of_layers():
+    """The reference reads transformers' hidden_states[k]: the output of layer k, from 1."""
+    target = deep_target()
+    made = drafter(target)
+    assert made.taps.layers == TAPS
+    depths = set()
+    for text, proposal in driven(target, made, WARM):
+        with torch.inference_mode():
+            whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
+            states = made.head.fc(torch.cat([whole[k][0, :-1] for k in TAPS], dim=-1))
+        check_dynamic(target, made, text, proposal, states, made.head.logits)
+        depths.add(max(proposal.tree.depths))
+        assert all(made.head.t2d[token] for token in proposal.tree.tokens[1:])
+        assert proposal.evidence[0]["tap_layers"] == [1, 2, 3]
+        assert proposal.evidence[0]["draft_vocabulary"] == 100
+    assert max(depths) > 1
+
+
+def test_d2t_is_an_offset_to_the_most_frequent_tokens():
+    counts = torch.tensor([5, 0, 9, 9, 1, 7])
+    d2t, t2d = draft_vocabulary(counts, 3)
+    assert d2t.tolist() == [2, 2, 3]  # ids 0, 1, 2 stand for 2, 3, 5
+    assert t2d.tolist() == [False, False, True, True, False, True]
+    head = random_head(deep_target())
+    outputs = torch.randn(2, 48)
+    whole, draft = head.logits(outputs), head.draft_logits(outputs)
+    for i in (0, 17, 99):
+        assert torch.equal(whole[:, i + int(head.d2t[i])], draft[:, i])
+    assert (whole == -torch.inf).sum() == 2 * (tiny.VOCABULARY - 100)
+
+
+def test_what_it_cannot_propose_the_target_still_says():
+    counts = circle.target()
+    head = circle.eagle3_head(counts, vocabulary=60)  # tokens 0 to 59 of a circle of 280
+    made = Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
+    for temperature in (0.0, 0.9):
+        settings = replace(WARM, sampling=Sampling(temperature), max_new_tokens=90)
+        trace = traced(counts, made, "A", settings)
+        said = [t for turn in trace.rounds for t in turn.committed.tokens]
+        assert max(said) > 80
+        assert min(said) < 50
+        check(trace)
+        assert temperature or difference(trace) is None
+
+
+def test_the_training_time_test_reads_the_rows_that_a_session_reads():
+    target = deep_target()
+    head = random_head(target)
+    ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
+    frozen = freeze(target.model, ids)
+    fused = head.fuse(frozen.states)
+    for depth, guessed in enumerate(eagle3_loss.guesses(head, frozen, 5), start=1):
+        assert guessed.shape == (2, 9 - depth, tiny.VOCABULARY)
+        for row in (0, 2, 8 - depth):
+            text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
+            logits = plainly(head, fused[1, : row + 1], head.logits, target, text, path)
+            able = logits.isfinite()
+            assert torch.allclose(guessed[1, row][able], logits[able], atol=1e-3)
+
+
+def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
+    target = deep_target()
+    head = random_head(target)
+    ids = torch.randint(1, tiny.VOCABULARY, (3, 12), generator=torch.Generator().manual_seed(1))
+    frozen = freeze(target.model, ids)
+    able = head.t2d.nonzero().flatten()
+    total = weights = 0.0
+    for depth, guessed in enumerate(eagle3_loss.guesses(head, frozen, 3), start=1):
+        missed = []
+        for text in range(3):
+            for row in range(12 - depth):
+                wanted = frozen.logits[text, row + depth]
+                if wanted.argmax() in able:
+                    law = wanted[able].softmax(-1)
+                    missed.append(-(law * guessed[text, row, able].log_softmax(-1)).sum())
+        assert 0 < len(missed) < 3 * (12 - depth)
+        total += 0.8 ** (depth - 1) * torch.stack(missed).mean().item()
+        weights += 0.8 ** (depth - 1)
+    assert eagle3_loss.loss(head, frozen, steps=3).item() == pytest.approx(
+        total / weights, rel=1e-4
+    )
+
+
+def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
+    target = deep_target()
+    head = random_head(target).train().requires_grad_(True)
+    ids = torch.randint(1, tiny.VOCABULARY, (4, 16), generator=torch.Generator().manual_seed(1))
+    optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
+    frozen, values = freeze(target.model, ids), []
+    for _ in range(20):
+        value = eagle3_loss.loss(head, frozen)
+        value.backward()
+        assert all(weight.grad.abs().sum() > 0 for weight in head.parameters())
+        optimizer.step()
+        optimizer.zero_grad()
+        values.append(value.item())
+    assert values[-1] < 0.8 * values[0]
+    assert eagle3_loss.loss(head, freeze(target.model, ids[:, :3])).isfinite()
+
+
+def test_the_layer_attends_from_both_halves_normed_and_adds_to_the_state_as_it_came():
+    """transformers' own attention, made wider; what comes out has not been normed."""
+    target = deep_target()
+    head = random_head(target)
+    layer, config = head.midlayer, target.model.config
+    own = layer.self_attn
+    attention = LlamaAttention(config, 0).eval()
+    for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+        setattr(attention, name, getattr(own, name))
+    words, states, positions = torch.randn(1, 7, 48), torch.randn(1, 7, 48), torch.arange(7)
+    for norm in (layer.input_layernorm, layer.hidden_norm, layer.post_attention_layernorm):
+        norm.weight.copy_(torch.rand(48) + 0.5)
+
+    def normed(rows, norm):
+        return rows / (rows.square().mean(-1, keepdim=True) + 1e-6).sqrt() * norm.weight
+
+    rotary = target.model.model.rotary_emb(words, position_ids=positions[None])
+    later = torch.full((7, 7), -torch.inf).triu(1)[None, None]
+    with torch.inference_mode():
+        both = torch.cat(
+            [normed(words, layer.input_layernorm), normed(states, layer.hidden_norm)], -1
+        )
+        wanted = states + attention(both, rotary, later)[0]
+        wanted = wanted + layer.mlp(normed(wanted, layer.post_attention_layernorm))
+        found = head(states, words, positions, causal)
+        assert torch.allclose(found, wanted, atol=1e-4)
+        logits = normed(found, head.norm) @ head.lm_head.weight.T
+        assert torch.allclose(head.draft_logits(found), logits, atol=1e-4)
+
+
+NAMES = {
+    "fc.weight", "midlayer.self_attn.q_proj.weight", "midlayer.self_attn.k_proj.weight",
+    "midlayer.self_attn.v_proj.weight", "midlayer.self_attn.o_proj.weight",
+    "midlayer.mlp.gate_proj.weight", "midlayer.mlp.up_proj.weight", "midlayer.mlp.down_proj.weight",
+    "midlayer.hidden_norm.weight", "midlayer.input_layernorm.weight",
+    "midlayer.post_attention_layernorm.weight", "norm.weight", "lm_head.weight", "d2t", "t2d",
+}  # fmt: skip
+
+
+def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
+    target = deep_target()
+    head = random_head(target)
+    head.save(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert set(tensors) == NAMES
+    assert tensors["midlayer.self_attn.q_proj.weight"].shape == (48, 96)
+    assert tensors["fc.weight"].shape == (48, 144)
+    assert (tensors["d2t"].dtype, tensors["t2d"].dtype) == (torch.int64, torch.bool)
+    made = Eagle3.load("my-eagle3", tmp_path, target)
+    for name, value in head.state_dict().items():
+        wanted = value.bfloat16().float() if value.is_floating_point() else value
+        assert torch.equal(made.head.state_dict()[name], wanted)
+    assert made.head.config == head.config
+    assert made.card.family == "eagle3"
+
+
+def test_taps_are_eagles_own_where_the_config_is_silent_and_never_guessed():
+    assert usual_taps(32) == (2, 16, 29)
+    assert usual_taps(12) == (2, 6, 9)
+
+
+@pytest.mark.parametrize(
+    ("config", "tensors", "sentence"),
+    [
+        ({"tap_layers": [0, 1, 2]}, {}, "taps layers"),
+        ({"tap_layers": [1, 2, 5]}, {}, "has 1 to 4"),
+        ({"tap_layers": None, "eagle_aux_hidden_state_layer_ids": [1, 2, 3]}, {}, "differs by one"),
+        ({"norm_before_residual": True}, {}, "norm_before_residual"),
+        ({"draft_vocab_size": 281}, {}, "draft_vocab_size"),
+        ({"draft_vocab_size": 99}, {}, "lm_head.weight|d2t"),
+        ({}, {"d2t": torch.zeros(100, dtype=torch.long)}, "d2t and t2d"),
+        ({}, {"d2t": torch.full((100,), 250)}, "d2t and t2d"),
+        ({}, {"layers.0.norm": torch.ones(1)}, r"unexpected tensor: layers\.0\.norm"),
+    ],
+)
+def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, config, tensors, sentence):
+    import json
+
+    target = deep_target()
+    random_head(target).save(tmp_path)
+    file = tmp_path / "config.json"
+    data = json.loads(file.read_text()) | config
+    file.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
+    weights = tmp_path / "model.safetensors"
+    save_file(load_file(weights) | tensors, weights)
+    with pytest.raises(Unsuitable, match=sentence):
+        Eagle3Head.load(tmp_path, target)

@@ -1,0 +1,143 @@
+"""Dynamic trees grow from the likeliest guesses and keep the best, ancestors included."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.tree import Growth
+
+
+def logs(*shares):
+    return torch.tensor(shares, dtype=torch.float32).log()
+
+
+def grown(seed, levels, width, budget, scale=1.0, round_to=None):
+    """A pool over random laws, expanded as a session does; `round_to` makes many ties."""
+    torch.manual_seed(seed)
+    growth, level = Growth([0]), [0]
+    for depth in range(levels):
+        if depth:
+            level = growth.frontier(width, budget, ends=())
+        for node in level:
+            values, ids = (torch.randn(9) * scale).log_softmax(-1).topk(width)
+            if round_to:
+                values = (values / round_to).round() * round_to
+            growth.add(node, ids.tolist(), values.clamp(max=0))
+    return growth
+
+
+def published(seed, levels, width, budget, scale):
+    """The kept paths as EAGLE-2's code finds them: nothing is left out before the final ranking.
+
+    A node's law depends on its path here, so that both ways see the same laws.
+    """
+    pool = {(): 0.0}
+    level = [()]
+    for _ in range(levels):
+        made = {
+            (*path, token): pool[path] + value
+            for path in level
+            for token, value in law_at(seed, path, width, scale)
+        }
+        pool |= made
+        level = sorted(made, key=lambda p: -made[p])[:width]
+    del pool[()]
+    return set(sorted(pool, key=lambda p: -pool[p])[:budget])
+
+
+def law_at(seed, path, width, scale):
+    torch.manual_seed(hash((seed, *path)) % 2**31)
+    values, ids = (torch.randn(30) * scale).log_softmax(-1).topk(width)
+    return list(zip(ids.tolist(), values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("width", "budget"), [(2, 5), (4, 12), (6, 24), (3, 100)])
+def test_what_is_kept_is_what_eagle_2_keeps(seed, width, budget):
+    """Leaving out early what cannot be kept changes nothing but the work."""
+    growth, level = Growth([0]), [0]
+    for depth in range(5):
+        level = growth.frontier(width, budget, ends=()) if depth else [0]
+        for node in level:
+            pairs = law_at(seed, path_of(growth, node), width, 2.0)
+            growth.add(node, [t for t, _ in pairs], torch.tensor([v for _, v in pairs]))
+    tree, kept = growth.tree(budget)
+    found = {path_of(growth, node) for node in kept if node}
+    assert found == published(seed, 5, width, budget, 2.0)
+    assert len(tree) == len(found) + 1
+
+
+def path_of(growth, node):
+    path = []
+    while node:
+        path.append(growth.tokens[node])
+        node = growth.parents[node]
+    return tuple(reversed(path))
+
+
+@given(
+    st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 6), st.integers(1, 30), st.booleans()
+)
+def test_ancestors_are_kept_even_where_totals_tie(seed, levels, width, budget, ties):
+    growth = grown(seed, levels, width, budget, scale=6.0, round_to=4.0 if ties else None)
+    tree, kept = growth.tree(budget)
+    assert kept == sorted(kept)
+    assert all(growth.parents[node] in kept for node in kept if node)
+    assert len(tree) <= budget + 1
+    assert max(tree.depths) <= levels
+    totals = [growth.totals[n] for n in kept]
+    assert min(totals) >= max(
+        (growth.totals[n] for n in range(len(growth.tokens)) if n not in kept), default=-1e9
+    )
+
+
+def test_ties_go_to_the_shallower_then_to_the_older():
+    growth = Growth([7])
+    growth.add(0, [1, 2, 3], logs(0.5, 0.25, 0.125))
+    growth.add(1, [4, 5], logs(0.5, 0.25))  # as likely as 2 and as 3
+    growth.add(4, [6], logs(1.0))  # as likely as its parent
+    assert growth.best(9) == [0, 1, 2, 4, 6, 3, 5]
+    assert growth.frontier(9, 9, ends=()) == [6]
+    assert growth.tree(4)[0].tokens == (7, 1, 2, 4, 6)
+    assert growth.tree(2)[0].parents == (-1, 0, 0)
+
+
+def test_growing_goes_on_from_the_likeliest_that_can_be_kept_and_do_not_end_the_text():
+    growth = Growth([7])
+    growth.add(0, [1, 2, 3, 4], logs(0.4, 0.3, 0.2, 0.1))
+    assert growth.frontier(2, 9, ends=()) == [1, 2]
+    assert growth.frontier(2, 9, ends=(1,)) == [2, 3]
+    assert growth.frontier(4, 3, ends=()) == [1, 2, 3]
+    assert growth.frontier(4, 3, ends=(1, 2, 3)) == []
+
+
+def test_totals_are_float32_sums():
+    growth = Growth([7])
+    growth.add(0, [1], logs(0.3))
+    growth.add(1, [1], logs(0.295))
+    exact = torch.tensor(0.3).log() + torch.tensor(0.295).log()
+    assert growth.totals[2] == exact.item()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        torch.tensor([-1.0], dtype=torch.bfloat16),
+        torch.tensor([-1.0], dtype=torch.float64),
+        torch.tensor([0.5]),
+        torch.tensor([float("nan")]),
+    ],
+)
+def test_logs_that_could_rank_a_child_before_its_parent_are_refused(bad):
+    with pytest.raises(ValueError, match="at most 0"):
+        Growth([7]).add(0, [1], bad)
+
+
+def test_a_pool_that_lost_an_ancestor_is_no_tree():
+    growth = Growth([7], [-1, 0, 1], [0, 1, 2], [0.0, -2.0, -1.0])
+    growth.tokens += [1, 2]
+    with pytest.raises(ValueError, match="only with its parent"):
+        growth.tree(1)

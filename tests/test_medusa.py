@@ -1,0 +1,170 @@
+"""Medusa: trees of rank paths, both layouts of its heads, and what a public file may say wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import headed
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from specviz.catalog.errors import Unsuitable
+from specviz.chance import Chance
+from specviz.drafters.rank_paths import chosen_paths, every_path, grow
+from specviz.heads.medusa import MedusaConfig, MedusaHeads
+from specviz.settings import MAX_GUESSES, BadSettings, Sampling, Settings, guesses
+
+GREEDY = Settings(Sampling(0), gamma=3)
+
+
+def proposed(settings, head=None, text="The cat saw the", target=None):
+    ids = headed.target().encode(text, 9)
+    return headed.begun("medusa", ids, settings, head, target).propose(ids, 9, Chance(1, 1))
+
+
+def choosing(*paths, gamma=4):
+    """Settings with these rank paths."""
+    return replace(GREEDY, gamma=gamma, rank_paths=[list(path) for path in paths])
+
+
+@pytest.mark.parametrize("siblings", [[], [3], [3, 2], [1, 3], [2, 2, 2]])
+def test_siblings_allow_every_path_of_ranks_below_them(siblings):
+    settings = replace(GREEDY, siblings=siblings)
+    paths = every_path(settings, 3)
+    assert len(paths) == len(set(paths)) == guesses(siblings, 3)
+    assert paths == sorted(paths, key=lambda path: (len(path), path))
+    assert all(rank < settings.width(d) for path in paths for d, rank in enumerate(path))
+
+
+def test_every_parent_at_a_depth_has_the_same_candidates():
+    tree = proposed(replace(GREEDY, siblings=[3, 2])).tree
+    assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
+    for depth in range(3):
+        offers = {
+            tuple(tree.tokens[kid] for kid in tree.children[node])
+            for node in range(len(tree))
+            if tree.depths[node] == depth
+        }
+        assert len(offers) == 1
+        (offer,) = offers
+        assert len(set(offer)) == len(offer) == [3, 2, 1][depth]
+
+
+def test_candidates_are_the_top_tokens_of_the_head_of_their_depth_falling():
+    ids = headed.target().encode("The cat saw the", 9)
+    states = headed.freeze(headed.target().model, torch.tensor([ids])).final[0, -2]
+    with torch.inference_mode():
+        logits = headed.heads("medusa")(states, headed.target().model.lm_head)
+    tree = proposed(replace(GREEDY, siblings=[3, 2])).tree
+    assert list(tree.tokens[1:4]) == logits[0].topk(3).indices.tolist()
+    assert list(tree.tokens[4:6]) == logits[1].topk(2).indices.tolist()
+    assert tree.tokens[10] == int(logits[2].argmax())
+
+
+def test_a_node_says_its_head_its_ranks_and_how_sure_the_head_was():
+    proposal = proposed(replace(GREEDY, siblings=[3, 2]))
+    assert proposal.evidence[0] == {"heads": 4}
+    newest = len(headed.target().encode("The cat saw the", 9)) - 1
+    assert proposal.evidence[7] == {"head": 2, "state": newest - 1, "path": [1, 1]}
+    assert proposal.score[1] > proposal.score[2] > proposal.score[3] > 0
+    assert proposal.score[4] == proposal.score[6] == proposal.score[8]  # conditionally independent
+
+
+def test_a_person_may_choose_the_paths_as_medusa_choices():
+    paths = [(0,), (0, 0), (1,), (0, 0, 1), (3,), (0, 2)]
+    proposal = proposed(choosing(*paths))
+    given = [tuple(proposal.evidence[node]["path"]) for node in range(1, len(proposal.tree))]
+    assert given == [(0,), (1,), (3,), (0, 0), (0, 2), (0, 0, 1)]
+    assert proposal.tree.parents == (-1, 0, 0, 0, 1, 1, 4)
+    assert len(proposed(choosing(*paths, gamma=2)).tree) == 6
+    assert len(proposed(choosing(*paths, gamma=1)).tree) == 4
+
+
+@pytest.mark.parametrize(
+    ("paths", "named"),
+    [([[0, 1]], r"\[0, 1\]"), ([[0], [1, 0]], r"\[1, 0\]"), ([[-1]], r"\[-1\]"), ([[]], r"\[\]")],
+)
+def test_a_path_without_its_beginning_is_refused(paths, named):
+    with pytest.raises(BadSettings, match=named):
+        chosen_paths(choosing(*paths))
+    with pytest.raises(BadSettings, match=str(MAX_GUESSES)):
+        chosen_paths(choosing(*([rank] for rank in range(MAX_GUESSES + 1))))
+
+
+def test_paths_beyond_a_heads_tokens_and_through_an_end_of_text_are_left_out():
+    paths = every_path(replace(GREEDY, siblings=[3, 2]), 2)
+    tree, kept = grow(9, paths, [[5, 0], [6, 7]], eos=(0,))
+    assert kept == [(0,), (1,), (0, 0), (0, 1)]
+    assert tree.tokens == (9, 5, 0, 6, 7)
+    assert tree.parents == (-1, 0, 0, 1, 1)
+
+
+def test_no_head_is_asked_for_more_than_there_are():
+    tree = proposed(replace(GREEDY, gamma=9)).tree
+    assert max(tree.depths) == headed.CONFIGS["medusa"].medusa_num_heads
+
+
+def own_projections(tensors):
+    """The tensors of FasterDecoding's layout: each head with a copy of the projection."""
+    copy = headed.target().model.lm_head.weight.clone()
+    return tensors | {f"{i}.1.weight": copy.clone() for i in range(4)}
+
+
+@pytest.mark.parametrize("file", ["medusa_lm_head.pt", "medusa_lm_head.safetensors"])
+@pytest.mark.parametrize("own", [True, False])
+def test_both_layouts_are_read_from_either_file(tmp_path, file, own):
+    """The config says 2 heads, as vicuna-7b-v1.3's does, where the file has 4."""
+    tensors = {k: v.contiguous() for k, v in headed.heads("medusa").state_dict().items()}
+    tensors = own_projections(tensors) if own else tensors
+    if file.endswith(".pt"):
+        torch.save(tensors, tmp_path / file)
+    else:
+        save_file(tensors, tmp_path / file)
+    said = {"medusa_num_heads": 2, "medusa_num_layers": 1, "transformers_version": "4.31"}
+    (tmp_path / "config.json").write_text(json.dumps(said))
+    heads = MedusaHeads.load(tmp_path, headed.target())
+    assert len(heads) == 4
+    assert heads.own is own
+    settings = replace(GREEDY, siblings=[3, 2])
+    assert proposed(settings, heads).tree == proposed(settings).tree
+
+
+def test_two_blocks_in_a_head_are_named_one_after_the_other(tmp_path):
+    heads = MedusaHeads(MedusaConfig(2, 2), 48, 280)
+    names = {"0.0.linear.weight", "0.1.linear.weight", "0.2.weight", "1.2.weight"}
+    assert names <= set(heads.state_dict())
+    heads.save(tmp_path)
+    assert MedusaHeads.load(tmp_path, headed.target()).own
+
+
+class Evil:
+    def __reduce__(self):
+        return (print, ("this must not run",))
+
+
+def test_a_pickle_with_more_than_tensors_is_refused(tmp_path, capsys):
+    (tmp_path / "config.json").write_text("{}")
+    torch.save({"0.0.linear.weight": Evil()}, tmp_path / "medusa_lm_head.pt")
+    with pytest.raises(Unsuitable, match="could not be loaded as tensors"):
+        MedusaHeads.load(tmp_path, headed.target())
+    torch.save([1, 2], tmp_path / "medusa_lm_head.pt")
+    with pytest.raises(Unsuitable, match="other things"):
+        MedusaHeads.load(tmp_path, headed.target())
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("many", ["two", 0, None, True])
+def test_a_config_with_nonsense_is_refused(tmp_path, many):
+    headed.heads("medusa").save(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"medusa_num_layers": many}))
+    with pytest.raises(Unsuitable, match="medusa_num_layers"):
+        MedusaHeads.load(tmp_path, headed.target())
+
+
+def test_an_untrained_head_repeats_the_targets_own_guess():
+    head = MedusaHeads.new(MedusaConfig(), headed.target().model)
+    states = headed.frozen(0).final
+    project = headed.target().model.lm_head
+    assert torch.equal(head(states, project)[2], project(states))

@@ -1,0 +1,239 @@
+"""DeepSeek's sequential modules and Gloeckle's parallel layers: alignment, caches, layouts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import headed
+import pytest
+import tiny
+import torch
+
+from specviz.catalog.errors import Unsuitable
+from specviz.chance import Chance
+from specviz.distributions import draw, law
+from specviz.drafters.mtp import MTPSession
+from specviz.engine import rounds
+from specviz.heads import mtp_loss
+from specviz.heads.agreement import overlaps
+from specviz.heads.llama_block import causal, seen_alone
+from specviz.heads.mtp import MTPModules
+from specviz.heads.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
+from specviz.settings import Sampling, Settings
+from specviz.states import Taps
+from specviz.verification import Drawn
+
+GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=30)
+WARM = Settings(Sampling(1.1, top_k=20), gamma=4, max_new_tokens=30)
+TEXT = "The cat saw the"
+
+
+def ids(text=TEXT):
+    return headed.target().encode(text, 9)
+
+
+def by_hand(modules, text, final, steps):
+    """Logits of each step by the paper's formula, whole texts at a time, no cache.
+
+    One module, used again: the rows are (state of i, token i + 1), then (own output, guess).
+    """
+    module, target = modules.module(1), headed.target().model
+    states, words, found = final[: len(text) - 1], list(text[1:]), []
+    for _ in range(steps):
+        embedded = target.model.embed_tokens(torch.tensor(words))
+        pair = torch.cat([module.enorm(embedded), module.hnorm(states)], dim=-1)
+        rows = len(words)
+        joined = module.eh_proj(pair)[None]
+        out = modules.run(1, joined, torch.arange(rows)[None], causal(rows, 0, joined))
+        logits = target.lm_head(module.shared_head.norm(out[0, -1]))
+        found.append(logits)
+        states = torch.cat([states, out[0, -1:]])
+        words.append(int(logits.argmax()))
+    return found
+
+
+def test_a_chain_is_what_the_formula_says_step_by_step():
+    final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
+    proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 9, Chance(1, 1))
+    with torch.inference_mode():
+        logits = by_hand(headed.heads("mtp"), ids(), final, 4)
+    assert list(proposal.tree.tokens[1:]) == [int(row.argmax()) for row in logits]
+    for node, row in enumerate(logits, 1):
+        assert proposal.score[node] == pytest.approx(row.softmax(-1).max().item(), abs=1e-5)
+        state = len(ids()) - 2
+        assert proposal.evidence[node] == {"module": 1, "state": state, "own": node - 1}
+
+
+def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
+    chance = Chance(3, 2)
+    proposal = headed.begun("mtp", ids(), WARM).propose(ids(), 9, chance)
+    assert proposal.drawn is Drawn.SAMPLED
+    assert set(proposal.q) == {0, 1, 2, 3}
+    final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
+    with torch.inference_mode():
+        first = law(by_hand(headed.heads("mtp"), ids(), final, 1)[0], WARM.sampling)
+    assert torch.allclose(proposal.q[0], first, atol=1e-5)
+    for node in range(1, 5):
+        assert proposal.draws[node] == draw(proposal.q[node - 1], chance.draft(node))
+        assert proposal.tree.tokens[node] == proposal.draws[node].token
+
+
+def test_a_module_never_shown_its_own_output_knows_less_with_every_step(monkeypatch):
+    """DeepSeek's loss is one step deep; the steps that it is then used for were never trained."""
+    batches = [headed.frozen(seed) for seed in (90, 91)]
+
+    def known(head):
+        alphas = [overlaps(mtp_loss.guesses(head, batch), batch) for batch in batches]
+        return [sum(alpha) / len(alpha) for alpha in zip(*alphas, strict=True)]
+
+    unrolled = known(headed.heads("mtp"))
+    with monkeypatch.context() as patch:
+        patch.setattr(mtp_loss, "STEPS", 1)
+        once = headed.trained("mtp", headed.CONFIGS["mtp"])
+    single = known(once)
+    assert len(unrolled) == len(single) == mtp_loss.STEPS
+    assert single[0] > 0.7
+    assert single[3] < single[0] - 0.02
+    assert unrolled[3] > single[3]
+
+
+@cache
+def several(many):
+    """Several modules, trained a little, so that some guesses are kept."""
+    config = replace(headed.CONFIGS["mtp"], num_nextn_predict_layers=many)
+    return headed.trained("mtp", config, steps=50)
+
+
+@pytest.mark.parametrize("many", [2, 3])
+@pytest.mark.parametrize("settings", [GREEDY, WARM, replace(GREEDY, gamma=1, schedule="learning")])
+def test_several_modules_take_turns_and_forget_what_was_rejected(many, settings):
+    modules, kept = several(many), set()
+    whole = list(ids())
+    for turn in rounds(headed.target(), headed.drafter("mtp", modules), list(whole), settings):
+        if turn.number:
+            end = len(ids()) + settings.max_new_tokens
+            depth = max(1, len(turn.proposal.tree) - 1)
+            as_deep = replace(settings, gamma=depth, schedule="fixed")
+            session = headed.begun("mtp", whole, as_deep, modules)
+            fresh = session.propose(whole, end - len(whole), turn.chance)
+            assert fresh.tree == turn.proposal.tree
+            for node, score in turn.proposal.score.items():
+                assert fresh.score[node] == pytest.approx(score, abs=1e-5)
+            steps = [turn.proposal.evidence[n]["module"] for n in range(1, len(fresh.tree))]
+            assert steps == [min(step, many) for step in range(1, 1 + len(steps))]
+            kept.add(len(turn.verdict.path))
+        whole += turn.tokens
+    assert len(kept) > 1
+
+
+def test_modules_read_every_verified_row_once(monkeypatch):
+    rows = []
+    run = MTPModules.run
+    monkeypatch.setattr(
+        MTPModules, "run", lambda *given: rows.append(given[2].shape[1]) or run(*given)
+    )
+    before = 1
+    for turn in rounds(headed.target(), headed.drafter("mtp"), ids(), GREEDY):
+        if turn.number and len(turn.proposal.tree) > 1:
+            assert rows[0] == before
+            assert rows[1:] == [1] * (len(turn.proposal.tree) - 2)
+            before = 0
+        before += len(turn.tokens) if turn.number else len(ids()) - 1
+        rows.clear()
+
+
+def test_tensors_are_numbered_after_the_targets_layers():
+    names = set(headed.heads("mtp").state_dict())
+    prefix = f"model.layers.{headed.LAYERS}."
+    parts = {"enorm", "hnorm", "eh_proj", "shared_head.norm", "self_attn.q_proj", "mlp.up_proj"}
+    assert {f"{prefix}{part}.weight" for part in parts} <= names
+    assert all(name.startswith(prefix) for name in names)
+    assert len(names) == 13
+
+
+@pytest.mark.parametrize("copies", [(True, True), (True, False), (False, True)])
+def test_copies_of_the_targets_embeddings_and_projection_are_read_too(tmp_path, copies):
+    plain, model = headed.heads("mtp"), headed.target().model
+    sizes = tuple(tiny.VOCABULARY if copy else None for copy in copies)
+    made = MTPModules(plain.config, 48, sizes)
+    given = plain.state_dict()
+    for name in set(made.state_dict()) - set(given):
+        given[name] = model.lm_head.weight.clone()
+    made.load_state_dict(given)
+    made.save(tmp_path)
+    loaded = MTPModules.load(tmp_path, headed.target())
+    module = loaded.module(1)
+    assert (module.embed_tokens is not None, module.shared_head.head is not None) == copies
+    proposal = headed.begun("mtp", ids(), GREEDY, loaded).propose(ids(), 9, Chance(1, 1))
+    assert len(proposal.tree) == 5
+
+
+def test_modules_of_a_target_with_another_depth_are_named(tmp_path):
+    headed.heads("mtp").save(tmp_path)
+    text = (tmp_path / "config.json").read_text().replace('layers": 3', 'layers": 7', 1)
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(Unsuitable, match=r"model\.layers\.7"):
+        MTPModules.load(tmp_path, headed.target())
+
+
+def test_rows_unrolled_in_training_see_the_text_and_their_own_drafts_only():
+    least = torch.finfo(torch.float32).min
+    mask = seen_alone(3, 2, torch.zeros(1))[0, 0] == 0
+    assert mask.tolist() == [
+        [True, False, False, True, False, False, True, False, False],
+        [True, True, False, False, True, False, False, True, False],
+        [True, True, True, False, False, True, False, False, True],
+    ]
+    assert causal(2, 1, torch.zeros(1))[0, 0].tolist() == [[0, 0, least], [0, 0, 0]]
+
+
+def test_rotary_pairs_of_parallel_heads_are_neighbours_as_in_metas_checkpoint():
+    """Against their formula: pairs as complex numbers, turned by e^(i position angle)."""
+    attention = SelfAttention(ParallelConfig(n_heads=4), 32, 0)
+    rows = torch.randn(1, 4, 5, 8)
+    angles = 10_000.0 ** -(torch.arange(0, 8, 2) / 8)
+    turn = torch.polar(torch.ones(5, 4), torch.outer(torch.arange(3.0, 8.0), angles))
+    pairs = torch.view_as_complex(rows.unflatten(-1, (-1, 2)).contiguous())
+    expected = torch.view_as_real(pairs * turn).flatten(-2)
+    assert torch.allclose(attention.turned(rows, 3), expected, atol=1e-6)
+
+
+def test_parallel_heads_read_rows_in_parts_as_they_read_them_at_once():
+    from transformers import DynamicCache
+
+    head, trunk = headed.heads("mtp-parallel"), headed.frozen(0).states[-2][:1]
+    cache = DynamicCache()
+    with torch.inference_mode():
+        whole = head.features(trunk)
+        parts = [head.features(trunk[:, :5], 0, cache), head.features(trunk[:, 5:6], 5, cache)]
+        parts.append(head.features(trunk[:, 6:], 6, cache))
+    assert torch.allclose(torch.cat(parts, dim=2), whole, atol=1e-5)
+
+
+def test_the_trunk_is_every_layer_but_the_last_and_its_norm_and_projection_the_targets():
+    """The target's own last layer, given the place of a head, says what the target says."""
+    model = headed.target().model
+    trunk = headed.frozen(0).states[-2]
+    turns = model.model.rotary_emb(trunk, torch.arange(trunk.shape[1])[None])
+    mask = causal(trunk.shape[1], 0, trunk)
+    last = model.model.layers[-1](trunk, attention_mask=mask, position_embeddings=turns)
+    logits = headed.heads("mtp-parallel").logits(last, model.lm_head)
+    assert torch.allclose(logits, headed.frozen(0).logits, atol=1e-4)
+    assert headed.drafter("mtp-parallel").taps == Taps(layers=(headed.LAYERS - 1,))
+
+
+def test_the_names_of_parallel_heads_are_metas():
+    heads = ParallelHeads(ParallelConfig(hidden_dim=10), headed.target().model)
+    layers = ["attention.wq", "attention.wk", "attention.wv", "attention.wo", "ffn_norm"]
+    layers += ["feed_forward.w1", "feed_forward.w2", "feed_forward.w3", "attention_norm"]
+    assert set(heads.state_dict()) == {
+        f"extra_heads.{i}.{layer}.weight" for i in range(3) for layer in layers
+    }
+
+
+def test_a_session_of_a_chain_ignores_siblings():
+    session = headed.begun("mtp", ids(), replace(WARM, siblings=[3, 2]))
+    assert isinstance(session, MTPSession)
+    assert session.drawn is Drawn.SAMPLED
+    assert session.propose(ids(), 9, Chance(1, 1)).tree.is_chain
