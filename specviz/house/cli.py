@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from specviz.heads.registry import NAMES
 from specviz.house.stages import STAGES, Options
 
 
@@ -15,9 +16,11 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "train",
         help="train the small models that ship with the app",
-        description="Stages, in order: " + ", ".join(STAGES) + ". Each resumes where it stopped.",
+        description="Stages, in order: "
+        + ", ".join(STAGES)
+        + ". Each resumes where it stopped. The name of a head instead of a stage trains it alone.",
     )
-    parser.add_argument("stage", choices=tuple(STAGES))
+    parser.add_argument("stage", choices=(*STAGES, *NAMES), metavar="STAGE")
     parser.add_argument("--corpus", default="corpus", help="a folder, or owner/name on the Hub")
     parser.add_argument("--out", type=Path, default=Path("assets/models"), help="finished models")
     parser.add_argument("--work", type=Path, default=Path(".train"), help="tokens, checkpoints")
@@ -30,11 +33,39 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="do not compile the layers: needs no C++ compiler, takes about 1.5 times as long",
     )
+    _add_heads(parser)
     parser.set_defaults(func=train)
+
+
+def _add_heads(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("heads, which one pass of the frozen target a batch serves")
+    group.add_argument("--names", type=_names, default=(), help=f"some of: {', '.join(NAMES)}")
+    group.add_argument(
+        "--own-text",
+        type=int,
+        default=0,
+        metavar="N",
+        help="let the target write N tokens once, and take half of the batches from them",
+    )
+    group.add_argument("--rate", type=float, default=1.0, help="a factor on the learning rates")
+    group.add_argument("--nice", type=int, default=0, help="let other processes go first (0 to 19)")
+    group.add_argument("--float32", action="store_true", help="no bf16 in the passes")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Split "eagle,medusa". Raises argparse's error for a name that there is not."""
+    names = tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in NAMES:
+            raise argparse.ArgumentTypeError(
+                f"There is no head {name!r}; there are {', '.join(NAMES)}."
+            )
+    return names
 
 
 def train(arguments: argparse.Namespace) -> int:
     """Run one stage and return 0; what is missing is a `ValueError` or an `OSError`."""
+    stage = "heads" if arguments.stage in NAMES else arguments.stage
     options = Options(
         corpus=arguments.corpus,
         out=arguments.out,
@@ -44,6 +75,11 @@ def train(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         device=arguments.device,
         fast=not arguments.no_compile,
+        names=arguments.names if stage == arguments.stage else (arguments.stage,),
+        own_text=arguments.own_text,
+        rate=arguments.rate,
+        nice=arguments.nice,
+        precision="float32" if arguments.float32 else "bfloat16",
     )
-    STAGES[arguments.stage](options)
+    STAGES[stage](options)
     return 0

@@ -42,8 +42,8 @@ def load_exported(folder: Path, device: str = "cpu") -> LlamaForCausalLM:
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     """Write `manifest.json`, with the sizes and library versions added to `facts`."""
-    weights = folder / "model.safetensors"
-    added = {"bytes": weights.stat().st_size, "versions": versions()}
+    weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    added = {"bytes": weights, "versions": versions()}
     text = json.dumps({**facts, **added}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 

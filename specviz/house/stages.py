@@ -1,38 +1,50 @@
-"""The stages of `train`: tokenizer, target, draft model, card.
+"""The stages of `train`: tokenizer, target, draft model, heads, card.
 
 Rule: a stage reads what the stage before it wrote and leaves a finished folder or nothing.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
+from specviz.heads.registry import NAMES, family
 from specviz.house.card import write_card
 from specviz.house.data import Domain, Mixture, load_domains, token_counts
 from specviz.house.evaluate import closeness, exit_losses, last_loss
 from specviz.house.export import export_model, load_exported, write_manifest
+from specviz.house.heads import HeadRecipe, Plan, train_heads
 from specviz.house.losses import draft_loss, target_loss
 from specviz.house.networks import draft_model_config, new_model, target_config
+from specviz.house.own_text import Writer, with_own_text
+from specviz.house.ship_heads import be_nice, few_windows, ship, token_shares
 from specviz.house.tokenizer import (
     load_tokenizer,
     save_tokenizer,
     tokenizer_texts,
     train_tokenizer,
 )
-from specviz.house.training import Loss, Recipe, Trainer, total_steps
+from specviz.house.training import Diverged, Loss, Recipe, Trainer, total_steps
+from specviz.target import Target
+from specviz.trace import ModelCard
 
 TARGET_TOKENS = 10_240_000
 DRAFT_TOKENS = 6_553_600
+HEAD_TOKENS = 8_192_000
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says; `tokens` None means the total that the shipped models had."""
+    """What the command line says; `tokens` None means the total that the shipped models had.
+
+    The rest is for heads. names: which, all of them if empty. own_text: tokens that the target
+    writes for them. rate: a factor on the learning rates. nice: how far to stand back for others.
+    precision: of the passes, float32 or that of autocast.
+    """
 
     corpus: str
     out: Path
@@ -42,6 +54,11 @@ class Options:
     threads: int
     device: str
     fast: bool
+    names: tuple[str, ...] = ()
+    own_text: int = 0
+    rate: float = 1.0
+    nice: int = 0
+    precision: str = "bfloat16"
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,36 @@ def make_draft_model(options: Options) -> None:
     write_manifest(options.out / "draft-model", {**facts, **measured})
 
 
+def make_heads(options: Options) -> None:
+    """Train heads on the finished target and write their folders. A head that diverged has none.
+
+    Raises `Diverged`, after the others are written.
+    """
+    be_nice(options.nice)
+    families = [family(name) for name in options.names or NAMES]
+    shop, folder = _workshop(options), options.out / "target"
+    target = _frozen_target(folder, shop)
+    recipe = _head_recipe(options, weights_hash(folder))
+    domains = shop.domains
+    if options.own_text:
+        writer, cache = Writer(target.model, options.seed), options.work / "own-text"
+        domains = with_own_text(domains, writer, options.own_text, recipe.made_for, cache)
+    mixture = Mixture(domains, shop.tokenizer, recipe.seed, recipe.length)
+    plan = Plan(
+        recipe,
+        options.tokens or HEAD_TOKENS,
+        options.work / "heads",
+        lambda step: mixture.batch(step, recipe.rows),
+        token_shares(domains, target.vocab_size),
+        few_windows(domains, recipe.length),
+    )
+    pupils = train_heads(target, families, plan)
+    ship(pupils, target, domains, plan, options.out)
+    faults = [pupil.fault for pupil in pupils if pupil.fault]
+    if faults:
+        raise Diverged("; ".join(faults) + ". The other heads are finished.")
+
+
 def make_card(options: Options) -> None:
     """Write the card from the manifests of the finished models."""
     write_card(options.out)
@@ -95,6 +142,7 @@ STAGES: Mapping[str, Callable[[Options], None]] = {
     "tokenizer": make_tokenizer,
     "target": make_target,
     "draft-model": make_draft_model,
+    "heads": make_heads,
     "card": make_card,
 }
 
@@ -103,6 +151,27 @@ def weights_hash(folder: Path) -> str:
     """Return the SHA-256 of a model folder's weights file, in hexadecimal."""
     with (folder / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _frozen_target(folder: Path, shop: Workshop) -> Target:
+    """The finished target as heads see it; its card carries the hash that they are made for."""
+    model = load_exported(folder, shop.options.device).requires_grad_(False)
+    size = sum(weights.numel() for weights in model.parameters())
+    written = (folder / "model.safetensors").stat().st_size
+    card = ModelCard("house", "causal-lm", size, written, weights_hash(folder))
+    return Target(model, shop.tokenizer, card)
+
+
+def _head_recipe(options: Options, made_for: str) -> HeadRecipe:
+    usual = HeadRecipe(seed=options.seed)
+    return replace(
+        usual,
+        matrix_rate=usual.matrix_rate * options.rate,
+        other_rate=usual.other_rate * options.rate,
+        made_for=made_for,
+        own_text=options.own_text,
+        precision=options.precision,
+    )
 
 
 def _workshop(options: Options) -> Workshop:

@@ -1,4 +1,4 @@
-"""The training loop that the target and the draft model share.
+"""The training loop that the target and the draft model share, and the steps that heads share too.
 
 Rule: the weights after n steps are a function of the recipe; stopping and resuming, or choosing
 the total and the decay later while the learning rate is still constant, changes nothing.
@@ -7,15 +7,14 @@ the total and the decay later while the learning rate is still constant, changes
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
-from transformers import LlamaForCausalLM
 
 Loss = Callable[[Tensor, int], Tensor]  # (ids (rows, length + 1), step) -> mean loss
 
@@ -38,6 +37,10 @@ class ResumeError(ValueError):
     """The checkpoint at hand cannot lead to the run that was asked for."""
 
 
+class Diverged(ValueError):
+    """A loss or a gradient is no number any more; no weight was changed by it."""
+
+
 def total_steps(recipe: Recipe, tokens: int) -> int:
     """Say how many steps see `tokens` tokens."""
     return max(1, tokens // (recipe.rows * recipe.length))
@@ -58,22 +61,29 @@ def rate_factor(recipe: Recipe, step: int, steps: int) -> float:
 class Trainer:
     """Trains one model and keeps its checkpoints in `folder`.
 
+    matrices: what Muon trains; by default those of a Llama's layers. AdamW has the rest.
+
     While the rate is constant they go to `constant.pt`, from where a run of any longer total can
     go on; afterwards to `decay.pt`, which belongs to one total.
     """
 
-    def __init__(self, model: LlamaForCausalLM, recipe: Recipe, folder: Path) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        recipe: Recipe,
+        folder: Path,
+        matrices: Sequence[nn.Parameter] | None = None,
+    ) -> None:
         self.model = model
         self.recipe = recipe
         self.folder = folder
         self.step = 0
         self.seconds = 0.0
-        hidden = {p for p in model.model.layers.parameters() if p.ndim == 2}
-        others = [p for p in model.parameters() if p not in hidden]
-        matrices = [p for p in model.parameters() if p in hidden]
-        self.optimizers = (
-            torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=recipe.weight_decay),
-            torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.95), weight_decay=0.0),
+        self.loss = math.nan  # smoothed over about 50 steps
+        chosen = set(_layer_matrices(model) if matrices is None else matrices)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        self.optimizers, self._rates = _optimizers(
+            [p for p in trained if p in chosen], [p for p in trained if p not in chosen], recipe
         )
 
     def run(
@@ -97,30 +107,36 @@ class Trainer:
 
     def _steps(self, loss: Loss, batch: Callable[[int], Tensor], steps: int) -> Iterator[float]:
         """Take steps, and yield the training loss smoothed over about 50 of them."""
-        smooth = math.nan
         self._began = self.step
         self._since = time.monotonic()
         while self.step < steps:
-            began = time.monotonic()
-            self._set_rates(rate_factor(self.recipe, self.step, steps))
-            value = loss(batch(self.step), self.step)
-            value.backward()
-            for optimizer in self.optimizers:
-                optimizer.step()
+            self.advance(lambda: loss(batch(self.step), self.step), steps)
+            yield self.loss
+
+    def advance(self, loss: Callable[[], Tensor], steps: int) -> None:
+        """Take one step of a run of `steps`. Raises `Diverged` with the weights unharmed."""
+        began = time.monotonic()
+        self._set_rates(rate_factor(self.recipe, self.step, steps))
+        value = loss()
+        value.backward()
+        now = float(value.detach())
+        slope = float(nn.utils.get_total_norm(_gradients(self.model)))
+        if not (math.isfinite(now) and math.isfinite(slope)):
             self.model.zero_grad(set_to_none=True)
-            self.step += 1
-            self.seconds += time.monotonic() - began
-            now = float(value.detach())
-            smooth = now if math.isnan(smooth) else 0.98 * smooth + 0.02 * now
-            yield smooth
+            raise Diverged(f"diverged at step {self.step} (loss {now}, gradient {slope})")
+        for optimizer in self.optimizers:
+            optimizer.step()
+        self.model.zero_grad(set_to_none=True)
+        self.step += 1
+        self.seconds += time.monotonic() - began
+        self.loss = now if math.isnan(self.loss) else 0.98 * self.loss + 0.02 * now
 
     def _speed(self) -> float:
         taken = (self.step - self._began) * self.recipe.rows * self.recipe.length
         return taken / (time.monotonic() - self._since)
 
     def _set_rates(self, factor: float) -> None:
-        rates = (self.recipe.matrix_rate, self.recipe.other_rate)
-        for optimizer, rate in zip(self.optimizers, rates, strict=True):
+        for optimizer, rate in zip(self.optimizers, self._rates, strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = rate * factor
 
@@ -132,6 +148,7 @@ class Trainer:
             "decay": [decay_start(self.recipe, steps), steps],
             "step": self.step,
             "seconds": self.seconds,
+            "loss": self.loss,
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
@@ -164,9 +181,34 @@ class Trainer:
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.step, self.seconds = state["step"], state["seconds"]
+        self.loss = state.get("loss", math.nan)  # checkpoints of before have none
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
+
+
+def _gradients(model: nn.Module) -> list[Tensor]:
+    return [p.grad for p in model.parameters() if p.grad is not None]
+
+
+def _layer_matrices(model: Any) -> list[nn.Parameter]:
+    return [p for p in model.model.layers.parameters() if p.ndim == 2]
+
+
+def _optimizers(
+    matrices: list[nn.Parameter], others: list[nn.Parameter], recipe: Recipe
+) -> tuple[tuple[torch.optim.Optimizer, ...], tuple[float, ...]]:
+    """Muon and AdamW with their rates, leaving out one that would have nothing to train."""
+    made: list[tuple[torch.optim.Optimizer, float]] = []
+    if matrices:
+        decay = recipe.weight_decay
+        muon = torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=decay)
+        made.append((muon, recipe.matrix_rate))
+    if others:
+        rate = recipe.other_rate
+        adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.95), weight_decay=0.0)
+        made.append((adam, rate))
+    return tuple(optimizer for optimizer, _ in made), tuple(rate for _, rate in made)
 
 
 def _fixed(recipe: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,524 @@
+"""Heads on the frozen target: toy heads and a few steps, enough to see each rule hold."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import torch
+import torch.nn.functional as functional
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from specviz import cli
+from specviz.heads import registry
+from specviz.heads.agreement import overlaps, same_tops
+from specviz.heads.frozen import Frozen, freeze
+from specviz.heads.registry import Family
+from specviz.house import cli as house_cli
+from specviz.house import export, heads, own_text, stages
+from specviz.house.corpus import SOURCES
+from specviz.house.data import Domain, held_out_windows
+from specviz.house.heads import HeadRecipe, Plan, Pupil, train_heads
+from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
+from specviz.house.training import Diverged, ResumeError, Trainer, decay_start, total_steps
+from specviz.target import Target
+
+RECIPE = HeadRecipe(seed=5, rows=2, length=16, warm_up=2, made_for="a" * 64)
+TARGET = tiny.target()
+MODEL = TARGET.model
+COUNTS = torch.arange(tiny.VOCABULARY)
+
+
+class Toy(nn.Module):
+    """Guesses the second next token from the final state; drops some of it, by chance."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, frozen: Frozen) -> Tensor:
+        state = functional.dropout(frozen.final, 0.2, self.training)
+        return frozen.head(state + self.mix(state) * self.scale)
+
+    def save(self, folder: Path) -> None:
+        # so coarse that what ships visibly guesses otherwise than what was trained
+        tensors = {name: (value * 4).round() / 4 for name, value in self.state_dict().items()}
+        save_file(tensors, folder / "model.safetensors")
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> "Toy":
+        head = cls(target.model.config.hidden_size)
+        head.load_state_dict(load_file(folder / "model.safetensors"))
+        return head
+
+
+def toy_loss(head: Toy, frozen: Frozen) -> Tensor:
+    logits = head(frozen)[:, :-1].float().flatten(0, 1)
+    return functional.cross_entropy(logits, frozen.logits[:, 1:].softmax(-1).flatten(0, 1))
+
+
+def toy(name: str = "toy", loss: Callable = toy_loss, **changes: object) -> Family:
+    return Family(
+        name,
+        build=lambda target, _counts: Toy(target.model.config.hidden_size),
+        loss=loss,
+        guesses=lambda head, frozen: [head(frozen)],
+        **changes,
+    )
+
+
+def batch(step: int) -> Tensor:
+    generator = torch.Generator().manual_seed(step)
+    return torch.randint(tiny.VOCABULARY, (RECIPE.rows, RECIPE.length + 1), generator=generator)
+
+
+def plan(folder: Path, steps: int = 10, **changes: object) -> Plan:
+    tokens = steps * RECIPE.rows * RECIPE.length
+    usual = Plan(
+        RECIPE, tokens, folder, batch, COUNTS, batch(1000), save_every=1, measure_every=1000
+    )
+    return replace(usual, **changes)
+
+
+def weights(pupil: Pupil) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in pupil.head.state_dict().items()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def trained(folder: Path, *families: Family, steps: int = 10, **changes: object) -> list[Pupil]:
+    return train_heads(TARGET, families, plan(folder, steps, **changes), say=lambda _text: None)
+
+
+def interrupted(folder: Path, at: int, *families: Family, target: Target = TARGET) -> None:
+    """Train until the last family's head has saved its checkpoint of step `at`."""
+    real = Trainer.save
+
+    def save(trainer: Trainer, steps: int) -> None:
+        real(trainer, steps)
+        if trainer.step == at and trainer.folder.name == families[-1].name:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "save", save)
+        with pytest.raises(KeyboardInterrupt):
+            train_heads(target, families, plan(folder))
+
+
+def test_the_frozen_pass_says_what_the_model_says() -> None:
+    ids = batch(0)
+    frozen = freeze(MODEL, ids, keys_values=(2,))
+    out = MODEL(ids, output_hidden_states=True, use_cache=True)
+    layers, norm = MODEL.model.layers, MODEL.model.norm
+    assert len(frozen.states) == len(layers) + 1
+    torch.testing.assert_close(frozen.logits, out.logits)
+    torch.testing.assert_close(frozen.states[0], MODEL.model.embed_tokens(ids))
+    torch.testing.assert_close(frozen.states[1], out.hidden_states[1])
+    torch.testing.assert_close(norm(frozen.states[-1]), frozen.final)
+    assert not torch.allclose(frozen.states[-1], frozen.final)
+    assert list(frozen.keys_values) == [2]
+    for ours, theirs in zip(
+        frozen.keys_values[2],
+        (out.past_key_values.layers[1].keys, out.past_key_values.layers[1].values),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(frozen.embed(ids), frozen.states[0])
+
+
+def test_gradients_pass_through_the_targets_head_and_leave_nothing_in_it() -> None:
+    target = tiny.llama().requires_grad_(True)
+    frozen = freeze(target, batch(0), keys_values=(1,))
+    pieces = [*frozen.states, frozen.final, frozen.logits, *frozen.keys_values[1]]
+    assert not any(piece.requires_grad for piece in pieces)
+    state = frozen.final.clone().requires_grad_(True)
+    torch.testing.assert_close(frozen.head(state).detach(), frozen.logits)
+    (frozen.head(state).sum() + frozen.embed(frozen.tokens).sum()).backward()
+    assert state.grad is not None
+    assert state.grad.abs().sum() > 0
+    assert all(weight.grad is None for weight in target.parameters())
+
+
+def test_the_logits_are_float32_under_autocast() -> None:
+    exact = freeze(MODEL, batch(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        frozen = freeze(MODEL, batch(0))
+        rounded = frozen.head(frozen.final)
+    assert frozen.logits.dtype == torch.float32
+    assert rounded.dtype == torch.bfloat16
+    assert not torch.equal(frozen.logits, frozen.logits.bfloat16().float())
+    assert (frozen.logits - exact.logits).abs().mean() < 0.05 * exact.logits.abs().mean()
+
+
+@pytest.mark.parametrize("layer", [0, 3])
+def test_keys_of_a_layer_that_is_not_there_are_refused(layer: int) -> None:
+    with pytest.raises(ValueError, match="the target has 1 to 2"):
+        freeze(MODEL, batch(0), keys_values=(layer,))
+
+
+def test_resuming_gives_the_weights_of_an_uninterrupted_run(tmp_path: Path) -> None:
+    families = toy("one"), toy("other")
+    straight = trained(tmp_path / "straight", *families)
+    for at in (4, 8):  # once at a constant rate, once while it falls
+        interrupted(tmp_path / "stopped", at, *families)
+    resumed = trained(tmp_path / "stopped", *families)
+    for before, after in zip(straight, resumed, strict=True):
+        assert after.trainer.step == 10
+        assert same(weights(before), weights(after))
+
+
+def test_a_head_learns_the_same_alone_and_in_company(tmp_path: Path) -> None:
+    (alone,) = trained(tmp_path / "alone", toy("one"))
+    together = trained(tmp_path / "together", toy("other"), toy("one"))
+    assert same(weights(alone), weights(together[1]))
+    assert not same(weights(alone), weights(together[0]))
+
+
+def test_a_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
+    interrupted(tmp_path / "ahead", 4, toy("one"))
+    passes = []
+    both = trained(tmp_path / "ahead", toy("one"), toy("other"), batch=noting(passes))
+    assert passes == list(range(10))
+    for pupil, name in zip(both, ("one", "other"), strict=True):
+        (alone,) = trained(tmp_path / "alone", toy(name))
+        assert same(weights(alone), weights(pupil))
+
+
+def noting(passes: list[int]) -> Callable[[int], Tensor]:
+    def noted(step: int) -> Tensor:
+        passes.append(step)
+        return batch(step)
+
+    return noted
+
+
+def test_one_pass_of_the_target_serves_all_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = []
+    real = heads.freeze
+    monkeypatch.setattr(heads, "freeze", lambda *args: passes.append(args[2]) or real(*args))
+    taps = toy("one", keys_values=(2,)), toy("other", keys_values=(2, 1))
+    trained(tmp_path, *taps, toy("third"), steps=3)
+    assert passes == [[1, 2]] * 4  # three steps and one measurement
+
+
+def poisoned(at: int, good: bool) -> Callable[[Toy, Frozen], Tensor]:
+    """A loss that turns bad at a step: no number itself, or (good) with a gradient that is none."""
+    calls = []
+
+    def loss(head: Toy, frozen: Frozen) -> Tensor:
+        calls.append(1)
+        value = toy_loss(head, frozen)
+        if len(calls) <= at:
+            return value
+        return value + (head.scale * 0).sqrt().sum() if good else value * math.nan
+
+    return loss
+
+
+@pytest.mark.parametrize("good", [False, True])
+def test_a_head_that_diverges_stops_alone(tmp_path: Path, good: bool) -> None:
+    said: list[str] = []
+    bad = toy("bad", poisoned(3, good))
+    both = train_heads(TARGET, [bad, toy("one")], plan(tmp_path / "both"), said.append)
+    (alone,) = trained(tmp_path / "alone", toy("one"))
+    assert same(weights(alone), weights(both[1]))
+    assert both[1].fault is None
+    assert "bad diverged at step 3" in said[0]
+    assert both[0].fault is not None
+    saved = torch.load(tmp_path / "both" / "bad" / "constant.pt", weights_only=True)
+    assert saved["step"] == 3
+    assert same(weights(both[0]), saved["model"])
+    assert all(value.isfinite().all() for value in saved["model"].values())
+
+
+def test_a_checkpoint_for_another_target_is_refused(tmp_path: Path) -> None:
+    trained(tmp_path, toy(), steps=4)
+    other = replace(RECIPE, made_for="b" * 64)
+    with pytest.raises(ResumeError, match="other settings"):
+        trained(tmp_path, toy(), steps=20, recipe=other)
+
+
+def test_muon_has_the_matrices_that_no_token_passes() -> None:
+    head = nn.ModuleDict(
+        {
+            "fc": nn.Linear(8, 6),
+            "embed_tokens": nn.Embedding(30, 8),
+            "lm_head": nn.Linear(8, 20, bias=False),
+            "out": nn.Linear(8, 30, bias=False),
+            "mask": nn.Embedding(1, 8),
+        }
+    )
+    chosen = heads.hidden_matrices(head, vocabulary=30)
+    assert [weight.shape for weight in chosen] == [(6, 8)]
+
+
+def test_agreement_compares_the_same_token() -> None:
+    frozen = freeze(MODEL, batch(0))
+    perfect = [frozen.logits[:, 1:], frozen.logits[:, 2:]]
+    assert same_tops(perfect, frozen) == [1.0, 1.0]
+    assert overlaps(perfect, frozen) == pytest.approx([1.0, 1.0], abs=1e-5)
+    late = [frozen.logits, frozen.logits]  # each row says what the target says a token too early
+    assert max(same_tops(late, frozen)) < 0.5
+    flat = [torch.zeros_like(frozen.logits)]
+    share = torch.minimum(frozen.logits[:, 1:].softmax(-1), torch.tensor(1 / tiny.VOCABULARY))
+    assert overlaps(flat, frozen) == pytest.approx([float(share.sum(-1).mean())], rel=1e-4)
+
+
+def test_agreement_is_averaged_over_all_windows() -> None:
+    family = toy()
+    pupil = Pupil(family, family.build(TARGET, COUNTS).eval(), trainer=None)
+    windows = torch.cat([batch(step) for step in range(3)])[:5]
+    whole = family.agreement(pupil.head, freeze(MODEL, windows))
+    assert heads.agreements(TARGET, [pupil], windows, rows=2)["toy"] == pytest.approx(
+        whole, abs=1e-4
+    )
+    blind = replace(pupil, family=replace(family, guesses=None))
+    assert heads.agreements(TARGET, [blind], windows) == {"toy": []}
+
+
+@pytest.mark.parametrize(
+    ("values", "still"),
+    [
+        ([0.1, 0.1, 0.1], False),  # too few to say
+        ([0.1, 0.2, 0.3, 0.4, 0.5], False),
+        ([0.1, 0.3, 0.5, 0.5009, 0.5003, 0.5011], True),
+        ([0.5, 0.4, 0.4, 0.4], True),
+        ([0.5, 0.5, 0.5, 0.51], False),
+    ],
+)
+def test_alpha_has_stopped_when_it_gains_nothing(values: list[float], still: bool) -> None:
+    assert heads.stopped_moving(dict(enumerate(values))) is still
+
+
+def test_where_alpha_stops_a_total_is_named_that_falls_from_there(tmp_path: Path) -> None:
+    said: list[str] = []
+    still = toy(loss=lambda head, frozen: toy_loss(head, frozen) * 0)
+    train_heads(TARGET, [still], plan(tmp_path, 30, measure_every=2), said.append)
+    assert len(said) == 1  # said once
+    assert "toy: α has stopped moving" in said[0]
+    assert "at step 8" in said[0]
+    tokens = int(said[0].rsplit(" ", 1)[1].rstrip("."))
+    assert decay_start(RECIPE, total_steps(RECIPE, tokens)) in (8, 9)
+
+
+def test_alpha_so_far_survives_an_interruption(tmp_path: Path) -> None:
+    (straight,) = trained(tmp_path / "straight", toy(), measure_every=2)
+    interrupted(tmp_path / "stopped", 5, toy())
+    (resumed,) = trained(tmp_path / "stopped", toy(), measure_every=2)
+    assert list(straight.alpha) == [2, 4, 6, 8, 10]
+    # the interrupted run measured nothing: what it did not log is not invented
+    assert {step: straight.alpha[step] for step in (6, 8, 10)} == resumed.alpha
+    (again,) = trained(tmp_path / "straight", toy(), measure_every=2)
+    assert again.alpha == pytest.approx(straight.alpha, abs=1e-4)
+    assert straight.trainer.loss == resumed.trainer.loss == again.trainer.loss > 0
+
+
+# The target's own text
+
+
+def domain(name: str, share: float = 1.0) -> Domain:
+    chance = np.random.default_rng(len(name))
+    stream = chance.integers(1, tiny.VOCABULARY, 400).astype(np.uint16)
+    stream[::20] = END_OF_TEXT_ID
+    return Domain(name, share, stream, np.arange(0, 380, 20), stream[::-1][19:150].copy())
+
+
+WRITER = own_text.Writer(MODEL, seed=3, rows=4, length=24, prompts=(3, 6))
+
+
+def written(folder: Path, tokens: int) -> Domain:
+    domains = [domain("one", 0.25), domain("three", 0.75)]
+    return own_text.with_own_text(domains, WRITER, tokens, "f" * 64, folder)[-1]
+
+
+def test_the_own_text_is_what_the_target_would_write() -> None:
+    ids = batch(0)[:, :5]
+    greedy = own_text.continued(MODEL, ids, 20, None)
+    for row in greedy:
+        before = 5
+        while before < 20:  # it writes on past an end token, where generate would stop
+            text = MODEL.generate(row[None, :before], max_length=20, do_sample=False)[0]
+            assert torch.equal(text, row[: len(text)])
+            before = len(text)
+    drawn = [
+        own_text.continued(MODEL, ids, 20, torch.Generator().manual_seed(seed))
+        for seed in (1, 1, 2)
+    ]
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    assert not torch.equal(drawn[0], greedy)
+
+
+def test_own_text_begins_with_prompts_and_shares_the_windows(tmp_path: Path) -> None:
+    one, three, own = own_text.with_own_text(
+        [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
+    )
+    assert [one.share, three.share, own.share] == [0.125, 0.375, 0.5]
+    assert len(own.training) == 3 * 4 * 24  # whole batches
+    assert own.starts.tolist() == list(range(0, 288, 24))
+    starts = {tuple(d.training[i : i + 3]) for d in (one, three) for i in d.starts}
+    assert {tuple(own.training[i : i + 3]) for i in own.starts} <= starts
+    held_out = {tuple(d.held_out[i : i + 3]) for d in (one, three) for i in range(len(d.held_out))}
+    assert {tuple(own.held_out[i : i + 3]) for i in range(0, len(own.held_out), 24)} <= held_out
+
+
+def test_own_text_is_written_once_and_only_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = np.array(written(tmp_path / "longer", 400).training)
+    short = np.array(written(tmp_path / "grown", 100).training)
+    assert longer[: len(short)].tolist() == short.tolist()
+    (path,) = (tmp_path / "grown").glob("*.training.bin")
+    path.write_bytes(path.read_bytes()[:-7])  # stopped in the middle of a batch
+    assert written(tmp_path / "grown", 400).training.tolist() == longer.tolist()
+
+    def no_more(*_arguments: object) -> None:
+        raise AssertionError("written again")
+
+    monkeypatch.setattr(own_text, "continued", no_more)
+    assert written(tmp_path / "grown", 400).training.tolist() == longer.tolist()
+
+
+# The whole stage
+
+
+LINES = (
+    "Once upon a time, a cat sat on a mat. The cat was warm.",
+    "User: I want a table.\nAssistant: For how many people?",
+    "def add(a, b):\n    return a + b\n",
+)
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
+    """A corpus, a tokenizer and a finished target, all tiny; toys for heads."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name in {source.domain for source in SOURCES} | {"dialogues_dev"}:
+        lines = [json.dumps({"text": f"{name} {i} {LINES[i % 3]}"}) for i in range(150)]
+        (corpus / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    tokenizer = train_tokenizer(LINES * 4, vocabulary_size=tiny.VOCABULARY)
+    save_tokenizer(tokenizer, tmp_path / "work" / "tokenizer")
+    export.export_model(tiny.llama(), tokenizer, tmp_path / "out" / "target")
+    monkeypatch.setattr(stages, "HeadRecipe", partial(HeadRecipe, rows=2, length=16, warm_up=2))
+    monkeypatch.setattr(stages, "Writer", partial(own_text.Writer, rows=4, length=48))
+    toys = {"toy": toy, "bad": lambda: toy("bad", poisoned(2, good=False))}
+    monkeypatch.setattr(registry, "_MAKERS", {**registry._MAKERS, **toys})
+    return stages.Options(
+        corpus=str(corpus),
+        out=tmp_path / "out",
+        work=tmp_path / "work",
+        tokens=6 * 2 * 16,
+        seed=1,
+        threads=1,
+        device="cpu",
+        fast=False,
+        names=("toy", "bad"),
+        own_text=300,
+    )
+
+
+def test_the_stage_ships_what_it_measured(workshop: stages.Options) -> None:
+    with pytest.raises(Diverged, match=r"bad diverged at step 2.*The other heads are finished"):
+        stages.make_heads(workshop)
+    assert not (workshop.out / "bad").exists()
+    facts = export.read_manifest(workshop.out / "toy")
+    assert facts["made_for"] == stages.weights_hash(workshop.out / "target")
+    assert (facts["steps"], facts["tokens"]) == (6, 192)
+    assert facts["bytes"] == (workshop.out / "toy" / "model.safetensors").stat().st_size
+    assert set(facts["agreement"]) == {*(source.domain for source in SOURCES), "own-text"}
+    target = tiny.target(export.load_exported(workshop.out / "target"))
+    shipped = Pupil(toy(), Toy.load(workshop.out / "toy", target).eval(), trainer=None)
+    own = next((workshop.work / "own-text").glob("*.held_out.bin"))
+    ids = torch.from_numpy(np.fromfile(own, dtype=np.uint16).astype(np.int64))
+    windows = Domain("own", 1.0, ids.numpy(), np.zeros(1), ids.numpy())
+    chosen = heads.agreements(target, [shipped], held_out_windows(windows, 16, 16)[:, :-1])
+    assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, unless a family says
+    assert facts["overlap"]["own-text"] != chosen["toy"]
+    assert facts["loss"] > 0
+
+
+def test_a_name_that_no_head_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["train", "heads", "--names", "eagle,eagel"])
+    assert stop.value.code == 2
+    assert "There is no head 'eagel'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "own", "precision"),
+    [
+        (["heads"], (), 0, "bfloat16"),
+        (["heads", "--names", "eagle,medusa", "--own-text", "70"], ("eagle", "medusa"), 70, None),
+        (["mtp-parallel", "--float32"], ("mtp-parallel",), 0, "float32"),
+    ],
+)
+def test_a_head_is_trained_by_its_name_or_among_others(
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    names: tuple[str, ...],
+    own: int,
+    precision: str | None,
+) -> None:
+    asked: list[stages.Options] = []
+    monkeypatch.setattr(house_cli, "STAGES", {"heads": asked.append})
+    assert cli.main(["train", *words]) == 0
+    assert (asked[0].names, asked[0].own_text) == (names, own)
+    assert asked[0].precision == (precision or "bfloat16")
+
+
+# The families
+
+
+@pytest.fixture(scope="module")
+def deep() -> Target:
+    """Six layers, so that every family finds the ones it reads; head size is width / heads."""
+    return tiny.target(tiny.llama(num_hidden_layers=6, num_key_value_heads=4))
+
+
+def tells(head: nn.Module, inputs: Frozen, family: Family) -> float:
+    torch.manual_seed(0)
+    return float(family.loss(head, inputs).detach())
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, name: str) -> None:
+    family = registry.family(name)
+    before = heads._enrol(deep, family, plan(tmp_path / "new", 20)).head
+    (pupil,) = train_heads(deep, [family], plan(tmp_path, 20, measure_every=10))
+    frozen = freeze(deep.model, batch(3), family.keys_values)
+    assert tells(pupil.head, frozen, family) < tells(before, frozen, family)
+    pupil.head.save(tmp_path)
+    with torch.no_grad():
+        for weight in pupil.head.parameters():
+            weight.copy_(weight.bfloat16())  # as it ships
+    back = registry.load_head(pupil.head, tmp_path, deep)
+    shares = family.agreement(back, frozen)
+    assert shares == pytest.approx(family.agreement(pupil.head, frozen), abs=1e-5)
+    assert all(0 <= share <= 1 for share in shares)
+    assert list(pupil.alpha) == [10, 20]
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
+    family = registry.family(name)
+    (straight,) = train_heads(deep, [family], plan(tmp_path / "straight"))
+    interrupted(tmp_path / "resumed", 4, family, target=deep)
+    (resumed,) = train_heads(deep, [family], plan(tmp_path / "resumed"))
+    assert same(weights(straight), weights(resumed))
+
+
+def test_eagle3_proposes_the_common_tokens(deep: Target) -> None:
+    head = registry.family("eagle3").build(deep, COUNTS)  # the last tokens are the common ones
+    assert head.tokens.tolist() == list(range(tiny.VOCABULARY // 2, tiny.VOCABULARY))
