@@ -19,7 +19,9 @@ def live_at(visit: Visit, pair, verdict: str) -> None:
 
 def drag_to(visit: Visit, where: float) -> None:
     """Drag the coin to a place on its bar."""
-    box = visit.page.locator(".sv-coin").bounding_box()
+    coin = visit.page.locator(".sv-coin")
+    coin.evaluate("e => e.scrollIntoView({ block: 'center' })")
+    box = coin.bounding_box()
     u = float(visit.ask("frame.panel.coin.u"))
     mouse = visit.page.mouse
     mouse.move(box["x"] + u * box["width"], box["y"] + 6)
@@ -100,6 +102,7 @@ def test_a_guess_that_was_not_reached_says_what_it_would_take(visit, pair):
     node, view = next((n, v) for n, v in nodes.items() if v["is"] == "unreached")
     spots = visit.ask("frame.tree.figure.data['80-hover']")
     at = spots["customdata"].index(int(node))
+    page.locator(".sv-tree").evaluate("e => e.scrollIntoView({ block: 'center' })")
     box = page.locator(".sv-tree").bounding_box()
     page.mouse.click(box["x"] + spots["x"][at], box["y"] + spots["y"][at])
     page.wait_for_function("document.querySelector('.sv-verdict').innerText === 'What if?'")
