@@ -164,7 +164,7 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
         visitor.fill_in(pair, PROMPT, tokens=tokens, seed=SLOW)
     first.run()
     live(first)
-    assert first.page.locator(".sv-notice").is_hidden(), "the first round took it away"
+    first.page.locator(".sv-notice").wait_for(state="hidden")  # the first round takes it away
     another.run()
     notice(another, "1 run before yours.")
     visit.run()
