@@ -14,9 +14,12 @@ from visit import Visit
 PROMPT = "The cat sat on the mat. The cat"
 
 
-def live(visit):
-    """Wait until a live run is on screen."""
-    visit.page.wait_for_function("document.querySelector('.sv-badge').textContent === 'live'")
+def live(visitor):
+    """Wait until a live run is on screen, with a round of it."""
+    visitor.page.wait_for_function(
+        "document.querySelector('.sv-badge').textContent === 'live'"
+        " && window.specviz.players['sv-step'].rounds > 0"
+    )
 
 
 def test_run_makes_a_live_run_and_the_caption_changes(visit, pair):
