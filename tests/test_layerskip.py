@@ -407,7 +407,7 @@ def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(targ
     run = target.start(drafter.taps)
     assert drafter.begin(run, Settings(exit_layer=2)).exit_layer == 2
     assert drafter.begin(run, Settings(exit_layer=3)).exit_layer == 3
-    for layers, says in ((4, "has 4 layers, .* after layer 1 to 3, not after layer 4"), (1, "one")):
+    for layers, says in ((4, "has 4 layers, .* after layer 1 to 3, not after layer 6"), (1, "one")):
         short = tiny.target(tiny.llama(num_hidden_layers=layers))
         with pytest.raises(BadSettings, match=says):
             traced(short, LayerSkip(short), tiny.PROMPT, GREEDY)
