@@ -68,7 +68,8 @@ class DraftModelSession:
             if depth and all(grown.tokens[node] in self.eos for node in level):
                 break
             read = self.reader.level(grown.tree(), level) if depth else self.reader.text(context)
-            self._branch(grown, level, fit(read, self.vocab_size), depth, chance)
+            logits = fit(read, self.vocab_size)
+            grown.branch(level, logits, depth, self.settings, self.eos, chance)
             level = range(level.stop, len(grown.tokens))
         tree = grown.tree()
         self.drafted = max(tree.depths)
@@ -78,26 +79,6 @@ class DraftModelSession:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
         self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
         self.drafted = 0
-
-    def _branch(
-        self, grown: Growing, level: range, logits: Tensor, depth: int, chance: Chance
-    ) -> None:
-        """Put guesses under every node of a level but an end-of-text. logits: (n, V), by node."""
-        width = self.settings.width(depth)
-        sampled = self.drawn is not Drawn.POINT_MASS
-        laws = law(logits, self.settings.sampling) if sampled else logits
-        for node, q, row in zip(level, laws, logits, strict=True):
-            if grown.tokens[node] in self.eos:
-                continue
-            first = len(grown.tokens)
-            if sampled:
-                draws = distinct_draws(q, [chance.draft(first + i) for i in range(width)])
-                grown.q[node] = q
-                grown.draws |= dict(enumerate(draws, first))
-                tokens = [made.token for made in draws]
-            else:
-                tokens = top(row, width)
-            grown.add(node, tokens, row)
 
 
 @dataclass(slots=True)
@@ -116,6 +97,31 @@ class Growing:
         self.tokens += tokens
         self.parents += [parent] * len(tokens)
         self.score |= dict(enumerate(logits.float().softmax(-1)[list(tokens)].tolist(), first))
+
+    def branch(
+        self,
+        level: range,
+        logits: Tensor,
+        depth: int,
+        settings: Settings,
+        eos: Sequence[int],
+        chance: Chance,
+    ) -> None:
+        """Put guesses under every node of a level but an end-of-text. logits: (n, V), by node."""
+        width, sampled = settings.width(depth), kind(settings) is not Drawn.POINT_MASS
+        laws = law(logits, settings.sampling) if sampled else logits
+        for node, q, row in zip(level, laws, logits, strict=True):
+            if self.tokens[node] in eos:
+                continue
+            first = len(self.tokens)
+            if sampled:
+                draws = distinct_draws(q, [chance.draft(first + i) for i in range(width)])
+                self.q[node] = q
+                self.draws |= dict(enumerate(draws, first))
+                tokens = [made.token for made in draws]
+            else:
+                tokens = top(row, width)
+            self.add(node, tokens, row)
 
     def tree(self) -> DraftTree:
         """The tree so far."""

@@ -13,12 +13,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from specviz.chance import Chance
-from specviz.distributions import law
 from specviz.drafters.base import Proposal
-from specviz.drafters.draft_model import Growing, distinct_draws, kind, top
+from specviz.drafters.draft_model import Growing, kind
 from specviz.drafters.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.drafters.schedule import schedule
 from specviz.settings import Settings, require
@@ -26,7 +24,6 @@ from specviz.states import Riders, States, Taps
 from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
 from specviz.tree import DraftTree
-from specviz.verification import Drawn
 
 
 class LayerSkip:
@@ -88,7 +85,8 @@ class LayerSkipSession:
         for depth in range(min(self.schedule.gamma, room - 1)):
             if depth and all(grown.tokens[node] in self.eos for node in level):
                 break
-            self._branch(grown, level, reader.level(grown.tree(), level), depth, chance)
+            logits = reader.level(grown.tree(), level)
+            grown.branch(level, logits, depth, self.settings, self.eos, chance)
             level = range(level.stop, len(grown.tokens))
         self.tree = tree = grown.tree()
         evidence = self._evidence(tree, len(reader.states))
@@ -119,23 +117,3 @@ class LayerSkipSession:
             return {0: remark | {"before": before()}} | guessed(run, tree, early, layer)
 
         return Later(work)
-
-    def _branch(
-        self, grown: Growing, level: range, logits: Tensor, depth: int, chance: Chance
-    ) -> None:
-        """Put guesses under every node of a level but an end-of-text. logits: (n, V), by node."""
-        width = self.settings.width(depth)
-        sampled = self.drawn is not Drawn.POINT_MASS
-        laws = law(logits, self.settings.sampling) if sampled else logits
-        for node, q, row in zip(level, laws, logits, strict=True):
-            if grown.tokens[node] in self.eos:
-                continue
-            first = len(grown.tokens)
-            if sampled:
-                draws = distinct_draws(q, [chance.draft(first + i) for i in range(width)])
-                grown.q[node] = q
-                grown.draws |= dict(enumerate(draws, first))
-                tokens = [made.token for made in draws]
-            else:
-                tokens = top(row, width)
-            grown.add(node, tokens, row)
