@@ -1,4 +1,4 @@
-"""Keeps loaded checkpoints, so that all visitors share one copy of the weights.
+"""Keeps what was loaded, so that all visitors share one copy of the weights.
 
 Rule: the house models stay; of all others two (one pair) at most, the least recently used one
 leaving before the next is loaded, so that naming many models cannot fill the memory.
@@ -9,27 +9,26 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import Final
-
-from specviz.catalog.checkpoint import Checkpoint
+from typing import Final, Generic, TypeVar
 
 GUESTS: Final = 2
 
-Key = tuple[str, str, str]  # folder, device, dtype
+Key = tuple[str, ...]  # folder, device, dtype and what else makes a copy another one
+T = TypeVar("T")
 
 
-class Shelf:
-    """Checkpoints by key, safe to use from many threads."""
+class Shelf(Generic[T]):
+    """Checkpoints or heads by key, safe to use from many threads."""
 
     def __init__(self, guests: int = GUESTS) -> None:
         self._room = guests
-        self._house: dict[Key, Checkpoint] = {}
-        self._guests: OrderedDict[Key, Checkpoint] = OrderedDict()
+        self._house: dict[Key, T] = {}
+        self._guests: OrderedDict[Key, T] = OrderedDict()
         self._shelf = Lock()  # held for an instant
         self._loading = Lock()  # held while weights are read, so that nobody reads them twice
 
-    def get(self, key: Key, load: Callable[[], Checkpoint], house: bool) -> Checkpoint:
-        """The checkpoint under `key`, loaded if it is not there. Raises what `load` raises."""
+    def get(self, key: Key, load: Callable[[], T], house: bool) -> T:
+        """What is under `key`, loaded if it is not there. Raises what `load` raises."""
         if found := self._find(key):
             return found
         with self._loading:
@@ -42,7 +41,7 @@ class Shelf:
                 (self._house if house else self._guests)[key] = loaded
             return loaded
 
-    def _find(self, key: Key) -> Checkpoint | None:
+    def _find(self, key: Key) -> T | None:
         with self._shelf:
             if key in self._guests:
                 self._guests.move_to_end(key)

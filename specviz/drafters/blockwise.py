@@ -7,14 +7,16 @@ a round is one pass of the model. A chain of top tokens: a point mass.
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import Self
 
+from specviz.drafters.cards import card_of
 from specviz.drafters.medusa import NewestState
 from specviz.drafters.rank_paths import RankPathSession
 from specviz.heads.blockwise import BlockwiseHeads
 from specviz.settings import Settings
 from specviz.states import Taps
-from specviz.target import TargetRun
+from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
 
 
@@ -22,12 +24,18 @@ class Blockwise:
     """Heads in eval mode, trained on the one target."""
 
     name = "blockwise"
-    taps: Final = Taps(final=True)
+    taps = Taps(final=True)
 
     def __init__(self, heads: BlockwiseHeads, card: ModelCard) -> None:
         self.heads = heads
         self.card = card
         self.made_for = heads.config.made_for
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        heads = BlockwiseHeads.load(folder, target)
+        return cls(heads, card_of(heads, title, cls.name, folder))
 
     def begin(self, target: TargetRun, settings: Settings) -> BlockSession:
         """See `Drafter`."""

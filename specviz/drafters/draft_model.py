@@ -3,7 +3,9 @@
 Sampled: guesses come from q, the small model's law under the run's own temperature, top-k and
 top-p; siblings one after another without replacement (2402.14160, 2401.06706), so that recursive
 rejection is exact on them. Greedy (and at temperature 0): the top tokens, a point mass. A chain
-is the tree with one guess under each node.
+is the tree with one guess under each node. A guess below the chosen confidence ends its path, and
+is itself still tried: to drop it would leave only the guesses that came out well, which no longer
+follow q (transformers' dynamic speculation keeps it too).
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class DraftModelSession:
         grown = Growing([context[-1]])
         level = range(1)
         for depth in range(min(self.schedule.gamma, room - 1)):
-            if depth and all(grown.tokens[node] in self.eos for node in level):
+            if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break
             read = self.reader.level(grown.tree(), level) if depth else self.reader.text(context)
             logits = fit(read, self.vocab_size)
@@ -98,6 +100,11 @@ class Growing:
         self.parents += [parent] * len(tokens)
         self.score |= dict(enumerate(logits.float().softmax(-1)[list(tokens)].tolist(), first))
 
+    def ends(self, node: int, settings: Settings, eos: Sequence[int]) -> bool:
+        """Whether nothing is guessed under a node: the text ends there, or the model is unsure."""
+        unsure = self.score.get(node, 1.0) < settings.confidence
+        return bool(node) and (unsure or self.tokens[node] in eos)
+
     def branch(
         self,
         level: range,
@@ -107,11 +114,11 @@ class Growing:
         eos: Sequence[int],
         chance: Chance,
     ) -> None:
-        """Put guesses under every node of a level but an end-of-text. logits: (n, V), by node."""
+        """Put guesses under every node of a level that does not end. logits: (n, V), by node."""
         width, sampled = settings.width(depth), kind(settings) is not Drawn.POINT_MASS
         laws = law(logits, settings.sampling) if sampled else logits
         for node, q, row in zip(level, laws, logits, strict=True):
-            if self.tokens[node] in eos:
+            if self.ends(node, settings, eos):
                 continue
             first = len(self.tokens)
             if sampled:

@@ -9,20 +9,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 
 from specviz.chance import Chance
 from specviz.drafters.base import Proposal
 from specviz.drafters.draft_model import fit
-from specviz.drafters.features import FeatureReader
 from specviz.drafters.schedule import schedule
 from specviz.settings import Settings
 from specviz.states import Riders, States
 from specviz.target import Target
 from specviz.tree import Growth
 from specviz.verification import Drawn
+
+
+class Reader(Protocol):
+    """One run's head. passes: of the head, since the last text."""
+
+    passes: int
+
+    def take(self, states: States, tokens: Sequence[int]) -> None:
+        """These states and tokens were verified."""
+        ...
+
+    def text(self, length: int) -> Tensor:
+        """Forget the last tree, read what is new of a text of `length` tokens: logits (1, V)."""
+        ...
+
+    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+        """Read nodes whose parents were read: logits (n, V). tokens, parents: of the whole tree."""
+        ...
 
 
 class DynamicSession:
@@ -32,7 +50,7 @@ class DynamicSession:
 
     def __init__(
         self,
-        reader: FeatureReader,
+        reader: Reader,
         target: Target,
         settings: Settings,
         remark: Mapping[str, Any] | None = None,

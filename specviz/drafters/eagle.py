@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from specviz.catalog.files import fingerprint, size_of, weight_files
 from specviz.chance import Chance
 from specviz.distributions import law
 from specviz.drafters.base import DraftSession, Proposal
+from specviz.drafters.cards import card_of
 from specviz.drafters.draft_model import Growing, distinct_draws, fit, kind, top
 from specviz.drafters.features import FeatureReader
 from specviz.drafters.schedule import schedule
@@ -152,10 +152,3 @@ def width_under(settings: Settings, ranks: Sequence[int]) -> int:
     EAGLE's own tree has, in nearly its shape. Ranks say nothing of the target: rules stay exact.
     """
     return max(0, settings.width(len(ranks)) - sum(ranks))
-
-
-def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard:
-    """What a trace remembers of a head. parameters: its own, without what the target shares."""
-    files = weight_files(folder)
-    size = sum(weight.numel() for weight in head.parameters())
-    return ModelCard(title, family, size, size_of(files), fingerprint(files))

@@ -13,8 +13,8 @@ from typing import Self
 from torch import Tensor
 
 from specviz.drafters.base import DraftSession
+from specviz.drafters.cards import card_of
 from specviz.drafters.dynamic import DynamicSession
-from specviz.drafters.eagle import card_of
 from specviz.drafters.features import FeatureReader
 from specviz.heads.eagle3 import Eagle3Head
 from specviz.settings import Settings

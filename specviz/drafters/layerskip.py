@@ -83,7 +83,7 @@ class LayerSkipSession:
         reader = ExitReader(self.target, self.exit_layer)
         grown, level = Growing([context[-1]]), range(1)
         for depth in range(min(self.schedule.gamma, room - 1)):
-            if depth and all(grown.tokens[node] in self.eos for node in level):
+            if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break
             logits = reader.level(grown.tree(), level)
             grown.branch(level, logits, depth, self.settings, self.eos, chance)

@@ -7,16 +7,18 @@ with k = 2 from the newest state where j is even, from the one before where it i
 
 from __future__ import annotations
 
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Self
 
 from torch import Tensor, cat
 
+from specviz.drafters.cards import card_of
 from specviz.drafters.rank_paths import Ahead, RankPathSession
 from specviz.heads.lmtp import LeapHeads
 from specviz.heads.residual import Project
 from specviz.settings import Settings
 from specviz.states import States, Taps
-from specviz.target import TargetRun
+from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
 
 
@@ -24,12 +26,18 @@ class LeapMTP:
     """Heads in eval mode, trained on the one target."""
 
     name = "lmtp"
-    taps: Final = Taps(final=True)
+    taps = Taps(final=True)
 
     def __init__(self, heads: LeapHeads, card: ModelCard) -> None:
         self.heads = heads
         self.card = card
         self.made_for = heads.config.made_for
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        heads = LeapHeads.load(folder, target)
+        return cls(heads, card_of(heads, title, cls.name, folder))
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""

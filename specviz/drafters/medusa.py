@@ -7,16 +7,18 @@ head knows that x was drawn (2401.10774).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Self
 
 from torch import Tensor
 
+from specviz.drafters.cards import card_of
 from specviz.drafters.rank_paths import Ahead, RankPathSession
 from specviz.heads.medusa import MedusaHeads
 from specviz.heads.residual import Project
 from specviz.settings import Settings
 from specviz.states import States, Taps
-from specviz.target import TargetRun
+from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
 
 
@@ -24,12 +26,18 @@ class Medusa:
     """Heads in eval mode, trained on the one target."""
 
     name = "medusa"
-    taps: Final = Taps(final=True)
+    taps = Taps(final=True)
 
     def __init__(self, heads: MedusaHeads, card: ModelCard) -> None:
         self.heads = heads
         self.card = card
         self.made_for = heads.config.made_for
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        heads = MedusaHeads.load(folder, target)
+        return cls(heads, card_of(heads, title, cls.name, folder))
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""

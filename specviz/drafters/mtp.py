@@ -9,7 +9,8 @@ own output instead of a state that the target has not computed yet, so guesses g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -18,13 +19,14 @@ from transformers import DynamicCache
 from specviz.chance import Chance
 from specviz.distributions import check_scores, draw, law
 from specviz.drafters.base import Proposal
+from specviz.drafters.cards import card_of
 from specviz.drafters.draft_model import Growing, fit, top
 from specviz.drafters.schedule import schedule
 from specviz.heads.llama_block import causal
 from specviz.heads.mtp import MTPModules
 from specviz.settings import Settings
 from specviz.states import Riders, States, Taps
-from specviz.target import TargetRun
+from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
 from specviz.verification import Drawn
 
@@ -33,12 +35,18 @@ class MTP:
     """Modules in eval mode, trained on the one target."""
 
     name = "mtp"
-    taps: Final = Taps(final=True)
+    taps = Taps(final=True)
 
     def __init__(self, modules: MTPModules, card: ModelCard) -> None:
         self.modules = modules
         self.card = card
         self.made_for = modules.config.made_for
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The modules in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        modules = MTPModules.load(folder, target)
+        return cls(modules, card_of(modules, title, cls.name, folder))
 
     def begin(self, target: TargetRun, settings: Settings) -> MTPSession:
         """See `Drafter`."""

@@ -7,18 +7,20 @@ read there for the token n + 1 + i (2404.19737). All heads run at once, in one s
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from specviz.drafters.cards import card_of
 from specviz.drafters.rank_paths import Ahead, RankPathSession
 from specviz.heads.mtp_parallel import ParallelHeads
 from specviz.heads.residual import Project
 from specviz.settings import Settings
 from specviz.states import States, Taps
-from specviz.target import TargetRun
+from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
 
 
@@ -32,6 +34,14 @@ class ParallelMTP:
         self.card = card
         self.made_for = heads.config.made_for
         self.taps = Taps(layers=(layers - 1,))
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        heads = ParallelHeads.load(folder, target)
+        return cls(
+            heads, card_of(heads, title, cls.name, folder), target.model.config.num_hidden_layers
+        )
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""

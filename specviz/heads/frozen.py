@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor
 from transformers import DynamicCache, LlamaForCausalLM
+
+EVERY: Final = -1  # in place of a layer's number: all that the target has
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,13 @@ class Frozen:
 def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = ()) -> Frozen:
     """Read `ids` (B, T) in one pass of `model`, keeping keys and values of the named layers.
 
+    keys_values: layers, from 1; all where `EVERY` is among them.
     The logits are float32 even under autocast: distillation and argmax want more than 8 bits.
     Raises ValueError where a layer does not exist.
     """
     depth = model.config.num_hidden_layers
+    if EVERY in keys_values:
+        keys_values = range(1, depth + 1)
     for layer in keys_values:
         if not 1 <= layer <= depth:
             raise ValueError(f"Keys and values of layer {layer}: the target has 1 to {depth}.")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.heads.agreement import overlaps, same_tops
-from specviz.heads.frozen import Frozen
+from specviz.heads.frozen import EVERY, Frozen
 from specviz.target import Target
 
 DEPTH: Final = 5  # how many guesses in a row are measured where a head could make any number
@@ -30,7 +30,7 @@ class Family:
     which is seeded. loss: (head, batch) -> mean loss. guesses: (head, batch) -> logits by depth,
     as in agreement.py; None where there are no simple ones. sampled: α is Σ min(p, q); otherwise,
     for a point mass, the share of equal tops. keys_values: the target's layers, from 1, whose keys
-    and values the loss reads.
+    and values the loss reads; (EVERY,) for all.
     """
 
     name: str
@@ -164,6 +164,28 @@ def _lmtp() -> Family:
     return Family("lmtp", build, loss, guesses)
 
 
+def _dflash() -> Family:
+    from specviz.heads.dflash import DFlashHead
+    from specviz.heads.dflash_config import DFlashConfig
+    from specviz.heads.dflash_loss import guesses, loss
+
+    def build(target: Target, _counts: Tensor) -> DFlashHead:
+        return DFlashHead(DFlashConfig.house(target))
+
+    return Family("dflash", build, loss, guesses)
+
+
+def _moa() -> Family:
+    from specviz.heads.moa import MoaHead
+    from specviz.heads.moa_config import MoaConfig
+    from specviz.heads.moa_loss import guesses, loss
+
+    def build(target: Target, _counts: Tensor) -> MoaHead:
+        return MoaHead(MoaConfig.like(target))
+
+    return Family("moa", build, loss, guesses, keys_values=(EVERY,))
+
+
 _MAKERS: Final[Mapping[str, Callable[[], Family]]] = {
     "eagle": _eagle,
     "eagle3": _eagle3,
@@ -172,5 +194,7 @@ _MAKERS: Final[Mapping[str, Callable[[], Family]]] = {
     "mtp": _mtp,
     "mtp-parallel": _mtp_parallel,
     "lmtp": _lmtp,
+    "moa": _moa,
+    "dflash": _dflash,
 }
 NAMES: Final = tuple(_MAKERS)

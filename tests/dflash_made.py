@@ -1,0 +1,146 @@
+"""A DFlash drafter trained for seconds on the target that was taught a few sentences.
+
+Also transformers' own network of this kind with the same weights, which must say the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import headed
+import tiny
+import torch
+from transformers.models.muse_glimmer_assistant.configuration_muse_glimmer_assistant import (
+    MuseGlimmerAssistantConfig,
+)
+from transformers.models.muse_glimmer_assistant.modeling_muse_glimmer_assistant import (
+    MuseGlimmerAssistantModel,
+)
+
+from specviz.drafters.dflash import DFlash
+from specviz.heads import dflash_loss
+from specviz.heads.dflash import DFlashHead
+from specviz.heads.dflash_config import DFlashConfig
+
+SIZE = 6  # places of a block, the anchor's included
+
+
+def config(target=None, **changes):
+    """As in the house, but for smaller blocks, and two taps though the target has three layers."""
+    usual = DFlashConfig.house(target or headed.target())
+    taps = usual.target_layer_ids if target else (0, 1)
+    return replace(usual, block_size=SIZE, target_layer_ids=taps, **changes)
+
+
+def random_head(target=None, **changes):
+    """Large random weights and norms, so that every part matters."""
+    torch.manual_seed(8)
+    head = DFlashHead(config(target, **changes)).eval().requires_grad_(False)
+    for weight in head.parameters():
+        if weight.dim() == 1:
+            weight.copy_(torch.rand_like(weight) + 0.5)
+    return tiny.blurred(head, 0.2)
+
+
+def learned(steps, losses=None):
+    """A head after so many steps of a falling rate, each on the blocks of twelve anchors."""
+    torch.manual_seed(3)
+    head = DFlashHead(config()).train()
+    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
+        frozen = headed.frozen(step % 40)
+        loss = dflash_loss.loss(head, frozen, torch.randperm(39)[:12] + 1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if losses is not None:
+            losses.append(loss.item())
+    return head.eval().requires_grad_(False)
+
+
+@cache
+def trained():
+    """The head that most tests draft with."""
+    return learned(150)
+
+
+def drafter(head=None):
+    """The drafter around that head, or another."""
+    head = head or trained()
+    return DFlash(head, tiny.card(head, "tiny-dflash", "dflash"))
+
+
+def begun(text, settings, head=None, of=None):
+    """A new session that was told the whole text at once; its newest token has no state."""
+    made = drafter(head)
+    run = (of or headed.target()).start(made.taps)
+    states = run.prefill(text[:-1]).states
+    session = made.begin(run, settings)
+    session.commit(text[1:], states)
+    return session
+
+
+def theirs(head):
+    """transformers' own network of this kind, with the same weights."""
+    shape = head.config
+    network = MuseGlimmerAssistantModel(
+        MuseGlimmerAssistantConfig(
+            hidden_size=shape.hidden_size,
+            intermediate_size=shape.intermediate_size,
+            num_hidden_layers=shape.num_hidden_layers,
+            num_attention_heads=shape.num_attention_heads,
+            num_key_value_heads=shape.num_key_value_heads,
+            head_dim=shape.head_dim,
+            rms_norm_eps=shape.rms_norm_eps,
+            rope_parameters={"rope_type": "default", "rope_theta": shape.rope_theta},
+            layer_types=["full_attention"] * shape.num_hidden_layers,
+            block_size=shape.block_size,
+            mask_token_id=shape.mask_token_id,
+            target_layer_ids=list(shape.target_layer_ids),
+        )
+    )
+    names = {
+        "fc.weight": "encoder.fc.weight",
+        "hidden_norm.weight": "encoder.output_norm_enc.weight",
+    }
+    tensors = {names.get(key, key): value for key, value in head.state_dict().items()}
+    network.load_state_dict(tensors, strict=True)
+    return network.eval()
+
+
+@torch.inference_mode()
+def plainly(head, target, text, block=None):
+    """Logits (n - 1, V) after `text` by transformers' network: no cache, one pass.
+
+    block: tokens in place of the newest and its masks.
+    """
+    shape = head.config
+    whole = target.model(torch.tensor([text[:-1]]), output_hidden_states=True).hidden_states
+    states = torch.cat([whole[k + 1] for k in shape.target_layer_ids], dim=-1)
+    block = block or [text[-1], *[shape.mask_token_id] * (shape.block_size - 1)]
+    words = target.model.get_input_embeddings()(torch.tensor([block]))
+    return target.model.lm_head(theirs(head)(words, states).last_hidden_state[0, 1:])
+
+
+def generated_by_transformers(head, target, ids, new):
+    """A whole greedy generation by its `speculation_type`: what every pass of the target reads."""
+    seen = []
+
+    def listen(_module, args, given):
+        seen.append((given["input_ids"] if "input_ids" in given else args[0])[0].tolist())
+
+    hook = target.model.register_forward_pre_hook(listen, with_kwargs=True)
+    try:
+        target.model.generate(
+            torch.tensor([ids]),
+            attention_mask=torch.ones(1, len(ids)),
+            assistant_model=theirs(head),
+            speculation_type="dflash",
+            max_new_tokens=new,
+            do_sample=False,
+        )
+    finally:
+        hook.remove()
+    return seen

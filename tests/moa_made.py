@@ -1,0 +1,148 @@
+"""A Mixture of Attentions head for the taught target, trained in memory; and the paper, row by row.
+
+Rule: everything follows from seeds; the reference shares no code with the head but rotation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import headed
+import tiny
+import torch
+
+from specviz.drafters.moa import Moa
+from specviz.engine import rounds
+from specviz.heads import moa_loss
+from specviz.heads.eagle_layer import angles, rotate
+from specviz.heads.frozen import EVERY, freeze
+from specviz.heads.moa import MoaHead
+from specviz.heads.moa_config import MoaConfig
+from specviz.settings import Sampling, Settings
+
+GREEDY = Settings(Sampling(0), gamma=4, budget=12, fan_out=3, max_new_tokens=40)
+WARM = replace(GREEDY, sampling=Sampling(1.1, top_k=12, top_p=0.97), max_new_tokens=24)
+TEXT = "The cat saw the old tree. A bird liked"
+
+
+@cache
+def frozen(seed):
+    return freeze(headed.target().model, headed.windows(10_000 + seed), (EVERY,))
+
+
+@cache
+def learnt(steps=120, embed=None):
+    """A head trained for a few seconds, and its losses. embed: instead of the target's."""
+    torch.manual_seed(3)
+    head = MoaHead(MoaConfig.like(headed.target())).train()
+    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
+    losses = []
+    for step in range(steps):
+        found = frozen(step % 40)
+        loss = moa_loss.loss(head, replace(found, embed=embed or found.embed))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return head.eval().requires_grad_(False), losses
+
+
+def drafter(head=None):
+    head = head or learnt()[0]
+    return Moa(head, tiny.card(head, "tiny-moa", "moa"), headed.LAYERS)
+
+
+def wild(target, **changes):
+    """An untrained head with large weights: no two rows alike, nothing that cancels."""
+    torch.manual_seed(4)
+    head = MoaHead(MoaConfig.like(target, **changes)).eval().requires_grad_(False)
+    return tiny.blurred(head, 0.15)
+
+
+def begun(text, settings, head=None, of=None):
+    """A new session that was told the whole text at once."""
+    made = drafter(head)
+    run = (of or headed.target()).start(made.taps)
+    states = run.prefill(text[:-1]).states
+    session = made.begin(run, settings)
+    session.commit(text[1:], states)
+    return session
+
+
+def turns(settings, head=None, prompt=headed.PROMPTS[1]):
+    """The rounds after the prefill, each with the text before it."""
+    target = headed.target()
+    text = target.encode(prompt, settings.max_new_tokens)
+    for turn in rounds(target, drafter(head), list(text), settings):
+        if turn.number:
+            yield list(text), turn
+        text += turn.tokens
+
+
+def blind(ids):
+    """All tokens look alike: what the text was, a head knows by its memory alone.
+
+    Without this it gets by on these sentences, since its self-attention reads the tokens too.
+    """
+    return torch.full((*ids.shape, 48), 0.5)
+
+
+def normed(rows, norm):
+    return (
+        rows / (rows.square().mean(-1, keepdim=True) + norm.variance_epsilon).sqrt() * norm.weight
+    )
+
+
+def attend(attention, shape, query, place, rows, places):
+    """One query (width,) over rows (m, width) at places, head by head, from the weights alone."""
+    size, groups = shape.head_dim, shape.num_attention_heads // shape.num_key_value_heads
+    turn = angles(torch.tensor([place]), size, shape.rope_theta)
+    turns_ = angles(torch.tensor(places), size, shape.rope_theta)
+    mixed = []
+    for i in range(shape.num_attention_heads):
+        mine = slice(i * size, (i + 1) * size)
+        shared = slice(i // groups * size, (i // groups + 1) * size)
+        q = rotate((query @ attention.q_proj.weight[mine].T)[None, None, None], turn)[0, 0, 0]
+        k = rotate((rows @ attention.k_proj.weight[shared].T)[None, None], turns_)[0, 0]
+        shares = (k @ q / math.sqrt(size)).softmax(0)
+        mixed.append(shares @ (rows @ attention.v_proj.weight[shared].T))
+    return torch.cat(mixed) @ attention.o_proj.weight.T
+
+
+def block(layer, shape, query, place, rows, places):
+    """A decoder layer on one row, which sees `rows`."""
+    seen = normed(rows, layer.input_layernorm)
+    own = normed(query, layer.input_layernorm)
+    out = query + attend(layer.self_attn, shape, own, place, seen, places)
+    inner = normed(out, layer.post_attention_layernorm)
+    mlp = layer.mlp
+    gate = torch.nn.functional.silu(inner @ mlp.gate_proj.weight.T) * (inner @ mlp.up_proj.weight.T)
+    return out + gate @ mlp.down_proj.weight.T
+
+
+def plainly(head, target, text, path):
+    """The head's logits after `path`, from the paper: no cache, no mask, row by row."""
+    config = head.config
+    past = target.model(torch.tensor([text[:-1]]), use_cache=True).past_key_values
+    memory = []
+    for t in range(len(text) - 1):
+        rows = []
+        for layer in past.layers:
+            heads = range(layer.keys.shape[1])
+            rows.append(
+                torch.cat([half[0, h, t] for h in heads for half in (layer.keys, layer.values)])
+            )
+        rows = torch.stack(rows)
+        shape, part = config.block("layer_self_attention"), head.layer_self_attention
+        every = list(range(len(rows)))
+        mixed = torch.stack([block(part, shape, rows[i], i, rows, every) for i in every])
+        memory.append(head.Ekv2E.weight @ mixed.mean(0) + head.Ekv2E.bias)
+    tokens = [*text, *path]
+    words = target.model.get_input_embeddings().weight[torch.tensor(tokens)]
+    last, shape = len(tokens) - 1, config.block("self_attention")
+    heard = block(head.self_attention, shape, words[last], last, words, list(range(len(words))))
+    shape, places = config.block("cross_attention"), list(range(len(memory)))
+    out = block(head.cross_attention, shape, heard, last, torch.stack(memory), places)
+    return out @ target.model.get_output_embeddings().weight.T

@@ -1,0 +1,304 @@
+"""DFlash drafting: a whole block in one pass, what it sees, and runs that stay exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import dflash_made
+import headed
+import pytest
+import torch
+from dflash_made import (
+    SIZE,
+    begun,
+    drafter,
+    generated_by_transformers,
+    plainly,
+    random_head,
+    trained,
+)
+from driven import CHUNKS, Shifted, deep_target, driven
+from test_engine import generated, joint, traced
+
+from specviz.chance import FINAL, Chance, key
+from specviz.check import check
+from specviz.distributions import BadScores
+from specviz.drafters.dflash import SHOWN
+from specviz.engine import plain, rounds
+from specviz.exact import g_test
+from specviz.heads import dflash_loss
+from specviz.heads.dflash import DFlashHead
+from specviz.metrics import difference, summary, token_ids
+from specviz.settings import Sampling, Settings
+from specviz.states import States
+from specviz.verification import Drawn
+
+GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)
+WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
+
+
+def turns(settings):
+    """The rounds after the prefill, each with the text before it."""
+    text = headed.target().encode(headed.PROMPTS[0], settings.max_new_tokens)
+    for turn in rounds(headed.target(), drafter(), list(text), settings):
+        if turn.number:
+            yield list(text), turn
+        text += turn.tokens
+
+
+def kept_share(made):
+    kept = judged = 0
+    for prompt in headed.PROMPTS:
+        ids = headed.target().encode(prompt, 40)
+        for turn in rounds(headed.target(), made, ids, replace(GREEDY, gamma=3)):
+            kept += len(turn.verdict.path)
+            judged += len(turn.verdict.decisions)
+    return kept / judged
+
+
+# The block
+
+
+def test_a_block_is_what_transformers_own_network_makes_of_the_whole_text():
+    """Taps, fusing, norms, positions, both directions; here piece by piece over a cache."""
+    target = deep_target()
+    head = random_head(target)
+    made = drafter(head)
+    assert made.taps.layers == (2, 3) == tuple(k + 1 for k in head.config.target_layer_ids)
+    for number, (text, proposal) in enumerate(driven(target, made, replace(GREEDY, gamma=9))):
+        soft = plainly(head, target, text).softmax(-1)
+        assert list(proposal.tree.tokens) == [text[-1], *soft.argmax(-1).tolist()]
+        assert proposal.tree.parents == (-1, *range(SIZE - 1))
+        for node, token in enumerate(proposal.tree.tokens[1:], start=1):
+            assert proposal.score[node] == pytest.approx(soft[node - 1, token].item(), abs=1e-4)
+            assert proposal.evidence[node] == {"place": node}
+        remark = dict(proposal.evidence[0])
+        for place, best in zip(soft, remark.pop("places"), strict=True):
+            values, ids = place.topk(SHOWN)
+            assert [each["token"] for each in best] == ids.tolist()
+            assert [each["p"] for each in best] == pytest.approx(values.tolist(), abs=1e-4)
+        states = sum(CHUNKS[: number + 1])
+        assert remark == {"block": SIZE, "passes": 1, "states": states, "masks": SIZE - 1}
+        assert proposal.drawn is Drawn.POINT_MASS
+        assert not proposal.q
+        assert not proposal.draws
+
+
+def test_rounds_are_those_of_transformers_own_generation():
+    ids = headed.target().encode("The cat", 40)
+    prompt, *theirs = generated_by_transformers(trained(), headed.target(), ids, 40)
+    assert prompt == ids
+    settings = replace(GREEDY, gamma=9)
+    _, *ours = rounds(headed.target(), drafter(), list(ids), settings)
+    assert len(ours) == len(theirs) > 10
+    left = 39
+    for turn, tokens in zip(ours, theirs, strict=True):
+        assert len(turn.proposal.tree) == min(SIZE, left)
+        assert list(turn.proposal.tree.tokens) == tokens[:left]
+        left -= len(turn.tokens)
+
+
+def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor():
+    text, turn = list(turns(GREEDY))[-1]
+    whole = [*text, *turn.tokens]
+    frozen = headed.freeze(headed.target().model, torch.tensor([whole]))
+    said = torch.stack(dflash_loss.guesses(trained(), frozen), dim=2)[0].softmax(-1)
+    compared = 0
+    for before, turn in turns(GREEDY):
+        row = said[len(before) - 2]
+        for node, token in enumerate(turn.proposal.tree.tokens[1:], start=1):
+            assert token == int(row[node - 1].argmax())
+            assert turn.proposal.score[node] == pytest.approx(row[node - 1, token].item(), abs=1e-4)
+            compared += 1
+    assert compared > 20
+
+
+def test_all_places_are_filled_in_one_pass_whatever_gamma_asks_for(monkeypatch):
+    text = headed.target().encode("The cat saw the", 20)
+    seen = []
+    forward = DFlashHead.forward
+
+    def counted(head, words, positions, mixes):
+        seen.append(words)
+        return forward(head, words, positions, mixes)
+
+    monkeypatch.setattr(DFlashHead, "forward", counted)
+    whole = begun(text, replace(GREEDY, gamma=9)).propose(text, 20, Chance(1, 1))
+    assert len(whole.tree) - 1 == SIZE - 1  # a larger γ is not more places
+    for gamma in range(1, SIZE):
+        part = begun(text, replace(GREEDY, gamma=gamma)).propose(text, 20, Chance(1, 1))
+        assert part.tree.tokens == whole.tree.tokens[: gamma + 1]
+        assert part.evidence[0] == whole.evidence[0]
+    assert len(seen) == SIZE
+    embed = headed.target().model.get_input_embeddings()
+    block = torch.tensor([text[-1], *[trained().config.mask_token_id] * (SIZE - 1)])
+    assert all(torch.equal(words[0], embed(block)) for words in seen)
+
+
+def test_later_places_matter_to_earlier_ones_but_only_as_masks():
+    """Not causal: what stands last changes what is said first; and nothing but masks stands."""
+    target, head = headed.target(), trained()
+    text = target.encode("The cat saw the", 20)
+    masks = [text[-1], *[head.config.mask_token_id] * (SIZE - 1)]
+    usual = plainly(head, target, text, masks)
+    other = plainly(head, target, text, [*masks[:-1], 33])
+    assert (usual[0] - other[0]).abs().max() > 1e-3
+    shorter = plainly(head, target, text, masks[:-1])
+    assert (usual[0] - shorter[0]).abs().max() > 1e-3
+    proposal = begun(text, replace(GREEDY, gamma=9)).propose(text, 20, Chance(1, 1))
+    assert [row[0]["token"] for row in proposal.evidence[0]["places"]] == usual.argmax(-1).tolist()
+    assert usual.argmax(-1)[0] != masks[1]  # its choice is another token, which no place reads
+
+
+# Exact runs
+
+
+@pytest.mark.parametrize(("gamma", "schedule"), [(1, "fixed"), (4, "learning"), (20, "fixed")])
+def test_greedy_is_generate_token_for_token(gamma, schedule):
+    settings = replace(GREEDY, gamma=gamma, schedule=schedule)
+    for prompt in headed.PROMPTS:
+        trace = traced(headed.target(), drafter(), prompt, settings)
+        assert token_ids(trace) == generated(headed.target(), prompt, settings)
+        assert difference(trace) is None
+        check(trace)
+
+
+def test_the_trained_head_saves_passes():
+    trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
+    assert summary(trace)["tokens_per_pass"] > 1.5
+
+
+def test_every_sampled_trace_checks_and_replays():
+    for seed in range(2):
+        settings = replace(WARM, seed=seed)
+        first, again = (
+            traced(headed.target(), drafter(), "The cat", settings, baseline=False)
+            for _ in range(2)
+        )
+        check(first)
+        assert token_ids(first) == token_ids(again)
+
+
+def test_the_tokens_of_real_runs_follow_the_target():
+    """End to end, two tokens after one laid one: 400 seeds; false alarm 1 in 1,000."""
+    sampling = Sampling(1.6, top_k=4, top_p=0.98)
+    target = headed.target()
+    settings = Settings(sampling, max_new_tokens=4, gamma=2, coins={key(0, FINAL, 0): 0.1})
+    ids = target.encode("The cat saw", 4)
+    counts: Counter[tuple[int, ...]] = Counter()
+    first, kept = 0, 0
+    for seed in range(400):
+        text: list[int] = []
+        for turn in rounds(target, drafter(), ids, replace(settings, seed=seed)):
+            text += turn.tokens
+            kept += len(turn.verdict.path)
+            if len(text) > 2:
+                break
+        first = text[0]
+        counts[tuple(text[1:3])] += 1
+    laws = joint(target, [*ids, first], sampling, depth=2)
+    cells = sorted(laws)
+    assert set(counts) <= set(cells)
+    assert 20 < kept < 800
+    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
+
+
+@pytest.mark.parametrize("settings", [replace(GREEDY, gamma=5), replace(WARM, gamma=3)])
+def test_nothing_of_a_rejected_block_stays_behind(settings):
+    """A session says what one that reads the text anew says."""
+    lengths = set()
+    for text, turn in turns(settings):
+        end = len(headed.target().encode(headed.PROMPTS[0], 0)) + settings.max_new_tokens
+        fresh = begun(text, settings).propose(text, end - len(text), turn.chance)
+        assert fresh.tree == turn.proposal.tree
+        assert fresh.score == pytest.approx(turn.proposal.score, abs=1e-5)
+        lengths.add(len(turn.verdict.path))
+    assert len(lengths) > 1
+
+
+def test_acceptance_falls_when_states_are_late_by_one():
+    """Not to nothing: it still has the newest token itself."""
+    right = kept_share(drafter())
+    assert right > 0.5
+    assert kept_share(Shifted(drafter())) < right - 0.1
+
+
+# Edges
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_a_run_stops_exactly_at_its_limit(limit):
+    trace = traced(headed.target(), drafter(), "The cat", replace(WARM, max_new_tokens=limit))
+    assert len(token_ids(trace)) == limit
+    assert trace.finished.reason == "limit"
+    check(trace)
+
+
+@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, 4)])
+def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
+    text = headed.target().encode("The cat saw the", 9)
+    proposal = begun(text, GREEDY).propose(text, room, Chance(1, 1))
+    assert max(proposal.tree.depths) == depth
+    assert len(proposal.evidence) == depth + 1
+    assert proposal.evidence[0]["passes"] == (depth > 0)
+    assert len(proposal.evidence[0].get("places", [])) == (SIZE - 1 if depth else 0)
+    proposal.check(Drawn.POINT_MASS, room, ())
+
+
+def test_nothing_follows_an_end_of_text():
+    text = headed.target().encode("The cat saw the", 9)
+    whole = begun(text, GREEDY).propose(text, 9, Chance(1, 1)).tree
+    target = headed.again()
+    ends = next(i for i in (3, 2, 1) if whole.tokens[i] not in whole.tokens[1:i])
+    target.eos = (whole.tokens[ends],)
+    proposal = begun(text, GREEDY, of=target).propose(text, 9, Chance(1, 1))
+    proposal.check(Drawn.POINT_MASS, 9, target.eos)
+    assert proposal.tree.tokens == whole.tokens[: ends + 1]
+    assert set(proposal.evidence) == set(range(ends + 1))
+
+
+def test_a_drafted_end_of_text_ends_it_exactly_there():
+    target = headed.again()
+    ids = target.encode("The cat", 24)
+    text = [step.token for step in plain(target, ids, GREEDY)]
+    ends = next(i for i in range(6, 24) if text[i] not in text[:i])
+    target.eos = (text[ends],)
+    trace = traced(target, drafter(), "The cat", GREEDY)
+    assert token_ids(trace) == text[: ends + 1]
+    assert trace.finished.reason == "eos"
+    check(trace)
+
+
+def test_a_text_of_one_token_has_a_block_too():
+    prompt = [5]
+    first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)
+    assert len(first.proposal.tree) == 1
+    text = [5, *first.tokens]
+    soft = plainly(trained(), headed.target(), text)
+    assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
+
+
+def test_states_that_are_missing_are_a_fault_that_is_said():
+    text = headed.target().encode("The cat saw the", 9)
+    session = begun(text, GREEDY)
+    with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):
+        session.propose([*text, 7], 9, Chance(1, 1))
+    row = session.past[0][0].new_zeros(1, 48)
+    session.commit([7], States(dict.fromkeys(drafter().taps.layers, row)))
+    assert len(session.propose([*text, 7], 9, Chance(1, 2)).tree) == GREEDY.gamma + 1
+
+
+def test_scores_that_are_no_numbers_are_reported_in_a_sentence():
+    head = random_head()
+    head.layers[1].mlp.up_proj.weight.fill_(float("nan"))
+    with pytest.raises(BadScores, match="tiny-dflash gave scores that are not numbers"):
+        list(rounds(headed.target(), drafter(head), [5, 6, 7], GREEDY))
+
+
+def test_the_drafters_name_and_target_are_those_of_its_files(tmp_path):
+    trained().save(tmp_path)
+    made = dflash_made.DFlash.load("my-dflash", tmp_path, headed.target())
+    assert (made.name, made.card.family, made.made_for) == ("dflash", "dflash", headed.HASH)
+    assert made.card.name == "my-dflash"
+    assert made.card.parameters == sum(p.numel() for p in trained().parameters())

@@ -1,0 +1,277 @@
+"""DFlash's network: who sees whom in training, what it learns, its files and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import headed
+import pytest
+import tiny
+import torch
+from dflash_made import SIZE, config, drafter, learned, random_head, trained
+from safetensors.torch import load_file, save_file
+from transformers import LlamaConfig
+
+from specviz.catalog.errors import NotAvailable, Unsuitable
+from specviz.catalog.suitable import check_made_for
+from specviz.drafters.dflash import DFlash
+from specviz.heads import dflash_loss, registry
+from specviz.heads.agreement import same_tops
+from specviz.heads.dflash import DFlashHead
+from specviz.heads.dflash_config import DFlashConfig, spread
+from specviz.settings import Settings
+
+ANCHORS = torch.tensor([2, 7, 8, 30])
+
+
+def blocks(head, frozen, anchors=ANCHORS):
+    with torch.inference_mode():
+        return dflash_loss.blocks(head, frozen, anchors)
+
+
+# Training
+
+
+def test_a_block_reads_states_before_its_anchor_its_anchor_and_no_other_block():
+    head, frozen = random_head(), headed.frozen(1)
+    whole = blocks(head, frozen)
+    assert whole.shape == (16, 4, SIZE - 1, tiny.VOCABULARY)
+    for i, anchor in enumerate(ANCHORS):
+        alone = blocks(head, frozen, anchor[None])
+        assert torch.allclose(whole[:, i], alone[:, 0], atol=1e-4)
+    for place in (6, 7):
+        states = tuple(rows.clone() for rows in frozen.states)
+        for rows in states:
+            rows[:, place] = torch.randn_like(rows[:, place])
+        found = blocks(head, replace(frozen, states=states))
+        changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
+        assert changed == [False, place < 7, True, True]
+        tokens = frozen.tokens.clone()
+        tokens[:, place] = (tokens[:, place] + 9) % tiny.VOCABULARY
+        found = blocks(head, replace(frozen, tokens=tokens))
+        changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
+        assert changed == [False, place == 7, False, False]
+
+
+def test_the_loss_is_a_mean_that_fades_with_the_place_over_places_that_the_text_has():
+    head, frozen = random_head(), headed.frozen(2)
+    anchors = torch.tensor([3, 36, 39])  # of 40 tokens: all five places, four, one
+    said, total, weights = blocks(head, frozen, anchors).log_softmax(-1), 0.0, 0.0
+    for text in range(16):
+        for i, (anchor, places) in enumerate(zip(anchors.tolist(), (5, 4, 1), strict=True)):
+            for k in range(1, places + 1):
+                law = frozen.logits[text, anchor + k - 1].softmax(-1)
+                weight = math.exp(-(k - 1) / 4)
+                total -= weight * (law * said[text, i, k - 1]).sum().item()
+                weights += weight
+    with torch.inference_mode():
+        loss = dflash_loss.loss(head, frozen, anchors).item()
+    assert loss == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_a_row_of_guesses_is_the_block_after_it():
+    head, frozen = random_head(), headed.frozen(3)
+    with torch.inference_mode():
+        said = dflash_loss.guesses(head, frozen)
+    assert [tuple(logits.shape) for logits in said] == [(16, 39, tiny.VOCABULARY)] * (SIZE - 1)
+    for i, anchor in enumerate(ANCHORS):
+        by_depth = torch.stack([logits[:, anchor - 1] for logits in said], dim=1)
+        assert torch.allclose(by_depth, blocks(head, frozen)[:, i], atol=1e-4)
+
+
+def test_anchors_follow_torchs_generator_and_have_a_state_before_them(monkeypatch):
+    head, frozen = random_head(), headed.frozen(4)
+    monkeypatch.setattr(dflash_loss, "ANCHORS", 10)
+    drawn = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        drawn.append(dflash_loss.some_anchors(frozen).tolist())
+        torch.manual_seed(seed)
+        assert dflash_loss.loss(head, frozen).isfinite()
+        assert len(set(drawn[-1])) == 10
+        assert drawn[-1] == sorted(drawn[-1])
+    assert drawn[0] == drawn[1] != drawn[2]
+    monkeypatch.setattr(dflash_loss, "ANCHORS", 64)
+    assert dflash_loss.some_anchors(frozen).tolist() == list(range(1, 40))
+    for length in (2, 3):  # shorter than a block
+        short = headed.freeze(headed.target().model, frozen.tokens[:, :length])
+        assert dflash_loss.loss(head, short).isfinite()
+
+
+def test_it_learns_in_seconds_and_every_weight_moves():
+    losses = []
+    head = learned(40, losses)
+    assert max(losses[-5:]) < losses[0] / 2
+    assert max(losses[-5:]) < min(losses[:5])
+    first = learned(0).state_dict()
+    assert not any(torch.equal(first[key], value) for key, value in head.state_dict().items())
+    assert all(weight.grad is None for weight in headed.target().model.parameters())
+    frozen = headed.frozen(50)  # never trained on
+    shares = same_tops(dflash_loss.guesses(trained(), frozen), frozen)
+    common = frozen.logits.argmax(-1).flatten()
+    chance = (common == common.mode().values).float().mean().item()
+    assert shares[0] > 3 * chance
+    assert min(shares) > chance
+    assert shares[0] > shares[-1]
+
+
+def test_states_off_by_one_spoil_the_loss():
+    frozen = headed.frozen(50)
+    late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in frozen.states)
+    early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in frozen.states)
+    anchors = torch.arange(1, 40)
+    with torch.inference_mode():
+        right, *wrong = (
+            dflash_loss.loss(trained(), replace(frozen, states=states), anchors).item()
+            for states in (frozen.states, late, early)
+        )
+    assert min(wrong) > right + 0.5
+
+
+# Files
+
+
+NAMES = {
+    "fc.weight", "hidden_norm.weight", "norm.weight",
+    *(
+        f"layers.{layer}.{part}.weight"
+        for layer in (0, 1)
+        for part in (
+            "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+            "self_attn.q_norm", "self_attn.k_norm", "mlp.gate_proj", "mlp.up_proj",
+            "mlp.down_proj", "input_layernorm", "post_attention_layernorm",
+        )
+    ),
+}  # fmt: skip
+
+
+def test_a_saved_head_has_the_public_names_and_keys_and_comes_back(tmp_path):
+    trained().save(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert set(tensors) == NAMES
+    assert tensors["fc.weight"].shape == (48, 96)
+    assert tensors["layers.1.self_attn.k_proj.weight"].shape == (12, 48)  # one head of four
+    data = json.loads((tmp_path / "config.json").read_text())
+    assert data["architectures"] == ["DFlashDraftModel"]
+    assert data["dflash_config"] == {"mask_token_id": 0, "target_layer_ids": [0, 1]}
+    assert (data["block_size"], data["num_target_layers"], data["num_hidden_layers"]) == (6, 3, 2)
+    assert data["made_for"] == headed.HASH
+    loaded = DFlashHead.load(tmp_path, headed.target())
+    assert loaded.config == trained().config
+    for key, value in trained().state_dict().items():
+        assert torch.equal(loaded.state_dict()[key], value.bfloat16().float())
+    assert not any(weight.requires_grad for weight in loaded.parameters())
+
+
+def public(**changes):
+    """A config.json as z-lab writes it, for the target with three layers."""
+    inner = {"mask_token_id": 9, "target_layer_ids": [0, 1]}
+    usual = {
+        "architectures": ["DFlashDraftModel"], "attention_bias": False, "attention_dropout": 0.0,
+        "auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "block_size": 16,
+        "dflash_config": inner, "dtype": "bfloat16", "head_dim": 12, "hidden_act": "silu",
+        "hidden_size": 48, "intermediate_size": 64, "layer_types": ["full_attention"] * 2,
+        "model_type": "qwen3", "num_attention_heads": 4, "num_hidden_layers": 2,
+        "num_key_value_heads": 2, "num_target_layers": 3, "rms_norm_eps": 1e-6,
+        "rope_scaling": None, "rope_theta": 1000000, "sliding_window": None,
+        "use_sliding_window": False, "vocab_size": tiny.VOCABULARY,
+    }  # fmt: skip
+    return usual | changes
+
+
+def test_public_configs_are_read_wherever_they_put_the_masks_and_the_taps():
+    wanted = DFlashConfig(48, 64, 4, 2, 12, 280, 1e-6, 1e6, None, 2, 3, 16, 9, (0, 1))
+    assert DFlashConfig.from_json("x", public()) == wanted
+    flat = {"mask_token_id": 9, "target_layer_ids": [0, 1], "dflash_config": None}
+    assert DFlashConfig.from_json("x", public(**flat)) == wanted
+    inner = {"mask_token_id": 9, "target_layer_ids": [0, 1], "block_size": 16}
+    assert DFlashConfig.from_json("x", public(block_size=None, dflash_config=inner)) == wanted
+    assert wanted.tap_layers == (1, 2)
+    assert DFlashConfig.from_json("x", json.loads(json.dumps(wanted.to_json()))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"architectures": ["Qwen3DSparkModel"]}, "is a Qwen3DSparkModel"),
+        ({"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
+        ({"is_causal": True}, "sets is_causal"),
+        ({"attention_bias": True}, "sets attention_bias"),
+        ({"dflash_config": {"mask_token_id": 9}}, "gives no target_layer_ids"),
+        ({"dflash_config": {"target_layer_ids": [0]}}, "gives no mask_token_id"),
+        ({"dflash_config": [0]}, "no JSON object"),
+        ({"dflash_config": {"mask_token_id": 280, "target_layer_ids": [0]}}, "mask_token_id, 280"),
+        ({"dflash_config": {"mask_token_id": 9, "target_layer_ids": [1, 0]}}, "no rising"),
+        ({"dflash_config": {"mask_token_id": 9, "target_layer_ids": [-1, 0]}}, "no rising"),
+        ({"dflash_config": {"mask_token_id": 9, "target_layer_ids": []}}, "no rising"),
+        ({"dflash_config": {"mask_token_id": 9, "target_layer_ids": [1, 2]}}, "all but the last"),
+        ({"block_size": 1}, "block_size must be at least 2"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be at least 1"),
+        ({"num_target_layers": 4}, "target of 4 layers"),
+        ({"hidden_size": 64}, "width 64"),
+        ({"vocab_size": 281}, "knows 281 tokens"),
+    ],
+)
+def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, changes, sentence):
+    (tmp_path / "config.json").write_text(json.dumps(public(**changes)))
+    with pytest.raises(Unsuitable, match=sentence):
+        DFlashHead.load(tmp_path, headed.target())
+
+
+def test_tensors_that_do_not_fit_are_named(tmp_path):
+    trained().save(tmp_path)
+    file = tmp_path / "model.safetensors"
+    whole = load_file(file)
+    damaged = [
+        ({k: v for k, v in whole.items() if k != "hidden_norm.weight"}, r"lacks.*hidden_norm"),
+        (whole | {"embed_tokens.weight": torch.zeros(2)}, r"unexpected tensor: embed_tokens"),
+        (whole | {"fc.weight": torch.zeros(48, 48)}, r"fc\.weight is \(48, 48\)"),
+    ]
+    for tensors, named in damaged:
+        save_file(tensors, file)
+        with pytest.raises(Unsuitable, match=named):
+            DFlashHead.load(tmp_path, headed.target())
+    file.unlink()
+    with pytest.raises(NotAvailable):
+        DFlashHead.load(tmp_path, headed.target())
+
+
+def test_another_target_is_refused():
+    made = drafter()
+    check_made_for("dflash", made.made_for, "taught", headed.HASH)
+    with pytest.raises(Unsuitable, match="dflash"):
+        check_made_for("dflash", made.made_for, "other", "e" * 64)
+    for other in (tiny.llama(), tiny.llama(hidden_size=32, num_hidden_layers=3)):
+        with pytest.raises(Unsuitable, match="tiny-dflash"):
+            made.begin(tiny.target(other).start(made.taps), Settings())
+
+
+def test_the_house_drafter_is_small_and_trained_by_its_name():
+    shape = LlamaConfig(
+        hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_attention_heads=4
+    )
+    target = SimpleNamespace(
+        model=SimpleNamespace(config=shape), eos=(3,), vocab_size=8192,
+        card=SimpleNamespace(hash="a" * 64),
+    )  # fmt: skip
+    with torch.device("meta"):
+        head = registry.family("dflash").build(target, torch.ones(8192))
+    assert isinstance(head, DFlashHead)
+    assert 1.5e6 < 2 * sum(weight.numel() for weight in head.parameters()) < 2.5e6  # in bf16
+    assert (head.config.block_size, head.config.mask_token_id) == (8, 3)
+    assert DFlash(head, None).taps.layers == (2, 6, 10)
+    assert head.config.made_for == "a" * 64
+    assert config().num_target_layers == 3
+
+
+@pytest.mark.parametrize("layers", range(2, 40))
+def test_taps_are_spread_as_the_public_code_does_and_leave_out_the_last_layer(layers):
+    taps = spread(layers, 3)
+    assert taps == tuple(sorted(set(taps)))
+    assert 0 <= taps[0] <= taps[-1] < layers - 1
+    if layers > 5:
+        middle = round(1 + (layers - 4) / 2)
+        assert taps == (1, middle, layers - 3)

@@ -1,0 +1,142 @@
+"""Mixture of Attentions: the loss, what is learnt, and what a memory that is late by one costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import headed
+import pytest
+import torch
+from moa_made import GREEDY, TEXT, blind, drafter, frozen, learnt, wild
+from test_engine import traced
+
+from specviz.heads import moa_loss
+from specviz.heads.agreement import same_tops
+from specviz.heads.frozen import EVERY, freeze
+from specviz.heads.moa import MoaHead
+from specviz.heads.moa_config import MoaConfig
+from specviz.metrics import summary, token_ids
+from specviz.states import States
+
+
+def test_loss_falls_and_guesses_agree_far_above_chance():
+    head, losses = learnt()
+    assert losses[-1] < 0.2 * losses[0]
+    shares = same_tops(moa_loss.guesses(head, frozen(40)), frozen(40))
+    assert len(shares) == moa_loss.STEPS
+    assert min(shares) > 0.8
+    text = frozen(40).tokens.flatten().bincount().max() / frozen(40).tokens.numel()
+    assert text < 0.3  # as often as always naming the most frequent token would be right
+
+
+def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
+    head, found = wild(headed.target()), frozen(1)
+    total = weights = 0.0
+    for depth, output in enumerate(moa_loss.unroll(head, found, 3), start=1):
+        off = (output - found.final[:, depth:]).abs()
+        feature = torch.where(off < 1, off.square() / 2, off - 0.5).mean()
+        rows = output.shape[1]
+        law = found.logits[:, depth : depth + rows].softmax(-1)
+        missed = -(law * found.head(output).log_softmax(-1)).sum(-1).mean()
+        part = moa_loss.FEATURE_WEIGHT * feature + moa_loss.LAW_WEIGHT * missed
+        total += 0.8 ** (depth - 1) * part.item()
+        weights += 0.8 ** (depth - 1)
+    assert moa_loss.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_gradients_reach_every_weight_and_stay_out_of_the_target():
+    head = MoaHead(MoaConfig.like(headed.target())).train()
+    moa_loss.loss(head, frozen(0)).backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
+    assert all(p.grad is None for p in headed.target().model.parameters())
+    short = freeze(headed.target().model, headed.windows(0, length=3), (EVERY,))
+    assert len(moa_loss.guesses(head, short)) == 2
+    assert moa_loss.loss(head, short).isfinite()
+
+
+def test_it_also_trains_under_autocast():
+    head = MoaHead(MoaConfig.like(headed.target())).train()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = freeze(headed.target().model, headed.windows(2), (EVERY,))
+        loss = moa_loss.loss(head, found)
+    loss.backward()
+    plainly_ = moa_loss.loss(head, frozen(0)).item()
+    assert loss.isfinite()
+    assert loss.item() == pytest.approx(plainly_, rel=0.2)
+
+
+def late_memory(found):
+    """Every token with the keys and values of the token before."""
+    rows = {
+        k: tuple(torch.cat([half[:, :, :1], half[:, :, :-1]], dim=2) for half in pair)
+        for k, pair in found.keys_values.items()
+    }
+    return replace(found, keys_values=rows)
+
+
+def test_a_blind_head_knows_the_text_by_its_memory_and_not_if_that_is_late_by_one():
+    head, losses = learnt(embed=blind)
+    found = replace(frozen(40), embed=blind)
+    late = late_memory(found)
+    assert losses[-1] < 0.6 * losses[0]
+    assert moa_loss.loss(head, late).item() > 1.5 * moa_loss.loss(head, found).item()
+    right, wrong = (same_tops(moa_loss.guesses(head, f), found)[0] for f in (found, late))
+    assert right > 0.5
+    assert wrong < right / 2
+
+
+class Blind:
+    """A drafter whose sessions cannot tell one token from another."""
+
+    def __init__(self, inner):
+        self.inner, self.name, self.card = inner, inner.name, inner.card
+        self.made_for, self.taps = inner.made_for, inner.taps
+
+    def begin(self, target, settings):
+        session = self.inner.begin(target, settings)
+        session.reader.embed = blind
+        return session
+
+
+class Late:
+    """The same drafter, whose sessions get every row of the target's states one token late."""
+
+    def __init__(self, inner):
+        self.inner, self.name, self.card = inner, inner.name, inner.card
+        self.made_for, self.taps = inner.made_for, inner.taps
+
+    def begin(self, target, settings):
+        session, last = self.inner.begin(target, settings), []
+        commit = session.commit
+
+        def late(tokens, states, riders=None):
+            before = last[-1] if last else states.take([0])
+            last.append(states.take([len(tokens) - 1]))
+            rows = states.take(range(len(tokens) - 1)).keys_values
+            moved = {
+                k: tuple(
+                    torch.cat([a, b]) for a, b in zip(before.keys_values[k], rows[k], strict=True)
+                )
+                for k in rows
+            }
+            commit(tokens, States(keys_values=moved))
+
+        session.commit = late
+        return session
+
+
+def kept_a_pass(made):
+    found = [
+        summary(traced(headed.target(), made, prompt, replace(GREEDY, budget=4, fan_out=1)))
+        for prompt in headed.PROMPTS
+    ]
+    return sum(one["tokens_per_pass"] for one in found) / len(found)
+
+
+def test_memory_that_is_late_by_one_costs_acceptance_and_changes_no_text():
+    made = Blind(drafter(learnt(embed=blind)[0]))
+    right, late = kept_a_pass(made), kept_a_pass(Late(made))
+    assert right > 1.5
+    assert late < 1 + (right - 1) / 2
+    trace = traced(headed.target(), Late(made), TEXT, GREEDY)
+    assert token_ids(trace) == trace.baseline.token_ids
