@@ -88,7 +88,9 @@ class Settings:
     model drafter puts under every node, by the node's depth (the root's first); 1 where the list
     ends, so an empty one is a chain. schedule: "fixed", or "learning" (+2 after a clean sweep, -1
     otherwise, as transformers' heuristic). candidates: whether a model drafter samples its guesses
-    or takes its top tokens. ngram_min, ngram_max: lengths of a prompt-lookup match.
+    or takes its top tokens. confidence: no guess is put under one to which the draft model itself
+    gives less than this chance; that guess is still tried, so rules stay exact.
+    ngram_min, ngram_max: lengths of a prompt-lookup match.
     exit_layer: after which of the target's layers an early-exit draft leaves it. suffix_factor: how
     deep a suffix draft may go, in lengths of its match; suffix_least: the least chance that counts
     must give a guess. lookahead_window, _ngram, _guesses: W, N and G of lookahead decoding.
@@ -106,6 +108,7 @@ class Settings:
     siblings: list[int] = field(default_factory=list)
     schedule: Schedule = "fixed"
     candidates: Candidates = "sampled"
+    confidence: float = 0.0
     ngram_min: int = 1
     ngram_max: int = 3
     exit_layer: int = 6
@@ -178,6 +181,8 @@ class Settings:
             require(whole, f"The {name} must be a whole number from 1 to {most}.")
         long = type(self.lookahead_ngram) is int and 3 <= self.lookahead_ngram <= 8
         require(long, "Lookahead's n-grams have 3 to 8 tokens.")
+        sure = math.isfinite(self.confidence) and 0 <= self.confidence < 1
+        require(sure, "The confidence to go on must be 0 (always) or more, and below 1.")
         factor = math.isfinite(self.suffix_factor) and 0 < self.suffix_factor <= 16
         require(factor, "The suffix factor must lie above 0 and at most 16.")
         paths = isinstance(self.rank_paths, list) and all(
@@ -215,10 +220,13 @@ def brief(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> st
     reads: the fields that the run's drafter heeds, where that is known; others are not said.
     """
     siblings = settings.get("siblings", []) if reads is None or "siblings" in reads else []
+    paths = settings.get("rank_paths", []) if reads is not None and "rank_paths" in reads else []
+    tree = "tree " + "·".join(map(str, siblings)) if any(many > 1 for many in siblings) else ""
     parts = [
         f"T {settings.get('sampling', {}).get('temperature'):g}",
-        "tree " + "·".join(map(str, siblings)) if any(many > 1 for many in siblings) else "",
+        f"{len(paths)} paths" if paths else tree,
         f"γ {settings.get('gamma')}" if reads is None or "gamma" in reads else "",
+        f"best {settings.get('budget')}" if reads is not None and "budget" in reads else "",
         f"seed {settings.get('seed')}",
     ]
     return " · ".join(filter(None, parts))

@@ -38,6 +38,7 @@ from specviz.catalog.suitable import check_config, check_made_for
 from specviz.devices import NotEnoughMemory
 from specviz.settings import Sampling, Settings
 
+DRAFTERS = [entry for entry in known.entries() if entry.kind == "drafter"]
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
 
 
@@ -45,6 +46,7 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
     monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "HEADS", Shelf())
 
 
 @pytest.mark.parametrize("network", [tiny.llama, tiny.gpt2, tiny.neox])
@@ -244,9 +246,8 @@ def shipped(tmp_path, monkeypatch):
 def test_a_house_model_that_is_missing_is_told_apart_from_an_unknown_one(shipped):
     with pytest.raises(NotAvailable, match=r"'house' is not on this machine.*assets/models/target"):
         load("house", "ngram")
-    here = {row["name"]: row["on_this_machine"] for row in listing()}
-    weightless = ["ngram", "suffix", "layerskip", "lookahead", "oracle", "uniform"]
-    assert here == {"house": False, "draft-model": False} | dict.fromkeys(weightless, True)
+    here = {row["name"] for row in listing() if row["on_this_machine"]}
+    assert here == {"ngram", "suffix", "layerskip", "lookahead", "oracle", "uniform"}
 
 
 def test_the_house_pair_loads_by_name(shipped):
@@ -265,6 +266,26 @@ def test_a_row_of_the_listing_says_what_the_catalogue_promises():
     for row in listing():
         assert wanted <= row.keys()
         json.dumps(row)
+
+
+@pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
+def test_a_drafter_s_usual_settings_are_settings_that_it_reads(entry):
+    assert set(entry.usual) <= set(entry.reads)
+    usual = Settings.from_json(known.filled(entry.name, {}))
+    assert {name: getattr(usual, name) for name in entry.usual} == entry.usual
+    said = known.filled(entry.name, {"gamma": 2, "sampling": {"temperature": 0.0}})
+    assert Settings.from_json(said).gamma == 2
+    assert said["sampling"] == {"temperature": 0.0, "top_k": 0, "top_p": 1.0}
+
+
+@pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
+def test_a_drafter_whose_weights_are_missing_says_where_they_belong(entry, shipped):
+    tiny.save(tiny.llama(), shipped / "models" / "target")
+    if entry.folder is None:
+        assert load("house", entry.name)[1].card.family == entry.family
+    else:
+        with pytest.raises(NotAvailable, match=f"'{entry.name}' is not on .*{entry.folder}"):
+            load("house", entry.name)
 
 
 def test_prompt_lookup_fits_any_target(pair):

@@ -14,6 +14,7 @@ from specviz.chance import FINAL, Chance, key
 from specviz.check import check
 from specviz.distributions import draw, law
 from specviz.drafters.draft_model import distinct_draws, top
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.schedule import schedule
 from specviz.engine import rounds
 from specviz.exact import g_test
@@ -221,12 +222,44 @@ def test_traces_of_trees_check_and_keep_later_siblings_too(tiny_target, candidat
     assert later
 
 
-@pytest.mark.parametrize("sampling", [Sampling(1.3, top_k=4, top_p=0.97), Sampling(1.3, top_k=3)])
-def test_the_tokens_of_real_tree_runs_follow_the_target(sampling):
+@pytest.mark.parametrize("siblings", [[], [3, 2]])
+@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
+@pytest.mark.parametrize("early", [False, True])
+def test_an_unsure_guess_is_still_tried_and_ends_its_path(tiny_target, early, candidates, siblings):
+    ends = set()
+    settings = replace(
+        WARM, siblings=siblings, candidates=candidates, confidence=0.3, exit_layer=1, gamma=3
+    )
+    drafter = LayerSkip(tiny_target) if early else tiny.draft()
+    trace = traced(tiny_target, drafter, tiny.PROMPT, settings, baseline=False)
+    check(trace)
+    for turn in trace.rounds[1:-4]:  # the last few have no room
+        guesses = turn.proposed.guesses
+        depths = [0]
+        for node, guess in enumerate(guesses, 1):
+            depths.append(depths[guess.parent] + 1)
+            if depths[node] < 3:
+                goes_on = any(other.parent == node for other in guesses)
+                assert goes_on == (guess.score >= 0.3)
+                ends.add(goes_on)
+    assert ends == {True, False}
+
+
+LAWS = [
+    (Sampling(1.3, top_k=4, top_p=0.97), 0.0),
+    (Sampling(1.3, top_k=3), 0.0),
+    (Sampling(1.3, top_k=4, top_p=0.97), 0.4),
+]
+
+
+@pytest.mark.parametrize(("sampling", "confidence"), LAWS)
+def test_the_tokens_of_real_tree_runs_follow_the_target(sampling, confidence):
     """End to end, two levels deep, after one laid token: 1,000 seeds; false alarm 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {key(0, FINAL, 0): 0.1}
-    settings = Settings(sampling, max_new_tokens=4, siblings=[3, 2], coins=coins)
+    settings = Settings(
+        sampling, max_new_tokens=4, siblings=[3, 2], coins=coins, confidence=confidence
+    )
     ids = target.encode("The cat", 4)
     counts: Counter[tuple[int, ...]] = Counter()
     first = 0

@@ -16,8 +16,10 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from specviz.figures.measure import width
 from specviz.trace import Finished
 from specviz.ui import recorded, server
+from specviz.ui.drawer import SLIDERS
 from specviz.ui.line import LONGEST
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.reel import lines
@@ -77,6 +79,11 @@ def routes(tmp_path, monkeypatch):
         yield client
     recorded.names.cache_clear()
     recorded.body.cache_clear()
+
+
+@pytest.mark.parametrize("name", SLIDERS)
+def test_a_slider_s_label_leaves_room_for_its_number(name):
+    assert width(SLIDERS[name][0], 12) <= 124
 
 
 def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):

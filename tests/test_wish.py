@@ -7,6 +7,7 @@ import pytest
 from specviz.catalog import entries
 from specviz.settings import BadSettings, Sampling, Settings
 from specviz.ui.choices import Choices
+from specviz.ui.drawer import typed as shown
 from specviz.ui.wish import LONGEST_PROMPT, LONGEST_TEXT, Wish
 
 PROMPT = "Once upon a time"
@@ -24,6 +25,10 @@ def form(**changes):
         "gamma": 4,
         "schedule": "fixed",
         "siblings": "",
+        "rank_paths": "",
+        "confidence": 0,
+        "budget": 24,
+        "fan_out": 6,
         "exit_layer": 6,
         "suffix_factor": 1,
         "suffix_least": 0.1,
@@ -53,6 +58,13 @@ def test_what_is_said_is_kept_and_the_rest_is_as_usual():
     )
     assert wish.drafter == "ngram"
     assert wish.settings == Settings(Sampling(top_k=9), gamma=2, coins={"3 judge 2": 0})
+
+
+def test_what_is_not_said_is_as_usual_with_the_drafter():
+    made = Wish.from_json(asked(drafter="eagle", settings={"gamma": 3})).settings
+    assert (made.gamma, made.siblings) == (3, [4, 3, 2])
+    assert Wish.from_json(asked(drafter="eagle3")).settings.budget == 16
+    assert Wish.from_json(asked(drafter="draft-model")).settings == Settings()
 
 
 def test_a_trace_s_own_settings_make_the_same_wish_again():
@@ -156,6 +168,16 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
 
 
 @pytest.mark.parametrize(
+    "paths",
+    [[], [[0]], [[0], [1], [0, 0]], [[0], [0, 0], [0, 0, 0]]],
+)
+def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
+    assert form(rank_paths=shown(paths)).settings().rank_paths == paths
+    assert form(rank_paths=None).settings().rank_paths == []
+    assert form(rank_paths=" 0; 0, 1 ;").settings().rank_paths == [[0], [0, 1]]
+
+
+@pytest.mark.parametrize(
     ("changes", "word"),
     [
         ({"temperature": None}, "Temperature"),
@@ -176,6 +198,12 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
         ({"siblings": "-1"}, "like 3, 2"),
         ({"siblings": ["3"]}, "like 3, 2"),
         ({"siblings": "0"}, "not 0"),
+        ({"rank_paths": "0;;1"}, "like 0; 1; 0,0"),
+        ({"rank_paths": "0; a"}, "like 0; 1; 0,0"),
+        ({"rank_paths": "0; -1"}, "like 0; 1; 0,0"),
+        ({"confidence": 1}, "below 1"),
+        ({"budget": 0}, "budget"),
+        ({"fan_out": 2.5}, "whole number"),
         ({"prompt": None}, "prompt"),
     ],
 )

@@ -6,6 +6,7 @@ Rule: what can be known without loading a model is here. Standard library only.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from specviz.assets import ASSETS
 from specviz.catalog.files import size_of, weight_files
+from specviz.settings import Settings
 
 Kind = Literal["target", "drafter"]
 
@@ -23,8 +25,9 @@ class Entry:
 
     title: what people call it. folder: of the weights, under `assets`; None where there are none.
     made_for: the target that a drafter was made for; None fits any. reads: the fields of Settings
-    that change what a drafter guesses. how, knows, costs: a drafter in three sentences: how it
-    drafts, what it knows when it guesses, what it costs.
+    that change what a drafter guesses. usual: what suits it better than their defaults. how, knows,
+    costs: a drafter in three sentences: how it drafts, what it knows when it guesses, what it
+    costs.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Entry:
     folder: str | None
     made_for: str | None
     reads: list[str]
+    usual: dict[str, Any]
     about: str
     how: str
     knows: str
@@ -68,6 +72,16 @@ def reads_of(drafter: str) -> list[str] | None:
     """The fields of Settings that this drafter heeds; None where the catalogue lacks it."""
     entry = find(drafter, "drafter")
     return None if entry is None else entry.reads
+
+
+def filled(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings as plain data: those given, else the drafter's usual ones, else the defaults.
+
+    given: as `Settings.to_json` writes them, as far as they are said; nothing is checked here.
+    """
+    entry = find(drafter, "drafter")
+    usual, own = Settings().to_json(), {} if entry is None else entry.usual
+    return {**usual, **own, **given, "sampling": {**usual["sampling"], **given.get("sampling", {})}}
 
 
 def listing() -> list[dict[str, Any]]:

@@ -20,16 +20,27 @@ from specviz.catalog.shelf import Shelf
 from specviz.catalog.suitable import check_made_for, check_reach, check_vocabularies
 from specviz.devices import pick_device, pick_dtype
 from specviz.drafters.base import Drafter
+from specviz.drafters.blockwise import Blockwise
+from specviz.drafters.dflash import DFlash
 from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.eagle import Eagle
+from specviz.drafters.eagle2 import Eagle2
+from specviz.drafters.eagle3 import Eagle3
 from specviz.drafters.layerskip import LayerSkip
+from specviz.drafters.lmtp import LeapMTP
 from specviz.drafters.lookahead import Lookahead
+from specviz.drafters.medusa import Medusa
+from specviz.drafters.moa import Moa
+from specviz.drafters.mtp import MTP
+from specviz.drafters.mtp_parallel import ParallelMTP
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.drafters.suffix import Suffix
 from specviz.drafters.uniform import Uniform
 from specviz.target import Target
 
-SHELF: Final = Shelf()
+SHELF: Final[Shelf[Checkpoint]] = Shelf()
+HEADS: Final[Shelf[Drafter]] = Shelf()
 # Drafters without weights of their own, by family, each made for a target.
 WEIGHTLESS: Final[dict[str, Callable[[Target], Drafter]]] = {
     "ngram": lambda target: NGram(),
@@ -38,6 +49,11 @@ WEIGHTLESS: Final[dict[str, Callable[[Target], Drafter]]] = {
     "lookahead": lambda target: Lookahead(),
     "oracle": Oracle,
     "uniform": lambda target: Uniform(),
+}
+# Heads, by family: (name to show, folder, target) -> the drafter.
+READERS: Final[dict[str, Callable[[str, Path, Target], Drafter]]] = {
+    made.name: made.load
+    for made in (Eagle, Eagle2, Eagle3, Medusa, Blockwise, MTP, ParallelMTP, LeapMTP, Moa, DFlash)
 }
 
 
@@ -75,11 +91,21 @@ def _drafter(name: str, target: Target) -> Drafter:
     entry = find(name, "drafter")
     if entry is not None and entry.folder is None:
         return WEIGHTLESS[entry.family](target)
+    if entry is not None and entry.family in READERS:
+        return _head(entry, target)
     found = _checkpoint(name, "drafter", target.model.device, target.model.dtype)
     title, other = _title(name), target.card.name
     check_vocabularies(other, target.tokenizer, title, found.tokenizer)
     check_reach(title, found.model.config, other, target.max_length)
     return DraftModel(found.model, found.card(title, "draft-model"))
+
+
+def _head(entry: Entry, target: Target) -> Drafter:
+    """The shared head of a catalogue entry, read for this target."""
+    folder = _shipped(entry)
+    place = (str(target.device), str(target.dtype), str(target.card.hash))
+    key = (entry.name, str(folder.resolve()), *place)
+    return HEADS.get(key, lambda: READERS[entry.family](entry.name, folder, target), house=True)
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:

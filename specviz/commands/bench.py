@@ -1,22 +1,18 @@
 """`bench`: how fast each way of decoding is here, as a table or as JSON rows.
 
-Rule: it measures at temperature 0 unless told otherwise, where every way gives the same text.
+Rule: it measures at temperature 0 unless told otherwise, where every way gives the same text; each
+drafter has the settings that suit it, and what the command line says is said to all.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from specviz.catalog import entries
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
 from specviz.commands.run import add_models, add_settings, settings_of
-from specviz.prompts import prompts
-
-if TYPE_CHECKING:
-    from specviz.bench.methods import Prompt
-    from specviz.target import Target
 
 
 def add_parser(subparsers: Any) -> None:
@@ -36,16 +32,26 @@ def run(args: argparse.Namespace) -> int:
     require_writable(args.json)
     if min(args.prompts, args.repeats) < 1:
         raise ValueError("Prompts and repeats must be 1 or more.")
+    from specviz.bench.entrants import drafters_for, encoded, entrants
     from specviz.bench.measure import measure
-    from specviz.bench.methods import methods
-    from specviz.catalog.loading import load_drafter, load_target
+    from specviz.bench.methods import MTP, methods
+    from specviz.bench.reference import why_no_mtp
+    from specviz.catalog.loading import load_target
 
     target = load_target(args.target, args.device, args.dtype)
-    drafters = [load_drafter(name, target) for name in drafters_for(args.target, args.drafter)]
-    ways = methods(target, drafters, settings)
+    taking, absent = entrants(
+        target,
+        drafters_for(args.target, args.drafter),
+        lambda name: settings_of(args, name),
+        must=args.drafter is not None,
+    )
+    if why := why_no_mtp(target):
+        absent[MTP] = why
+    for name, why in absent.items():
+        print(f"{name} is left out: {why}", file=sys.stderr)
     texts = encoded(target, args.prompts, settings.max_new_tokens)
     rows: list[dict[str, Any]] = []
-    for row in measure(target, ways, texts, settings, args.repeats):
+    for row in measure(target, methods(target, taking, settings), texts, args.repeats):
         rows.append(asdict(row))
         if args.json != STANDARD_OUTPUT:
             print(words(rows[-1]), flush=True)
@@ -54,32 +60,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def drafters_for(target: str, named: str | None) -> list[str]:
-    """The drafter that was named; else those made for the target, then those that fit any."""
-    those = [entry for entry in entries() if entry.kind == "drafter"]
-    if named:
-        return [named]
-    own = [e.name for e in those if e.made_for == target]
-    return own + [e.name for e in those if e.made_for is None]
-
-
-def encoded(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:
-    """The first `most` house prompts of each domain, as the target's tokens."""
-    from specviz.bench.methods import Prompt
-
-    return {
-        domain: [Prompt(text, tuple(target.encode(text, new_tokens))) for text in texts[:most]]
-        for domain, texts in prompts().items()
-    }
-
-
 def words(row: dict[str, Any]) -> str:
     """One row as a line of a table."""
-    ratio, cost = row["ratio_to_transformers"], row["draft_cost"]
+    ratio, cost, alpha = row["ratio_to_transformers"], row["draft_cost"], row["alpha"]
     return (
         f"{row['domain']:<10} {row['name']:<33} {row['tokens_per_second']:8.1f} tokens/s"
         f"  x{row['ratio_to_plain']:.2f} plain"
         f"  {row['tokens_per_pass']:5.2f} a pass"
+        + (f"  α {alpha:.2f}" if alpha is not None else "")
         + (f"  x{ratio:.2f} transformers" if ratio is not None else "")
         + (f"  draft cost {cost:.3f}" if cost is not None else "")
     )

@@ -10,8 +10,11 @@ import argparse
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from specviz.catalog.known import filled
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.settings import Candidates, Sampling, Schedule, Settings
 
@@ -23,8 +26,11 @@ if TYPE_CHECKING:
 STOPPED = 130  # the exit status of a program that was interrupted
 
 
-# Settings that one family of drafters reads.
+# Settings that few families of drafters read.
 FAMILIES: Final[dict[str, tuple[Any, str]]] = {
+    "confidence": (float, "draft-model, layerskip: the least chance of a guess to go on from it"),
+    "budget": (int, "eagle2, eagle3, moa: guesses of the tree that the target checks"),
+    "fan_out": (int, "eagle2, eagle3, moa: guesses weighed under a node, and nodes gone on from"),
     "exit_layer": (int, "layerskip: the layer after which a draft leaves the target"),
     "suffix_factor": (float, "suffix: how deep a draft may go, in lengths of its match"),
     "suffix_least": (float, "suffix: the least chance that counts must give a guess"),
@@ -54,29 +60,26 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every setting; defaults are those of `Settings`."""
-    usual = Settings()
-    add = parser.add_argument
-    add("--temperature", type=float, default=usual.sampling.temperature, help="0 is greedy")
-    add("--top-k", type=int, default=usual.sampling.top_k, help="0 keeps every token")
-    add("--top-p", type=float, default=usual.sampling.top_p, help="1 keeps every token")
-    add("--seed", type=int, default=usual.seed, help="fixes every coin of the run")
-    add("--max-new-tokens", type=int, default=usual.max_new_tokens)
-    add(
-        "--gamma",
-        type=int,
-        default=usual.gamma,
-        help="drafted tokens in a chain, at most: how deep a draft goes",
-    )
-    wide = "a draft model's guesses under a node, by depth, such as 3,2; 1 where the list ends"
-    add("--siblings", type=numbers, default=usual.siblings, metavar="N,N,...", help=wide)
-    add("--schedule", choices=get_args(Schedule), default=usual.schedule)
-    add("--candidates", choices=get_args(Candidates), default=usual.candidates)
-    add("--ngram-min", type=int, default=usual.ngram_min, help="shortest match looked for")
-    add("--ngram-max", type=int, default=usual.ngram_max, help="longest match looked for")
-    add("--rule", default=usual.rule, help="a verification rule, or auto")
+    """Add an option for every setting. One that is not given is as usual with the drafter."""
+    group = parser.add_argument_group("settings", "what is not given is as usual with the drafter")
+    add = partial(group.add_argument, default=argparse.SUPPRESS)
+    add("--temperature", type=float, help="0 is greedy")
+    add("--top-k", type=int, help="0 keeps every token")
+    add("--top-p", type=float, help="1 keeps every token")
+    add("--seed", type=int, help="fixes every coin of the run")
+    add("--max-new-tokens", type=int)
+    add("--gamma", type=int, help="drafted tokens in a chain, at most: how deep a draft goes")
+    wide = "guesses under a node, by depth, such as 3,2; 1 where the list ends"
+    add("--siblings", type=numbers, metavar="N,N,...", help=wide)
+    ranks = "a static tree of heads that guess side by side, such as 0;1;0,0 (medusa_choices)"
+    add("--rank-paths", type=paths, metavar="N,...;N,...", help=ranks)
+    add("--schedule", choices=get_args(Schedule))
+    add("--candidates", choices=get_args(Candidates))
+    add("--ngram-min", type=int, help="shortest match looked for")
+    add("--ngram-max", type=int, help="longest match looked for")
+    add("--rule", help="a verification rule, or auto")
     for name, (kind, said) in FAMILIES.items():
-        add("--" + name.replace("_", "-"), type=kind, default=getattr(usual, name), help=said)
+        add("--" + name.replace("_", "-"), type=kind, help=said)
 
 
 def numbers(text: str) -> list[int]:
@@ -88,21 +91,18 @@ def numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(sentence) from None
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
-    """The settings that the options say. Raises BadSettings."""
-    return Settings(
-        sampling=Sampling(args.temperature, args.top_k, args.top_p),
-        seed=args.seed,
-        max_new_tokens=args.max_new_tokens,
-        gamma=args.gamma,
-        siblings=args.siblings,
-        schedule=args.schedule,
-        candidates=args.candidates,
-        ngram_min=args.ngram_min,
-        ngram_max=args.ngram_max,
-        rule=args.rule,
-        **{name: getattr(args, name) for name in FAMILIES},
-    )
+def paths(text: str) -> list[list[int]]:
+    """ "0;0,1" as [[0], [0, 1]]; the empty text as none. Raises ArgumentTypeError."""
+    return [numbers(part) for part in text.split(";")] if text.strip() else []
+
+
+def settings_of(args: argparse.Namespace, drafter: str | None = None) -> Settings:
+    """The settings that the options say, for `drafter` or the one named. Raises BadSettings."""
+    said = vars(args)
+    given = {f.name: said[f.name] for f in fields(Settings) if f.name in said}
+    sampling = {f.name: said[f.name] for f in fields(Sampling) if f.name in said}
+    filled_in = filled(drafter or args.drafter or "", {**given, "sampling": sampling})
+    return Settings.from_json(filled_in)
 
 
 def run(args: argparse.Namespace) -> int:

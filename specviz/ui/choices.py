@@ -25,6 +25,10 @@ class Choices:
     gamma: Any
     schedule: Schedule
     siblings: Any
+    rank_paths: Any
+    confidence: Any
+    budget: Any
+    fan_out: Any
     exit_layer: Any
     suffix_factor: Any
     suffix_least: Any
@@ -58,6 +62,10 @@ class Choices:
             siblings=wholes("Siblings at each depth", self.siblings),
             schedule=self.schedule,
             candidates=self.candidates,
+            rank_paths=paths("Paths by rank", self.rank_paths),
+            confidence=real("The confidence to go on", self.confidence),
+            budget=whole("The budget of a dynamic tree", self.budget),
+            fan_out=whole("The fan-out of a dynamic tree", self.fan_out),
             exit_layer=whole("The exit layer", self.exit_layer),
             suffix_factor=real("The suffix factor", self.suffix_factor),
             suffix_least=real("The least chance of a suffix guess", self.suffix_least),
@@ -86,6 +94,15 @@ def wholes(name: str, text: Any) -> list[int]:
     typed = str(text or "").strip(" ,")
     require(bool(NUMBERS.fullmatch(typed)), f"{name} are whole numbers like 3, 2.")
     return [int(number) for number in re.findall("[0-9]+", typed)]
+
+
+def paths(name: str, text: Any) -> list[list[int]]:
+    """Lists of whole numbers with semicolons between them. Raises BadSettings."""
+    typed = str(text or "").strip(" ;")
+    sentence = f"{name} are whole numbers, each path after a semicolon, like 0; 1; 0,0."
+    parts = [part.strip(" ,") for part in typed.split(";")] if typed else []
+    require(all(part and NUMBERS.fullmatch(part) for part in parts), sentence)
+    return [wholes(name, part) for part in parts]
 
 
 def real(name: str, value: Any) -> float:

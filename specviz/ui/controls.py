@@ -26,13 +26,16 @@ DOMAINS: Final = {
 # After typing, the one line that is left shows the prompt's start again.
 FOLD: Final = "() => { document.querySelector('#sv-prompt textarea').scrollTop = 0 }"
 # The settings in one sentence; what a visitor typed reaches the page as text only.
-SENTENCE: Final = """(method, gamma, siblings, temperature, seed, target) => {
+SENTENCE: Final = """(method, gamma, siblings, ranks, budget, temperature, seed, target) => {
   const name = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
   const known = (%s)[method] || { title: method, reads: ['gamma'] };
+  const paths = known.reads.includes('rank_paths') ? (ranks || '').match(/[0-9][^;]*/g) || [] : [];
   const wide = (known.reads.includes('siblings') && (siblings || '').match(/[0-9]+/g)) || [];
   const chain = known.reads.includes('gamma') ? 'γ ' + gamma : '';
-  const tree = wide.some((many) => many !== '1') ? 'tree ' + wide.join('·') : '';
-  const parts = ['', 'T ' + temperature, tree, chain, 'seed ' + seed];
+  const branched = wide.some((many) => many !== '1') ? 'tree ' + wide.join('·') : '';
+  const tree = paths.length ? paths.length + ' paths' : branched;
+  const best = known.reads.includes('budget') ? 'best ' + budget : '';
+  const parts = ['', 'T ' + temperature, tree, chain, best, 'seed ' + seed];
   const rest = parts.filter((part, place) => part || !place).join(' · ');
   const detail = [known.title, name || 'House', rest];
   const button = document.querySelector('#sv-settings button');
@@ -89,12 +92,12 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
         None, examples, [prompt, examples], js="(text) => [text, null]", api_visibility="private"
     )
     prompt.blur(None, js=FOLD, api_visibility="private")
-    said = [settings[name] for name in ("method", "gamma", "siblings", "temperature", "seed")]
-    said += models[:1]
+    read = ("method", "gamma", "siblings", "rank_paths", "budget", "temperature", "seed")
+    said = [*(settings[name] for name in read), *models[:1]]
     changes = [component.change for component in said]
     known = {entry.name: {"title": entry.title, "reads": entry.reads} for entry in drafters()}
     gr.on(changes, None, said, js=SENTENCE % json.dumps(known), api_visibility="private")
-    fit(settings["method"], opened)
+    fit(settings, opened)
     return Controls([prompt, *settings.values(), *models], run, stop, recorded, number)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from html import escape
 from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.known import Entry, entries
+from specviz.catalog.known import Entry, entries, filled
 from specviz.figures.diagram import diagram
+from specviz.settings import Settings
 from specviz.ui.wish import Wish
 
 # Which settings count, and which card is shown, follow from the drafter that is chosen.
@@ -22,11 +24,18 @@ FITTED: Final = """(method) => {
 }"""
 
 
-# Settings that one family reads: words, least, most, step.
+# A drafter that a visitor picks comes with the settings that suit it.
+SUITED: Final = "(method) => (%s)[method]"
+
+
+# Settings that few families read: words, least, most, step.
 SLIDERS: Final = {
-    "exit_layer": ("Leave the target after layer", 1, 11, 1),
-    "suffix_factor": ("Depth, in lengths of the match", 0.5, 4, 0.5),
-    "suffix_least": ("Least chance by counts", 0.05, 1, 0.05),
+    "confidence": ("Least chance to go on", 0, 0.95, 0.05),
+    "budget": ("Budget: guesses kept", 1, 64, 1),
+    "fan_out": ("Weighed under each", 1, 12, 1),
+    "exit_layer": ("Exit after layer", 1, 11, 1),
+    "suffix_factor": ("Depth, × the match", 0.5, 4, 0.5),
+    "suffix_least": ("Least chance", 0.05, 1, 0.05),
     "lookahead_window": ("Window W, positions", 1, 15, 1),
     "lookahead_ngram": ("N, tokens in an n-gram", 3, 8, 1),
     "lookahead_guesses": ("G, n-grams tried", 1, 15, 1),
@@ -81,14 +90,32 @@ def drafting(first: Wish) -> dict[str, Any]:
             elem_id="sv-schedule",
         ),
         "siblings": gr.Textbox(
-            ", ".join(map(str, usual.siblings)),
+            typed(usual.siblings),
             label="Siblings at each depth",
             placeholder="like 3, 2",
             max_length=100,
             elem_id="sv-siblings",
         ),
+        "rank_paths": gr.Textbox(
+            typed(usual.rank_paths),
+            label="Or paths by rank",
+            placeholder="like 0; 1; 0,0",
+            lines=1,
+            max_lines=1,
+            max_length=1000,
+            elem_id="sv-rank-paths",
+        ),
         **{name: slider(name, getattr(usual, name)) for name in SLIDERS},
     }
+
+
+def typed(value: Any) -> Any:
+    """A setting as the form has it: lists as text, everything else as it is."""
+    if not isinstance(value, list):
+        return value
+    if any(isinstance(part, list) for part in value):
+        return "; ".join(",".join(map(str, path)) for path in value)
+    return ", ".join(map(str, value))
 
 
 def slider(name: str, value: float) -> gr.Slider:
@@ -112,10 +139,23 @@ def card(entry: Entry) -> str:
     return f"{head}{diagram(entry.name)}<dl>{told}</dl></section>"
 
 
-def fit(method: gr.Dropdown, demo_load: Any) -> None:
-    """Wire the drawer to the drafter that is chosen, from the page's opening on."""
+def fit(made: dict[str, Any], demo_load: Any) -> None:
+    """Wire the drawer to the drafter that is chosen, from the page's opening on.
+
+    made: the drawer's components by name. Only a visitor's own pick changes settings: a recorded
+    run brings its own.
+    """
+    method = made["method"]
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
     gr.on([method.change, demo_load], None, method, js=js, api_visibility="private")
+    names = [f.name for f in fields(Settings) if f.name in made]
+    suited = {
+        entry.name: [typed(filled(entry.name, {})[name]) for name in names if name != "seed"]
+        for entry in drafters()
+    }
+    outputs = [made[name] for name in names if name != "seed"]
+    js = SUITED % json.dumps(suited)
+    method.input(None, method, outputs, js=js, api_visibility="private")
 
 
 def group(name: str, elem_id: str) -> gr.Column:

@@ -7,6 +7,7 @@ are fetched once the page is up.
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import gradio as gr
 
@@ -16,6 +17,7 @@ from specviz.figures.plot import USUAL
 from specviz.frames.whatif import FALLEN, KEPT
 from specviz.glossary import GLOSSARY
 from specviz.settings import Settings
+from specviz.ui.choices import Choices
 from specviz.ui.recorded import names
 from specviz.ui.server import PREFIX, plotly_js
 
@@ -48,6 +50,7 @@ def script(name: str) -> str:
         "glossary": dict(GLOSSARY),
         "trace": dict(USUAL),
         "usual": Settings().to_json(),
+        "form": [f.name for f in fields(Choices) if f.name not in ("target", "drafter")],
         "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
         "laid": {"kept": KEPT, "fallen": FALLEN},
     }

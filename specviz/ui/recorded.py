@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from functools import cache
 
+from specviz.catalog.known import filled
 from specviz.prompts import prompts
 from specviz.recipes import FOLDER, recipes
 from specviz.settings import Settings
@@ -33,7 +34,8 @@ def opening() -> Wish:
     made = next((recipe for recipe in recipes(FOLDER) if recipe.name in names()[:1]), None)
     if made is None:
         return Wish(prompts()["stories"][0])
-    return Wish(made.text, HOUSE, made.drafter, Settings.from_json(made.settings))
+    settings = Settings.from_json(filled(made.drafter, made.settings))
+    return Wish(made.text, HOUSE, made.drafter, settings)
 
 
 @cache

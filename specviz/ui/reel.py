@@ -72,6 +72,7 @@ class Reel:
         self.trace = Trace(header)
         self.vocabulary: dict[int, bytes] = {}
         self.round: Round | None = None
+        self.earlier: list[Round] = []
 
     def lines(self, event: Event) -> Iterator[str]:
         """What the page learns from one event: nothing until a round is whole."""
@@ -105,7 +106,8 @@ class Reel:
             self.round = None
 
     def _whole(self, played: Round) -> str:
-        scene = Scene(self.trace.header, self.vocabulary, played)
+        scene = Scene(self.trace.header, self.vocabulary, played, tuple(self.earlier))
+        self.earlier.append(played)
         shots = [drawn(frame) for frame in frames(scene)]
         data = {
             "number": played.number,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
-from specviz.catalog.known import Kind, entries, find
+from specviz.catalog.known import Kind, entries, filled, find
 from specviz.codec import build
 from specviz.settings import BadSettings, Settings, require
 
@@ -52,7 +52,8 @@ class Wish:
         unknown = sorted(set(map(str, data)) - set(known))
         require(not unknown, f"A run has no {', '.join(unknown)}; it has {', '.join(known)}.")
         require("prompt" in data, "A run needs a prompt.")
-        return cls(**{**data, "settings": settings_of(data.get("settings"))}).allowed(any_model)
+        settings = settings_of(data.get("settings"), str(data.get("drafter", USUAL)))
+        return cls(**{**data, "settings": settings}).allowed(any_model)
 
     @classmethod
     def from_text(cls, text: Any, any_model: bool = False) -> Self:
@@ -79,8 +80,8 @@ def require_listed(name: str, kind: Kind) -> None:
     require(find(name, kind) is not None, f"No {kind} is called {name!r} here; there is: {names}.")
 
 
-def settings_of(data: Any) -> Settings:
-    """Settings from plain data; what is not said is as usual. Raises BadSettings.
+def settings_of(data: Any, drafter: str) -> Settings:
+    """Settings from plain data; what is not said is as usual with this drafter. Raises BadSettings.
 
     Stricter than `Settings.from_json`, which reads what the program wrote: every type is checked.
     """
@@ -88,10 +89,8 @@ def settings_of(data: Any) -> Settings:
     require(isinstance(given, Mapping), "Settings are a JSON object.")
     sampling = given.get("sampling", {})
     require(isinstance(sampling, Mapping), "The setting sampling is a JSON object.")
-    usual = Settings().to_json()
-    whole = {**usual, **given, "sampling": {**usual["sampling"], **sampling}}
     try:
-        made: Settings = build(Settings, whole)
+        made: Settings = build(Settings, filled(drafter, given))
     except BadSettings:
         raise
     except (TypeError, ValueError, ArithmeticError) as problem:

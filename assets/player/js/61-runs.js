@@ -75,12 +75,11 @@ async function load(name) {
 function formOf(run) {
   const { sampling, ...chosen } = { ...CONFIG.usual, ...run.settings };
   const drafter = CONFIG.drafters.includes(run.names[1]) ? run.names[1] : CONFIG.drafters[0];
-  return [
-    run.prompt, drafter, chosen.candidates, chosen.gamma, chosen.schedule, chosen.siblings.join(", "),
-    chosen.exit_layer, chosen.suffix_factor, chosen.suffix_least,
-    chosen.lookahead_window, chosen.lookahead_ngram, chosen.lookahead_guesses, sampling.temperature, sampling.top_k, sampling.top_p,
-    chosen.seed, chosen.max_new_tokens,
-  ];
+  const known = {
+    ...chosen, ...sampling, prompt: run.prompt, method: drafter, new_tokens: chosen.max_new_tokens,
+    siblings: chosen.siblings.join(", "), rank_paths: chosen.rank_paths.map((path) => path.join(",")).join("; "),
+  };
+  return CONFIG.form.map((name) => known[name]);
 }
 
 // Live runs: the page numbers them; the server is told which one to stop.
