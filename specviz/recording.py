@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -211,6 +211,7 @@ def shown(events: Iterable[Event]) -> set[int]:
     for event in events:
         if isinstance(event, Proposed):
             ids.update(guess.token for guess in event.guesses)
+            ids.update(_remarked(event.remark or {}))
         elif isinstance(event, Scored):
             ids.update(int(pair[0]) for node in event.top for pair in node)
         elif isinstance(event, Judged):
@@ -218,3 +219,10 @@ def shown(events: Iterable[Event]) -> set[int]:
         elif isinstance(event, Drew | Committed):
             ids.update(event.tokens)
     return ids
+
+
+def _remarked(remark: Mapping[str, Any]) -> set[int]:
+    """Tokens that only a remark shows: lookahead's window and n-grams, DFlash's block."""
+    rows = [row for name in ("window", "ngrams") for row in remark.get(name, [])]
+    places = [each["token"] for place in remark.get("places", []) for each in place]
+    return {token for row in rows for token in row} | set(places)

@@ -69,7 +69,7 @@ def _nothing(remark: dict[str, Any]) -> str:
         return "The window is still filling, so there is no n-gram to try"
     if "ngrams" in remark:
         return "No n-gram in the pool begins with the last token, so there is no guess"
-    if remark and "length" not in remark:
+    if ("min" in remark or "factor" in remark) and "length" not in remark:
         return "No earlier place in the text ends as it does now, so there is no guess"
     return "The drafter has no guess here"
 
@@ -79,16 +79,32 @@ def _guess(scene: Scene, guess: Guess, depth: int, listed: list[Part]) -> list[P
     if guess.q is not None:
         given = number(visible(guess.q), "q")
         return ["The drafter draws ", *listed, f" at +{depth}, to which it gave ", given, "."]
-    if "length" in _remark(scene):
-        many = count(_remark(scene)["length"], "token")
-        if depth > 1:
-            return ["Next after them stood ", *listed, f", the guess at +{depth}."]
-        stood = "stands" if many.startswith("1 ") else "stand"
-        return [f"The last {many} {stood} earlier in the text too; there followed ", *listed, "."]
+    found = _found(scene, guess, depth, listed)
+    if found:
+        return found
     if guess.score is not None:
         own = f", with a chance of {visible(guess.score)} of its own that no verdict will use."
         return ["The drafter's top token at ", f"+{depth} is ", *listed, own]
     return ["The drafter puts ", *listed, f" at +{depth}."]
+
+
+def _found(scene: Scene, guess: Guess, depth: int, listed: list[Part]) -> list[Part]:
+    """The sentence of a guess that stood somewhere before; none for other guesses."""
+    remark = _remark(scene)
+    if "ngrams" in remark:
+        return ["An n-gram of the pool goes on with ", *listed, f", the guess at +{depth}."]
+    if "length" not in remark:
+        return []
+    many = count(remark["length"], "token")
+    if guess.evidence and "total" in guess.evidence:
+        seen, total = guess.evidence["count"], guess.evidence["total"]
+        times = "The one time" if total == 1 else f"{seen} of the {total} times"
+        those = f"the last {many.removeprefix('1 ')}" if depth == 1 else "all this"
+        return [f"{times} that {those} stood earlier, ", *listed, f" followed: it is +{depth}."]
+    if depth > 1:
+        return ["Next after them stood ", *listed, f", the guess at +{depth}."]
+    stood = "stands" if many.startswith("1 ") else "stand"
+    return [f"The last {many} {stood} earlier in the text too; there followed ", *listed, "."]
 
 
 def _remark(scene: Scene) -> dict[str, Any]:

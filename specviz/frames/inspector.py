@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from specviz.frames.draw import awaited, drawn
+from specviz.frames.evidence import why
 from specviz.frames.nodes import seen
 from specviz.frames.numbers import seconds
 from specviz.frames.scene import Scene, Step
@@ -17,12 +18,15 @@ from specviz.trace import Drew, Judged
 
 Panel = dict[str, Any]
 
+BESIDE_EVIDENCE: Final = 6  # guesses in the list where the reasons stand under it
+
 
 def inspector(scene: Scene, step: Step) -> Panel:
     """The panel of a step; `kind` says which of the four it is."""
     match step.kind:
         case "propose" | "score":
-            return _guesses(scene, step)
+            panel, told = _guesses(scene, step), why(scene, step)
+            return panel if told is None else _shortened(panel, step) | {"why": told}
         case "judge":
             judged = scene.round.judged[step.at]
             panel = _trial(scene, judged) | {"table": table(scene, judged)}
@@ -56,6 +60,16 @@ def _guesses(scene: Scene, step: Step) -> Panel:
             row |= {name: told[name] for name in ("p", "soft") if name in told}
         rows.append(row)
     return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}
+
+
+def _shortened(panel: Panel, step: Step) -> Panel:
+    """The list cut to make room: the newest guesses while they come, then the first; and of how
+    many they are."""
+    rows = panel["rows"]
+    if len(rows) <= BESIDE_EVIDENCE:
+        return panel
+    shown = rows[-BESIDE_EVIDENCE:] if step.kind == "propose" else rows[:BESIDE_EVIDENCE]
+    return panel | {"rows": shown, "shown": len(shown), "of": len(rows)}
 
 
 def _next_tokens(scene: Scene, step: Step) -> list[Panel]:

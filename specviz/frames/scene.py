@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, chain, pairwise
 from typing import Literal, NamedTuple
 
 from specviz.chance import JUDGE, key
@@ -31,17 +32,21 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """A round with what is needed to read it: the header, and the bytes of its tokens."""
+    """A round with what is needed to read it: the header, the bytes of its tokens, and the rounds
+    before it (where they are left out, the text up to here is not known).
+    """
 
     header: Header
     vocabulary: Mapping[int, bytes]
     round: Round
+    earlier: Sequence[Round] = ()
     _words: dict[int, Word] = field(default_factory=dict)
 
     @classmethod
     def of(cls, trace: Trace, index: int) -> Scene:
         """The scene of the round at `index` in a trace."""
-        return cls(trace.header, trace.vocabulary, trace.rounds[index])
+        rounds = trace.rounds
+        return cls(trace.header, trace.vocabulary, rounds[index], rounds[:index])
 
     def word(self, token: int) -> Word:
         """A token as pieces to show; its number where the trace has not told its bytes."""
@@ -49,6 +54,34 @@ class Scene:
             known = self.vocabulary.get(token)
             self._words[token] = [{"c": f"#{token}"}] if known is None else word(known)
         return self._words[token]
+
+    @cached_property
+    def text(self) -> list[int]:
+        """The prompt's tokens and those of the rounds before; empty where these are not known."""
+        whole = [round.number for round in self.earlier] == list(range(self.round.number))
+        if not whole or not all(round.committed for round in self.earlier):
+            return []
+        added = [round.committed.tokens for round in self.earlier if round.committed]
+        return [*self.header.prompt_ids, *chain.from_iterable(added)]
+
+    def spoken(self, place: int) -> Word | None:
+        """The word at a place in the text; None where there is none, or the text is not known."""
+        return self.word(self.text[place]) if 0 <= place < len(self.text) else None
+
+    @cached_property
+    def prompt_spans(self) -> list[tuple[int, int]]:
+        """By token, the letters of the prompt that it spells, [from, to), as a browser counts them.
+
+        Empty where the tokens do not spell the prompt; what stands before it (a sign that a text
+        begins) spells none of it.
+        """
+        told = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
+        spelled, prompt = b"".join(told), self.header.prompt.encode("utf-8", "surrogatepass")
+        if not prompt or not spelled.endswith(prompt):
+            return []
+        letters = _letters(self.header.prompt)
+        ends = list(accumulate(map(len, told), initial=len(prompt) - len(spelled)))
+        return [(letters[max(0, a)], letters[max(0, b)]) for a, b in pairwise(ends)]
 
     @property
     def guesses(self) -> list[Guess]:
@@ -110,3 +143,15 @@ class Scene:
         parent = self.guesses[judged.node - 1].parent
         before = self.round.judged[: self.round.judged.index(judged)]
         return [j for j in before if self.guesses[j.node - 1].parent == parent]
+
+
+def _letters(text: str) -> list[int]:
+    """By byte of a text in UTF-8, and at its end, how many UTF-16 units stand before it.
+
+    A byte inside a letter counts as its beginning.
+    """
+    found, units = [], 0
+    for letter in text:
+        found += [units] * len(letter.encode("utf-8", "surrogatepass"))
+        units += 2 if ord(letter) > 0xFFFF else 1
+    return [*found, units]

@@ -11,10 +11,11 @@ function showPanel(panel) {
   $(".sv-trial").replaceChildren(...(panel.kind === "trial" ? trial(panel) : []));
   $(".sv-table").replaceChildren(...(panel.table ? table(panel.table) : []));
   $(".sv-draw").replaceChildren(...(panel.draw ? draw(panel) : []));
+  showWhy(panel);
 }
 
 function panelTitle(panel) {
-  if (panel.kind === "guesses") return [guessesTitle(panel)];
+  if (panel.kind === "guesses") return [guessesTitle(panel), shownOf(panel)].filter(Boolean);
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
   if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
@@ -25,6 +26,14 @@ function panelTitle(panel) {
 function guessesTitle(panel) {
   if (!panel.scored) return "What the drafter guesses";
   return panel.greedy ? "Every guess: the target's softmax at temperature 1" : "Every guess: p over q";
+}
+
+// Where a list is cut, which of the guesses it has.
+function shownOf(panel) {
+  if (!panel.of) return null;
+  const made = el("span", "sv-sub", " · " + panel.shown + " of " + panel.of);
+  made.title = (panel.scored ? "The first " : "The newest ") + panel.shown + "; the tree has all of them";
+  return made;
 }
 
 function fact([name, value]) {

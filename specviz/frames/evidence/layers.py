@@ -1,0 +1,110 @@
+"""Early exit: which of the target's layers already say a guess, and which have run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from specviz.frames.evidence.parts import (
+    Block,
+    Cell,
+    Remark,
+    evidence,
+    grid,
+    guessed,
+    row,
+    window,
+)
+from specviz.frames.scene import Scene, Step
+from specviz.trace import Round
+
+NOW: Final = 4
+BEFORE: Final = 3
+KEYS: Final = (
+    ("on", "the layer's own top token"),
+    ("off", "it would say another"),
+    ("none", "has not run yet"),
+)
+
+
+def layerskip(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """A row a guess, a column a layer: those of this round, then the round before, verified."""
+    layers, leave = remark["layers"], remark["exit"]
+    found = [
+        row(
+            guessed(scene, node),
+            states(layers, said["agree"], leave),
+            tail=_span(said["ran"]),
+        )
+        for node in window(scene, step, NOW)
+        for said in [evidence(scene.guesses[node - 1])]
+    ]
+    before = _before(scene, remark.get("before") or {}, layers)
+    heads = ["this round", *(_name(k, leave, layers) for k in range(1, layers + 1)), "ran on it"]
+    blocks = [grid(heads, [*found, *before], KEYS, split=leave, states=True)]
+    say = (
+        f"Layers 1 to {leave} guess. The target's pass goes on from there, through layer {layers}."
+    )
+    return {"say": [say], "blocks": blocks}
+
+
+def states(layers: int, agree: Sequence[int], ran: int) -> list[Cell]:
+    """A cell for each layer: it says the guess, says another, or has not run."""
+    return [
+        {"s": "none" if k > ran else "on" if k in agree else "off"} for k in range(1, layers + 1)
+    ]
+
+
+def _span(ran: int) -> str:
+    return f"1–{ran}" if ran > 1 else "1" if ran else "none yet"
+
+
+def _name(layer: int, leave: int, layers: int) -> str:
+    """Layer numbers over the columns: few of them where there are many layers."""
+    told = layers <= 16 or layer in (1, leave, layers)
+    return str(layer) if told else ""
+
+
+def _before(scene: Scene, before: Remark, layers: int) -> list[Block]:
+    """The guesses of the round before that were judged, and its last token, by all layers."""
+    past = scene.earlier[-1] if scene.earlier else None
+    if not before or past is None or past.proposed is None or past.committed is None:
+        return []
+    kept = {judged.node: judged.accepted for judged in past.judged}
+    ran = f"1–{layers}"
+    found = [
+        row(
+            scene.word(past.proposed.guesses[node - 1].token),
+            states(layers, agree, layers),
+            tail=ran,
+            mark="accepted" if kept.get(node) else "rejected",
+        )
+        for node, agree in _numbered(before["verified"].items())
+        if node <= len(past.proposed.guesses)
+    ]
+    shown = _few(found)
+    if before.get("final") is not None:
+        shown.append(_last(scene, past, before["final"], layers))
+    if shown:
+        shown[0]["group"] = f"round {past.number}, verified"
+    return shown
+
+
+def _numbered(pairs: Iterable[tuple[str, list[int]]]) -> list[tuple[int, list[int]]]:
+    return sorted((int(node), agree) for node, agree in pairs)
+
+
+def _few(found: list[Block]) -> list[Block]:
+    """As many as there is room for; kept ones first, as the text went on with them."""
+    if len(found) <= BEFORE:
+        return found
+    order = sorted(range(len(found)), key=lambda i: found[i]["mark"] != "accepted")[:BEFORE]
+    return [found[i] for i in sorted(order)]
+
+
+def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> Block:
+    assert past.committed is not None
+    token = past.committed.tokens[-1]
+    kind = past.drew.kind if past.drew else "plain"
+    cells = states(layers, agree, layers)
+    return row(scene.word(token), cells, tail=f"1–{layers}", mark=kind)

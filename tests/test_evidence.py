@@ -1,0 +1,382 @@
+"""Why a guess was made, as the inspector tells it: by family, from the trace's own words alone."""
+
+import json
+from dataclasses import replace
+
+import dflash_made
+import driven
+import headed
+import moa_made
+import pytest
+import test_eagle3
+import tiny
+from made import Recipe, made
+from test_engine import traced
+
+from specviz.drafters.eagle2 import Eagle2
+from specviz.drafters.layerskip import LayerSkip
+from specviz.drafters.lookahead import Lookahead
+from specviz.drafters.ngram import NGram
+from specviz.drafters.oracle import Oracle
+from specviz.drafters.suffix import Suffix
+from specviz.drafters.uniform import Uniform
+from specviz.frames import Scene, applied, difference, frames
+from specviz.frames.evidence import why
+from specviz.frames.words import flat
+from specviz.settings import Sampling, Settings
+from specviz.target import Target
+from specviz.trace import ModelCard
+
+WARM = Settings(Sampling(0.9), gamma=4, max_new_tokens=14, exit_layer=1)
+CHAIN = Recipe(point_mass=True, odd=False, rounds=14)
+LATE = 14  # a round with some text before it
+
+
+def untrained(name, target):
+    return headed.drafter(name, headed.HEADS[name].new(headed.CONFIGS[name], target.model).eval())
+
+
+FAMILIES = {
+    "ngram": lambda target: NGram(),
+    "suffix": lambda target: Suffix(),
+    "lookahead": lambda target: Lookahead(),
+    "layerskip": LayerSkip,
+    "oracle": Oracle,
+    "uniform": lambda target: Uniform(),
+    "eagle": driven.drafter,
+    "eagle2": lambda target: driven.drafter(target, Eagle2),
+    "eagle3": test_eagle3.drafter,
+    "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
+    "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
+    **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
+}
+
+
+def target_of(name):
+    """A fresh target, as deep as the family's tests have it."""
+    model = tiny.llama(num_hidden_layers=4 if name.startswith("eagle") else headed.LAYERS)
+    return Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, headed.HASH))
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def run(request):
+    """A real run of every family, with weights that know nothing."""
+    target = target_of(request.param)
+    return traced(target, FAMILIES[request.param](target), tiny.PROMPT, WARM, baseline=False)
+
+
+def shots(trace):
+    for index in range(len(trace.rounds)):
+        scene = Scene.of(trace, index)
+        yield from zip([scene] * 99, scene.steps, frames(scene), strict=False)
+
+
+def test_every_family_says_why_while_it_proposes_and_once_it_is_scored(run):
+    told = {step.kind for scene, step, shot in shots(run) if "why" in shot["panel"]}
+    assert told == {"propose", "score"}
+    for scene, _, shot in shots(run):
+        if shot["step"]["kind"] == "propose" and scene.guesses:
+            assert "why" in shot["panel"]
+
+
+def test_a_section_is_short_has_no_null_and_survives_a_patch(run):
+    before = {}
+    for _, _, shot in shots(run):
+        if section := shot["panel"].get("why"):
+            assert len("".join(section["say"]).split()) <= 20
+            assert "null" not in json.dumps(section)
+            assert len(shot["panel"]["rows"]) <= 6
+            assert all(len(block.get("rows", [])) <= 9 for block in section["blocks"])
+        assert applied(before, difference(before, shot)) == shot
+        before = shot
+
+
+def scene_with(remark, each, recipe=CHAIN, index=LATE):
+    """A made-up round whose drafter said this; each: evidence by (node, depth)."""
+    scene = Scene.of(made(recipe), index)
+    guesses = [
+        replace(guess, evidence=each(node, scene.depths[node]))
+        for node, guess in enumerate(scene.guesses, 1)
+    ]
+    scene.round.proposed = replace(scene.round.proposed, remark=remark, guesses=guesses)
+    return scene
+
+
+def at(scene, place):
+    """The section of the step with this name."""
+    return why(scene, next(step for step in scene.steps if (step.kind, step.at) == place))
+
+
+def scored(scene):
+    return at(scene, ("score", 0))
+
+
+def block(section, form, index=0):
+    return [one for one in section["blocks"] if one["as"] == form][index]
+
+
+def spoken(line):
+    """A line's words by kind."""
+    return {one["is"]: [flat(word) for word in one["words"]] for one in line["spans"]}
+
+
+def cells(grid):
+    """A grid's cells as text: word, number or state, by the row's name."""
+    return {
+        row.get("label") or flat(row["w"]): [
+            flat(cell["w"]) if "w" in cell else cell.get("n") or cell.get("s", "")
+            for cell in row["cells"]
+        ]
+        for row in grid["rows"]
+    }
+
+
+def guesses(scene):
+    return [flat(scene.word(guess.token)) for guess in scene.guesses]
+
+
+def test_an_n_gram_shows_the_very_places_in_the_text():
+    remark = {"min": 1, "max": 3, "start": 1, "length": 2}
+    scene = scene_with(remark, lambda node, _: {"from": 2 + node})
+    text = [flat(scene.word(token)) for token in scene.text]
+    assert len(text) > 8
+    earlier, now = scored(scene)["blocks"]
+    assert spoken(earlier)["match"] == text[1:3]
+    assert spoken(earlier)["copied"] == text[3 : 3 + len(scene.guesses)]
+    assert earlier["label"] == "from token 2"
+    assert spoken(now)["match"] == text[-2:]
+    assert spoken(now)["copied"] == guesses(scene)
+    assert spoken(at(scene, ("propose", 2))["blocks"][1])["copied"] == guesses(scene)[:2]
+
+
+def test_its_places_are_marked_in_the_strip_by_token():
+    scene = scene_with(
+        {"min": 1, "max": 3, "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
+    )
+    first, last = len(scene.header.prompt_ids), len(scene.text) - 1
+    wanted = {2: "match", last: "match", 3: "copied", 4: "copied"}
+    marked = at(scene, ("propose", 2))["marks"]["past"]
+    assert {place + first: kind for place, kind in marked} == wanted
+
+
+def test_a_prompt_is_marked_by_its_letters_and_neighbours_are_one():
+    words = {
+        7: b"<s>",
+        1: b"A",
+        2: "é".encode(),
+        3: "🦊".encode()[:2],
+        4: "🦊".encode()[2:],
+        5: b"b",
+    }
+    scene = scene_with({"min": 1, "max": 3, "start": 1, "length": 2}, lambda node, _: {"from": 3})
+    header = replace(scene.header, prompt="Aé🦊b", prompt_ids=[7, 1, 2, 3, 4, 5])
+    scene = replace(scene, header=header, vocabulary={**scene.vocabulary, **words})
+    assert scene.prompt_spans == [(0, 0), (0, 1), (1, 2), (2, 2), (2, 4), (4, 5)]
+    assert scored(scene)["marks"]["prompt"] == [[0, 2, "match"]]
+    other = replace(scene, header=replace(header, prompt="Ae"))
+    assert other.prompt_spans == []
+
+
+def test_a_suffix_tree_shows_the_counts_behind_each_guess():
+    remark = {"factor": 1.0, "least": 0.1, "start": 0, "length": 8, "expected": 2.0}
+    counts = [(3, 4), (2, 3), (1, 1), (1, 2), (1, 1)]
+
+    def each(node, _):
+        seen, total = counts[node - 1]
+        return {"count": seen, "total": total, "from": 7 + node}
+
+    scene = scene_with(remark, each)
+    listed = block(scored(scene), "rows")["rows"]
+    assert [row["text"] for row in listed][:3] == [
+        ["3 of 4 times"],
+        ["2 of 3 times"],
+        ["1 of 1 time"],
+    ]
+    assert [row["bar"] for row in listed][:2] == [0.75, round(2 / 3, 6)]
+    assert spoken(block(scored(scene), "line"))["gap"] == ["… 2 more"]
+
+
+def test_early_exit_shows_layers_by_token_and_last_round_through_all_layers():
+    before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
+    remark = {"exit": 2, "layers": 4, "ran": 2, "passes": 5, "before": before}
+    scene = scene_with(
+        remark, lambda node, _: {"exit": 2, "ran": 2 if node < 5 else 0, "agree": [2]}
+    )
+    past = scene.earlier[-1]
+    table = block(scored(scene), "grid")
+    assert table["split"] == 2
+    now, *_ = table["rows"]
+    assert [cell["s"] for cell in now["cells"]] == ["off", "on", "none", "none"]
+    assert now["tail"] == "1–2"
+    first = next(row for row in table["rows"] if row.get("group"))
+    assert flat(first["w"]) == flat(scene.word(past.proposed.guesses[0].token))
+    assert [cell["s"] for cell in first["cells"]] == ["off", "on", "on", "on"]
+    kept = past.judged[0].accepted
+    assert first["mark"] == ("accepted" if kept else "rejected")
+    assert flat(table["rows"][-1]["w"]) == flat(scene.word(past.committed.tokens[-1]))
+    assert [cell["s"] for cell in table["rows"][-1]["cells"]] == ["off", "off", "off", "on"]
+
+
+def test_lookahead_shows_the_pool_and_a_window_whose_corner_is_the_last_token():
+    root = Scene.of(made(CHAIN), LATE).round.proposed.root
+    remark = {
+        "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
+        "window": [[5, 6], [7, 8, 9]], "rows_verified": 5, "rows_window": 5,
+    }  # fmt: skip
+    scene = scene_with(remark, lambda *_: {"ngram": 0, "round": 2, "column": 1})
+    name = [flat(scene.word(token)) for token in (root, 5, 6)]
+    section = at(scene, ("propose", 1))
+    assert cells(block(section, "grid"))["row 0"] == name
+    tried = block(section, "rows")["rows"]
+    assert [flat(word) for word in tried[0]["words"]] == [name[0], flat(scene.word(2))]
+    assert tried[0]["text"] == ["round 2, column 1"]
+    assert ["n-grams in the pool", "7"] in block(section, "facts")["facts"]
+
+
+def test_heads_offer_the_same_candidates_under_every_parent():
+    recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
+    shape = Scene.of(made(recipe), LATE)
+    ranks = {
+        node: shape.children[shape.guesses[node - 1].parent].index(node) for node in range(1, 7)
+    }
+    scene = scene_with(
+        {"heads": 2}, lambda node, depth: {"head": depth, "state": 4, "path": [ranks[node]]}, recipe
+    )
+    said = guesses(scene)
+    assert cells(block(scored(scene), "grid"))["head 1"] == said[:2]
+    assert set(cells(block(scored(scene), "grid"))) == {"head 1", "head 2"}
+    assert set(cells(block(at(scene, ("propose", 1)), "grid"))) == {"head 1"}
+    assert block(scored(scene), "facts")["facts"] == [["all read the state at", "token 5"]]
+    assert flat(block(scored(scene), "facts")["w"]) == flat(scene.word(scene.text[4]))
+
+
+@pytest.mark.parametrize("family", ["eagle", "mtp"])
+def test_a_step_reads_the_feature_of_the_step_before_its_token(family):
+    if family == "eagle":
+        remark, each = {"passes": 5}, lambda _, depth: {"rank": 0, "guessed_features": depth - 1}
+    else:
+        remark = {"modules": 1}
+        each = lambda _, depth: {"module": 1, "state": 3, "own": depth - 1}  # noqa: E731
+    scene = scene_with(remark, each)
+    table = block(scored(scene), "grid")
+    found = cells(table)
+    assert found["guess"] == guesses(scene)
+    assert found["token"] == [flat(scene.word(scene.text[-1])), *guesses(scene)[:-1]]
+    assert found["feature of"][1:] == found["token"][:-1]
+    assert found["feature of"][0] == flat(scene.word(scene.text[-2]))
+    read = next(row for row in table["rows"] if row.get("label") == "feature of")
+    assert [cell["is"] for cell in read["cells"]] == ["given", *["own"] * (len(read["cells"]) - 1)]
+
+
+def test_leaps_show_which_past_state_made_which_guess():
+    def each(node, depth):
+        back = 2 * -(-depth // 2) - depth
+        return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
+
+    scene = scene_with({"heads": 3, "leap": 2}, each)
+    older, newest = block(scored(scene), "grid")["rows"]
+    said = guesses(scene)
+    assert [flat(cell["w"]) if cell else "" for cell in older["cells"]][::2] == said[::2]
+    assert [flat(cell["w"]) if cell else "" for cell in newest["cells"]][1::2] == said[1::2]
+    assert not older["cells"][1]
+    assert flat(newest["w"]) == flat(scene.word(scene.text[-2]))
+    assert flat(older["w"]) == flat(scene.word(scene.text[-3]))
+
+
+def test_a_dynamic_tree_shows_its_likeliest_paths_by_place():
+    remark = {
+        "weighed": 84,
+        "kept": 5,
+        "passes": 5,
+        "tap_layers": [2, 6, 9],
+        "draft_vocabulary": 20,
+    }
+    scene = scene_with(remark, lambda node, _: {"path": 0.5**node, "place": node})
+    listed = block(scored(scene), "rows")["rows"]
+    assert [row["at"] for row in listed] == ["1", "2", "3", "4", "5"]
+    assert listed[1]["bar"] == 0.25
+    assert [flat(word) for word in listed[2]["words"]] == guesses(scene)[:3]
+    assert "84" in scored(scene)["say"][0]
+    assert block(scored(scene), "facts", 1)["facts"][0] == ["taps: reads after layers", "2, 6, 9"]
+    assert len(block(at(scene, ("propose", 2)), "rows")["rows"]) == 2
+
+
+def test_a_block_is_whole_from_its_first_step():
+    places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(6)]
+    remark = {"block": 7, "passes": 1, "states": 9, "masks": 6, "places": places}
+    scene = scene_with(remark, lambda node, _: {"place": node})
+    table = block(at(scene, ("propose", 1)), "grid")
+    assert table == block(scored(scene), "grid")
+    assert [flat(cell["w"]) for cell in table["rows"][0]["cells"]] == [
+        flat(scene.word(n)) for n in range(6)
+    ]
+    marked = [cell.get("is") for cell in table["rows"][0]["cells"]]
+    assert marked == ["guess"] * len(scene.guesses) + [None] * (6 - len(scene.guesses))
+
+
+def test_the_two_ends_of_alpha_say_which_they_are():
+    sampled = Recipe(odd=False, rounds=14)
+    oracle = scored(scene_with({"passes": 5}, lambda *_: None, sampled))
+    blind = scored(scene_with({"vocabulary": 4096}, lambda *_: None, sampled))
+    assert [row.get("here") for row in block(oracle, "rows")["rows"]] == [None, True]
+    assert [row.get("here") for row in block(blind, "rows")["rows"]] == [True, None]
+    assert ["chance of each", "0.0002"] in block(blind, "facts")["facts"]
+    fixed = scored(scene_with({"passes": 5}, lambda *_: None))
+    assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
+
+
+def test_without_the_rounds_before_no_word_of_the_text_is_made_up():
+    remark = {"min": 1, "max": 3, "start": 1, "length": 2}
+    known = scene_with(remark, lambda node, _: {"from": 2 + node})
+    scene = Scene(known.header, known.vocabulary, known.round)
+    assert scene.text == []
+    earlier, now = scored(scene)["blocks"]
+    assert set(spoken(earlier)) <= {"gap"}
+    assert spoken(now) == {"copied": guesses(scene)}
+    assert "marks" not in scored(scene)
+
+
+def test_evidence_that_nobody_knows_says_nothing():
+    assert scored(scene_with({"novel": 1}, lambda *_: {"x": 1})) is None
+    assert scored(scene_with({"min": 1, "max": 3, "start": 0, "length": 1}, lambda *_: {})) is None
+    assert scored(Scene.of(made(CHAIN), LATE)) is None
+
+
+def sentence(scene, depth):
+    parts = frames(scene)[depth - 1]["caption"]["parts"]
+    return "".join(part if isinstance(part, str) else flat(part["w"]) for part in parts)
+
+
+def test_a_caption_tells_the_counts_and_the_pool():
+    remark = {"factor": 1.0, "least": 0.1, "start": 0, "length": 2}
+    scene = scene_with(remark, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
+    first, second, *_ = guesses(scene)
+    earlier = "3 of the 4 times that the last 2 tokens stood earlier, "
+    assert sentence(scene, 1) == f"{earlier}{first} followed: it is +1."
+    assert sentence(scene, 2).endswith(f"stood earlier, {second} followed: it is +2.")
+    pool = {"pool": 1, "window": [], "ngrams": [[1, 2]], "rows_verified": 1, "rows_window": 0}
+    scene = scene_with(pool, lambda *_: {"ngram": 0, "round": 1, "column": 0})
+    assert sentence(scene, 1) == f"An n-gram of the pool goes on with {first}, the guess at +1."
+
+
+def test_only_who_looks_in_the_text_says_that_nothing_was_found_there():
+    def without_guesses(remark):
+        return sentence(scene_with(remark, lambda *_: None, Recipe(drafts=False), 3), 1)
+
+    assert without_guesses({"factor": 1.0, "least": 0.1}).startswith("No earlier place in the text")
+    assert without_guesses({"heads": 4}).startswith("The drafter has no guess here")
+
+
+def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
+    recipe = Recipe(shape=(4, 2), point_mass=True, odd=False, bushy=True, rounds=14)
+    remark = {"factor": 1.0, "least": 0.1, "start": 0, "length": 1}
+    scene = scene_with(remark, lambda node, _: {"count": 1, "total": 2, "from": node}, recipe)
+    said = guesses(scene)
+    assert len(said) == 12
+    for place, shown in ((("propose", 2), said[-5:]), (("score", 0), said[:5])):
+        listed = block(at(scene, place), "rows")
+        assert [flat(row["words"][0]) for row in listed["rows"]] == shown
+        assert listed["more"] == 7
+    panels = [shot["panel"] for shot in frames(scene)][1:3]
+    assert [[flat(row["w"]) for row in panel["rows"]] for panel in panels] == [said[-6:], said[:6]]
+    assert all((panel["shown"], panel["of"]) == (6, 12) for panel in panels)
