@@ -1,18 +1,25 @@
 """The bench: the shape of its rows and the sameness of the work. Never its timings."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import tiny
 
 from specviz import engine
-from specviz.bench import reference
+from specviz.bench import entrants, reference
+from specviz.bench.fates import Depth, fate, total
 from specviz.bench.measure import Timed, measure, take_turns
-from specviz.bench.methods import Method, Outcome, Prompt, methods
+from specviz.bench.methods import Entrant, Method, Outcome, Prompt, methods
+from specviz.catalog import NotAvailable, load_target, loading
+from specviz.catalog import entries as catalogue
 from specviz.cli import main
-from specviz.commands import bench
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
+from specviz.metrics import NEAR_TIE, summary
+from specviz.prompts import prompts
 from specviz.settings import Sampling, Settings
+from specviz.trace import Trace
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
 NAMES = [
@@ -27,14 +34,19 @@ NAMES = [
 ]
 
 
+def ways_of(target, drafters, settings):
+    """All methods, every drafter with the same settings."""
+    return methods(target, [Entrant(drafter, settings) for drafter in drafters], settings)
+
+
 @pytest.fixture
 def prompt(tiny_target):
     return Prompt(tiny.PROMPT, tuple(tiny_target.encode(tiny.PROMPT, 16)))
 
 
 def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt):
-    ways = methods(tiny_target, [tiny_draft, NGram()], GREEDY)
-    rows = list(measure(tiny_target, ways, {"a": [prompt], "b": [prompt]}, GREEDY, repeats=2))
+    ways = ways_of(tiny_target, [tiny_draft, NGram()], GREEDY)
+    rows = list(measure(tiny_target, ways, {"a": [prompt], "b": [prompt]}, repeats=2))
     assert [(row.domain, row.name) for row in rows] == [(d, n) for d in "ab" for n in NAMES]
     for row in rows:
         assert row.runs == 2
@@ -45,13 +57,18 @@ def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt)
         assert (row.ratio_to_transformers is None) == row.name.startswith("transformers")
     draft = next(row for row in rows if row.name == "tiny-draft")
     assert draft.draft_cost > 0
+    assert draft.round_draft_cost > 0
+    assert draft.round_check_cost > 0
     assert draft.tokens_per_pass > 1
+    assert 0 < draft.alpha <= 1
+    assert len(draft.kept_by_depth) == len(draft.judged_by_depth) == 3
+    assert rows[0].alpha is None
 
 
 @pytest.mark.parametrize("law", [Sampling(temperature=0), Sampling(0.7, top_k=20, top_p=0.9)])
 def test_without_a_model_to_assist_there_is_no_assisted_row(tiny_target, prompt, law):
     settings = Settings(law, max_new_tokens=8)
-    ways = methods(tiny_target, [NGram()], settings)
+    ways = ways_of(tiny_target, [NGram()], settings)
     assert [way.name for way in ways] == [
         "plain",
         "ngram",
@@ -65,7 +82,7 @@ def test_without_a_model_to_assist_there_is_no_assisted_row(tiny_target, prompt,
 
 def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draft, prompt):
     """The same number of tokens; and of target passes, but for our separate prefill."""
-    ways = {way.name: way for way in methods(tiny_target, [tiny_draft], GREEDY)}
+    ways = {way.name: way for way in ways_of(tiny_target, [tiny_draft], GREEDY)}
     ours, theirs = ways["tiny-draft"], ways["transformers assisted generation"]
     assert ways["plain"].decode(prompt).tokens == theirs.decode(prompt).tokens
     assert abs(ours.decode(prompt).passes - theirs.decode(prompt).passes) <= 1
@@ -78,18 +95,18 @@ def test_the_assistant_is_left_as_it_was(tiny_target, prompt):
     config, whole, seen = small.generation_config, small.generate, []
     before = config.to_dict()
     small.generate = lambda **options: seen.append(config.to_dict()) or whole(**options)
-    reference.assisted(tiny_target, small, prompt.ids, GREEDY)
+    reference.assisted(tiny_target, prompt.ids, replace(GREEDY, confidence=0.25), small)
     assert config.to_dict() == before
     assert seen[0]["num_assistant_tokens"] == 3
     assert seen[0]["num_assistant_tokens_schedule"] == "constant"
-    assert seen[0]["assistant_confidence_threshold"] == 0
+    assert seen[0]["assistant_confidence_threshold"] == 0.25
 
 
 def test_methods_take_turns_and_the_first_rotates(tiny_target, prompt):
     order = []
 
     def way(name):
-        return Method(name, lambda _: order.append(name) or Outcome(1, 1))
+        return Method(name, lambda _: order.append(name) or Outcome(1, 1), GREEDY)
 
     turns = take_turns(tiny_target, [way("a"), way("b"), way("c")], [prompt] * 3)
     assert order == [*"abc", *"bca", *"cab"]
@@ -104,24 +121,164 @@ def test_a_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monk
         return Timed(method.decode(prompt), next(clock))
 
     monkeypatch.setattr("specviz.bench.measure._timed", timed)
-    ways = [Method(name, lambda _: Outcome(4, 4), "plain") for name in ("plain", "fast")]
-    plain, fast = measure(tiny_target, ways, {"a": [prompt]}, GREEDY, repeats=3)
+    ways = [Method(name, lambda _: Outcome(4, 4), GREEDY, "plain") for name in ("plain", "fast")]
+    plain, fast = measure(tiny_target, ways, {"a": [prompt]}, repeats=3)
     assert (plain.ratio_to_plain, fast.ratio_to_plain) == (1, 2)
     assert fast.ratio_to_transformers == 2
     assert (plain.tokens_per_second, fast.tokens_per_second) == (1, 1)
 
 
-def test_draft_cost_is_one_drafted_token_by_one_plain_pass(tiny_target, prompt):
-    plain = Method("plain", lambda _: Outcome(9, 9, pass_seconds=0.02))
-    draft = Method("draft", lambda _: Outcome(9, 3, draft_seconds=0.005))
-    rows = list(measure(tiny_target, [plain, draft], {"a": [prompt]}, GREEDY, repeats=1))
+def test_costs_are_seconds_by_one_plain_pass(tiny_target, prompt):
+    plain = Method("plain", lambda _: Outcome(9, 9, pass_seconds=0.02), GREEDY)
+    made = Outcome(9, 3, draft_seconds=0.005, drafting=0.03, checking=0.05)
+    draft = Method("draft", lambda _: made, GREEDY)
+    rows = list(measure(tiny_target, [plain, draft], {"a": [prompt]}, repeats=1))
     assert [row.draft_cost for row in rows] == [None, 0.25]
+    assert [row.round_draft_cost for row in rows] == [None, 1.5]
+    assert [row.round_check_cost for row in rows] == [None, 2.5]
     assert rows[1].tokens_per_pass == 3
 
 
+TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
+
+
+@pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
+def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_draft, settings):
+    ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
+    found = fate(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
+    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
+    said = summary(trace := Trace(header, events))
+    assert found.alpha == pytest.approx(said["alpha"])
+    assert found.accepted_length == pytest.approx(said["accepted_length"])
+    assert found.rounds == said["target_passes"]
+    judged = sum(depth.judged for depth in found.depths)
+    assert sum(depth.kept for depth in found.depths) / judged == said["acceptance_rate"]
+    assert found.guesses == sum(len(r.proposed.guesses) for r in trace.rounds if r.proposed)
+    again = total([found, found])
+    assert (again.alpha, again.kept_by_depth) == (found.alpha, found.kept_by_depth)
+    assert again.guesses == 2 * found.guesses
+
+
+def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
+    """Against the events: siblings share a position, and their depth is that of their path."""
+    tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
+    ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
+    found = fate(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
+    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
+    expected = {}
+    for played in Trace(header, events).rounds[1:]:
+        parents = [-1, *(guess.parent for guess in played.proposed.guesses)]
+        for event in played.judged:
+            depth, node = 0, event.node
+            while node:
+                depth, node = depth + 1, parents[node]
+            new = Depth(1, int(event.alpha is not None), int(event.accepted))
+            expected[depth] = expected.get(depth, Depth()) + new
+    assert dict(enumerate(found.depths, 1)) == expected
+    first = found.depths[0]
+    assert first.judged > first.positions > first.kept > 0
+    assert found.kept_by_depth[0] == first.kept / first.judged
+    assert found.passed_by_depth[0] == first.kept / first.positions
+
+
+def test_every_way_has_the_settings_of_the_drafter_that_does_the_same(tiny_target, tiny_draft):
+    wide, narrow = replace(GREEDY, gamma=4), replace(GREEDY, gamma=2)
+    taking = [
+        Entrant(tiny_draft, wide),
+        Entrant(NGram(), narrow),
+        Entrant(LayerSkip(tiny_target), replace(GREEDY, exit_layer=1, gamma=6)),
+    ]
+    gamma = {way.name: way.settings.gamma for way in methods(tiny_target, taking, GREEDY)}
+    assert gamma == {
+        "plain": 3,
+        "tiny-draft": 4,
+        "tiny-draft, traced": 4,
+        "ngram": 2,
+        "ngram, traced": 2,
+        "layerskip": 6,
+        "layerskip, traced": 6,
+        "transformers generate": 3,
+        "transformers assisted generation": 4,
+        "transformers early exit": 6,
+        "transformers prompt lookup": 2,
+    }
+
+
+@pytest.fixture(scope="module")
+def deep_target():
+    """Four layers, the last two of which add little, so that an exit is often right."""
+    model = tiny.llama(num_hidden_layers=4)
+    for layer in model.model.layers[2:]:
+        layer.self_attn.o_proj.weight.mul_(0.1)
+        layer.mlp.down_proj.weight.mul_(0.1)
+    return tiny.target(model)
+
+
+def test_early_exit_by_transformers_gives_our_text_at_temperature_0(deep_target):
+    settings = replace(GREEDY, exit_layer=2, max_new_tokens=32)
+    for text in (tiny.PROMPT, "The dog", "A red house"):
+        ids = deep_target.encode(text, 32)
+        played = list(engine.rounds(deep_target, LayerSkip(deep_target), ids, settings))
+        ours = [token for each in played for token in each.tokens]
+        assert reference.new_tokens(deep_target, ids, settings, assistant_early_exit=2) == ours
+        tokens, passes = reference.early_exit(deep_target, ids, settings)
+        assert tokens == len(ours)
+        assert abs(passes - len(played)) <= 2  # passes of all layers; those of two are drafts
+    assert tokens / passes > 1
+
+
+@pytest.mark.parametrize("domain", ["stories", "python"])
+def test_early_exit_by_transformers_gives_our_text_on_the_house_target(domain):
+    """Which was trained with early exits; a difference would have to be a near-tie."""
+    target, settings = load_target("house", "cpu"), replace(GREEDY, max_new_tokens=24, exit_layer=6)
+    ids = target.encode(prompts()[domain][0], 24)
+    rounds = engine.rounds(target, LayerSkip(target), ids, settings)
+    ours = [token for each in rounds for token in each.tokens]
+    theirs = reference.new_tokens(target, ids, settings, assistant_early_exit=6)
+    margins = [step.margin for step in engine.plain(target, ids, settings)]
+    apart = next(
+        (i for i, pair in enumerate(zip(ours, theirs, strict=False)) if len({*pair}) > 1), None
+    )
+    assert len(ours) == len(theirs) or apart is not None
+    assert apart is None or margins[apart] < NEAR_TIE
+
+
+def test_all_layers_are_back_after_a_failed_early_exit(monkeypatch):
+    target = tiny.target(tiny.llama(seed=5))
+    model, before = target.model, target.model.generation_config.to_dict()
+
+    def fail(*_args, **_options):
+        model.config.num_hidden_layers = 1
+        raise RuntimeError("as if in the middle of a draft")
+
+    monkeypatch.setattr(model, "generate", fail)
+    with pytest.raises(RuntimeError, match="middle"):
+        reference.early_exit(target, [1, 2, 3], replace(GREEDY, exit_layer=1))
+    assert model.config.num_hidden_layers == 2
+    assert model.generation_config.to_dict() == before
+
+
+def test_why_transformers_has_no_mtp_for_a_llama_is_its_own_sentence():
+    target = tiny.target(tiny.llama(seed=6))
+    assert "Could not find `num_mtp_layers`" in reference.why_no_mtp(target)
+    target.model.config.num_mtp_layers = 1  # and were it there, the class knows no such weights
+    assert "does not seem to register any known MTP" in reference.why_no_mtp(target)
+
+
+def test_a_way_that_transformers_lacks_here_has_no_row_but_a_sentence(pair, capsys, monkeypatch):
+    monkeypatch.setattr(entrants, "prompts", lambda: {"stories": ["The cat sat"]})
+    options = ["--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
+    assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
+    said = capsys.readouterr()
+    assert "transformers MTP is left out: Could not find `num_mtp_layers`" in said.err
+    assert not [row for row in json.loads(said.out) if "MTP" in row["name"]]
+
+
 def test_the_command_prints_rows(pair, capsys, monkeypatch):
-    monkeypatch.setattr(bench, "prompts", lambda: {"stories": ["The cat sat", "The dog"]})
+    texts = {"stories": ["The cat sat", "The dog"]}
+    monkeypatch.setattr(entrants, "prompts", lambda: texts)
     options = ["--prompts", "1", "--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
+    options += ["--gamma", "2"]
     assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
     rows = json.loads(capsys.readouterr().out)
     names = [n.replace("tiny-draft", "small") for n in NAMES if not n.startswith("ngram")]
@@ -131,13 +288,49 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
         "ratio_to_transformers", "tokens_per_pass", "draft_cost", "threads",
     }  # fmt: skip
     assert {row["temperature"] for row in rows} == {0}
+    assert {row["gamma"] for row in rows} == {2}
 
 
 def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():
-    anywhere = ["ngram", "suffix", "lookahead", "oracle", "uniform"]
-    assert bench.drafters_for("house", None) == ["draft-model", "layerskip", *anywhere]
-    assert bench.drafters_for("some/model", None) == anywhere
-    assert bench.drafters_for("some/model", "small/model") == ["small/model"]
+    drafters = [entry for entry in catalogue() if entry.kind == "drafter"]
+    assert sorted(entrants.drafters_for("house", None)) == sorted(e.name for e in drafters)
+    anywhere = [entry.name for entry in drafters if entry.made_for is None]
+    assert entrants.drafters_for("some/model", None) == anywhere
+    assert {"ngram", "suffix", "lookahead"} <= {*anywhere}
+    assert entrants.drafters_for("some/model", "small/model") == ["small/model"]
+
+
+def test_the_command_gives_each_drafter_what_suits_it_unless_told(capsys, monkeypatch, tiny_target):
+    taken = []
+
+    def spied(_target, names, settings, **_):
+        taken.append({name: settings(name).gamma for name in names})
+        return [Entrant(NGram(), settings("ngram"))], {}
+
+    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in catalogue()}
+    monkeypatch.setattr(entrants, "entrants", spied)
+    monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
+    monkeypatch.setattr(loading, "load_target", lambda *_: tiny_target)
+    few = ["bench", "--repeats", "1", "--max-new-tokens", "2"]
+    for told in ([], ["--gamma", "3"]):
+        assert main([*few, *told]) == 0
+    assert taken[0] == {name: usual[name] for name in taken[0]}
+    assert len({*taken[0].values()}) > 1
+    assert {*taken[1].values()} == {3}
+
+
+def test_absent_weights_are_left_out_with_a_sentence_unless_asked_for(tiny_target, monkeypatch):
+    def load(name, _target):
+        if name == "eagle":
+            raise NotAvailable("'eagle' is not on this machine.")
+        return NGram()
+
+    monkeypatch.setattr(entrants, "load_drafter", load)
+    found, absent = entrants.entrants(tiny_target, ["eagle", "ngram"], lambda _: GREEDY)
+    assert [entrant.name for entrant in found] == ["ngram"]
+    assert absent == {"eagle": "'eagle' is not on this machine."}
+    with pytest.raises(NotAvailable):
+        entrants.entrants(tiny_target, ["eagle"], lambda _: GREEDY, must=True)
 
 
 def test_nothing_to_measure_is_one_sentence(capsys):

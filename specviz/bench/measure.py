@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import torch
 
-from specviz.bench.methods import Method, Outcome, Prompt
+from specviz.bench.fates import total
+from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
 from specviz.devices import describe, synchronize
-from specviz.settings import Settings
 from specviz.target import Target
 
 
@@ -24,8 +25,12 @@ class Row:
     """One method in one domain. Speeds are medians over `runs` calls, prefill included.
 
     ratio_to_plain, ratio_to_transformers: of tokens per second; None where there is no
-    counterpart. tokens_per_pass: new tokens by target passes. draft_cost: seconds of one drafted
-    token by those of one plain target pass; None where it cannot be known.
+    counterpart. tokens_per_pass: new tokens by target passes, of all runs together. draft_cost,
+    round_draft_cost, round_check_cost: seconds of one drafted token; of drafting a round; of its
+    target pass, judging and keeping; each by those of one plain target pass, None where it cannot
+    be known. The rest is None where the method does not tell: guesses_per_round counts rounds after
+    the prefill; alpha, accepted_length, kept_by_depth, passed_by_depth: see fates.py;
+    judged_by_depth: of how many guesses kept_by_depth is a share.
     """
 
     name: str
@@ -41,6 +46,14 @@ class Row:
     ratio_to_transformers: float | None
     tokens_per_pass: float
     draft_cost: float | None
+    round_draft_cost: float | None
+    round_check_cost: float | None
+    alpha: float | None
+    accepted_length: float | None
+    guesses_per_round: float | None
+    kept_by_depth: list[float | None] | None
+    passed_by_depth: list[float | None] | None
+    judged_by_depth: list[int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,6 @@ def measure(
     target: Target,
     methods: Sequence[Method],
     domains: Mapping[str, Sequence[Prompt]],
-    settings: Settings,
     repeats: int,
 ) -> Iterator[Row]:
     """Rows, as soon as a domain is done. The first call of each method only warms up."""
@@ -72,7 +84,7 @@ def measure(
     for domain, prompts in domains.items():
         turns = take_turns(target, methods, list(prompts) * repeats)
         for method in methods:
-            yield _row(method, domain, target, settings, turns)
+            yield _row(method, domain, target, turns)
 
 
 def take_turns(target: Target, methods: Sequence[Method], prompts: Sequence[Prompt]) -> Turns:
@@ -85,32 +97,57 @@ def take_turns(target: Target, methods: Sequence[Method], prompts: Sequence[Prom
     return turns
 
 
+def tokens_per_pass(outcomes: Sequence[Outcome]) -> float:
+    """New tokens by target passes, of all runs together."""
+    return sum(o.tokens for o in outcomes) / sum(o.passes for o in outcomes)
+
+
+def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What became of the guesses of all runs together, as the fields of a row; None untold."""
+    told = [outcome.fate for outcome in outcomes if outcome.fate is not None]
+    fates = total(told) if told else None
+    rounds = fates.rounds - len(told) if fates else 0  # the prefill of each run drafts nothing
+    return {
+        "alpha": fates and fates.alpha,
+        "accepted_length": fates and fates.accepted_length,
+        "guesses_per_round": fates.guesses / rounds if fates and rounds else None,
+        "kept_by_depth": fates and fates.kept_by_depth,
+        "passed_by_depth": fates and fates.passed_by_depth,
+        "judged_by_depth": fates and [depth.judged for depth in fates.depths],
+    }
+
+
 def _timed(target: Target, method: Method, prompt: Prompt) -> Timed:
     synchronize(target.device)
     start = perf_counter()
     outcome = method.decode(prompt)
     synchronize(target.device)
-    return Timed(outcome, perf_counter() - start)
+    seconds = perf_counter() - start
+    return Timed(outcome.counted(), seconds)
 
 
-def _row(method: Method, domain: str, target: Target, settings: Settings, turns: Turns) -> Row:
-    mine = turns[method.name]
+def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
+    mine, plain = turns[method.name], turns[PLAIN]
     outcomes = [timed.outcome for timed in mine]
     other = method.counterpart or ""
+    usual = [timed.outcome.pass_seconds for timed in plain]
     return Row(
         name=method.name,
         domain=domain,
         device=describe(target.device),
         dtype=str(target.dtype).removeprefix("torch."),
         threads=torch.get_num_threads(),
-        temperature=settings.sampling.temperature,
-        gamma=settings.gamma,
+        temperature=method.settings.sampling.temperature,
+        gamma=method.settings.gamma,
         runs=len(mine),
         tokens_per_second=median(timed.speed for timed in mine),
-        ratio_to_plain=_ratio(mine, turns["plain"]),
+        ratio_to_plain=_ratio(mine, plain),
         ratio_to_transformers=_ratio(mine, turns[other]) if other in turns else None,
-        tokens_per_pass=sum(o.tokens for o in outcomes) / sum(o.passes for o in outcomes),
-        draft_cost=_draft_cost(outcomes, [timed.outcome for timed in turns["plain"]]),
+        tokens_per_pass=tokens_per_pass(outcomes),
+        draft_cost=_cost([o.draft_seconds for o in outcomes], usual),
+        round_draft_cost=_cost([o.drafting for o in outcomes], usual),
+        round_check_cost=_cost([o.checking for o in outcomes], usual),
+        **shares(outcomes),
     )
 
 
@@ -119,8 +156,8 @@ def _ratio(mine: Sequence[Timed], theirs: Sequence[Timed]) -> float:
     return median(a.speed / b.speed for a, b in zip(mine, theirs, strict=True))
 
 
-def _draft_cost(mine: Sequence[Outcome], plain: Sequence[Outcome]) -> float | None:
-    """One drafted token by one plain pass."""
-    drafted = [o.draft_seconds for o in mine if o.draft_seconds is not None]
-    passes = [o.pass_seconds for o in plain if o.pass_seconds is not None]
-    return median(drafted) / median(passes) if drafted and passes else None
+def _cost(mine: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
+    """Seconds in plain passes: the median of those known by the median of plain passes."""
+    spent = [seconds for seconds in mine if seconds is not None]
+    passes = [seconds for seconds in plain if seconds is not None]
+    return median(spent) / median(passes) if spent and passes else None

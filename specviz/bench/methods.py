@@ -1,20 +1,23 @@
 """The ways of decoding that are measured, each as one call on one prompt.
 
 Rule: a method does its whole work inside the call, prompt included, and reports only counts and
-clocks that it had anyway; the caller times the call.
+clocks that it had anyway; the caller times the call, and counts what is left once it has stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean, median
+from typing import Final
 
 from specviz import engine
-from specviz.bench.reference import assisted, generate, prompt_lookup
+from specviz.bench import reference
+from specviz.bench.fates import Fate, fate
 from specviz.drafters.base import Drafter
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.ngram import NGram
+from specviz.engine import Played
 from specviz.settings import Settings
 from specviz.target import Target
 from specviz.trace import Committed, Proposed
@@ -33,14 +36,24 @@ class Outcome:
     """What one call made.
 
     tokens: new ones. passes: of the target, the prefill included. draft_seconds: per drafted
-    token; None where nothing was drafted or where it cannot be known. pass_seconds: of one plain
-    target pass after the prefill; None where there is none.
+    token; None where nothing was drafted or where it cannot be known. drafting, checking: seconds
+    a round after the prefill: of the drafter; of the target's pass, judging and keeping.
+    pass_seconds: of one plain target pass after the prefill; None where there is none. look: makes
+    the fate of the guesses out of the rounds, for which the clock must have stopped; fate: that.
     """
 
     tokens: int
     passes: int
     draft_seconds: float | None = None
     pass_seconds: float | None = None
+    drafting: float | None = None
+    checking: float | None = None
+    look: Callable[[], Fate] | None = None
+    fate: Fate | None = None
+
+    def counted(self) -> Outcome:
+        """The same with the guesses' fate instead of the rounds, which hold whole laws."""
+        return replace(self, look=None, fate=self.look()) if self.look else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,64 +62,125 @@ class Method:
 
     name: str
     decode: Callable[[Prompt], Outcome]
+    settings: Settings
     counterpart: str | None = None
 
 
-GENERATE = "transformers generate"
-ASSISTED = "transformers assisted generation"
-LOOKUP = "transformers prompt lookup"
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A drafter, and the settings that it is measured with."""
+
+    drafter: Drafter
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """What its rows are called."""
+        return self.drafter.card.name
 
 
-def methods(target: Target, drafters: Sequence[Drafter], settings: Settings) -> list[Method]:
-    """Ours first, then transformers': assisted generation takes the first draft model."""
-    found = [Method("plain", lambda prompt: _plain(target, prompt, settings), GENERATE)]
-    for drafter in drafters:
-        found += _ours(target, drafter, settings)
-    found.append(Method(GENERATE, lambda p: Outcome(*generate(target, p.ids, settings))))
-    small = next((drafter for drafter in drafters if isinstance(drafter, DraftModel)), None)
-    if small is not None:
-        found.append(
-            Method(ASSISTED, lambda p: Outcome(*assisted(target, small.model, p.ids, settings)))
-        )
-    found.append(Method(LOOKUP, lambda p: Outcome(*prompt_lookup(target, p.ids, settings))))
-    return found
+PLAIN: Final = "plain"
+GENERATE: Final = "transformers generate"
+ASSISTED: Final = "transformers assisted generation"
+LOOKUP: Final = "transformers prompt lookup"
+EARLY_EXIT: Final = "transformers early exit"
+MTP: Final = "transformers MTP"
+COUNTERPARTS: Final = {"draft-model": ASSISTED, "ngram": LOOKUP, "layerskip": EARLY_EXIT}
 
 
-def _ours(target: Target, drafter: Drafter, settings: Settings) -> list[Method]:
-    """A drafter's loop without and with the recording of a trace."""
-    other = {DraftModel: ASSISTED, NGram: LOOKUP}.get(type(drafter))
-    name = drafter.card.name
+def methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
+    """Ours first, then transformers', each with the settings of the drafter that does the same.
+
+    settings: of what drafts nothing, and of a way of transformers that no entrant stands beside.
+    """
+    found = [plain(target, settings)]
+    for entrant in entrants:
+        found += [ours(target, entrant), _traced(target, entrant)]
+    return found + _theirs(target, entrants, settings)
+
+
+def plain(target: Target, settings: Settings) -> Method:
+    """Plain decoding, the measure of all."""
+    return Method(PLAIN, lambda prompt: _plainly(target, prompt, settings), settings, GENERATE)
+
+
+def ours(target: Target, entrant: Entrant) -> Method:
+    """A drafter's loop, unrecorded."""
+
+    def decode(prompt: Prompt) -> Outcome:
+        return _rounds(target, entrant, prompt)
+
+    return Method(entrant.name, decode, entrant.settings, counterpart(entrant.drafter))
+
+
+def counterpart(drafter: Drafter) -> str | None:
+    """transformers' way of doing what this drafter does."""
+    return COUNTERPARTS.get(drafter.name)
+
+
+def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> list[Method]:
+    """transformers' own decoding: what needs a drafter of ours only where that takes part."""
+    beside = {counterpart(entrant.drafter): entrant for entrant in reversed(entrants)}
+    calls: dict[str, Callable[..., reference.Counts]] = {GENERATE: reference.generate}
+    if ASSISTED in beside:
+        small = beside[ASSISTED].drafter
+        assert isinstance(small, DraftModel)
+        calls[ASSISTED] = partial(reference.assisted, small=small.model)
+    if EARLY_EXIT in beside:
+        calls[EARLY_EXIT] = reference.early_exit
+    calls[LOOKUP] = reference.prompt_lookup
+    if reference.why_no_mtp(target) is None:
+        calls[MTP] = reference.mtp
     return [
-        Method(name, lambda prompt: _rounds(target, drafter, prompt, settings), other),
-        Method(f"{name}, traced", lambda prompt: _traced(target, drafter, prompt, settings), other),
+        _way(name, target, call, beside[name].settings if name in beside else usual)
+        for name, call in calls.items()
     ]
 
 
-def _plain(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
+def _way(
+    name: str, target: Target, call: Callable[..., reference.Counts], settings: Settings
+) -> Method:
+    """One of transformers' ways."""
+    return Method(name, lambda p: Outcome(*call(target, p.ids, settings)), settings)
+
+
+def _plainly(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
     seconds = [step.seconds for step in engine.plain(target, prompt.ids, settings)]
-    return Outcome(len(seconds), len(seconds), pass_seconds=_median(seconds[1:]))
+    after = seconds[1:]
+    return Outcome(len(seconds), len(seconds), pass_seconds=median(after) if after else None)
 
 
-def _rounds(target: Target, drafter: Drafter, prompt: Prompt, settings: Settings) -> Outcome:
-    tokens = passes = drafted = 0
-    seconds = 0.0
-    for played in engine.rounds(target, drafter, prompt.ids, settings):
-        tokens += len(played.tokens)
-        passes += 1
-        drafted += len(played.proposal.tree) - 1
-        seconds += played.clocks.draft
-    return Outcome(tokens, passes, seconds / drafted if drafted else None)
+def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
+    played = list(engine.rounds(target, entrant.drafter, prompt.ids, entrant.settings))
+    after = [round.clocks for round in played[1:]]
+    return Outcome(
+        tokens=sum(len(round.tokens) for round in played),
+        passes=len(played),
+        draft_seconds=_a_guess(played),
+        drafting=fmean(c.draft for c in after) if after else None,
+        checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
+        look=partial(fate, played),
+    )
 
 
-def _traced(target: Target, drafter: Drafter, prompt: Prompt, settings: Settings) -> Outcome:
-    events = list(engine.run(target, drafter, prompt.text, settings, baseline=False))
-    rounds = [event for event in events if isinstance(event, Committed)]
-    proposed = [event for event in events if isinstance(event, Proposed)]
-    drafted = sum(len(event.guesses) for event in proposed)
-    seconds = sum(event.seconds for event in proposed)
-    tokens = sum(len(event.tokens) for event in rounds)
-    return Outcome(tokens, len(rounds), seconds / drafted if drafted else None)
+def _a_guess(played: Sequence[Played]) -> float | None:
+    """Seconds of drafting by drafted tokens."""
+    drafted = sum(len(round.proposal.tree) - 1 for round in played)
+    return sum(round.clocks.draft for round in played) / drafted if drafted else None
 
 
-def _median(seconds: Sequence[float]) -> float | None:
-    return median(seconds) if seconds else None
+def _traced(target: Target, entrant: Entrant) -> Method:
+    """A drafter's loop with the recording of a trace."""
+
+    def decode(prompt: Prompt) -> Outcome:
+        drafter, settings = entrant.drafter, entrant.settings
+        events = list(engine.run(target, drafter, prompt.text, settings, baseline=False))
+        rounds = [event for event in events if isinstance(event, Committed)]
+        proposed = [event for event in events if isinstance(event, Proposed)]
+        drafted = sum(len(event.guesses) for event in proposed)
+        seconds = sum(event.seconds for event in proposed)
+        tokens = sum(len(event.tokens) for event in rounds)
+        return Outcome(tokens, len(rounds), seconds / drafted if drafted else None)
+
+    name, settings = f"{entrant.name}, traced", entrant.settings
+    return Method(name, decode, settings, counterpart(entrant.drafter))

@@ -1,7 +1,7 @@
-"""transformers' own decoding on the same models: generate, assisted generation, prompt lookup.
+"""transformers' own decoding on the same models: plain, and each way in which it speculates.
 
-Rule: it is asked for the same work as ours: as many drafted tokens a round, no early end of a
-draft by confidence, the same sampling and the same limit.
+Rule: it is asked for the same work as ours: as many drafted tokens a round, a draft that ends early
+only where ours does, the same sampling and the same limit.
 """
 
 from __future__ import annotations
@@ -22,13 +22,23 @@ Counts = tuple[int, int]  # new tokens, target passes
 
 def generate(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
     """Plain `generate`."""
-    return _generate(target, ids, settings)
+    return counts(target, ids, settings)
 
 
-def assisted(target: Target, small: Any, ids: Sequence[int], settings: Settings) -> Counts:
+def assisted(target: Target, ids: Sequence[int], settings: Settings, small: Any) -> Counts:
     """Assisted generation with the model `small` as assistant."""
     with _drafting_like_ours(small.generation_config, settings):
-        return _generate(target, ids, settings, assistant_model=small)
+        return counts(target, ids, settings, assistant_model=small)
+
+
+def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
+    """Self-speculation: the target's first layers draft. Passes are those of all its layers.
+
+    transformers drafts with a second cache and runs the first layers again when it verifies; ours
+    goes on from where the draft stopped.
+    """
+    with _drafting_like_ours(target.model.generation_config, settings), _whole_again(target.model):
+        return counts(target, ids, settings, assistant_early_exit=settings.exit_layer)
 
 
 def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
@@ -37,22 +47,51 @@ def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Cou
         "prompt_lookup_num_tokens": settings.gamma,
         "max_matching_ngram_size": settings.ngram_max,
     }
-    return _generate(target, ids, settings, **lookup)
+    return counts(target, ids, settings, **lookup)
 
 
-def _generate(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
+def mtp(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
+    """The target's own multi-token prediction modules, where its checkpoint has some.
+
+    A guess a module: γ is as large as there are modules. They are read from disk in every call.
+    """
+    return counts(target, ids, settings, use_mtp=True)
+
+
+def why_no_mtp(target: Target) -> str | None:
+    """transformers' own sentence on why it cannot draft with `use_mtp` here; None where it can.
+
+    Found by trying. A Llama has no such modules for transformers: its config lacks `num_mtp_layers`
+    and, that added, its class registers no names of weights that could be theirs.
+    """
+    try:
+        mtp(target, [1, 2], Settings(max_new_tokens=3))
+    except Exception as error:  # whatever a model that was not made for it meets
+        return str(error).strip().split("\n")[0] or type(error).__name__
+    return None
+
+
+def counts(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
+    """New tokens and target passes of one `generate` with these options."""
+    with _counting(target.model) as passes:
+        tokens = new_tokens(target, ids, settings, **options)
+    return len(tokens), len(passes)
+
+
+def new_tokens(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> list[int]:
+    """What `generate` adds to the text."""
     prompt = torch.tensor([list(ids)], device=target.device)
     torch.manual_seed(settings.seed)
-    with _counting(target.model) as passes:
-        out = target.model.generate(
-            prompt,
-            attention_mask=torch.ones_like(prompt),
-            max_new_tokens=settings.max_new_tokens,
-            pad_token_id=target.eos[0] if target.eos else 0,
-            **_sampling(settings),
-            **options,
-        )
-    return out.shape[1] - prompt.shape[1], len(passes)
+    out = target.model.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        max_new_tokens=settings.max_new_tokens,
+        pad_token_id=target.eos[0] if target.eos else 0,
+        **_sampling(settings),
+        **options,
+    )
+    found: list[int] = out[0, prompt.shape[1] :].tolist()
+    return found
 
 
 def _sampling(settings: Settings) -> dict[str, Any]:
@@ -66,9 +105,16 @@ def _sampling(settings: Settings) -> dict[str, Any]:
 
 @contextmanager
 def _counting(model: Any) -> Iterator[list[None]]:
-    """A list that grows by one with every pass of the model."""
+    """A list that grows by one with every pass of the model through all its layers."""
     passes: list[None] = []
-    hook = model.register_forward_pre_hook(lambda *_: passes.append(None))
+    config = model.config.get_text_config()
+    layers = config.num_hidden_layers
+
+    def count(*_: object) -> None:
+        if config.num_hidden_layers == layers:  # an early exit says fewer for a while
+            passes.append(None)
+
+    hook = model.register_forward_pre_hook(count)
     try:
         yield passes
     finally:
@@ -76,12 +122,23 @@ def _counting(model: Any) -> Iterator[list[None]]:
 
 
 @contextmanager
+def _whole_again(model: Any) -> Iterator[None]:
+    """All layers afterwards, even where transformers failed while it drafted with fewer."""
+    config = model.config.get_text_config()
+    layers = config.num_hidden_layers
+    try:
+        yield
+    finally:
+        config.num_hidden_layers = layers
+
+
+@contextmanager
 def _drafting_like_ours(config: Any, settings: Settings) -> Iterator[None]:
-    """An assistant's own generation config, for a while: γ tokens a round, however sure it is."""
+    """An assistant's own generation config, for a while: γ tokens a round, as sure as ours."""
     ours = {
         "num_assistant_tokens": settings.gamma,
         "num_assistant_tokens_schedule": SCHEDULES[settings.schedule],
-        "assistant_confidence_threshold": 0.0,
+        "assistant_confidence_threshold": settings.confidence,
     }
     before = {name: getattr(config, name) for name in ours}
     config.update(**ours)

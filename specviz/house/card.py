@@ -1,46 +1,32 @@
-"""Generates `README.md` of the models folder from the manifests that training left there.
+"""Generates `README.md` of the models folder from what training and measuring left there.
 
-Rule: every number on the card comes from a manifest; nobody edits the card by hand.
+Rule: every number on the card comes from a manifest or from measured.json, and the latter's hashes
+are those of the weights beside it; nobody edits the card by hand.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from specviz.house.card_base import FINISHED, Models, read_models, table
+from specviz.house.card_measured import differences, heads, measured
 from specviz.house.corpus import SOURCES
 from specviz.house.data import REPEAT_SHARE
-from specviz.house.export import read_manifest
+from specviz.house.heads import HeadRecipe
 from specviz.house.losses import EXIT_WEIGHT, LABEL_WEIGHT, LARGEST_DROPOUT
-
-Manifest = dict[str, Any]
-FINISHED = ("target", "draft-model")
-
-
-@dataclass(frozen=True)
-class Models:
-    """The manifests by stage, and where the folders lie."""
-
-    folder: Path
-    manifests: dict[str, Manifest]
-
-    @property
-    def target(self) -> Manifest:
-        """The target's manifest."""
-        return self.manifests["target"]
-
-    @property
-    def draft(self) -> Manifest:
-        """The draft model's manifest."""
-        return self.manifests["draft-model"]
 
 
 def write_card(folder: Path) -> Path:
-    """Write `folder`/README.md. Raises `FileNotFoundError` where a model is not finished."""
-    models = Models(folder, {name: read_manifest(folder / name) for name in FINISHED})
+    """Write `folder`/README.md. Raises `FileNotFoundError` where a model is not finished, and
+    `StaleMeasurements` where numbers were measured on other weights.
+    """
     path = folder / "README.md"
-    path.write_text("\n\n".join(section(models) for section in SECTIONS) + "\n", encoding="utf-8")
+    path.write_text(card(read_models(folder)), encoding="utf-8")
     return path
+
+
+def card(models: Models) -> str:
+    """The whole card, as Markdown."""
+    return "\n\n".join(section(models) for section in SECTIONS) + "\n"
 
 
 def _opening(models: Models) -> str:
@@ -189,7 +175,8 @@ def _commands(models: Models) -> str:
             f"--device {facts['device']}"
         )
         lines.append(command if facts["compiled"] else command + " --no-compile")
-    lines.append("python -m specviz train card")
+    lines += _head_commands(models)
+    lines += ["python -m specviz train measure", "python -m specviz train card"]
     return (
         "## Commands\n\n```\n" + "\n".join(lines) + "\n```\n\n"
         'CORPUS is a folder of `<domain>.jsonl.xz` files, one `{"text": ...}` a line. A run '
@@ -200,24 +187,23 @@ def _commands(models: Models) -> str:
     )
 
 
-def _differences(models: Models) -> str:
-    return (
-        "## What differs from the papers\n\n"
-        "- LayerSkip (Elhoushi et al., 2024) trains far larger models, sums the losses of several "
-        "exits with weights that grow with depth, and rotates through groups of exits; here one "
-        "exit a step has a fixed weight.\n"
-        "- The draft model of a pair is usually trained apart from its target; this one learned "
-        "the target's distributions (as in DistillSpec, Zhou et al., 2023, but on the corpus, not "
-        "on the target's own text), so it agrees more than one trained on the text alone would.\n"
-        "- The models are tiny: beside two layers, the draft model has to compute the same "
-        "vocabulary as the target, which is nearly half of its parameters."
-    )
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def _head_commands(models: Models) -> list[str]:
+    """Of heads that were trained together, one command."""
+    together: dict[str, list[str]] = {}
+    for name, facts in models.heads.items():
+        recipe = facts["recipe"]
+        options = [f"--tokens {facts['asked_tokens']}", f"--seed {recipe['seed']}"]
+        options += [f"--own-text {recipe['own_text']}"] if recipe["own_text"] else []
+        rate = recipe["matrix_rate"] / HeadRecipe.matrix_rate
+        options += [f"--rate {rate:g}"] if rate != 1 else []
+        options += ["--float32"] if recipe["precision"] == "float32" else []
+        device = facts["device"].split(":")[0]
+        options += [f"--threads {facts['threads']} --device {device}"]
+        together.setdefault(" ".join(options), []).append(name)
+    return [
+        f"python -m specviz train heads --names {','.join(names)} --corpus CORPUS {options}"
+        for options, names in together.items()
+    ]
 
 
 SECTIONS: tuple[Callable[[Models], str], ...] = (
@@ -226,7 +212,9 @@ SECTIONS: tuple[Callable[[Models], str], ...] = (
     _data,
     _losses,
     _exits,
+    heads,
+    measured,
+    differences,
     _training,
     _commands,
-    _differences,
 )

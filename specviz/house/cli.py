@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specviz.heads.registry import NAMES
+from specviz.house.measure import Extent
 from specviz.house.stages import STAGES, Options
 
 
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
         help="do not compile the layers: needs no C++ compiler, takes about 1.5 times as long",
     )
     _add_heads(parser)
+    _add_measure(parser)
     parser.set_defaults(func=train)
 
 
@@ -50,6 +52,22 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--rate", type=float, default=1.0, help="a factor on the learning rates")
     group.add_argument("--nice", type=int, default=0, help="let other processes go first (0 to 19)")
     group.add_argument("--float32", action="store_true", help="no bf16 in the passes")
+
+
+def _add_measure(parser: argparse.ArgumentParser) -> None:
+    usual = Extent()
+    group = parser.add_argument_group("measure, every drafter in turns with plain decoding")
+    group.add_argument("--prompts", type=int, default=usual.prompts, help="per domain, at most")
+    group.add_argument("--new-tokens", type=int, default=usual.new_tokens, help="a run's length")
+    group.add_argument("--repeats", type=int, default=usual.repeats, help="turns per prompt")
+    words = "some of the catalogue's drafters, in place of all"
+    group.add_argument("--drafters", default="", metavar="NAME,NAME,...", help=words)
+
+
+def _extent(arguments: argparse.Namespace) -> Extent:
+    """How much is to be measured. Raises ValueError with a sentence."""
+    drafters = tuple(filter(None, arguments.drafters.split(",")))
+    return Extent(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -80,6 +98,7 @@ def train(arguments: argparse.Namespace) -> int:
         rate=arguments.rate,
         nice=arguments.nice,
         precision="float32" if arguments.float32 else "bfloat16",
+        measure=_extent(arguments),
     )
     STAGES[stage](options)
     return 0

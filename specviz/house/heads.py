@@ -32,8 +32,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class HeadRecipe(Recipe):
-    """The recipe of a head: also the target's hash, and how much of its own text was mixed in."""
+    """The recipe of a head: also the target's hash, and how much of its own text was mixed in.
 
+    rows: fewer than a model's, so more steps: a head's loss is dear by the token.
+    """
+
+    rows: int = 4
     made_for: str = ""
     own_text: int = 0
     precision: str = "bfloat16"  # of autocast; float32 for none

@@ -1,11 +1,11 @@
-"""The stages of `train`: tokenizer, target, draft model, heads, card.
+"""The stages of `train`: tokenizer, target, draft model, heads, measuring, card.
 
 Rule: a stage reads what the stage before it wrote and leaves a finished folder or nothing.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from specviz.house.evaluate import closeness, exit_losses, last_loss
 from specviz.house.export import export_model, load_exported, write_manifest
 from specviz.house.heads import HeadRecipe, Plan, train_heads
 from specviz.house.losses import draft_loss, target_loss
+from specviz.house.measure import Extent, write_measured
 from specviz.house.networks import draft_model_config, new_model, target_config
 from specviz.house.own_text import Writer, with_own_text
 from specviz.house.ship_heads import be_nice, few_windows, ship, token_shares
@@ -43,7 +44,7 @@ class Options:
 
     The rest is for heads. names: which, all of them if empty. own_text: tokens that the target
     writes for them. rate: a factor on the learning rates. nice: how far to stand back for others.
-    precision: of the passes, float32 or that of autocast.
+    precision: of the passes, float32 or that of autocast. measure: how much is measured.
     """
 
     corpus: str
@@ -59,6 +60,7 @@ class Options:
     rate: float = 1.0
     nice: int = 0
     precision: str = "bfloat16"
+    measure: Extent = field(default_factory=Extent)
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,14 @@ def make_heads(options: Options) -> None:
         raise Diverged("; ".join(faults) + ". The other heads are finished.")
 
 
+def make_measurements(options: Options) -> None:
+    """Measure every drafter that is on this machine, for the card."""
+    torch.set_num_threads(options.threads)
+    write_measured(options.out, replace(options.measure, device=options.device))
+
+
 def make_card(options: Options) -> None:
-    """Write the card from the manifests of the finished models."""
+    """Write the card from the manifests of the finished models and from what was measured."""
     write_card(options.out)
 
 
@@ -143,6 +151,7 @@ STAGES: Mapping[str, Callable[[Options], None]] = {
     "target": make_target,
     "draft-model": make_draft_model,
     "heads": make_heads,
+    "measure": make_measurements,
     "card": make_card,
 }
 

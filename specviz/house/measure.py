@@ -1,0 +1,187 @@
+"""Measures every drafter of the catalogue on the house target, for the card.
+
+Rule: a drafter takes turns with plain decoding alone, prompt by prompt, so that a ratio is one of
+neighbours in time; and the numbers are kept with the hashes of the weights that gave them.
+"""
+
+import json
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from tqdm import tqdm
+
+from specviz.bench.entrants import drafters_for, encoded, entrants
+from specviz.bench.measure import Row, measure, shares, tokens_per_pass
+from specviz.bench.methods import Entrant, Prompt, ours, plain
+from specviz.catalog import find, load_target
+from specviz.catalog.known import filled
+from specviz.devices import describe
+from specviz.house.budget import BUDGET, of_equal_size
+from specviz.house.card_base import MEASURED
+from specviz.house.export import versions
+from specviz.settings import Settings
+from specviz.target import Target
+
+TEMPERATURES: Final = (0.0, 1.0)
+SEED: Final = 1
+DIGITS: Final = 4
+SAID_ONCE: Final = ("device", "dtype", "threads", "runs", "gamma", "ratio_to_transformers")
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured. prompts: a domain, at most. drafters: which; all of them if empty."""
+
+    prompts: int = 3
+    new_tokens: int = 64
+    repeats: int = 1
+    drafters: tuple[str, ...] = ()
+    device: str | None = "cpu"
+
+    def __post_init__(self) -> None:
+        if min(self.prompts, self.repeats) < 1:
+            raise ValueError("Prompts and repeats must be 1 or more.")
+        for name in self.drafters:
+            if find(name, "drafter") is None:
+                raise ValueError(f"The catalogue has no drafter {name!r}.")
+
+    def settings(self, drafter: str, temperature: float) -> Settings:
+        """The drafter's usual settings at this temperature."""
+        return Settings.from_json(filled(drafter, self._said(temperature)))
+
+    def of_equal_size(self, drafter: str, temperature: float) -> Settings:
+        """The same with a draft of as many guesses as all others that are compared so."""
+        said = self._said(temperature) | (of_equal_size(drafter) or {})
+        return Settings.from_json(filled(drafter, said))
+
+    def _said(self, temperature: float) -> dict[str, Any]:
+        sampling = {"temperature": temperature}
+        return {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
+
+
+def write_measured(folder: Path, extent: Extent) -> Path:
+    """Measure, and write `folder`/measured.json. What is not on this machine is left out, told why.
+
+    Raises ValueError for a folder of other models than those that the catalogue names.
+    """
+    house = find("house", "target")
+    assert house is not None
+    assert house.path is not None
+    if folder.resolve() != house.path.parent.resolve():
+        raise ValueError(
+            f"Only the app's own models can be measured, in {str(house.path.parent)!r}."
+        )
+    facts = measured(load_target("house", extent.device), extent)
+    path = folder / MEASURED
+    path.write_text(as_text(facts), encoding="utf-8")
+    return path
+
+
+def as_text(facts: Mapping[str, Any]) -> str:
+    """Indented JSON with every list of numbers on a line of its own."""
+    text = json.dumps(facts, indent=1, allow_nan=False)
+    return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
+
+
+def measured(target: Target, extent: Extent) -> dict[str, Any]:
+    """What the file says, drafter by drafter and domain by domain."""
+    names = list(extent.drafters) or drafters_for("house", None)
+    taking, absent = entrants(target, names, lambda name: extent.settings(name, 0.0))
+    for name, why in absent.items():
+        tqdm.write(f"{name} is left out: {why}")
+    domains = encoded(target, extent.prompts, extent.new_tokens)
+    rows = [row for entrant in told(taking) for row in _rows(target, entrant, domains, extent)]
+    return {
+        "machine": {"device": describe(target.device), "processor": processor()},
+        "threads": torch.get_num_threads(),
+        "dtype": str(target.dtype).removeprefix("torch."),
+        "versions": versions(),
+        "target": target.card.hash,
+        "seed": SEED,
+        "prompts": extent.prompts,
+        "repeats": extent.repeats,
+        "new_tokens": extent.new_tokens,
+        "drafters": {entrant.name: _about(entrant, entrant.settings) for entrant in taking},
+        "left_out": absent,
+        "rows": rows,
+        "same_budget": _same_budget(target, taking, domains, extent),
+    }
+
+
+def processor(listed: Path = Path("/proc/cpuinfo")) -> str:
+    """What the processor calls itself, or its kind where it does not say."""
+    lines = listed.read_text(encoding="utf-8").split("\n") if listed.is_file() else []
+    named = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
+    return " ".join(named[0].split()) if named else platform.machine()
+
+
+def told(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
+    """The entrants behind a progress bar that names them."""
+    bar = tqdm(entrants, unit="drafter")
+    for entrant in bar:
+        bar.set_description(entrant.name)
+        yield entrant
+
+
+def _about(entrant: Entrant, settings: Settings) -> dict[str, Any]:
+    """A drafter's weights, and those of its settings that change what it guesses."""
+    card = entrant.drafter.card
+    entry = find(entrant.name, "drafter")
+    reads = entry.reads if entry else []
+    said = settings.to_json()
+    own = entry is not None and entry.path is not None  # an oracle's card is its target's
+    return {
+        "hash": card.hash if own else None,
+        "bytes": card.bytes if own else 0,
+        "parameters": card.parameters if own else 0,
+        "settings": {name: said[name] for name in reads},
+    }
+
+
+def _rows(
+    target: Target, entrant: Entrant, domains: Mapping[str, Sequence[Prompt]], extent: Extent
+) -> Iterator[dict[str, Any]]:
+    for temperature in TEMPERATURES:
+        settings = extent.settings(entrant.name, temperature)
+        ways = [plain(target, settings), ours(target, Entrant(entrant.drafter, settings))]
+        for row in measure(target, ways, domains, extent.repeats):
+            if row.name == entrant.name:
+                yield _short(row)
+
+
+def _short(row: Row) -> dict[str, Any]:
+    """A row without what the file says once, its numbers rounded."""
+    return {name: rounded(v) for name, v in asdict(row).items() if name not in SAID_ONCE}
+
+
+def _same_budget(
+    target: Target,
+    entrants: Iterable[Entrant],
+    domains: Mapping[str, Sequence[Prompt]],
+    extent: Extent,
+) -> dict[str, Any]:
+    """Lengths alone, untimed: drafts of equal size, all prompts of a temperature together."""
+    rows, drafters = [], {}
+    for entrant in told([e for e in entrants if of_equal_size(e.name) is not None]):
+        drafters[entrant.name] = _about(entrant, extent.of_equal_size(entrant.name, 0.0))
+        for temperature in TEMPERATURES:
+            settings = extent.of_equal_size(entrant.name, temperature)
+            way = ours(target, Entrant(entrant.drafter, settings))
+            for domain, prompts in domains.items():
+                made = [way.decode(prompt).counted() for prompt in prompts]
+                row = {"name": entrant.name, "domain": domain, "temperature": temperature}
+                row |= {"tokens_per_pass": tokens_per_pass(made), **shares(made)}
+                rows.append({name: rounded(value) for name, value in row.items()})
+    return {"guesses": BUDGET, "drafters": drafters, "rows": rows}
+
+
+def rounded(value: Any) -> Any:
+    """A number, or every number of a list, to four digits; all else as it is."""
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return round(value, DIGITS) if isinstance(value, float) else value

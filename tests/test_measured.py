@@ -1,0 +1,323 @@
+"""What `train measure` writes, and the card that is made of it: shapes, hashes, words."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny
+
+from specviz.assets import ASSETS
+from specviz.bench import entrants
+from specviz.bench.measure import take_turns
+from specviz.bench.methods import Prompt
+from specviz.catalog import find
+from specviz.catalog.files import fingerprint
+from specviz.cli import main
+from specviz.drafters.eagle import width_under
+from specviz.drafters.ngram import NGram
+from specviz.drafters.rank_paths import chosen_paths
+from specviz.house import budget, card_measured, measure
+from specviz.house.card import card, write_card
+from specviz.house.card_base import StaleMeasurements, percents, read_models, said
+from specviz.house.differences import DIFFERENCES
+from specviz.house.measure import Extent, as_text, measured, processor
+from specviz.settings import Sampling, Settings
+
+MODELS = ASSETS / "models"
+SHORT = Extent(prompts=1, new_tokens=8, drafters=("ngram", "oracle", "medusa"))
+HASH = "f" * 64
+ABSENT = "'medusa' is not on this machine."
+
+
+@pytest.fixture(scope="module")
+def facts():
+    """A measurement of drafters without weights on the tiny target; one is not there."""
+
+    def load(name, target):
+        if name == "medusa":
+            raise entrants.NotAvailable(ABSENT)
+        return whole(name, target)
+
+    whole = entrants.load_drafter
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entrants, "prompts", lambda: {"a": [tiny.PROMPT, "The dog"], "b": ["The"]})
+        patch.setattr(entrants, "load_drafter", load)
+        target = tiny.target()
+        target.card = replace(target.card, hash=HASH, bytes=7)  # which an oracle's card has too
+        return json.loads(as_text(measured(target, SHORT)))
+
+
+def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
+    told = [(row["name"], row["temperature"], row["domain"]) for row in facts["rows"]]
+    drafters = ("ngram", "oracle")
+    assert told == [(name, t, domain) for name in drafters for t in (0, 1) for domain in "ab"]
+    for row in facts["rows"]:
+        assert row["tokens_per_pass"] >= 1
+        assert row["ratio_to_plain"] > 0
+        assert len(row["kept_by_depth"]) == len(row["judged_by_depth"])
+        if row["name"] == "oracle":  # the target itself: sure at temperature 0
+            assert row["alpha"] == pytest.approx(1, abs=1e-3)
+            assert row["round_draft_cost"] > 0
+            assert row["round_check_cost"] > 0
+
+
+def test_it_says_what_was_measured_on_what(facts):
+    assert facts["left_out"] == {"medusa": ABSENT}
+    assert facts["drafters"]["ngram"]["settings"] == {"gamma": 5, "schedule": "fixed"}
+    for about in facts["drafters"].values():  # neither has weights of its own
+        assert (about["hash"], about["bytes"], about["parameters"]) == (None, 0, 0)
+    assert (facts["dtype"], facts["threads"], facts["target"]) == ("float32", 1, HASH)
+    assert (facts["prompts"], facts["new_tokens"]) == (1, 8)
+    assert facts["versions"].keys() >= {"torch", "transformers", "python"}
+    assert facts["machine"].keys() == {"device", "processor"}
+
+
+def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatch):
+    seen = []
+
+    def spied(target, methods, prompts):
+        seen.append(([method.name for method in methods], methods[1].settings))
+        return take_turns(target, methods, prompts)
+
+    monkeypatch.setattr("specviz.bench.measure.take_turns", spied)
+    monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
+    measured(tiny_target, replace(SHORT, drafters=("ngram", "uniform"), new_tokens=4))
+    assert [names for names, _ in seen] == [
+        ["plain", n] for n in ("ngram", "uniform") for _ in "01"
+    ]
+    assert [settings.sampling.temperature for _, settings in seen] == [0, 1, 0, 1]
+    assert {settings.max_new_tokens for _, settings in seen} == {4}
+
+
+def test_a_drafter_is_measured_with_its_usual_settings():
+    extent = Extent(new_tokens=48)
+    for name in entrants.drafters_for("house", None):
+        settings = extent.settings(name, 1.0)
+        assert settings.sampling == Sampling(temperature=1.0)
+        assert settings.max_new_tokens == 48
+        for field, value in find(name, "drafter").usual.items():
+            assert getattr(settings, field) == value
+
+
+def test_a_budget_is_the_tree_of_eagle():
+    asked = Settings(gamma=len(budget.SIBLINGS), siblings=budget.SIBLINGS)
+    level, found = [()], []
+    for _ in range(asked.gamma):
+        level = [(*path, rank) for path in level for rank in range(width_under(asked, path))]
+        found += level
+    assert found == [tuple(path) for path in budget.eagle_paths()]
+    assert len(found) == budget.BUDGET == 25
+
+
+def test_all_that_are_compared_by_length_make_as_many_guesses():
+    shapes = set()
+    for name in budget.NAMES:
+        if find(name, "drafter") is None:  # not in the catalogue yet
+            continue
+        settings = Extent().of_equal_size(name, 0.0)
+        assert settings.gamma == 4
+        reads = find(name, "drafter").reads
+        if "budget" in reads:
+            shapes.add("budget")
+            assert settings.budget == budget.BUDGET
+        elif "rank_paths" in reads:
+            shapes.add("paths")
+            assert len(chosen_paths(settings)) == budget.BUDGET
+        else:
+            shapes.add("siblings")
+            assert settings.siblings == budget.SIBLINGS
+    assert shapes == {"budget", "paths", "siblings"}
+    assert budget.of_equal_size("ngram") is None
+
+
+def test_lengths_on_the_same_budget_are_not_timed(tiny_target, monkeypatch):
+    monkeypatch.setattr(measure, "of_equal_size", lambda _: {"gamma": 2})
+    domains = {"a": [Prompt("The", tuple(tiny_target.encode("The", 4)))]}
+    taking = [measure.Entrant(NGram(), Settings())]
+    extent = Extent(prompts=1, new_tokens=4)
+    found = measure._same_budget(tiny_target, taking, domains, extent)
+    assert found["drafters"]["ngram"]["settings"]["gamma"] == 2
+    assert [row["temperature"] for row in found["rows"]] == [0, 1]
+    assert not [key for row in found["rows"] for key in row if "ratio" in key or "cost" in key]
+    assert {row["name"] for row in found["rows"]} == {"ngram"}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--drafters", "nobody"], "has no drafter 'nobody'"),
+        (["--prompts", "0"], "must be 1 or more"),
+        (["--out", "elsewhere"], "Only the app's own models"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(options, sentence, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "measure", "--threads", "1", *options]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_processor_says_its_own_name(tmp_path):
+    listed = tmp_path / "cpuinfo"
+    assert processor(listed)
+    listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")
+    assert processor(listed) == "A Fast One"
+
+
+def test_a_list_of_numbers_takes_one_line():
+    text = as_text({"a": [1.5, None], "b": [{"c": []}]})
+    assert '"a": [ 1.5, null ]' in text
+    assert json.loads(text) == {"a": [1.5, None], "b": [{"c": []}]}
+
+
+def test_a_share_of_few_cases_is_a_dash():
+    assert percents([0.914, None, 0.5, 0.25], [50, 0, 9, 10], 10) == "91 · – · – · 25"
+    assert percents([0.914, 0.5], [50, 3], 10) == "91"
+    assert percents(None, [], 10) == "–"
+
+
+def test_settings_in_words_leave_out_what_is_off():
+    paths = {"gamma": 4, "siblings": [], "rank_paths": [[0], [0, 1]], "confidence": 0.0}
+    assert said(paths) == "gamma 4, rank_paths 2 paths"
+    assert said({"gamma": 3, "siblings": [3, 2], "schedule": "fixed"}) == "gamma 3, siblings [3, 2]"
+
+
+# The card.
+
+ROW = {
+    "name": "eagle",
+    "domain": "stories",
+    "temperature": 0.0,
+    "ratio_to_plain": 1.77,
+    "tokens_per_pass": 2.91,
+    "round_draft_cost": 0.35,
+    "round_check_cost": 1.21,
+    "alpha": 0.832,
+    "guesses_per_round": 24.6,
+    "kept_by_depth": [0.41, 0.3],
+    "judged_by_depth": [90, 60],
+}
+HEAD = {
+    "stage": "eagle",
+    "parameters": 812_544,
+    "bytes": 1_625_088,
+    "steps": 2000,
+    "tokens": 8_192_000,
+    "asked_tokens": 8_192_000,
+    "seconds": 600,
+    "loss": 0.4321,
+    "device": "cuda:0",
+    "threads": 8,
+    "recipe": {"seed": 0, "own_text": 2_000_000, "precision": "bfloat16", "matrix_rate": 0.02},
+    "agreement": {"one": [0.8, 0.6], "two": [0.6, 0.5]},
+    "overlap": {"one": [0.7, 0.5], "two": [0.5, 0.4]},
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Manifests of a target, a draft model and a head, with something for their weights."""
+    for name in ("target", "draft-model", "eagle"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_text(f"weights of {name}")
+    for name in ("target", "draft-model"):
+        shutil.copy(MODELS / name / "manifest.json", tmp_path / name)
+    (tmp_path / "eagle" / "manifest.json").write_text(json.dumps(HEAD))
+    return tmp_path
+
+
+def hash_of(folder: Path) -> str:
+    return fingerprint([folder / "model.safetensors"])
+
+
+def write_facts(folder: Path, **changes) -> None:
+    """measured.json for the weights of that folder; EAGLE-2 drafts with EAGLE's."""
+    about = {"hash": hash_of(folder / "eagle"), "bytes": 1_625_088, "settings": {"gamma": 4}}
+    drafters = dict.fromkeys(("eagle", "eagle2"), about)
+    drafters["ngram"] = {"hash": None, "bytes": 0, "settings": {"gamma": 5}}
+    rows = [ROW | {"name": name} for name in drafters]
+    rows += [row | {"temperature": 1.0, "alpha": None} for row in rows]
+    whole = {
+        "machine": {"device": "2 CPU cores", "processor": "A Fast One"},
+        "threads": 2,
+        "dtype": "float32",
+        "versions": {"torch": "2.13"},
+        "target": hash_of(folder / "target"),
+        "seed": 1,
+        "prompts": 3,
+        "repeats": 1,
+        "new_tokens": 64,
+        "drafters": drafters,
+        "left_out": {},
+        "rows": rows,
+        "same_budget": {
+            "guesses": 25,
+            "drafters": {"eagle": about},
+            "rows": [ROW | {"alpha": 0.5}, ROW | {"alpha": 0.7, "domain": "maths"}],
+        },
+    }
+    (folder / "measured.json").write_text(json.dumps(whole | changes))
+
+
+def test_the_card_shows_what_was_measured(folder):
+    write_facts(folder)
+    text = write_card(folder).read_text(encoding="utf-8")
+    line = "| 0.83 | 2.91 | 41 · 30 | 24.6 | 0.35 | 1.21 | × 1.77 |"
+    assert "### stories, temperature 0\n\n| drafter | α |" in text
+    assert text.count(f"| `eagle` {line}\n") == 1
+    assert text.count(f"| `ngram` {line}\n") == 1
+    assert f"| `eagle` {line.replace('0.83', '–', 1)}" in text  # at temperature 1
+    assert "| `eagle` | 1.63 MB | gamma 4 | 2.91 | × 1.77 | 2.91 | × 1.77 |" in text
+    assert "| `ngram` | none | gamma 5 |" in text
+    assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
+    assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text
+    assert "Not measured, since not on that machine: `draft-model`" in text
+    for name in DIFFERENCES:
+        if find(name, "drafter"):
+            assert f"\n- `{name}`: {DIFFERENCES[name]}" in text
+
+
+def test_the_card_shows_how_heads_were_trained(folder):
+    text = write_card(folder).read_text(encoding="utf-8")
+    assert (
+        "| `eagle` | 0.81 M | 1.63 MB | 2,000 | 8.2 M | 2.0 M | 10 min | 0.432 "
+        "| 70 · 55 | 60 · 45 |"
+    ) in text
+    assert (
+        "python -m specviz train heads --names eagle --corpus CORPUS --tokens 8192000 --seed 0 "
+        "--own-text 2000000 --threads 8 --device cuda\n"
+    ) in text
+    assert card_measured.NOT_YET in text
+
+
+@pytest.mark.parametrize("changed", ["target", "eagle"])
+def test_numbers_of_other_weights_are_refused(folder, changed):
+    write_facts(folder)
+    write_card(folder)
+    (folder / changed / "model.safetensors").write_text("trained again")
+    with pytest.raises(StaleMeasurements, match=f"other weights than those in '{changed}'"):
+        write_card(folder)
+
+
+def test_numbers_of_weights_that_are_gone_are_refused(folder):
+    write_facts(folder)
+    (folder / "eagle" / "model.safetensors").unlink()
+    with pytest.raises(StaleMeasurements, match="eagle"):
+        write_card(folder)
+
+
+def test_equal_budgets_are_held_to_the_weights_too(folder):
+    other = {"eagle": {"hash": "0" * 64}}
+    write_facts(folder, same_budget={"guesses": 25, "drafters": other, "rows": []})
+    with pytest.raises(StaleMeasurements, match="eagle"):
+        write_card(folder)
+
+
+def test_every_drafter_of_the_catalogue_says_what_differs_from_its_paper():
+    assert {*entrants.drafters_for("house", None)} <= DIFFERENCES.keys()
+
+
+def test_the_shipped_card_is_what_was_trained_and_measured():
+    text = (MODELS / "README.md").read_text(encoding="utf-8")
+    assert text == card(read_models(MODELS)), "run: python -m specviz train card"
