@@ -9,6 +9,7 @@ import file_map
 import pytest
 from packaging.requirements import Requirement
 
+from specviz.catalog import entries
 from specviz.cli import main
 from specviz.prompts import prompts
 
@@ -140,3 +141,8 @@ def test_every_domain_has_prompts_of_its_own_form():
         assert re.fullmatch(r"Question: .*\nAnswer:", text)
     assert all(text.endswith("\n\n") for text in domains["repeat"])
     json.dumps(domains)
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_the_readme_says_of_every_drafter_what_the_page_says(entry):
+    assert entry.kind == "target" or f"| `{entry.name}` | {entry.how} |" in README

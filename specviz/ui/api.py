@@ -32,8 +32,9 @@ def add(runs: Runs, any_model: bool) -> None:
         Parameters:
             prompt: the text to go on from.
             drafter: a name that `python -m specviz models` lists.
-            settings: what differs from the usual, like {"sampling": {"temperature": 0}, "gamma": 4,
-                "seed": 1, "max_new_tokens": 64}; "coins" are laid by hand, like {"3 judge 2": 0.1}.
+            settings: what differs from the drafter's usual ones, like {"sampling":
+                {"temperature": 0}, "gamma": 4, "seed": 1, "max_new_tokens": 64}; "coins" are laid
+                by hand, like {"3 judge 2": 0.1}.
             target: a name that `python -m specviz models` lists.
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}

@@ -34,10 +34,13 @@ BEGIN: Final = (
 )
 STOP: Final = f"() => window.specviz.players['{PLAYER}'].stop()"
 ENDED: Final = f"() => {{ window.specviz.players['{PLAYER}'].ended() }}"
-LINKED: Final = """() => {
+LINKED: Final = f"""async (...filled) => {{
   const names = %s, asked = new URLSearchParams(location.search).get('trace');
-  return names.includes(asked) ? asked : names[0] ?? null;
-}"""
+  if (!names.includes(asked)) return [names[0] ?? null, ...filled];
+  const player = () => (window.specviz || {{ players: {{}} }}).players['{PLAYER}'];
+  while (!player()) await new Promise((done) => setTimeout(done, 50));
+  return [asked, ...((await player().opened) ?? filled)];
+}}"""
 # The form follows the run that is chosen, unless there is none.
 LOAD: Final = f"""async (name, ...filled) =>
   (await window.specviz.players['{PLAYER}'].load(name)) ?? filled"""
@@ -87,7 +90,8 @@ def build(options: Options, runs: Runs) -> gr.Blocks:
         usual = form.inputs[:-2] if options.allow_any_model else form.inputs
         form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **private)
         api.add(runs, options.allow_any_model)
-        demo.load(None, None, form.recorded, js=LINKED % json.dumps(list(names())), **private)
+        linked = LINKED % json.dumps(list(names()))
+        demo.load(None, usual, [form.recorded, *usual], js=linked, **private)
         demo.unload(leave)
     demo.queue(max_size=64)
     return demo

@@ -8,8 +8,12 @@ import sys
 import pytest
 from conftest import HERE, wait_for
 from made import RUNS, made
+from playwright.sync_api import expect
 from serve import SLOW
 from visit import Visit
+
+from specviz.catalog.known import filled
+from specviz.ui.drawer import typed
 
 PROMPT = "The cat sat on the mat. The cat"
 
@@ -280,6 +284,41 @@ def test_the_form_follows_the_recorded_run_that_is_chosen(visit):
         "Seed": settings["seed"],
         "New tokens": settings["max_new_tokens"],
     }
+
+
+def pick(page, drafter):
+    page.click("#sv-method input")
+    page.get_by_role("option", name=drafter, exact=True).click()
+
+
+def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(visit):
+    page = visit.open()
+    page.click("#sv-settings")
+    drawer = page.locator("#sv-drawer")
+    paths, siblings = drawer.get_by_label("Or paths"), drawer.get_by_label("Siblings at each")
+    budget = drawer.get_by_label("Budget").first
+    pick(page, "Medusa")
+    expect(paths).to_have_value(typed(filled("medusa", {})["rank_paths"]))
+    assert values(page)["γ, guesses"] == filled("medusa", {})["gamma"]
+    expect(page.locator("#sv-settings")).to_contain_text("15 paths")
+    pick(page, "EAGLE-2")
+    expect(paths).to_have_value("")
+    expect(budget).to_have_value(str(filled("eagle2", {})["budget"]))
+    expect(budget).to_be_visible()
+    expect(siblings).not_to_be_visible()
+    expect(paths).not_to_be_visible()
+    pick(page, "EAGLE")
+    expect(siblings).to_have_value("4, 3, 2")
+    expect(siblings).to_be_visible()
+
+
+def test_the_form_follows_the_recorded_run_that_a_link_opens(visit):
+    page = visit.open("?trace=04-temperature-0")
+    page.click("#sv-settings")
+    expect(page.locator("#sv-recorded input")).to_have_value("temperature 0")
+    expect(page.locator("#sv-drawer").get_by_label("Temperature").first).to_have_value("0")
+    settings = made(RUNS["04-temperature-0"]).header.settings
+    assert values(page)["Seed"] == settings["seed"]
 
 
 @pytest.fixture

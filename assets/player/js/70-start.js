@@ -44,7 +44,7 @@ function start() {
   };
   fetchPlotly().then((loaded) => { plotly = loaded; paint(); }, (problem) => notice(problem.message));
   const name = CONFIG.recorded.includes(asked.get("trace")) ? asked.get("trace") : CONFIG.recorded[0];
-  if (name) load(name);
+  window.specviz.players[CONFIG.name].opened = name ? load(name) : undefined;
 }
 
 start();
