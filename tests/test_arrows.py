@@ -18,6 +18,7 @@ PLAYS_WITHOUT_MODELS = (
     "specviz.frames",
     "specviz.check",
     "specviz.prompts",
+    "specviz.cost",
     "specviz.cli",
 )
 KNOWS_NO_SCREEN = (

@@ -1,0 +1,102 @@
+"""What a model's shape costs: parameters, operations of a pass, bytes of weights and of cache.
+
+For decoders in Llama's layout: grouped attention, a gated MLP (three matrices), RMSNorm. Operations
+are those of matrix products and attention, a product and a sum counting as two; lookups, norms and
+softmax are left out. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
+
+from specviz.cost.checks import not_negative, positive
+
+WIDTHS: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes of a number
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """layers, widths and counts, as a checkpoint's config.json has them.
+
+    tied: the output head is the embedding table. qk_norm: queries and keys have a norm (Qwen3).
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocabulary: int
+    tied: bool
+    qk_norm: bool
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.name not in ("tied", "qk_norm"):
+                positive(f"The model's {field.name}", getattr(self, field.name))
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> Self:
+        """The shape that a config.json in transformers' words describes."""
+        try:
+            heads = config["num_attention_heads"]
+            return cls(
+                layers=config["num_hidden_layers"],
+                hidden=config["hidden_size"],
+                heads=heads,
+                kv_heads=config.get("num_key_value_heads", heads),
+                head_dim=config.get("head_dim") or config["hidden_size"] // heads,
+                intermediate=config["intermediate_size"],
+                vocabulary=config["vocab_size"],
+                tied=config.get("tie_word_embeddings", False),
+                qk_norm=config.get("model_type") == "qwen3",
+            )
+        except KeyError as missing:
+            raise ValueError(f"This config does not say {missing}.") from None
+
+    @property
+    def matrices(self) -> int:
+        """Weights that every token of a pass is multiplied with, the output head among them."""
+        attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)  # q, o; k, v
+        mlp = 3 * self.hidden * self.intermediate  # gate, up, down
+        return self.layers * (attention + mlp) + self.hidden * self.vocabulary
+
+    @property
+    def parameters(self) -> int:
+        """All of them: matrices, norms, and the embedding table where it is not the head."""
+        return self._read + (0 if self.tied else self.hidden * self.vocabulary)
+
+    @property
+    def _read(self) -> int:
+        """Parameters that a pass reads in full: of an untied embedding table only a few rows."""
+        norms = (2 * self.layers + 1) * self.hidden
+        return self.matrices + norms + (2 * self.layers * self.head_dim if self.qk_norm else 0)
+
+    def flops(self, tokens: int, context: int) -> float:
+        """Operations of a pass over `tokens` new tokens of a sequence with `context` in its cache.
+
+        2 per weight and token; attention: 4 per head, its dimension, and pair of a token with what
+        it may look at (scores, then the mix of values). The mask's empty half is computed too.
+        """
+        not_negative("The number of tokens", tokens)
+        not_negative("The context", context)
+        pairs = tokens * (context + tokens)
+        return 2.0 * tokens * self.matrices + 4.0 * self.layers * self.heads * self.head_dim * pairs
+
+    def weight_bytes(self, dtype: str) -> float:
+        """Bytes of weights that one pass reads, whatever the number of tokens in it."""
+        return float(self._read * width(dtype))
+
+    def cache_bytes(self, dtype: str) -> float:
+        """Bytes of keys and values that one token leaves in the cache, all layers together."""
+        return 2.0 * self.layers * self.kv_heads * self.head_dim * width(dtype)
+
+
+def width(dtype: str) -> int:
+    """Bytes of one number."""
+    if dtype not in WIDTHS:
+        raise ValueError(f"{dtype} is none of {', '.join(WIDTHS)}.")
+    return WIDTHS[dtype]

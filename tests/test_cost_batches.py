@@ -1,0 +1,132 @@
+"""Batches: where speculation pays and where it loses, by hand and by brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from specviz.cost import presets, trees
+from specviz.cost.batches import BATCHES, Guessing, best_gamma, first_loss, predict
+from specviz.cost.roofline import Hardware, Serving, memory_needed, pass_time
+
+BIG = presets.models()["llama-3.1-8b"].shape
+SMALL = presets.models()["llama-3.2-1b"].shape
+H100 = presets.machines()["h100-sxm"].hardware
+SERVED = Serving(BIG, H100, "bf16")
+
+
+def test_batches_go_from_1_to_512():
+    assert BATCHES == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def test_a_prediction_by_hand():
+    guessing = Guessing.chain(0.8, 4, SMALL)
+    found = predict(SERVED, guessing, 8)
+    plain, verify = pass_time(SERVED, 8).seconds, pass_time(SERVED, 8, 5).seconds
+    draft = 4 * pass_time(replace(SERVED, shape=SMALL), 8).seconds
+    tokens = 1 + 0.8 + 0.64 + 0.512 + 0.4096
+    assert (found.plain, found.draft, found.verify) == pytest.approx((plain, draft, verify))
+    assert found.speedup == pytest.approx(tokens * plain / (draft + verify))
+    assert found.tokens_per_second == pytest.approx(8 * tokens / (draft + verify))
+    assert found.plain_tokens_per_second == pytest.approx(8 / plain)
+    assert found.origin == "simulated"
+
+
+def test_no_guesses_is_plain_decoding():
+    for draft in (None, SMALL):
+        found = predict(SERVED, Guessing.chain(0.8, 0, draft), 16)
+        assert found.speedup == 1
+        assert found.draft == 0
+
+
+def test_where_checking_is_free_the_prediction_is_the_law():
+    alone = replace(SERVED, context=0)
+    found = predict(alone, Guessing.chain(0.8, 4), 1)
+    assert found.speedup == pytest.approx(1 + 0.8 + 0.64 + 0.512 + 0.4096, rel=1e-3)
+
+
+def test_a_chain_is_a_tree_here_too():
+    chain = Guessing.chain(0.7, 3, SMALL)
+    tree = Guessing.tree([-1, 0, 1, 2], [1, 0.7, 0.7, 0.7], SMALL)
+    assert tree.widths == chain.widths == (1, 1, 1)
+    assert predict(SERVED, tree, 4).speedup == pytest.approx(predict(SERVED, chain, 4).speedup)
+
+
+def test_a_tree_is_checked_whole_and_drafted_level_by_level():
+    parents = trees.full((2, 2))
+    guessing = Guessing.tree(parents, trees.by_position(parents, (0.6, 0.2)), SMALL)
+    assert guessing.widths == (2, 4)
+    assert guessing.tokens == pytest.approx(1 + 0.8 + 0.64)
+    found = predict(SERVED, guessing, 2)
+    assert found.verify == pass_time(SERVED, 2, 7).seconds
+    drafter = replace(SERVED, shape=SMALL)
+    assert found.draft == pass_time(drafter, 2, 1).seconds + pass_time(drafter, 2, 2).seconds
+
+
+def test_with_a_growing_batch_speculation_wins_less_and_then_loses():
+    guessing = Guessing.chain(0.6, 5)
+    gains = [predict(SERVED, guessing, batch).speedup for batch in BATCHES]
+    assert gains[0] > 2.3
+    assert gains[-1] < 0.8
+    assert gains == sorted(gains, reverse=True)
+
+
+def test_the_first_batch_that_loses_is_the_first():
+    guessing = Guessing.chain(0.6, 5)
+    lost = first_loss(SERVED, guessing)
+    assert 200 < lost < 256
+    assert (
+        predict(SERVED, guessing, lost).speedup < 1 <= predict(SERVED, guessing, lost - 1).speedup
+    )
+    assert first_loss(SERVED, guessing, limit=lost - 1) is None
+    assert first_loss(SERVED, Guessing.chain(0.6, 0)) is None
+    assert first_loss(SERVED, Guessing.chain(0.0, 1, SMALL)) == 1
+
+
+def test_longer_drafts_lose_earlier():
+    """As vLLM's notes tell of n-grams on four H100: faster at low load, slower at high load."""
+    seventy = Serving(presets.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
+    losses = [first_loss(seventy, Guessing.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
+    assert losses == sorted(losses, reverse=True)
+    assert None not in losses
+
+
+@pytest.mark.parametrize("batch", [1, 16, 64, 256, 512])
+@pytest.mark.parametrize("draft", [None, SMALL])
+def test_the_best_length_is_the_one_that_brute_force_finds(batch, draft):
+    gains = [predict(SERVED, Guessing.chain(0.7, g, draft), batch).speedup for g in range(13)]
+    best = best_gamma(SERVED, 0.7, batch, draft, limit=12)
+    assert gains[best] == pytest.approx(max(gains))
+    assert all(gain < gains[best] for gain in gains[:best])
+
+
+def test_a_fuller_machine_wants_shorter_drafts():
+    best = [best_gamma(SERVED, 0.7, batch) for batch in BATCHES]
+    assert best == sorted(best, reverse=True)
+    assert best[0] > 20
+    assert best[-1] <= 1
+
+
+def test_a_drafter_needs_room_as_well():
+    tight = Hardware("tight", H100.peak, H100.bandwidth, memory_needed(SERVED, 1, 5))
+    serving = replace(SERVED, hardware=tight)
+    assert predict(serving, Guessing.chain(0.7, 4), 1).fits
+    assert not predict(serving, Guessing.chain(0.7, 5), 1).fits
+    assert not predict(serving, Guessing.chain(0.7, 4, SMALL), 1).fits
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: Guessing(2.0, (0,)), "Every level of a draft holds one guess at least."),
+        (lambda: Guessing(3.5, (1, 1)), "A round brings 1 to 3 tokens here, and 3.5 is not."),
+        (lambda: Guessing(0.5, (1, 1)), "A round brings 1 to 3 tokens here, and 0.5 is not."),
+        (lambda: Guessing.chain(1.5, 2), "α must be a chance"),
+        (lambda: best_gamma(SERVED, 0.5, 1, limit=-1), "The longest chain must be 0 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=r"\.$") as refusal:
+        call()
+    assert sentence in str(refusal.value)

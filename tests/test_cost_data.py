@@ -1,0 +1,225 @@
+"""The Cost tab's data: every figure positive and sourced; a run as a point on the surface."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from statistics import mean
+
+import pytest
+
+from specviz import metrics
+from specviz.assets import ASSETS
+from specviz.codec import build
+from specviz.cost import law, presets
+from specviz.cost.measured import depths, measured
+from specviz.trace import Baseline, Committed, Judged, Proposed, Scored, Trace
+
+TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
+
+
+# Presets
+
+
+@pytest.mark.parametrize("machine", presets.machines().values(), ids=lambda m: m.name)
+def test_a_machine_is_positive_plausible_and_sourced(machine):
+    assert machine.title
+    assert machine.sources
+    assert set(machine.peak) <= {"fp32", "bf16", "fp16"}
+    for dtype in machine.peak:
+        assert 5 < machine.hardware.ridge(dtype) < 500
+    assert 1e9 < machine.bandwidth < 1e13
+    assert 8e9 <= machine.memory <= 2e11
+    assert machine.peak["fp32"] <= min(machine.peak.values())
+    assert machine.sheet == "" or machine.sheet.startswith("https://")
+
+
+def test_peaks_are_dense_ones():
+    """The sheets of these print numbers with sparsity, twice as large."""
+    peaks = {name: machine.peak.get("bf16") for name, machine in presets.machines().items()}
+    assert peaks["h100-sxm"] == 989e12
+    assert peaks["l4"] == 121e12
+    assert peaks["a100-sxm"] == 312e12
+    assert peaks["rtx-4090"] == 165.2e12
+
+
+def test_the_laptops_peak_is_the_product_that_its_note_says():
+    laptop = presets.machines()["laptop-cpu"]
+    assert laptop.peak == {"fp32": pytest.approx(4 * 4.6e9 * 2 * 8 * 2)}
+    assert laptop.bandwidth == 2 * 8 * 2400e6
+    assert laptop.sources[0].evidence == "C"
+
+
+def test_models_are_the_house_pair_and_public_ones():
+    models = presets.models()
+    assert list(models)[:2] == ["house", "house-draft"]
+    assert {"llama-3.1-8b", "llama-3.1-70b", "qwen3-4b"} <= models.keys()
+    header = Trace.read(TRACES[1]).header
+    assert models["house"].shape.parameters == header.target.parameters
+    assert models["house-draft"].shape.parameters == header.drafter.parameters
+    for model in models.values():
+        assert model.sources
+
+
+def every_source():
+    for machine in presets.machines().values():
+        yield from machine.sources
+    for model in presets.models().values():
+        yield from model.sources
+    yield from (row.source for row in presets.headline())
+    yield from (board.source for board in presets.boards())
+
+
+def test_every_source_has_a_link_and_says_how_it_was_read():
+    for source in every_source():
+        assert source.title
+        assert source.url.startswith("https://") or (ASSETS.parent / source.url).exists()
+        assert source.evidence in presets.EVIDENCE
+
+
+def test_the_headline_numbers_are_those_of_the_papers():
+    rows = {
+        (row.method, row.low, row.high, row.unit)
+        for row in presets.headline()
+        if row.source.evidence in ("S", "R", "A", "2")
+    }
+    assert rows >= {
+        ("n-gram", 2.8, 2.8, "×"),
+        ("n-gram", 1.8, 1.8, "× slower"),
+        ("LayerSkip", 2.16, 2.16, "×"),
+        ("LayerSkip", 1.82, 1.82, "×"),
+        ("LayerSkip", 2.0, 2.0, "×"),
+        ("Medusa", 2.2, 3.6, "×"),
+        ("EAGLE", 2.7, 3.5, "×"),
+        ("EAGLE", 80, 80, "%"),
+        ("Medusa", 60, 60, "%"),
+        ("EAGLE-2", 3.05, 4.26, "×"),
+        ("EAGLE-3", 6.5, 6.5, "×"),
+        ("EAGLE-3", 1.38, 1.38, "×"),
+        ("draft model", 3.4, 3.4, "×"),
+    }
+    for row in presets.headline():
+        assert row.origin == "published"
+        assert row.says.endswith(".")
+        assert all((row.model, row.task, row.hardware, row.conditions))
+
+
+def test_spec_bench_stands_as_the_notes_quote_it():
+    boards = {(board.device.split(" GPU")[0], board.model): board for board in presets.boards()}
+    small = boards["a single NVIDIA GeForce RTX 3090", "Vicuna-7B-v1.3"]
+    found = {row.method: (row.overall, row.tokens_per_pass) for row in small.rows}
+    assert found["EAGLE2"] == (2.19, 4.35)
+    assert found["EAGLE"] == (2.03, 3.57)
+    assert found["SpS"] == (1.79, 2.28)
+    assert found["PLD"] == (1.64, 1.73)
+    assert found["Medusa"] == (1.44, 2.32)
+    assert found["REST"] == (1.28, 1.63)
+    assert found["Lookahead"] == (1.13, 1.64)
+    large = boards["a single NVIDIA A100", "Vicuna-13B-v1.3"]
+    found = {row.method: (row.overall, row.tokens_per_pass) for row in large.rows}
+    assert found["EAGLE3"] == (3.02, 5.71)
+    assert found["EAGLE2"] == (2.46, 4.43)
+    assert found["Medusa"] == (1.80, 2.39)
+    assert len(presets.boards()) == 4
+
+
+def test_spec_benchs_overall_lies_among_its_tasks():
+    for board in presets.boards():
+        assert len(board.tasks) == 6
+        for row in board.rows:
+            assert min(row.speedups) <= row.overall <= max(row.speedups)
+            assert row.overall == pytest.approx(mean(row.speedups), abs=0.15)
+            assert row.overall < row.tokens_per_pass  # checking and drafting are never free
+
+
+def raw(name):
+    return json.loads((ASSETS / "cost" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("cls", "file", "change", "sentence"),
+    [
+        (presets.Machine, "hardware", {"sources": []}, "has no source."),
+        (presets.Machine, "hardware", {"bandwidth": 0}, "must be more than 0, and 0 is not."),
+        (presets.Machine, "hardware", {"peak": {}}, "needs a peak for one dtype at least."),
+        (presets.Model, "shapes", {"sources": []}, "has no source."),
+        (presets.Published, "headline", {"low": 0}, "must be more than 0, and 0 is not."),
+        (presets.Published, "headline", {"low": 9, "high": 2}, "9 to 2 is no range."),
+        (presets.Board, "spec_bench", {"tasks": ["one"]}, "needs a speed-up for every task."),
+        (presets.Machine, "hardware", {"colour": "red"}, "unknown colour"),
+    ],
+)
+def test_data_that_cannot_be_is_refused(cls, file, change, sentence):
+    with pytest.raises(ValueError, match=r".") as refusal:
+        build(cls, raw(file)[0] | change)
+    assert sentence in str(refusal.value)
+
+
+def test_a_source_without_a_link_is_refused():
+    with pytest.raises(ValueError, match=r"A source needs a title and a link"):
+        presets.Source("hearsay", "somewhere", "2", "")
+
+
+# The measured point
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
+    trace = Trace.read(path)
+    point, numbers = measured(trace), metrics.summary(trace)
+    assert point.alpha == numbers["alpha"]
+    assert point.speedup == numbers["speedup"]
+    drafts = [played.proposed.guesses for played in trace.rounds if played.proposed]
+    assert point.chain == all(len(made) == max(depths(made)) for made in drafts)
+    assert 1 <= point.tokens <= point.gamma + 1
+    assert point.predicted == law.speedup(point.alpha, point.gamma, point.c, point.verify)
+
+
+def chain_of_two():
+    """A header and two drafted rounds of a chain of two, kept in full, timed by hand."""
+    trace = Trace.read(ASSETS / "traces" / "09-story-chain.jsonl")
+    proposed = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
+    scored = next(e for e in trace.events if isinstance(e, Scored))
+    judged = next(e for e in trace.events if isinstance(e, Judged))
+    guesses = [replace(proposed.guesses[0], parent=parent) for parent in (0, 1)]
+    events = [Proposed(0, 0, "sampled", [], None, 0.5), Committed(0, [5], 0.0, 0.0)]
+    for number in (1, 2):
+        events += [
+            replace(proposed, round=number, guesses=guesses, seconds=0.4),
+            replace(scored, round=number, seconds=1.1),
+            replace(judged, round=number, node=1, u=0.0, threshold=1.0, alpha=0.8),
+            replace(judged, round=number, node=2, u=0.0, threshold=1.0, alpha=0.6),
+            Committed(number, [1, 2, 3], judge_seconds=0.2, commit_seconds=0.1),
+        ]
+    return Trace(trace.header, [*events, Baseline([1] * 5, [9.0, 1.0, 1.0, 3.0, 3.0], None)])
+
+
+def test_a_runs_point_by_hand():
+    """A plain pass takes 2 after the prefill; a level's draft 0.2, a check 1.4."""
+    point = measured(chain_of_two())
+    assert (point.alpha, point.gamma, point.guesses) == pytest.approx((0.7, 2, 2))
+    assert (point.c, point.verify, point.tokens) == pytest.approx((0.1, 0.7, 3))
+    assert point.predicted == pytest.approx((1 + 0.7 + 0.49) / (0.2 + 0.7))
+    assert point.chain
+
+
+def test_a_tree_counts_levels_for_gamma():
+    trace = chain_of_two()
+    first = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
+    wide = replace(first, guesses=[*first.guesses, first.guesses[0]])
+    trace.events[trace.events.index(first)] = wide
+    point = measured(trace)
+    assert (point.gamma, point.guesses, point.chain) == (2, 2.5, False)
+    assert point.c == pytest.approx(0.1)
+
+
+def test_there_is_no_point_without_a_baseline_or_a_draft():
+    whole = chain_of_two()
+    without = [event for event in whole.events if not isinstance(event, Baseline)]
+    assert measured(Trace(whole.header, without)) is None
+    short = [*without, Baseline([1], [9.0], None)]
+    assert measured(Trace(whole.header, short)) is None
+    assert measured(Trace(whole.header, [*whole.events[:2], whole.events[-1]])) is None
+    assert measured(Trace(whole.header)) is None
+    unjudged = [event for event in whole.events if not isinstance(event, Judged)]
+    assert measured(Trace(whole.header, unjudged)) is None

@@ -1,0 +1,186 @@
+"""Trees: the sum over nodes against every outcome, against chance, and against the notes."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from math import prod
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.cost import law, trees
+
+P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # the notes' worked example
+
+chances = st.floats(0, 1)
+
+
+def keep_without_replacement(width):
+    """By place, the chance to be the kept child: rejection in turn, every draw enumerated."""
+    found = [0.0] * width
+    for drawn in permutations(range(5), width):
+        p, q, weight, alive = list(P), list(Q), 1.0, 1.0
+        for place, x in enumerate(drawn):
+            weight *= q[x]
+            ratio = min(1.0, p[x] / q[x])
+            kept, alive = alive * ratio, alive * (1 - ratio)
+            found[place] += kept * _rest_of_draw(q, x, drawn[place + 1 :]) * weight
+            left = [max(a - b, 0.0) for a, b in zip(p, q, strict=True)]
+            p = [a / sum(left) for a in left] if sum(left) > 0 else p
+            q = [0.0 if i == x else b for i, b in enumerate(q)]
+            q = [b / sum(q) for b in q]
+    return found
+
+
+def _rest_of_draw(q, x, later):
+    """The chance that the remaining siblings were drawn as they were."""
+    q, weight = [0.0 if i == x else b for i, b in enumerate(q)], 1.0
+    for y in later:
+        weight *= q[y] / sum(q)
+        q = [0.0 if i == y else b for i, b in enumerate(q)]
+    return weight
+
+
+TWO = keep_without_replacement(2)
+
+
+def test_chances_by_place_are_those_of_the_notes():
+    assert TWO[0] == pytest.approx(0.65)
+    assert f"{TWO[1]:.5f}" == "0.10636"
+    sums = [sum(keep_without_replacement(width)) for width in (1, 2, 3)]
+    assert [f"{each:.4f}" for each in sums] == ["0.6500", "0.7564", "0.8297"]
+
+
+@pytest.mark.parametrize(
+    ("widths", "accepted"), [((2, 2), "1.32845"), ((2, 1), "1.24800"), ((1, 1), "1.07250")]
+)
+def test_trees_accept_as_many_as_the_notes_enumerated(widths, accepted):
+    parents = trees.full(widths)
+    tokens = trees.expected_tokens(parents, trees.by_position(parents, TWO))
+    assert f"{tokens - 1:.5f}" == accepted
+    assert tokens - 1 == pytest.approx(enumerated(parents, trees.by_position(parents, TWO)))
+
+
+def enumerated(parents, keep):
+    """Mean accepted length over every outcome: at each node one child is kept, or none is."""
+    kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
+    total = 0.0
+    for choice in product(*([None, *each] for each in kids)):
+        weight = prod(
+            keep[kept] if kept else 1 - sum(keep[n] for n in kids[node])
+            for node, kept in enumerate(choice)
+        )
+        node, length = 0, 0
+        while choice[node]:
+            node, length = choice[node], length + 1
+        total += weight * length
+    return total
+
+
+@st.composite
+def trees_with_chances(draw, most=7):
+    """A small tree, with chances that leave room for rejecting every sibling."""
+    size = draw(st.integers(1, most))
+    parents = [-1, *(draw(st.integers(0, node - 1)) for node in range(1, size))]
+    raw = [draw(st.floats(0, 1)) for _ in parents]
+    totals = [sum(raw[n] for n, p in enumerate(parents) if p == node) for node in range(size)]
+    keep = [raw[n] / max(1.0, totals[p]) if n else 1.0 for n, p in enumerate(parents)]
+    return parents, keep
+
+
+@given(trees_with_chances())
+def test_the_sum_over_nodes_is_the_mean_over_all_outcomes(tree):
+    parents, keep = tree
+    assert trees.expected_tokens(parents, keep) == pytest.approx(1 + enumerated(parents, keep))
+    assert 1 + sum(trees.by_depth(parents, keep)) == pytest.approx(1 + enumerated(parents, keep))
+
+
+def test_the_sum_over_nodes_is_what_rounds_bring_on_average():
+    parents = trees.full((3, 2, 2))
+    keep = trees.by_position(parents, (0.5, 0.25, 0.1))
+    dice, rounds, accepted = Random(5), 40_000, 0
+    kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
+    for _ in range(rounds):
+        node = 0
+        while kids[node]:
+            u, found = dice.random(), 0
+            for child in kids[node]:
+                found, u = (
+                    (child, u - keep[child]) if 0 <= u < keep[child] else (found, u - keep[child])
+                )
+            if not found:
+                break
+            node, accepted = found, accepted + 1
+    assert accepted / rounds == pytest.approx(trees.expected_tokens(parents, keep) - 1, abs=0.02)
+
+
+@given(st.lists(chances, max_size=12))
+def test_a_chain_is_a_tree_with_one_child_a_node(by_depth):
+    parents = range(-1, len(by_depth))
+    tokens = trees.expected_tokens(parents, [1.0, *by_depth])
+    assert tokens == pytest.approx(law.tokens_by_depth(by_depth))
+    same = trees.expected_tokens(parents, [1.0] + [0.7] * len(by_depth))
+    assert same == pytest.approx(law.expected_tokens(0.7, len(by_depth)))
+
+
+def test_a_full_tree_is_a_chain_of_all_siblings_chances():
+    parents = trees.full((2, 2, 2))
+    assert len(parents) == 1 + 2 + 4 + 8
+    tokens = trees.expected_tokens(parents, trees.by_position(parents, TWO))
+    assert trees.regular(TWO, 3) == pytest.approx(tokens)
+    together = sum(TWO)
+    assert trees.regular(TWO, 3) == pytest.approx((1 - together**4) / (1 - together))
+    assert trees.regular((0.5, 0.5), 4) == 5
+
+
+def test_depths_and_chances_by_depth():
+    parents, keep = [-1, 0, 0, 1, 1, 3], [1.0, 0.5, 0.3, 0.6, 0.2, 0.9]
+    assert trees.depths(parents) == [0, 1, 1, 2, 2, 3]
+    assert trees.reached(parents, keep) == pytest.approx([1, 0.5, 0.3, 0.3, 0.1, 0.27])
+    assert trees.by_depth(parents, keep) == pytest.approx([0.8, 0.4, 0.27])
+    assert trees.by_depth([-1], [1.0]) == []
+    assert trees.by_position(parents, (0.5, 0.3)) == [1, 0.5, 0.3, 0.5, 0.3, 0.5]
+    assert trees.by_position([-1, 0, 0, 0], (0.5, 0.3))[3] == 0
+
+
+@pytest.mark.parametrize("by_place", [(0.6,), (0.5, 0.3), (0.4, 0.4, 0.2), (0.9, 0.05), (1.0,)])
+@pytest.mark.parametrize("nodes", range(5))
+def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
+    def tokens(parents):
+        return trees.expected_tokens(parents, trees.by_position(parents, by_place))
+
+    every = product(*(range(node) for node in range(1, nodes + 1)))
+    most = max(tokens([-1, *parents]) for parents in every)
+    best = trees.best(by_place, nodes)
+    assert len(best) == nodes + 1
+    assert tokens(best) == pytest.approx(most)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: trees.expected_tokens([], []), "A tree starts with its root"),
+        (lambda: trees.expected_tokens([0], [1.0]), "A tree starts with its root"),
+        (lambda: trees.depths([-1, 1]), "A node's parent must come before it."),
+        (lambda: trees.depths([-1, -1]), "A node's parent must come before it."),
+        (lambda: trees.reached([-1, 0], [1.0]), "2 nodes need as many chances, and there are 1."),
+        (lambda: trees.reached([-1, 0], [1.0, 1.1]), "The chance of a node must be a chance"),
+        (lambda: trees.reached([-1, 0, 0], [1, 0.7, 0.5]), "Only one sibling can be accepted"),
+        (lambda: trees.regular((0.7, 0.5), 2), "Only one sibling can be accepted"),
+        (lambda: trees.regular((0.7,), -2), "γ must be 0 or more"),
+        (lambda: trees.full((2, -1)), "A node cannot have -1 children."),
+        (lambda: trees.best((0.3, 0.5), 3), "none above the one before it"),
+        (lambda: trees.best((), 3), "There must be chances by place"),
+        (lambda: trees.best((0.5,), -1), "The number of guesses must be 0 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=r".") as refusal:
+        call()
+    assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)
+    assert str(refusal.value).endswith(".")

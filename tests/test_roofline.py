@@ -1,0 +1,222 @@
+"""The roofline: parameters and bytes by hand, what a pass takes, how many guesses are free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.cost import presets
+from specviz.cost.batches import BATCHES
+from specviz.cost.roofline import (
+    Hardware,
+    PassTime,
+    Serving,
+    fits,
+    free_tokens,
+    memory_needed,
+    pass_time,
+)
+from specviz.cost.shapes import ModelShape, width
+
+BIG = presets.models()["llama-3.1-8b"].shape
+H100 = presets.machines()["h100-sxm"].hardware
+SERVED = Serving(BIG, H100, "bf16")
+TOY = ModelShape(2, 8, 4, 2, 2, 16, 32, tied=False, qk_norm=False)
+TABLE = Hardware("a table", {"fp32": 1000.0}, 100.0, 1e9)  # ten operations a byte
+
+every_serving = st.builds(
+    lambda model, machine, context: Serving(
+        presets.models()[model].shape,
+        (found := presets.machines()[machine].hardware),
+        next(iter(found.peak)),
+        context,
+    ),
+    st.sampled_from(sorted(presets.models())),
+    st.sampled_from(sorted(presets.machines())),
+    st.integers(0, 5000),
+)
+
+
+# Shapes
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("house", 10_688_768),  # these two: as their traces' headers say
+        ("house-draft", 1_672_128),
+        ("llama-3.1-8b", 8_030_261_248),
+        ("llama-3.1-70b", 70_553_706_496),
+        ("llama-3.2-1b", 1_235_814_400),
+    ],
+)
+def test_a_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
+    assert presets.models()[name].shape.parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "vocabulary", "parameters"),
+    [("qwen3-4b", 151_665, 4_021_774_336), ("qwen3-0.6b", 151_669, 595_776_512)],
+)
+def test_qwen_counts_match_those_published_for_its_embedding_twins(name, vocabulary, parameters):
+    """keras-hub pull request 2455 lists them; they are the same models with a shorter table."""
+    shape = replace(presets.models()[name].shape, vocabulary=vocabulary)
+    assert shape.parameters == parameters
+
+
+def test_a_toys_matrices_norms_and_table_are_counted_by_hand():
+    attention = 8 * 8 + 8 * 8 + 2 * (8 * 4)  # q, o; k and v of two heads
+    matrices = 2 * (attention + 3 * 8 * 16) + 8 * 32
+    norms = 2 * (8 + 8) + 8
+    assert TOY.matrices == matrices
+    assert TOY.parameters == matrices + norms + 8 * 32
+    assert replace(TOY, tied=True).parameters == matrices + norms
+    assert replace(TOY, qk_norm=True).parameters == TOY.parameters + 2 * (2 + 2)
+    assert TOY.weight_bytes("fp32") == 4 * (matrices + norms)  # of the table only rows are read
+    assert TOY.cache_bytes("bf16") == 2 * (2 * 2 * 2) * 2  # keys, values; layers, heads, head size
+
+
+def test_operations_are_two_a_weight_and_four_a_pair_and_channel():
+    """One token: itself and its ten predecessors. Three tokens look at thirteen each."""
+    channels = 2 * 4 * 2
+    assert TOY.flops(1, 10) == 2 * TOY.matrices + 4 * channels * 11
+    assert TOY.flops(3, 10) == 3 * (2 * TOY.matrices + 4 * channels * 13)
+    assert TOY.flops(0, 10) == 0
+
+
+def test_a_config_may_leave_out_what_follows_from_the_rest():
+    config = {
+        "num_hidden_layers": 2,
+        "hidden_size": 8,
+        "num_attention_heads": 4,
+        "intermediate_size": 16,
+        "vocab_size": 32,
+    }
+    shape = ModelShape.of_config(config)
+    assert shape == ModelShape(2, 8, 4, 4, 2, 16, 32, tied=False, qk_norm=False)
+    assert ModelShape.of_config(config | {"head_dim": None, "num_key_value_heads": 2}) == TOY
+    assert ModelShape.of_config(config | {"model_type": "qwen3"}).qk_norm
+
+
+# One pass
+
+
+def test_a_plain_pass_of_8b_reads_15_gigabytes_in_four_and_a_half_milliseconds():
+    """(8.03 − 0.53) × 10⁹ weights, two bytes each, at 3.35 TB/s; about 222 tokens a second."""
+    alone = pass_time(replace(SERVED, context=0), 1)
+    assert alone.bound == "memory"
+    assert alone.seconds == pytest.approx(15.01e9 / 3.35e12, rel=1e-3)
+    assert H100.ridge("bf16") == pytest.approx(295, abs=0.5)
+
+
+def test_no_published_speed_is_above_the_roof():
+    """EAGLE-3's paper: 158 tokens a second for plain decoding of this model on this chip."""
+    assert 158 < 1 / pass_time(SERVED, 1).seconds < 2 * 158
+
+
+def test_a_toys_pass_by_hand():
+    serving = Serving(TOY, TABLE, "fp32", context=10)
+    time = pass_time(serving, 3, 2)
+    moved = TOY.weight_bytes("fp32") + 3 * 12 * TOY.cache_bytes("fp32")
+    assert time == PassTime(moved / 100, 3 * TOY.flops(2, 10) / 1000)
+    assert time.seconds == max(time.memory, time.compute)
+    late = pass_time(replace(serving, overhead=7.0), 3, 2)
+    assert late.seconds == time.seconds + 7
+    shared = pass_time(replace(serving, cards=4), 3, 2)
+    assert shared.seconds == pytest.approx(time.seconds / 4)
+    assert time.origin == "simulated"
+
+
+def test_what_takes_longer_is_the_limit():
+    assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
+    assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)
+    assert PassTime(1, 1).bound == "memory"
+
+
+@given(every_serving, st.integers(1, 512), st.integers(1, 300))
+def test_a_pass_never_gets_shorter_by_a_token_a_sequence_or_more_context(serving, batch, tokens):
+    now = pass_time(serving, batch, tokens)
+    longer = (
+        pass_time(serving, batch, tokens + 1),
+        pass_time(serving, batch + 1, tokens),
+        pass_time(replace(serving, context=serving.context + 1), batch, tokens),
+    )
+    for later in longer:
+        assert later.memory > now.memory
+        assert later.compute > now.compute
+        assert later.seconds > now.seconds
+
+
+@given(every_serving, st.integers(1, 512))
+def test_free_tokens_end_exactly_where_arithmetic_takes_over(serving, batch):
+    free = free_tokens(serving, batch)
+    assert free == 0 or pass_time(serving, batch, free).bound == "memory"
+    assert pass_time(serving, batch, free + 1).bound == "compute"
+
+
+def test_guesses_ride_for_almost_nothing_up_to_there_and_cost_their_share_beyond():
+    plain, free = pass_time(SERVED, 1).seconds, free_tokens(SERVED, 1)
+    assert 280 < free < 295  # a little under the ridge: two operations and two bytes a weight
+    assert pass_time(SERVED, 1, 64).seconds < 1.002 * plain  # flat
+    assert pass_time(SERVED, 1, free).seconds < 1.005 * plain
+    assert pass_time(SERVED, 1, 2 * free).seconds == pytest.approx(2 * plain, rel=0.05)
+
+
+def test_a_larger_batch_leaves_less_room_for_guesses():
+    free = [free_tokens(SERVED, batch) for batch in BATCHES]
+    assert free == sorted(free, reverse=True)
+    assert free[0] > 280
+    assert free[-1] < 3
+
+
+def test_long_contexts_give_room_back():
+    """Reading the cache takes the time then, and guesses share it."""
+    assert free_tokens(replace(SERVED, context=32_000), 256) > 2 * free_tokens(SERVED, 256)
+
+
+def test_memory_decides_what_fits():
+    assert memory_needed(replace(SERVED, context=0), 1) == 2 * BIG.parameters + 131_072
+    assert fits(SERVED, 512)
+    assert not fits(replace(SERVED, context=8192), 512)
+    seventy = Serving(presets.models()["llama-3.1-70b"].shape, H100, "bf16")
+    assert not fits(seventy, 1)
+    assert fits(replace(seventy, cards=2), 1)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: width("int3"), "int3 is none of fp32, bf16, fp16."),
+        (lambda: replace(TOY, layers=0), "The model's layers must be more than 0, and 0 is not."),
+        (lambda: ModelShape.of_config({}), "This config does not say 'num_attention_heads'."),
+        (lambda: TOY.flops(-1, 0), "The number of tokens must be 0 or more"),
+        (lambda: Hardware("x", {}, 1, 1), "x needs a peak for one dtype at least."),
+        (lambda: Hardware("x", {"bf16": 1}, 0, 1), "Every figure of x must be more than 0"),
+        (lambda: replace(SERVED, dtype="fp8"), "has no figure for fp8, only bf16, fp16, fp32."),
+        (lambda: replace(SERVED, context=-1), "The context must be 0 or more"),
+        (lambda: replace(SERVED, cards=0), "The number of cards must be more than 0"),
+        (lambda: replace(SERVED, overhead=-1.0), "The overhead must be 0 or more"),
+        (lambda: pass_time(SERVED, 0), "The batch size must be more than 0"),
+        (lambda: pass_time(SERVED, 1, 0), "The number of tokens must be more than 0"),
+        (lambda: memory_needed(SERVED, 0), "The batch size must be more than 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=r"\.$") as refusal:
+        call()
+    assert sentence in str(refusal.value)
+
+
+def test_a_t4_is_not_asked_for_bf16():
+    t4 = presets.machines()["t4"].hardware
+    with pytest.raises(
+        ValueError, match=r"NVIDIA T4, 16 GB has no figure for bf16, only fp16, fp32"
+    ):
+        Serving(BIG, t4, "bf16")
+    assert pass_time(Serving(BIG, t4, "fp16"), 1).seconds > 0
