@@ -29,16 +29,17 @@ def kept(played: Round) -> list[int]:
 class Difference:
     """Where a temperature-0 run first left plain decoding, and by what margin the two were tied.
 
-    position: index among the new tokens. margin: the target's top logit minus its second there.
+    position: index among the new tokens. margin: the target's top logit minus its second there;
+    None where plain decoding had already ended.
     """
 
     position: int
-    margin: float
+    margin: float | None
 
     @property
     def near_tie(self) -> bool:
         """True where rounding explains it; anything else is a fault."""
-        return self.margin < NEAR_TIE
+        return self.margin is not None and self.margin < NEAR_TIE
 
 
 def token_ids(trace: Trace) -> list[int]:
@@ -65,7 +66,7 @@ def difference(trace: Trace) -> Difference | None:
     for position, token in enumerate(plain.token_ids):
         if position >= len(ours) or ours[position] != token:
             return Difference(position, plain.margins[position])
-    return Difference(len(plain.token_ids), 0.0) if len(ours) > len(plain.token_ids) else None
+    return Difference(len(plain.token_ids), None) if len(ours) > len(plain.token_ids) else None
 
 
 def summary(trace: Trace) -> dict[str, Any]:

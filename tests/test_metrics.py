@@ -96,5 +96,6 @@ def test_a_text_that_stops_early_differs_at_its_end(trace):
     plain = trace.baseline
     short = changed(trace, token_ids=plain.token_ids[:5], margins=plain.margins[:5])
     assert difference(short).position == 5
+    assert not difference(short).near_tie
     long = changed(trace, token_ids=[*plain.token_ids, 1], margins=[*plain.margins, 9.0])
     assert difference(long).position == len(plain.token_ids)

@@ -190,6 +190,8 @@ def comparison(trace: Trace) -> str:
     found = difference(trace)
     if found is None:
         return "the text is plain decoding's, token for token"
+    if found.margin is None:
+        return "the text goes on where plain decoding ended: a fault"
     reason = "a near-tie" if found.near_tie else "no near-tie, so a fault"
     return (
         f"new token {found.position + 1} is not plain decoding's: the target's top two logits "
