@@ -19,6 +19,7 @@ PLAYS_WITHOUT_MODELS = (
     "specviz.check",
     "specviz.prompts",
     "specviz.cost",
+    "specviz.compare.told",
     "specviz.cli",
 )
 KNOWS_NO_SCREEN = (
@@ -28,6 +29,7 @@ KNOWS_NO_SCREEN = (
     "specviz.verification",
     "specviz.catalog.loading",
     "specviz.bench",
+    "specviz.compare",
     "specviz.house",
     "specviz.cli",
 )

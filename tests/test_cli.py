@@ -318,7 +318,9 @@ def test_models_lists_what_the_contract_names(capsys):
     assert "ngram: drafter" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["run", "check", "models", "bench", "record", "train"])
+@pytest.mark.parametrize(
+    "command", ["run", "compare", "check", "models", "bench", "record", "train"]
+)
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as exit:
         main([command, "--help"])

@@ -1,0 +1,1 @@
+"""Several lanes and plain decoding on one prompt: run one after the other, compared by numbers."""

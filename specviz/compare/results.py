@@ -1,0 +1,129 @@
+"""What a race says while it runs, and what has come of it so far. Standard library only.
+
+Rule: whatever was measured is kept: a race that is stopped has the lanes that it came to, the last
+of them perhaps a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specviz.compare.flops import Weights
+from specviz.compare.lanes import PLAIN, Race
+from specviz.trace import (
+    Baseline,
+    Committed,
+    Event,
+    Proposed,
+    Scored,
+    Trace,
+    Vocabulary,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """First of all: the order in which the lanes run, and by name how large their models are."""
+
+    order: tuple[str, ...]
+    target: Weights
+    drafters: Mapping[str, Weights]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """This lane runs now, as number `place` (from 1); first it warms up, which is not measured."""
+
+    lane: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of the lane's trace, as it came."""
+
+    lane: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """So far: new tokens, and the seconds that the lane itself took for them."""
+
+    lane: str
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The lane is over, or was stopped: its `finished` says which."""
+
+    lane: str
+    trace: Trace
+
+
+RaceEvent = Opening | Started | Told | Progress | Ended
+
+
+@dataclass(slots=True)
+class Results:
+    """A race as far as it came. traces: by lane, those that ended or were stopped, in order."""
+
+    race: Race
+    order: tuple[str, ...] = ()
+    target: Weights | None = None
+    drafters: Mapping[str, Weights] = field(default_factory=dict)
+    traces: dict[str, Trace] = field(default_factory=dict)
+
+    def take(self, event: RaceEvent) -> None:
+        """Note what a race said."""
+        match event:
+            case Opening():
+                self.order, self.target, self.drafters = event.order, event.target, event.drafters
+            case Ended():
+                self.traces[event.lane] = event.trace
+
+    @property
+    def plain(self) -> Baseline | None:
+        """Plain decoding, where it came to its end: half of it would read as a shorter text."""
+        trace = self.traces.get(PLAIN)
+        return trace.baseline if trace is not None and whole(trace) else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every lane came to its end."""
+        ended = [self.traces.get(name) for name in self.race.order]
+        return all(trace is not None and whole(trace) for trace in ended)
+
+    def measured(self, lane: str) -> Trace:
+        """A lane's trace, with plain decoding as its baseline where both are whole.
+
+        `check` accepts it, and `metrics` finds in it what it finds in a run of its own. Raises
+        KeyError for a lane that the race did not come to.
+        """
+        trace, plain = self.traces[lane], self.plain
+        if lane == PLAIN or plain is None or not whole(trace):
+            return trace
+        words = self.traces[PLAIN].vocabulary
+        new = sorted({*plain.token_ids} & words.keys() - trace.vocabulary.keys())
+        told = [Vocabulary({str(t): words[t].decode("latin-1") for t in new})] if new else []
+        return Trace(trace.header, [*trace.events, *told, plain])
+
+
+def whole(trace: Trace) -> bool:
+    """Whether a lane came to its end; it did not where it was stopped or broke off."""
+    ended = trace.finished
+    return ended is not None and ended.reason != "stopped"
+
+
+def spent(event: Event) -> float:
+    """The seconds of a round that this event tells; they add up to the run's."""
+    match event:
+        case Proposed() | Scored():
+            return event.seconds
+        case Committed():
+            return event.judge_seconds + event.commit_seconds
+        case _:
+            return 0.0

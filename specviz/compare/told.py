@@ -1,0 +1,58 @@
+"""A race as one JSON object: its numbers and their sentences, as far as it came.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from specviz.catalog.known import reads_of, title_of
+from specviz.compare.badge import badge, words
+from specviz.compare.lanes import PLAIN
+from specviz.compare.report import LaneReport, reports
+from specviz.compare.results import Results
+from specviz.compare.sentence import caution, headline, sentence
+from specviz.settings import brief
+
+TITLE: Final = "Plain decoding"
+
+
+def told(results: Results) -> dict[str, Any]:
+    """What `specviz compare --json` prints; `lanes` holds those that the race came to."""
+    race, lanes = results.race, reports(results)
+    head = next(iter(results.traces.values())).header if results.traces else None
+    return {
+        "prompt": race.prompt,
+        "prompt_tokens": len(head.prompt_ids) if head else None,
+        "target": head.target.name if head else None,
+        "machine": head.machine if head else None,
+        "device": head.device if head else None,
+        "dtype": head.dtype if head else None,
+        "threads": head.threads if head else None,
+        "sampling": asdict(race.sampling),
+        "seed": race.shared.seed,
+        "max_new_tokens": race.shared.max_new_tokens,
+        "order_seed": race.order_seed,
+        "order": list(results.order),
+        "complete": results.complete,
+        "headline": headline(lanes),
+        "caution": caution(lanes),
+        "texts": badge(lanes),
+        "lanes": [_lane(lane) for lane in lanes],
+    }
+
+
+def _lane(lane: LaneReport) -> dict[str, Any]:
+    """A lane's numbers and sentences. title, said: what people call it, and its settings."""
+    data = asdict(lane)
+    if lane.costs is not None:
+        data["costs"] |= {"total": lane.costs.total}
+    data["equality"] |= {"sentence": words(lane)}
+    return {
+        "name": data.pop("name"),
+        "title": TITLE if lane.name == PLAIN else title_of(lane.drafter),
+        "said": brief(lane.settings, [] if lane.name == PLAIN else reads_of(lane.drafter)),
+        "sentence": sentence(lane),
+    } | data

@@ -1,0 +1,453 @@
+"""A race: lanes one after the other, numbers that can be worked out by hand. Never its timings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import circle
+import headed
+import pytest
+import tiny
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from specviz import engine
+from specviz.catalog import entries
+from specviz.check import check
+from specviz.compare import race as racing
+from specviz.compare.flops import flops
+from specviz.compare.lanes import PLAIN, Lane, Race, distinct
+from specviz.compare.race import run
+from specviz.compare.reading import READERS
+from specviz.compare.report import report, reports
+from specviz.compare.results import Ended, Opening, Progress, Results, Started, Told
+from specviz.compare.sizes import causal, drafted
+from specviz.compare.told import told
+from specviz.drafters.layerskip import LayerSkip
+from specviz.drafters.lookahead import Lookahead
+from specviz.drafters.ngram import NGram
+from specviz.drafters.oracle import Oracle
+from specviz.metrics import summary, token_ids
+from specviz.settings import BadSettings, Sampling, Settings
+from specviz.trace import Committed, Trace
+
+GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24, gamma=3)
+WARM = replace(GREEDY, sampling=Sampling(0.9))
+NAMES = ["chain", "tree", "ngram"]
+
+
+@pytest.fixture(scope="module")
+def drafters(tiny_target):
+    """By lane: the same small model, often wrong, in two shapes; and prompt lookup."""
+    small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
+    return {"chain": small, "tree": small, "ngram": NGram()}
+
+
+def made(settings=GREEDY, order_seed=1):
+    """A race of a chain, a tree and prompt lookup."""
+    lanes = (
+        Lane("chain", "small", settings),
+        Lane("tree", "small", replace(settings, siblings=[3, 2])),
+        Lane("ngram", "ngram", settings),
+    )
+    return Race(tiny.PROMPT, "tiny", lanes, order_seed)
+
+
+def raced(target, drafters, race, stop=engine.never):
+    """All that a race says, and what came of it."""
+    results, said = Results(race), []
+    for event in run(target, drafters, race, stop):
+        said.append(event)
+        results.take(event)
+    return said, results
+
+
+@pytest.fixture(scope="module")
+def greedy(tiny_target, drafters):
+    return raced(tiny_target, drafters, made())
+
+
+@pytest.fixture(scope="module")
+def sampled(tiny_target, drafters):
+    return raced(tiny_target, drafters, made(WARM, 2))
+
+
+# Lanes
+
+
+def test_the_order_is_shuffled_and_its_seed_makes_it_again():
+    orders = {made(order_seed=seed).order for seed in range(200)}
+    assert all(sorted(order) == sorted([*NAMES, PLAIN]) for order in orders)
+    assert len(orders) == 24  # every order of four
+    assert made(order_seed=7).order == made(order_seed=7).order
+
+
+def one(name="a", **changes):
+    return Lane(name, "ngram", replace(GREEDY, **changes))
+
+
+@pytest.mark.parametrize(
+    ("lanes", "sentence"),
+    [
+        ([one()], "2 to 4 lanes beside plain decoding, not 1"),
+        ([one(name) for name in "abcde"], "2 to 4 lanes beside plain decoding, not 5"),
+        ([one(), one()], "Two lanes are called 'a'"),
+        ([one(), one(PLAIN)], "Two lanes are called 'plain'"),
+        ([one(), one("")], "1 to 120 characters"),
+        ([one(), one("b", seed=2)], "the same seed; 'a' and 'b' have not"),
+        ([one(), one("b", max_new_tokens=8)], "the same number of new tokens"),
+        ([one(), one("b", sampling=Sampling(0.5))], "the same temperature"),
+        ([one(), one("b", coins={"1 judge 1": 0.5})], "the same coins"),
+    ],
+)
+def test_a_race_that_compares_nothing_is_refused(lanes, sentence):
+    with pytest.raises(BadSettings, match=sentence):
+        Race("Once", "tiny", tuple(lanes), 1)
+
+
+def test_lanes_may_differ_in_all_that_is_their_own():
+    lanes = [one(), one("b", gamma=8, siblings=[2], rule="greedy", candidates="greedy")]
+    assert Race("Once", "tiny", tuple(lanes), 1).shared.gamma == Settings().gamma
+
+
+def test_names_that_came_before_are_numbered():
+    assert distinct(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
+    assert distinct(["a", "a (2)", "a", "plain"]) == ["a", "a (2)", "a (3)", "plain (2)"]
+
+
+# Running
+
+
+def test_lanes_run_one_after_the_other_in_the_order_that_was_said(greedy):
+    said, results = greedy
+    assert isinstance(said[0], Opening)
+    assert said[0].order == results.race.order == tuple(results.traces)
+    running, places = None, []
+    for event in said[1:]:
+        if isinstance(event, Started):
+            assert running is None
+            running = event.lane
+            places.append((event.place, event.lane))
+        assert event.lane == running
+        if isinstance(event, Ended):
+            running = None
+    assert places == list(enumerate(said[0].order, 1))
+    assert running is None
+
+
+def test_progress_is_told_after_every_pass(greedy):
+    said, results = greedy
+    for lane in reports(results):
+        steps = [e for e in said if isinstance(e, Progress) and e.lane == lane.name]
+        assert [step.tokens for step in steps] == [tokens for _, tokens in lane.timeline]
+        seconds = [seconds for seconds, _ in lane.timeline]
+        assert [step.seconds for step in steps] == pytest.approx(seconds)
+        assert seconds == sorted(seconds)
+
+
+@pytest.mark.parametrize("which", ["greedy", "sampled"])
+def test_every_lane_leaves_a_real_trace(which, request, tiny_target, drafters, tmp_path):
+    """`check` accepts it, it can be read again, and a run of its own decides the same."""
+    said, results = request.getfixturevalue(which)
+    assert results.complete
+    for name, bare in results.traces.items():
+        assert [e.event for e in said if isinstance(e, Told) and e.lane == name][1:] == bare.events
+        for trace in (bare, results.measured(name)):
+            trace.write(tmp_path / "lane.jsonl")
+            again = Trace.read(tmp_path / "lane.jsonl")
+            assert again == trace
+            check(again)
+        assert results.measured(name).baseline == results.plain
+    for lane in results.race.lanes:
+        header, *events = engine.run(
+            tiny_target, drafters[lane.name], tiny.PROMPT, lane.settings, baseline=False
+        )
+        assert token_ids(Trace(header, events)) == token_ids(results.traces[lane.name])
+        assert results.traces[lane.name].header == header
+    settings = results.race.shared
+    steps = list(engine.plain(tiny_target, header.prompt_ids, settings))
+    assert results.plain.token_ids == [step.token for step in steps]
+    margins = [s.margin for s in steps] if settings.sampling.greedy else None
+    assert results.plain.margins == margins
+
+
+def test_the_words_of_plain_decoding_are_told_before_its_tokens(sampled):
+    _, results = sampled
+    assert results.plain.token_ids != token_ids(results.traces["chain"])
+    for name in NAMES:
+        assert {*results.plain.token_ids} <= results.measured(name).vocabulary.keys()
+
+
+def test_every_lane_warms_up_and_that_is_not_measured(tiny_target, drafters, monkeypatch):
+    passes = []
+
+    def counted(whole):
+        def rounds(*args, **options):
+            passes.append(0)
+            for step in whole(*args, **options):
+                passes[-1] += 1
+                yield step
+
+        return rounds
+
+    monkeypatch.setattr(engine, "plain", counted(engine.plain))
+    monkeypatch.setattr(racing.Decoding, "rounds", counted(racing.Decoding.rounds))
+    _, results = raced(tiny_target, drafters, made())
+    for (name, trace), cold, hot in zip(
+        results.traces.items(), passes[::2], passes[1::2], strict=True
+    ):
+        assert cold == racing.WARM
+        assert hot == (24 if name == PLAIN else len(trace.rounds))
+
+
+def stopping(lane, after):
+    """A question that is answered with yes once `lane` has told of `after` passes; and its ear."""
+    heard = []
+
+    def hear(event):
+        if isinstance(event, Progress) and event.lane == lane:
+            heard.append(event)
+
+    return lambda: len(heard) >= after, hear
+
+
+def stopped(target, drafters, race, lane, after):
+    stop, hear = stopping(lane, after)
+    results, said = Results(race), []
+    for event in run(target, drafters, race, stop):
+        hear(event)
+        said.append(event)
+        results.take(event)
+    return said, results
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
+    race = made(order_seed=3)
+    name = race.order[place]
+    said, results = stopped(tiny_target, drafters, race, name, 2)
+    assert tuple(results.traces) == race.order[: place + 1]
+    assert [e.lane for e in said if isinstance(e, Started)] == list(race.order[: place + 1])
+    assert not results.complete
+    last = report(results, name)
+    assert (last.ended, last.passes, last.equality.verdict) == ("stopped", 2, "stopped") or (
+        results.plain is None and last.equality.verdict == "unknown"
+    )
+    assert last.tokens == len(last.token_ids) > 0
+    assert (last.speedup, last.costs) == (None, None)
+    for lane in reports(results):
+        check(results.measured(lane.name))
+        half = lane.ended == "stopped" and lane.name != PLAIN
+        assert not half or results.measured(lane.name).baseline is None
+        compared = lane.ended != "stopped" and results.plain is not None
+        assert (lane.speedup is not None) == compared
+    whole = told(results)
+    json.dumps(whole, allow_nan=False)
+    assert whole["complete"] is False
+    assert whole["texts"]["same"] is None
+
+
+def test_a_race_that_is_stopped_before_it_starts_has_only_its_order(tiny_target, drafters):
+    said, results = raced(tiny_target, drafters, made(), stop=lambda: True)
+    assert [type(event) for event in said] == [Opening]
+    whole = told(results)
+    assert (whole["lanes"], whole["order"]) == ([], list(made().order))
+    assert "Nothing can be compared" in whole["headline"]
+
+
+def test_a_lane_that_cannot_run_is_found_before_any_runs(tiny_target, drafters):
+    lanes = [Lane("a", "x", GREEDY), Lane("b", "x", replace(GREEDY, rule="speculative"))]
+    race = Race(tiny.PROMPT, "tiny", tuple(replace(x, settings=x.settings) for x in lanes), 1)
+    events = run(tiny_target, {"a": drafters["chain"], "b": NGram()}, race)
+    with pytest.raises(BadSettings, match=r"^Lane 'b': The rule 'speculative' needs"):
+        next(events)
+
+
+# Numbers
+
+
+def test_a_lanes_numbers_are_those_of_its_trace(greedy):
+    _, results = greedy
+    plain = results.plain
+    a_pass = sum(plain.seconds) / len(plain.seconds)
+    for name in NAMES:
+        lane, trace = report(results, name), results.measured(name)
+        numbers, rounds = summary(trace), trace.rounds
+        assert lane.tokens == numbers["tokens"] == 24
+        assert lane.passes == numbers["target_passes"] == len(rounds)
+        assert lane.brings == numbers["tokens_per_pass"]
+        assert lane.kept == numbers["accepted_length"]
+        assert lane.alpha == numbers["alpha"]
+        assert lane.seconds == pytest.approx(numbers["total_seconds"])
+        assert lane.speedup == pytest.approx(numbers["speedup"])
+        assert lane.speedup == pytest.approx(lane.brings / lane.costs.total)
+        assert lane.costs.draft == pytest.approx(numbers["draft_seconds"] / len(rounds) / a_pass)
+        first = rounds[0].scored.seconds
+        target = sum(r.scored.seconds for r in rounds) - first
+        assert lane.costs.target == pytest.approx(target / len(rounds) / a_pass)
+        read = first + rounds[0].committed.judge_seconds + rounds[0].committed.commit_seconds
+        assert lane.costs.prefill == pytest.approx(read / len(rounds) / a_pass)
+        guesses = [len(r.proposed.guesses) for r in rounds[1:]]
+        assert lane.guesses == sum(guesses) / len(rounds)
+        assert lane.drafting == sum(many > 0 for many in guesses)
+        assert lane.timeline[-1] == (pytest.approx(lane.seconds), 24)
+        assert len(lane.timeline) == len(lane.parts) == len(rounds)
+        assert lane.tokens_per_second == pytest.approx(24 / lane.seconds)
+
+
+def test_plain_decoding_is_its_own_measure(greedy):
+    lane = report(greedy[1], PLAIN)
+    assert (lane.brings, lane.passes, lane.tokens) == (1, 24, 24)
+    assert lane.speedup == pytest.approx(1)
+    assert lane.costs.total == pytest.approx(1)
+    assert (lane.guesses, lane.kept, lane.alpha, lane.depths) == (None, None, None, [])
+    assert lane.token_ids == greedy[1].plain.token_ids
+    assert lane.text == report(greedy[1], "chain").text
+    head = greedy[1].traces[PLAIN].header
+    assert (head.drafter.name, head.drafter.parameters, head.rule) == (PLAIN, 0, "greedy")
+
+
+def test_depths_count_judged_guesses_their_positions_and_the_kept(sampled):
+    _, results = sampled
+    lane, rounds = report(results, "tree"), results.traces["tree"].rounds
+    found = {}
+    for played in rounds[1:]:
+        guesses = played.proposed.guesses
+        for event in played.judged:
+            depth, node = 0, event.node
+            while node:
+                depth, node = depth + 1, guesses[node - 1].parent
+            found.setdefault(depth, []).append((guesses[event.node - 1].parent, event.accepted))
+    assert len(lane.depths) == max(found)
+    for depth, one in enumerate(lane.depths, 1):
+        assert one.judged == len(found[depth])
+        assert one.kept == sum(accepted for _, accepted in found[depth])
+    assert lane.depths[0].judged > lane.depths[0].positions == lane.drafting
+    kept = sum(len(e.tokens) for e in results.traces["tree"].events if isinstance(e, Committed))
+    assert sum(one.kept for one in lane.depths) == kept - len(rounds)
+
+
+def test_at_temperature_0_all_texts_are_the_same(greedy):
+    for lane in reports(greedy[1]):
+        assert (lane.equality.verdict, lane.equality.tokens) == ("same", 24)
+    assert told(greedy[1])["texts"] == {
+        "same": True,
+        "sentence": "All 4 texts are identical: 24 of 24 token ids, compared one by one. "
+        "Temperature 0; speculation changes when words arrive, not which.",
+    }
+
+
+def test_with_sampling_texts_differ_and_the_law_does_not(sampled):
+    whole = told(sampled[1])
+    assert whole["texts"]["same"] is False
+    assert "3 of 3 texts differ from plain decoding's" in whole["texts"]["sentence"]
+    assert "every lane spends its coins on other decisions" in whole["texts"]["sentence"]
+    assert "The law does not differ: every rule here is lossless" in whole["texts"]["sentence"]
+    plain = sampled[1].plain.token_ids
+    for lane in whole["lanes"][:-1]:
+        at = lane["equality"]["position"]
+        assert lane["equality"]["verdict"] == "sampled"
+        assert lane["token_ids"][:at] == plain[:at]
+        assert lane["token_ids"][at] != plain[at]
+        assert f"at new token {at + 1}: another draw, one law" in lane["equality"]["sentence"]
+
+
+# Arithmetic
+
+
+def matrices(work):
+    """FLOPs of all matrix products with weights that torch counts while `work` runs."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    found = counter.get_flop_counts()["Global"].items()
+    return sum(many for operation, many in found if str(operation) in ("aten.mm", "aten.addmm"))
+
+
+def counted(target, drafter, settings):
+    """A run's FLOPs as we derive them from its trace, and as torch counts them."""
+    ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
+    truth = matrices(lambda: list(engine.rounds(target, drafter, ids, settings)))
+    header, *events = engine.run(target, drafter, tiny.PROMPT, settings, baseline=False)
+    return flops(Trace(header, events), causal(target.model), drafted(drafter, target)), truth
+
+
+@pytest.mark.parametrize("settings", [GREEDY, WARM, replace(WARM, siblings=[3, 2])])
+@pytest.mark.parametrize("family", ["draft-model", "layerskip", "ngram", "lookahead", "oracle"])
+def test_flops_are_those_that_torch_counts(family, settings, tiny_target, drafters):
+    found = {
+        "draft-model": lambda: drafters["chain"],
+        "layerskip": lambda: LayerSkip(tiny_target),
+        "ngram": NGram,
+        "lookahead": Lookahead,
+        "oracle": lambda: Oracle(tiny_target),
+    }[family]()
+    assert found.card.family == family
+    settings = replace(settings, exit_layer=1, confidence=0.2)
+    derived, truth = counted(tiny_target, found, settings)
+    assert derived.total == truth
+    assert (derived.drafter == 0) == (family in ("ngram", "lookahead"))
+
+
+DEEP = replace(GREEDY, gamma=4, siblings=[3, 2])
+LEARNING = replace(DEEP, schedule="learning", siblings=[2])
+
+
+@pytest.mark.parametrize("settings", [DEEP, replace(DEEP, sampling=Sampling(0.9)), LEARNING])
+@pytest.mark.parametrize("family", ["eagle", "eagle2", "eagle3"])
+def test_flops_of_heads_that_read_states_are_those_that_torch_counts(family, settings):
+    counts = circle.target()
+    derived, truth = counted(counts, circle.drafters(counts, 0.3)[family], settings)
+    assert derived.total == truth
+    assert derived.drafter > 0
+
+
+def test_a_head_that_can_say_few_tokens_weighs_fewer_guesses_under_a_node():
+    counts = circle.target()
+    head = circle.eagle3_head(counts, vocabulary=4)
+    found = circle.Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
+    derived, truth = counted(counts, found, DEEP)
+    assert DEEP.fan_out > 4
+    assert derived.total == truth
+
+
+@pytest.mark.parametrize("settings", [DEEP, replace(DEEP, gamma=1), LEARNING])
+@pytest.mark.parametrize("family", ["medusa", "blockwise", "lmtp", "mtp", "mtp-parallel"])
+def test_flops_of_heads_side_by_side_are_those_that_torch_counts(family, settings):
+    torch.manual_seed(3)
+    head = headed.HEADS[family].new(headed.CONFIGS[family], tiny.llama(num_hidden_layers=3))
+    target = tiny.target(tiny.llama(num_hidden_layers=3))
+    drafter = headed.drafter(family, head.eval().requires_grad_(False))
+    derived, truth = counted(target, drafter, settings)
+    assert derived.total == truth
+    assert derived.drafter > 0
+
+
+def test_every_family_whose_rows_are_counted_is_in_the_catalogue():
+    families = {entry.family for entry in entries() if entry.kind == "drafter"}
+    assert families >= READERS.keys()
+    assert families - READERS.keys() <= {"moa", "dflash"}
+
+
+def test_a_table_that_is_only_looked_up_costs_nothing():
+    for model in (tiny.llama(tie_word_embeddings=False), tiny.gpt2()):
+        derived, truth = counted(tiny.target(model), tiny.draft(), GREEDY)
+        assert derived.total == truth
+
+
+def test_plain_decodings_flops_are_those_that_torch_counts(tiny_target, greedy):
+    ids = greedy[1].traces[PLAIN].header.prompt_ids
+    truth = matrices(lambda: list(engine.plain(tiny_target, ids, GREEDY)))
+    lane = report(greedy[1], PLAIN)
+    assert lane.flops.total == truth
+    assert lane.flops_per_token == truth / 24
+
+
+def test_what_a_family_reads_is_not_guessed(tiny_target, drafters):
+    header, *events = engine.run(
+        tiny_target, drafters["chain"], tiny.PROMPT, GREEDY, baseline=False
+    )
+    strange = replace(header, drafter=replace(header.drafter, family="unheard-of"))
+    found = flops(Trace(strange, events), causal(tiny_target.model), causal(tiny_target.model))
+    assert (found.drafter, found.total) == (None, None)
+    assert found.target > 0

@@ -1,0 +1,220 @@
+"""`compare` on the command line: its JSON, its words, its lanes, and that faults are sentences."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+from dataclasses import replace
+
+import pytest
+import tiny
+from test_cli import raising, sentence
+
+from specviz import engine
+from specviz.cli import main
+from specviz.commands import compare as command
+from specviz.commands.outputs import printable
+from specviz.commands.run import add_settings
+from specviz.compare.results import Progress
+from specviz.metrics import token_ids
+from specviz.settings import Settings
+from specviz.trace import Trace
+
+
+def compare(pair, *options, prompt=tiny.PROMPT, tokens=12):
+    """The exit status of a short race on the tiny target."""
+    few = ["--prompt", prompt, "--max-new-tokens", str(tokens)]
+    return main(["compare", "--target", str(pair[0]), *few, *options])
+
+
+@pytest.fixture(scope="module")
+def lanes(pair):
+    """A chain of the small model, a tree of it, and prompt lookup."""
+    return ["--drafters", f"{pair[1]},ngram", "--lane", f"{pair[1]} gamma=2 siblings=3,2"]
+
+
+def test_it_prints_the_json_object_of_the_contract(pair, lanes, capsys):
+    assert compare(pair, *lanes, "--temperature", "0", "--json", "-", "--order-seed", "5") == 0
+    said = capsys.readouterr()
+    data = json.loads(said.out)
+    assert list(data) == [
+        "prompt", "prompt_tokens", "target", "machine", "device", "dtype", "threads", "sampling",
+        "seed", "max_new_tokens", "order_seed", "order", "complete", "headline", "caution",
+        "texts", "lanes",
+    ]  # fmt: skip
+    names = ["small", "ngram", "small gamma=2 siblings=3,2", "plain"]
+    assert [lane["name"] for lane in data["lanes"]] == names
+    assert sorted(data["order"]) == sorted(names)
+    assert (data["complete"], data["order_seed"]) == (True, 5)
+    assert data["texts"]["same"] is True
+    titles = [(lane["title"], lane["said"]) for lane in data["lanes"]]
+    assert titles[1][0] == "N-gram"
+    assert titles[2][1] == "T 0 · tree 3·2 · γ 2 · seed 1"
+    assert titles[3] == ("Plain decoding", "T 0 · seed 1")
+    assert [lane["settings"]["siblings"] for lane in data["lanes"]] == [[], [], [3, 2], []]
+    for lane in data["lanes"]:
+        assert lane.keys() >= {
+            "name", "title", "said", "sentence", "drafter", "tokens", "passes", "speedup",
+            "brings", "costs", "kept", "guesses", "alpha", "depths", "flops", "flops_per_token",
+            "seconds", "bytes", "equality", "token_ids", "text", "timeline", "parts", "uneven",
+        }  # fmt: skip
+        assert lane["costs"].keys() == {"draft", "target", "overhead", "prefill", "total"}
+        assert lane["speedup"] == pytest.approx(lane["brings"] / lane["costs"]["total"])
+        assert lane["flops_per_token"] > 0
+        assert lane["token_ids"] == data["lanes"][0]["token_ids"]
+    assert f"--order-seed 5): {', '.join(data['order'])}" in said.err
+    assert [f"{i} of 4: {name}" for i, name in enumerate(data["order"], 1)] == [
+        line for line in said.err.split("\n") if " of 4: " in line
+    ]
+
+
+def test_a_new_order_is_shuffled_every_time_and_said(pair, lanes, tmp_path, monkeypatch):
+    seeds = iter([11, 12])
+    monkeypatch.setattr(command.secrets, "randbits", lambda _: next(seeds))
+    places = [tmp_path / "a.json", tmp_path / "b.json"]
+    for place in places:
+        assert compare(pair, *lanes, "--json", str(place)) == 0
+    assert [json.loads(place.read_text())["order_seed"] for place in places] == [11, 12]
+
+
+def test_it_prints_words_and_writes_files(pair, lanes, tmp_path, capsys):
+    out, folder = tmp_path / "race.json", tmp_path / "traces"
+    options = ["--temperature", "0", "--json", str(out), "--traces", str(folder)]
+    assert compare(pair, *lanes, *options) == 0
+    said, data = capsys.readouterr().out, json.loads(out.read_text())
+    assert said.startswith(printable(tiny.PROMPT + data["lanes"][0]["text"]))
+    for text in [data["headline"], data["texts"]["sentence"]]:
+        assert text in said
+    for lane in data["lanes"]:
+        assert lane["sentence"] in said
+        assert f"{lane['name']}  x{lane['speedup']:.2f} plain  12 tokens in" in said
+    files = sorted(folder.iterdir())
+    assert [file.name[0] for file in files] == list("1234")
+    by_name = dict(zip(data["order"], files, strict=True))
+    for lane in data["lanes"]:
+        trace = Trace.read(by_name[lane["name"]])
+        assert trace.baseline is not None
+        assert main(["check", str(by_name[lane["name"]])]) == 0
+        if lane["name"] != "plain":
+            assert token_ids(trace) == lane["token_ids"]
+
+
+def test_sampled_texts_are_all_printed_with_their_reason(pair, lanes, capsys):
+    assert compare(pair, *lanes, "--temperature", "1.2") == 0
+    said = capsys.readouterr().out
+    assert said.count(tiny.PROMPT) == 4
+    assert said.count("another draw, one law") == 3
+
+
+def lane(text, *options):
+    """The lane that a text and the options beside it ask for."""
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    asked = command.asked_in(text, parser.parse_args(options))
+    return asked.lane(asked.words)
+
+
+def test_a_lane_has_its_own_settings_then_those_said_to_all_then_what_suits_the_drafter():
+    usual = lane("eagle").settings
+    assert (usual.gamma, usual.siblings) == (5, [4, 3, 2])  # the catalogue's, for eagle
+    assert lane("eagle", "--gamma", "3").settings == replace(usual, gamma=3)
+    found = lane("eagle gamma=4 siblings=2", "--gamma", "3", "--seed", "7")
+    assert found.settings == replace(usual, gamma=4, siblings=[2], seed=7)
+    assert (found.name, found.drafter) == ("eagle gamma=4 siblings=2", "eagle")
+    assert lane("ngram").settings == Settings()
+
+
+def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
+    found = lane("lookahead lookahead_window=7 lookahead-ngram=3 rank_paths='0;1;0,0' siblings=")
+    assert (found.settings.lookahead_window, found.settings.lookahead_ngram) == (7, 3)
+    assert (found.settings.rank_paths, found.settings.siblings) == ([[0], [1], [0, 0]], [])
+    assert lane("'a folder/b' gamma=2").drafter == "a folder/b"
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        (["--drafters", "ngram"], "A race has 2 to 4 lanes beside plain decoding, not 1"),
+        (["--drafters", "ngram,ngram,ngram,ngram,ngram"], "not 5"),
+        ([], "not 0"),
+        (["--drafters", "ngram,nobody"], "No model is called 'nobody'"),
+        (["--drafters", "ngram,suffix", "--gamma", "0"], "specviz: γ must lie"),
+        (["--drafters", "ngram,suffix", "--gamma", "x"], "invalid int"),
+        (["--drafters", "ngram,suffix", "--rule", "hope"], "No rule is called 'hope'"),
+        (["--drafters", "ngram,suffix", "--top-k", "999"], "Top-k 999 is larger"),
+        (["--drafters", "ngram,suffix", "--prompt", " "], "prompt is empty"),
+        (["--drafters", "ngram,suffix", "--order-seed", str(2**63)], "order must fit in 64 bits"),
+        (["--drafters", "ngram", "--lane", ""], "A lane is a drafter and its settings, such as"),
+        (["--drafters", "ngram", "--lane", "suffix gamma"], "'gamma' is no setting; one looks"),
+        (["--drafters", "ngram", "--lane", "suffix =3"], "'=3' is no setting; one looks"),
+        (["--drafters", "ngram", "--lane", "suffix colour=red"], "no setting is called colour"),
+        (["--drafters", "ngram", "--lane", "suffix gam=3"], "no setting is called gam"),
+        (["--drafters", "ngram", "--lane", "suffix gamma=x"], "gamma=x': gamma: invalid int"),
+        (["--drafters", "ngram", "--lane", "suffix gamma=0"], "Lane 'suffix gamma=0': γ must lie"),
+        (["--drafters", "ngram", "--lane", "suffix 'gamma=3"], "No closing quotation"),
+        (["--drafters", "ngram", "--lane", "suffix seed=2"], "All lanes of a race have the same"),
+        (["--drafters", "ngram", "--lane", "suffix rule=speculative"], "Lane 'suffix rule=specu"),
+        (["--drafters", "ngram,suffix", "--json", "no/such/place"], "cannot be written"),
+        (["--drafters", "ngram,suffix", "--traces", "no/such/place"], "cannot hold traces"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(pair, capsys, options, pattern):
+    try:
+        status = compare(pair, *options)
+    except SystemExit as exit:
+        status = exit.code
+    sentence(capsys, status, pattern)
+
+
+def test_bad_settings_are_found_before_a_model_is_read(pair, capsys, monkeypatch):
+    from specviz.catalog import loading
+
+    monkeypatch.setattr(loading, "load_target", raising(AssertionError("a model was read")))
+    sentence(capsys, compare(pair, "--drafters", "ngram"), "2 to 4 lanes")
+    sentence(capsys, compare(pair, "--drafters", "a,b", "--top-p", "0"), "Top-p must lie")
+    sentence(capsys, compare(pair, "--drafters", "a,b", "--json", "no/place"), "cannot be written")
+
+
+def test_an_interrupted_race_is_written_as_far_as_it_came(pair, lanes, tmp_path, monkeypatch):
+    from specviz.compare import race
+
+    whole, passes = race.run, []
+
+    def interrupted(*args, **options):
+        for event in whole(*args, **options):
+            yield event
+            passes.append(event) if isinstance(event, Progress) else None
+            if len(passes) == 15 and passes[-1] is event:
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(race, "run", interrupted)
+    out, folder = tmp_path / "race.json", tmp_path / "traces"
+    before = signal.getsignal(signal.SIGINT)
+    places = ["--json", str(out), "--traces", str(folder)]
+    assert compare(pair, *lanes, *places, "--order-seed", "4", tokens=60) == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    data = json.loads(out.read_text())
+    assert data["complete"] is False
+    came = {lane["name"]: lane for lane in data["lanes"]}
+    assert came.keys() < {*data["order"]}
+    assert came[data["order"][len(came) - 1]]["ended"] == "stopped"
+    assert len([*folder.iterdir()]) == len(came)
+    for file in folder.iterdir():
+        assert main(["check", str(file)]) == 0
+
+
+def test_a_second_interruption_ends_the_program_at_once(pair, lanes, monkeypatch, capsys):
+    def deaf(*_args, **_options):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield
+
+    monkeypatch.setattr(engine, "plain", deaf)
+    assert compare(pair, *lanes) == 130
+    assert capsys.readouterr().err.endswith("specviz: Stopped.\n")
+
+
+def test_what_a_model_says_cannot_steer_a_terminal(pair, lanes, capsys):
+    assert compare(pair, *lanes, prompt="\x1b[2Jcat") == 0
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,0 +1,314 @@
+"""What is said of a race: made-up lanes with given seconds, and every sentence worked out by hand.
+
+A lane here has a prefill and a few rounds of one chain; its traces hold what the numbers come from
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from made import Recipe
+from made import made as whole_run
+
+from specviz.compare.badge import badge, words
+from specviz.compare.clock import parts, uneven
+from specviz.compare.lanes import PLAIN, Lane, Race
+from specviz.compare.report import reports
+from specviz.compare.results import Results
+from specviz.compare.sentence import caution, headline, sentence
+from specviz.compare.told import told
+from specviz.settings import Sampling, Settings
+from specviz.trace import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored, Trace
+
+HEADER = whole_run(Recipe(greedy=True, rounds=0)).header
+ROWS = next(
+    e.rows for e in whole_run(Recipe(greedy=True, rounds=1)).events if isinstance(e, Judged)
+)
+
+
+def ran(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **header):
+    """A lane whose rounds keep so many of a chain's guesses; its tokens count from 0.
+
+    draft, target: seconds of every round. prompt: of the prefill.
+    """
+    events, newest = [Scored(0, [], [], 1, prompt, None), Committed(0, [0], 0.0, 0.0)], 0
+    for number, many in enumerate(kept, 1):
+        chain = [
+            Guess(newest + i, i - 1, 0.5, None, None, None, None) for i in range(1, guesses + 1)
+        ]
+        events.append(Proposed(number, newest, "point-mass", chain, None, draft))
+        events.append(Scored(number, [1.0] * guesses, [], guesses + 1, target, None))
+        for node in range(1, min(many + 1, guesses) + 1):
+            threshold = 1.0 if node <= many else 0.0
+            events.append(Judged(number, node, 0.5, threshold, {"p": threshold}, ROWS, threshold))
+        tokens = [newest + i for i in range(1, many + 2)]
+        events.append(Committed(number, tokens, 0.0, 0.0))
+        newest = tokens[-1]
+    events.append(Finished(reason, 0.0))
+    return Trace(replace(HEADER, **header), events)
+
+
+def plainly(tokens, margins=9.0, seconds=1.0, reason="limit"):
+    """Plain decoding of these tokens, a second each."""
+    margins = [margins] * len(tokens) if isinstance(margins, float) else margins
+    measured = Baseline(list(tokens), [seconds] * len(tokens), margins)
+    return Trace(HEADER, [Finished(reason, 0.0), measured])
+
+
+def race(traces, temperature=0.0):
+    """Results of a race of lanes by these names; plain decoding of 11 tokens unless given."""
+    settings = Settings(Sampling(temperature))
+    names = [name for name in traces if name != PLAIN]
+    names += [name for name in ("idle", "idler") if len(names) < 2]
+    lanes = tuple(Lane(name, "ngram", settings) for name in names)
+    results = Results(Race("Once", "made up", lanes, 1))
+    results.traces |= {PLAIN: plainly(range(11))} | traces
+    return results
+
+
+def lanes(traces, **options):
+    """By name, the numbers of such a race."""
+    return {lane.name: lane for lane in reports(race(traces, **options))}
+
+
+def said(trace, **others):
+    """The sentence of one lane."""
+    return sentence(lanes({"it": trace} | others)["it"])
+
+
+KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round; 16 guesses: 3.2
+
+
+def test_the_sentence_of_a_fast_lane():
+    assert said(ran(KEPT)) == (
+        "Faster here, 1.57 × plain: a round brings 2.20 tokens for the price of 1.40 plain passes: "
+        "0.20 to draft 3.2 guesses a round, 1.00 to check them, 0.20 to read the prompt."
+    )
+
+
+def test_the_sentence_of_a_lane_that_drafts_too_dearly():
+    assert said(ran(KEPT, draft=2.5)) == (
+        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain passes, and only "
+        "1.20 of them are kept: a round brings 2.20 tokens for the price of 3.20 plain passes."
+    )
+
+
+def test_the_sentence_of_a_lane_that_checks_too_dearly():
+    assert said(ran(KEPT, target=3.0)) == (
+        "Slower here, 0.79 × plain: checking 3.2 guesses a round costs 2.40 plain passes, drafting "
+        "0.20, reading the prompt 0.20, and only 1.20 of them are kept: a round brings 2.20 tokens "
+        "for the price of 2.80 plain passes."
+    )
+
+
+def test_the_sentence_of_a_lane_that_gains_nothing():
+    assert said(ran(KEPT, draft=0.5, target=2.0)) == (
+        "No gain here, 1.00 × plain: a round brings 2.20 tokens for the price of 2.20 plain "
+        "passes: 0.40 to draft 3.2 guesses a round, 1.60 to check them, 0.20 to read the prompt."
+    )
+
+
+def test_the_sentence_of_a_lane_whose_every_guess_falls():
+    assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
+        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain passes, and none "
+        "of them is kept: a round brings 1.00 tokens for the price of 1.60 plain passes."
+    )
+
+
+def test_the_sentence_of_a_lane_that_never_guesses():
+    trace = ran((0, 0, 0, 0), guesses=0, draft=0.0)
+    assert said(trace, plain=plainly(range(5))) == (
+        "Slower here, 0.83 × plain: nothing was guessed in 5 rounds: a round brings 1.00 tokens "
+        "for the price of 1.20 plain passes."
+    )
+
+
+def test_a_lane_that_seldom_guesses_says_so():
+    trace = ran(KEPT)
+    events = [
+        replace(e, guesses=[]) if isinstance(e, Proposed) and e.round > 1 else e
+        for e in trace.events
+        if not (isinstance(e, Judged) and e.round > 1)
+    ]
+    assert said(Trace(trace.header, events)).endswith(
+        " It found something to guess in 1 of 4 rounds."
+    )
+    assert "It found" not in said(trace)
+
+
+@pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
+@pytest.mark.parametrize("target", [0.3, 0.987, 1.257, 1.3333])
+def test_shown_numbers_agree_with_each_other(draft, target):
+    """The parts add up to the price, and brings by price is the speed-up: as they are shown."""
+    text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
+    numbers = map(float, re.findall(r"\d+\.\d+", text))
+    ratio, brings, price, drafting, _, checking, reading = numbers
+    assert f"{drafting + checking + reading:.4f}" == f"{price:.4f}"
+    assert f"{brings / price:.2f}" == f"{ratio:.2f}"
+
+
+def test_without_plain_decoding_nothing_is_said_of_speed():
+    half = plainly(range(6), reason="stopped")
+    assert said(ran(KEPT), plain=half).startswith("Plain decoding was not measured to its end")
+    assert said(ran(KEPT, reason="stopped")) == (
+        "Stopped after 11 tokens, so nothing is said of its speed."
+    )
+    assert "no measure of the others" in sentence(lanes({"it": ran(KEPT), PLAIN: half})[PLAIN])
+    assert "costs one plain pass" in sentence(lanes({"it": ran(KEPT)})[PLAIN])
+
+
+def test_the_headline_names_what_wins_and_what_is_slower_than_nothing():
+    fast, slow = ran(KEPT), ran(KEPT, draft=2.5)
+    assert headline([*lanes({"a": fast, "b": slow}).values()]) == (
+        "a wins here, at 1.57 times plain decoding's speed; b is slower than no drafter at all."
+    )
+    several = {"a": fast, "b": slow, "c": slow}
+    assert headline([*lanes(several).values()]).endswith(
+        "; b and c are slower than no drafter at all."
+    )
+    assert headline([*lanes({"a": fast}).values()]).endswith("times plain decoding's speed.")
+    assert headline([*lanes({"b": slow}).values()]) == (
+        "No lane is faster than plain decoding here; b comes nearest, at 0.69 times its speed."
+    )
+    assert headline([]).startswith("Nothing can be compared")
+
+
+# Equal or not
+
+
+def compared(trace, plain=None, **options):
+    """How one lane's text compares, and what is said of it and of all."""
+    found = lanes({"it": trace, PLAIN: plain or plainly(range(11))}, **options)
+    return found["it"].equality, words(found["it"]), badge([*found.values()])
+
+
+def test_the_same_text_is_the_same_by_ids_and_length():
+    found, one, every = compared(ran(KEPT))
+    assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
+    assert one == "All 11 of 11 token ids are plain decoding's."
+    assert every["same"] is True
+    assert every["sentence"].startswith("All 2 texts are identical: 11 of 11 token ids")
+
+
+OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]
+
+
+def test_a_near_tie_is_said_with_its_place_and_margin():
+    margins = [9.0] * 5 + [0.0004] + [9.0] * 5
+    found, one, every = compared(ran(KEPT), plainly(OTHER, margins))
+    assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
+    assert one == (
+        "It parts from plain decoding at new token 6, where the target's top two logits are 0.0004 "
+        "apart: a near-tie, which rounding decides."
+    )
+    assert every == {
+        "same": False,
+        "sentence": f"1 of 1 text differs from plain decoding's. it: {one}",
+    }
+
+
+def test_a_difference_without_a_tie_is_a_fault():
+    found, one, _ = compared(ran(KEPT, dtype="float32"), plainly(OTHER))
+    assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
+    assert one.endswith("logits are 9 apart: no near-tie, so a fault.")
+    _, coarse, _ = compared(ran(KEPT, dtype="bfloat16"), plainly(OTHER))
+    assert coarse.endswith("bfloat16 rounds more coarsely, or it is a fault.")
+
+
+@pytest.mark.parametrize("plain", [range(9), range(13)])
+def test_a_text_that_is_longer_or_shorter_is_a_fault_whatever_the_margin(plain):
+    """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
+    found, one, every = compared(ran(KEPT), plainly(plain, 0.0))
+    assert (found.verdict, found.position) == ("length", min(len(plain), 11))
+    assert (
+        one == f"It parts from plain decoding at its end, after {found.position} tokens: a fault."
+    )
+    assert every["same"] is False
+
+
+def test_a_lossy_rule_promises_no_text():
+    lossy = {"rule": "typical", "lossless": False}
+    found, one, _ = compared(ran(KEPT, **lossy), plainly(OTHER))
+    assert (found.verdict, found.position) == ("lossy", 5)
+    assert "the rule 'typical' does not promise its text" in one
+    found, _, every = compared(ran(KEPT, **WARM, **lossy), plainly(OTHER, None))
+    assert (found.verdict, found.margin) == ("lossy", None)
+    assert "it draws from another law: its rule, 'typical', is not lossless" in every["sentence"]
+    assert "The law does not differ" not in every["sentence"]
+
+
+WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k": 0, "top_p": 1.0}}}
+
+
+def test_sampled_texts_that_differ_are_right():
+    found, one, every = compared(ran(KEPT, **WARM), plainly(OTHER, None))
+    assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
+    assert one == "It parts from plain decoding at new token 6: another draw, one law."
+    assert every["sentence"] == (
+        "1 of 1 text differs from plain decoding's. With sampling they may differ, and that is "
+        "right: every lane spends its coins on other decisions, so it draws other tokens. The law "
+        "does not differ: every rule here is lossless, so each text is as likely as in plain "
+        "decoding."
+    )
+    _, _, every = compared(ran(KEPT, **WARM), plainly(range(11), None))
+    assert every["same"] is True
+    assert every["sentence"].startswith("All 2 texts happen to be identical. With sampling they")
+
+
+@pytest.mark.parametrize(
+    ("trace", "plain", "verdict"),
+    [
+        (ran(KEPT, reason="stopped"), plainly(range(11)), "stopped"),
+        (ran(KEPT), plainly(range(5), reason="stopped"), "unknown"),
+    ],
+)
+def test_half_a_text_is_compared_with_nothing(trace, plain, verdict):
+    found, one, every = compared(trace, plain)
+    assert (found.verdict, found.position) == (verdict, None)
+    assert one.startswith("Not compared")
+    assert every == {"same": None, "sentence": "Not compared: a lane did not come to its end."}
+
+
+def test_a_lane_that_never_ran_leaves_nothing_to_compare():
+    found = race({"a": ran(KEPT), "b": ran(KEPT)})
+    del found.traces[PLAIN]
+    whole = told(found)
+    assert [lane["name"] for lane in whole["lanes"]] == ["a", "b"]
+    assert whole["texts"]["same"] is None
+    assert {lane["equality"]["verdict"] for lane in whole["lanes"]} == {"unknown"}
+
+
+# How evenly
+
+
+def test_passes_are_compared_with_those_of_their_size():
+    trace = ran(KEPT)
+    assert uneven(trace, parts(trace)) == 1
+    assert caution([*lanes({"it": trace}).values()]) is None
+    slow = [replace(e, seconds=6.25) if isinstance(e, Scored) and e.round == 2 else e
+            for e in trace.events]  # fmt: skip
+    rough = Trace(trace.header, slow)
+    assert uneven(rough, parts(rough)) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
+    text = caution([*lanes({"it": rough}).values()])
+    assert "2.0 times in it: this machine did other things too" in text
+
+
+def test_a_wider_pass_may_take_longer():
+    wide = ran((2,), guesses=40, target=8.0).events
+    trace = ran(KEPT)
+    both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
+    mixed = Trace(trace.header, both)
+    assert uneven(mixed, parts(mixed)) == 1
+
+
+def test_memory_is_what_the_drafter_adds():
+    own = replace(HEADER.drafter, bytes=70, hash="a")
+    assert lanes({"it": ran(KEPT, drafter=own)})["it"].bytes == 70
+    nameless = replace(own, hash=None)  # as a model in memory, which has no files
+    assert lanes({"it": ran(KEPT, drafter=nameless)})["it"].bytes == 70
+    trace = ran(KEPT)
+    itself = replace(trace.header, drafter=own, target=replace(HEADER.target, hash="a"))
+    assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
