@@ -76,7 +76,7 @@ def test_a_state_that_is_off_by_one_spoils_what_the_shipped_head_learned(name):
         )
         for made in (drafter, Shifted(drafter))
     )
-    assert wrong < right / 2
+    assert wrong < 0.8 * right  # what is left is the words alone
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
@@ -115,7 +115,8 @@ def test_a_recorded_run_checks_and_is_what_its_recipe_says(recipe: Recipe):
     assert target.path is not None
     assert head.target.hash == fingerprint(weight_files(target.path)), "recorded by older weights"
     drafter = next(e for e in entries() if e.name == recipe.drafter)
-    drafted_by = fingerprint(weight_files(drafter.path)) if drafter.path else None
+    own = fingerprint(weight_files(drafter.path)) if drafter.path else None
+    drafted_by = head.target.hash if recipe.drafter == "oracle" else own
     assert head.drafter.hash == drafted_by, "recorded by older weights"
 
 

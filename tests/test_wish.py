@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from specviz.catalog import entries
+from specviz.catalog import entries, find
 from specviz.settings import BadSettings, Sampling, Settings
 from specviz.ui.choices import Choices
 from specviz.ui.drawer import typed as shown
@@ -62,8 +62,10 @@ def test_what_is_said_is_kept_and_the_rest_is_as_usual():
 
 def test_what_is_not_said_is_as_usual_with_the_drafter():
     made = Wish.from_json(asked(drafter="eagle", settings={"gamma": 3})).settings
-    assert (made.gamma, made.siblings) == (3, [4, 3, 2])
-    assert Wish.from_json(asked(drafter="eagle3")).settings.budget == 16
+    assert (made.gamma, made.siblings) == (3, find("eagle", "drafter").usual["siblings"])
+    assert made.siblings != Settings().siblings
+    budget = Wish.from_json(asked(drafter="eagle3")).settings.budget
+    assert budget == find("eagle3", "drafter").usual["budget"] != Settings().budget
     assert Wish.from_json(asked(drafter="draft-model")).settings == Settings()
 
 

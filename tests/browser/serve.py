@@ -1,7 +1,7 @@
 """Serves the page for the browser tests: recorded runs from a folder, any model allowed.
 
 Usage: serve.py FOLDER PORT. A run with the seed SLOW pauses after each round, so that a test has
-time to stop it. The first run that ships with the app, where one does, joins those of the folder.
+time to stop it. The runs that ship with the app join those of the folder.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 99
 PAUSE = 0.4
-# By the name it has here, after all made-up runs; empty where no run ships.
-FIRST = sorted((ROOT / "assets" / "traces").glob("*.jsonl"))[:1]
-SHIPPED = dict.fromkeys(["90-shipped"], FIRST[0]) if FIRST else {}
+# By the names that they have here, after all made-up runs.
+SHIPPED = {f"9-{path.stem}": path for path in sorted((ROOT / "assets" / "traces").glob("*.jsonl"))}
 
 
 def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

@@ -5,7 +5,8 @@ from made import RUNS
 from serve import SHIPPED
 
 LONGEST = 500  # ms of any motion
-NAMES = [*RUNS, *SHIPPED]
+WITH_REASONS = ("eagle3", "layerskip", "suffix")  # of the kinds of evidence, the tallest ones
+NAMES = [*RUNS, *(name for name in SHIPPED if name.endswith(("story-tree", *WITH_REASONS)))]
 # What moves after a step, in the same turn, so that a slow machine sees it too: how long in all, of
 # what. (Gradio's tab keeps an animation that has ended.)
 MOVED = """(step) => {
