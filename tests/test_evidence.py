@@ -193,7 +193,7 @@ def test_a_suffix_tree_shows_the_counts_behind_each_guess():
         ["1 of 1 time"],
     ]
     assert [row["bar"] for row in listed][:2] == [0.75, round(2 / 3, 6)]
-    assert spoken(block(scored(scene), "line"))["gap"] == ["… 2 more"]
+    assert spoken(block(scored(scene), "line"))["gap"] == ["… 4 more"]
 
 
 def test_early_exit_shows_layers_by_token_and_last_round_through_all_layers():

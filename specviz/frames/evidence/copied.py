@@ -25,7 +25,7 @@ from specviz.frames.numbers import count
 from specviz.frames.scene import Scene, Step
 
 NEAR: Final = 2  # tokens shown before a match
-LONG: Final = 6  # tokens of a match that are shown; of a longer one the last
+LONG: Final = 4  # tokens of a match that are shown; of a longer one the last
 
 
 def ngram(scene: Scene, step: Step, remark: Remark) -> Block | None:
