@@ -12,6 +12,7 @@ import tiny
 from test_cli import raising, sentence
 
 from specviz import engine
+from specviz.catalog import find
 from specviz.cli import main
 from specviz.commands import compare as command
 from specviz.commands.outputs import printable
@@ -117,7 +118,8 @@ def lane(text, *options):
 
 def test_a_lane_has_its_own_settings_then_those_said_to_all_then_what_suits_the_drafter():
     usual = lane("eagle").settings
-    assert (usual.gamma, usual.siblings) == (5, [4, 3, 2])  # the catalogue's, for eagle
+    eagle = find("eagle", "drafter").usual
+    assert (usual.gamma, usual.siblings) == (eagle["gamma"], eagle["siblings"])
     assert lane("eagle", "--gamma", "3").settings == replace(usual, gamma=3)
     found = lane("eagle gamma=4 siblings=2", "--gamma", "3", "--seed", "7")
     assert found.settings == replace(usual, gamma=4, siblings=[2], seed=7)
