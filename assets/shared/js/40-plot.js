@@ -42,7 +42,7 @@ function coloured(trace, style) {
 function plot(place, figure, onPick) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
-  const style = getComputedStyle($(".sv"));
+  const style = getComputedStyle(element);
   const traces = Object.keys(figure.data).sort().map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
   layout.width = Math.min(layout.width, place.parentElement.clientWidth || layout.width);

@@ -1,0 +1,9 @@
+"""The shipped prompts by domain: drafter × domain as a heat map."""
+
+from __future__ import annotations
+
+from specviz.ui.place import Place
+
+
+def build(place: Place) -> None:
+    """Lay the section out, with everything wired."""

@@ -1,0 +1,9 @@
+"""The race: a form, live lanes, and their replay."""
+
+from __future__ import annotations
+
+from specviz.ui.place import Place
+
+
+def build(place: Place) -> None:
+    """Lay the section out, with everything wired."""

@@ -1,0 +1,1 @@
+"""The Cost tab: when drafting pays, by law, by roofline, by measurement."""

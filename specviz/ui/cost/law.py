@@ -1,0 +1,9 @@
+"""The speed law, with the last run on its surface."""
+
+from __future__ import annotations
+
+from specviz.ui.place import Place
+
+
+def build(place: Place) -> None:
+    """Lay the section out, with everything wired."""

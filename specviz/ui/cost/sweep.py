@@ -1,0 +1,9 @@
+"""Predicted against measured: pass time on this machine."""
+
+from __future__ import annotations
+
+from specviz.ui.place import Place
+
+
+def build(place: Place) -> None:
+    """Lay the section out, with everything wired."""
