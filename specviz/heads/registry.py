@@ -18,7 +18,7 @@ from specviz.heads.frozen import EVERY, Frozen
 from specviz.target import Target
 
 DEPTH: Final = 5  # how many guesses in a row are measured where a head could make any number
-LEAST_COMMON: Final = 2  # EAGLE-3 may propose the most frequent 1 / so many of the tokens
+DRAFT_VOCABULARY: Final = 0.75  # EAGLE-3 may propose so much of the vocabulary, the commonest of it
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _eagle3() -> Family:
     def build(target: Target, counts: Tensor) -> Eagle3Head:
         config = Eagle3Config.like(
             target,
-            draft_vocab_size=target.vocab_size // LEAST_COMMON,
+            draft_vocab_size=round(DRAFT_VOCABULARY * target.vocab_size),
             tap_layers=usual_taps(target.model.config.num_hidden_layers),
         )
         head = Eagle3Head(config)

@@ -35,7 +35,7 @@ DIFFERENCES: Final[dict[str, str]] = {
     ),
     "eagle3": (
         "As the paper (2503.01840), with a smaller unrolling while training (5 steps; its code has "
-        "7) and half of the target's small vocabulary as draft vocabulary."
+        "7) and three quarters of the target's small vocabulary as draft vocabulary."
     ),
     "medusa": (
         "Medusa-1 (2401.10774): heads on a frozen target. The paper's heads learn the text's "
