@@ -51,8 +51,8 @@ def test_it_prints_the_json_object_of_the_contract(pair, lanes, capsys):
     assert data["texts"]["same"] is True
     titles = [(lane["title"], lane["said"]) for lane in data["lanes"]]
     assert titles[1][0] == "N-gram"
-    assert titles[2][1] == "T 0 · tree 3·2 · γ 2 · seed 1"
-    assert titles[3] == ("Plain decoding", "T 0 · seed 1")
+    assert titles[2][1] == "tree 3·2 · γ 2"
+    assert titles[3] == ("Plain decoding", "the baseline")
     assert [lane["settings"]["siblings"] for lane in data["lanes"]] == [[], [], [3, 2], []]
     for lane in data["lanes"]:
         assert lane.keys() >= {
@@ -152,7 +152,7 @@ def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
         (["--drafters", "ngram", "--lane", "suffix =3"], "'=3' is no setting; one looks"),
         (["--drafters", "ngram", "--lane", "suffix colour=red"], "no setting is called colour"),
         (["--drafters", "ngram", "--lane", "suffix gam=3"], "no setting is called gam"),
-        (["--drafters", "ngram", "--lane", "suffix gamma=x"], "gamma=x': gamma: invalid int"),
+        (["--drafters", "ngram", "--lane", "suffix gamma=x"], "gamma=x': gamma: 'x' is no whole"),
         (["--drafters", "ngram", "--lane", "suffix gamma=0"], "Lane 'suffix gamma=0': γ must lie"),
         (["--drafters", "ngram", "--lane", "suffix 'gamma=3"], "No closing quotation"),
         (["--drafters", "ngram", "--lane", "suffix seed=2"], "All lanes of a race have the same"),

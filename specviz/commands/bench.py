@@ -12,7 +12,8 @@ from dataclasses import asdict
 from typing import Any
 
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
-from specviz.commands.run import add_models, add_settings, settings_of
+from specviz.commands.run import add_models
+from specviz.options import add_settings, settings_of
 
 
 def add_parser(subparsers: Any) -> None:

@@ -9,49 +9,19 @@ from __future__ import annotations
 import argparse
 import re
 import secrets
-import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any
 
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
-from specviz.commands.run import STOPPED, add_settings, add_target, interruptible, settings_of
-from specviz.compare.lanes import Lane, Race, distinct
+from specviz.commands.run import STOPPED, add_target, interruptible
+from specviz.compare.called import shown
+from specviz.compare.lanes import Race, distinct
 from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
 from specviz.compare.told import told
-from specviz.settings import BadSettings, require
-
-EXAMPLE: Final = "'draft-model gamma=8 siblings=2,2'"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A lane as the command line says it. words: as typed. said: all options, its own among them.
-
-    where: what its faults begin with.
-    """
-
-    words: str
-    drafter: str
-    said: argparse.Namespace
-    where: str = ""
-
-    def lane(self, name: str) -> Lane:
-        """The lane, called `name`. Raises BadSettings."""
-        try:
-            return Lane(name, self.drafter, settings_of(self.said, self.drafter))
-        except BadSettings as error:
-            raise BadSettings(f"{self.where}{error}") from error
-
-
-class LaneParser(argparse.ArgumentParser):
-    """A parser of one lane's settings; what is wrong with them raises BadSettings."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise the complaint, in the words of a lane: there an option has no dashes."""
-        raise BadSettings(f"{message.removeprefix('argument --')}.")
+from specviz.compare.typed import EXAMPLE, Asked, asked_in
+from specviz.options import add_settings
 
 
 def add_parser(subparsers: Any) -> None:
@@ -94,41 +64,12 @@ def compare(args: argparse.Namespace) -> int:
 def race_of(args: argparse.Namespace) -> Race:
     """The race that the options ask for. Raises BadSettings with a sentence."""
     names = [name.strip() for name in args.drafters.split(",") if name.strip()]
-    asked = [Asked(_shown(name), name, args) for name in names]
+    asked = [Asked(shown(name), name, args) for name in names]
     asked += [asked_in(text, args) for text in args.lane]
     called = distinct(one.words for one in asked)
     lanes = tuple(one.lane(name) for one, name in zip(asked, called, strict=True))
     seed = secrets.randbits(32) if args.order_seed is None else args.order_seed
-    return Race(args.prompt, _shown(args.target), lanes, seed)
-
-
-def asked_in(text: str, args: argparse.Namespace) -> Asked:
-    """A lane such as "draft-model gamma=8": a drafter, then settings by the names that `run` has.
-
-    args: all other options, which hold where the lane says nothing. Raises BadSettings.
-    """
-    where = f"Lane {text!r}: "
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise BadSettings(f"{where}{error}.") from error
-    require(bool(words), f"A lane is a drafter and its settings, such as {EXAMPLE}.")
-    drafter, *pairs = words
-    for pair in pairs:
-        require("=" in pair[1:], f"{where}{pair!r} is no setting; one looks like gamma=8.")
-    parser = LaneParser(add_help=False, allow_abbrev=False)
-    add_settings(parser)
-    options = [
-        (name.replace("_", "-"), value) for name, _, value in (p.partition("=") for p in pairs)
-    ]
-    try:
-        own, unknown = parser.parse_known_args([f"--{name}={value}" for name, value in options])
-    except BadSettings as error:
-        raise BadSettings(f"{where}{error}") from error
-    strange = ", ".join(word.removeprefix("--").partition("=")[0] for word in unknown)
-    require(not unknown, f"{where}no setting is called {strange}.")
-    said = argparse.Namespace(**vars(args) | vars(own))
-    return Asked(" ".join([_shown(drafter), *pairs]), drafter, said, where)
+    return Race(args.prompt, shown(args.target), lanes, seed)
 
 
 def progress(results: Results, event: RaceEvent) -> Iterator[str]:
@@ -200,8 +141,3 @@ def _write_traces(folder: Path, results: Results) -> None:
     for place, name in enumerate(results.traces, start=1):
         file = re.sub(r"[^\w.=-]+", "-", name).strip("-")
         results.measured(name).write(folder / f"{place}-{file}.jsonl")
-
-
-def _shown(name: str) -> str:
-    """A model's name as traces have it, which must not name anyone's folders."""
-    return Path(name).resolve().name if Path(name).is_dir() else name

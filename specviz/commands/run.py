@@ -10,34 +10,18 @@ import argparse
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any
 
-from specviz.catalog.known import filled
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
-from specviz.settings import Candidates, Sampling, Schedule, Settings
+from specviz.options import add_settings, settings_of
 
 if TYPE_CHECKING:
     from specviz.drafters.base import Drafter
+    from specviz.settings import Settings
     from specviz.target import Target
     from specviz.trace import Trace
 
 STOPPED = 130  # the exit status of a program that was interrupted
-
-
-# Settings that few families of drafters read.
-FAMILIES: Final[dict[str, tuple[Any, str]]] = {
-    "confidence": (float, "draft-model, layerskip: the least chance of a guess to go on from it"),
-    "budget": (int, "eagle2, eagle3, moa: guesses of the tree that the target checks"),
-    "fan_out": (int, "eagle2, eagle3, moa: guesses weighed under a node, and nodes gone on from"),
-    "exit_layer": (int, "layerskip: the layer after which a draft leaves the target"),
-    "suffix_factor": (float, "suffix: how deep a draft may go, in lengths of its match"),
-    "suffix_least": (float, "suffix: the least chance that counts must give a guess"),
-    "lookahead_window": (int, "lookahead: W, positions in the window"),
-    "lookahead_ngram": (int, "lookahead: N, tokens in an n-gram"),
-    "lookahead_guesses": (int, "lookahead: G, n-grams tried in a pass"),
-}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -62,52 +46,6 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="house", help="a name, a folder or a Hub id")
     parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
     parser.add_argument("--dtype", help="float32, bfloat16 or float16")
-
-
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every setting. One that is not given is as usual with the drafter."""
-    group = parser.add_argument_group("settings", "what is not given is as usual with the drafter")
-    add = partial(group.add_argument, default=argparse.SUPPRESS)
-    add("--temperature", type=float, help="0 is greedy")
-    add("--top-k", type=int, help="0 keeps every token")
-    add("--top-p", type=float, help="1 keeps every token")
-    add("--seed", type=int, help="fixes every coin of the run")
-    add("--max-new-tokens", type=int)
-    add("--gamma", type=int, help="drafted tokens in a chain, at most: how deep a draft goes")
-    wide = "guesses under a node, by depth, such as 3,2; 1 where the list ends"
-    add("--siblings", type=numbers, metavar="N,N,...", help=wide)
-    ranks = "a static tree of heads that guess side by side, such as 0;1;0,0 (medusa_choices)"
-    add("--rank-paths", type=paths, metavar="N,...;N,...", help=ranks)
-    add("--schedule", choices=get_args(Schedule))
-    add("--candidates", choices=get_args(Candidates))
-    add("--ngram-min", type=int, help="shortest match looked for")
-    add("--ngram-max", type=int, help="longest match looked for")
-    add("--rule", help="a verification rule, or auto")
-    for name, (kind, said) in FAMILIES.items():
-        add("--" + name.replace("_", "-"), type=kind, help=said)
-
-
-def numbers(text: str) -> list[int]:
-    """ "3,2" as [3, 2]; the empty text as none. Raises ArgumentTypeError with a sentence."""
-    try:
-        return [int(part) for part in text.split(",")] if text.strip() else []
-    except ValueError:
-        sentence = f"{text!r} is no list of whole numbers such as 3,2"
-        raise argparse.ArgumentTypeError(sentence) from None
-
-
-def paths(text: str) -> list[list[int]]:
-    """ "0;0,1" as [[0], [0, 1]]; the empty text as none. Raises ArgumentTypeError."""
-    return [numbers(part) for part in text.split(";")] if text.strip() else []
-
-
-def settings_of(args: argparse.Namespace, drafter: str | None = None) -> Settings:
-    """The settings that the options say, for `drafter` or the one named. Raises BadSettings."""
-    said = vars(args)
-    given = {f.name: said[f.name] for f in fields(Settings) if f.name in said}
-    sampling = {f.name: said[f.name] for f in fields(Sampling) if f.name in said}
-    filled_in = filled(drafter or args.drafter or "", {**given, "sampling": sampling})
-    return Settings.from_json(filled_in)
 
 
 def run(args: argparse.Namespace) -> int:
