@@ -95,9 +95,13 @@ def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
     line = Line()
     line.stop("me", 1)
     mine, api, yours = line.join("me", 2), line.join("me"), line.join("you", 2)
+    race, other = line.join("me race", 2), line.join("metoo", 2)
+    line.stop("me race", 1)
     assert api.number == inf
     line.part("me")
-    assert (mine.stopped, api.stopped, yours.stopped) == (True, True, False)
+    assert (mine.stopped, api.stopped, race.stopped) == (True, True, True)
+    assert (yours.stopped, other.stopped) == (False, False)
+    assert not line.join("me race", 1).stopped, "what they asked before is forgotten"
     assert not line.join("me", 1).stopped, "what they asked before is forgotten"
 
 

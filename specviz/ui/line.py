@@ -21,7 +21,10 @@ class LineFull(ValueError):
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One run's place. number: the page counts its runs upwards; a client's run has none (inf)."""
+    """One job's place. visitor: whose, and perhaps what for ("ab12 race").
+
+    number: the page counts its jobs upwards; a client's run has none (inf).
+    """
 
     visitor: str
     number: float
@@ -32,6 +35,15 @@ class Ticket:
         """Nobody wants this run any more: it leaves the line, or ends after its round."""
         self.stopped = True
         self.moved.set()
+
+    def unwanted(self) -> bool:
+        """Whether it was stopped: what the thread that computes asks between its parts."""
+        return self.stopped
+
+
+def theirs(name: str, visitor: str) -> bool:
+    """Whether a ticket's name is this visitor's: theirs alone, or with what it is for after it."""
+    return name == visitor or name.startswith(f"{visitor} ")
 
 
 class Line:
@@ -76,9 +88,10 @@ class Line:
 
     def part(self, visitor: str) -> None:
         """The visitor is gone: all that is theirs should end, and nothing of it is kept."""
-        self._asked.pop(visitor, None)
+        for asked in [name for name in self._asked if theirs(name, visitor)]:
+            del self._asked[asked]
         for ticket in self._tickets:
-            if ticket.visitor == visitor:
+            if theirs(ticket.visitor, visitor):
                 ticket.stop()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FIRST: Final = 2  # lines sent at once: the run, the prefill, the first round
 PAUSE: Final = 0.5  # seconds between later sendings: each takes time from the run it tells of
+
+Work = Callable[[Ticket, "Story"], None]  # a job, and whom it tells
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ class Machine:
 
 
 class Story:
-    """One run as the page hears it: text that only grows, lines of JSON, states among them.
+    """One job as the page hears it: text that only grows, lines of JSON, states among them.
 
     States say what the visitor waits for: "queued" (place: how many runs come first), "loading",
     "drafting". The last line is the state "done" or "stopped", or an error's sentence.
@@ -66,11 +68,11 @@ class Story:
 
     def say(self, state: str, **more: int) -> None:
         """A state, sent at once."""
-        self._tell(line("state", {"state": state, "id": self.nonce} | more))
+        self.tell(line("state", {"state": state, "id": self.nonce} | more))
 
     def fail(self, problem: Exception) -> None:
         """Why there is no run, or no more of it."""
-        self._tell(error(explained(problem), self.nonce))
+        self.tell(error(explained(problem), self.nonce))
 
     def run(self, told: Iterable[str]) -> None:
         """The run's lines. Not each is sent by itself: that takes cores the run is timed on."""
@@ -81,7 +83,8 @@ class Story:
                 self._send(self._told)
                 sent = perf_counter()
 
-    def _tell(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Whole lines, sent at once."""
         self._told += text
         self._send(self._told)
 
@@ -95,8 +98,16 @@ class Runs:
         self._loading = Lock()
         self._under_way: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
 
-    async def texts(self, wish: Wish, visitor: str, number: float) -> AsyncGenerator[str, None]:
+    def texts(self, wish: Wish, visitor: str, number: float) -> AsyncGenerator[str, None]:
         """The story of a run so far, growing. Closed early, the run ends after its round."""
+        return self.story(visitor, number, partial(self._run, wish))
+
+    async def story(self, visitor: str, number: float, work: Work) -> AsyncGenerator[str, None]:
+        """What a job in the line says so far, growing. Closed early, the job is stopped.
+
+        work: called in a thread at its turn; it asks `Ticket.unwanted` between its parts, and what
+        it raises becomes the last line.
+        """
         loop = asyncio.get_running_loop()
         heard: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -109,7 +120,7 @@ class Runs:
         except LineFull as problem:
             yield error(str(problem), story.nonce)
             return
-        turn = self._start(ticket, partial(self._tell, wish, ticket, story), story.queued)
+        turn = self._start(ticket, partial(ended, work, ticket, story), story.queued)
         turn.add_done_callback(lambda _: heard.put_nowait(None))
         try:
             while (text := await heard.get()) is not None:
@@ -164,14 +175,9 @@ class Runs:
         finally:
             self.line.leave(ticket)
 
-    def _tell(self, wish: Wish, ticket: Ticket, story: Story) -> None:
-        names = wish.target, wish.drafter
-        try:
-            with closing(self._events(wish, ticket, story.say)) as events:
-                story.run(lines(events, "live", story.nonce, names))
-            story.say("stopped" if ticket.stopped else "done")
-        except Exception as problem:
-            story.fail(problem)
+    def _run(self, wish: Wish, ticket: Ticket, story: Story) -> None:
+        with closing(self._events(wish, ticket, story.say)) as events:
+            story.run(lines(events, "live", story.nonce, (wish.target, wish.drafter)))
 
     def _write(self, wish: Wish, ticket: Ticket, made: list[str]) -> None:
         with closing(self._events(wish, ticket, void)) as events:
@@ -183,37 +189,43 @@ class Runs:
         self, wish: Wish, ticket: Ticket, say: Callable[[str], object]
     ) -> Generator[Event, None, None]:
         """The run itself; nothing of it where it was stopped before."""
-
-        def stop() -> bool:
-            return ticket.stopped
-
-        if stop():
+        if ticket.unwanted():
             return
         say("loading")
-        target, drafter = self._pair(wish.target, wish.drafter)
-        if stop():
+        target, (drafter,) = self.load(wish.target, [wish.drafter])
+        if ticket.unwanted():
             return
         say("drafting")
         from specviz import engine
 
+        stop = ticket.unwanted
         yield from engine.run(target, drafter, wish.prompt, wish.settings, stop=stop)
 
-    def _pair(self, target: str, drafter: str) -> tuple[Target, Drafter]:
-        """The loaded models. Raises the catalogue's refusals."""
+    def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
+        """The loaded models, drafters in the order asked for. Raises the catalogue's refusals."""
         # Late, since the page is up before torch is; locked, since two threads that both import
         # transformers for the first time break each other.
         with self._loading:
-            from specviz.catalog.loading import load
+            from specviz.catalog.loading import load_drafter, load_target
 
-            return load(target, drafter, self.machine.device, self.machine.dtype)
+            loaded = load_target(target, self.machine.device, self.machine.dtype)
+            return loaded, [load_drafter(name, loaded) for name in drafters]
 
     def warm_up(self) -> None:
         """Load the house's models, so that the first visitor need not wait for it."""
         try:
-            for drafter in ("draft-model", "ngram"):
-                self._pair(HOUSE, drafter)
+            self.load(HOUSE, ["draft-model", "ngram"])
         except ValueError as problem:
             log.warning("%s", problem)
+
+
+def ended(work: Work, ticket: Ticket, story: Story) -> None:
+    """Do a job and tell how it ended: done, stopped, or why it broke."""
+    try:
+        work(ticket, story)
+        story.say("stopped" if ticket.stopped else "done")
+    except Exception as problem:
+        story.fail(problem)
 
 
 def void(_: object) -> None:

@@ -28,7 +28,7 @@ ENDED: Final = f"() => {{ window.specviz.players['{PLAYER}'].ended() }}"
 LINKED: Final = f"""async (...filled) => {{
   const names = %s, asked = new URLSearchParams(location.search).get('trace');
   if (!names.includes(asked)) return [names[0] ?? null, ...filled];
-  const player = () => (window.specviz || {{ players: {{}} }}).players['{PLAYER}'];
+  const player = () => window.specviz?.players?.['{PLAYER}'];
   while (!player()) await new Promise((done) => setTimeout(done, 50));
   return [asked, ...((await player().opened) ?? filled)];
 }}"""

@@ -1,6 +1,7 @@
 // Keys, buttons, and what others may use: `window.specviz.players`.
 
-window.specviz = window.specviz || { players: {} };
+window.specviz = window.specviz || {};
+window.specviz.players = window.specviz.players || {};
 
 function onKey(event) {
   const name = KEYS[event.key];
