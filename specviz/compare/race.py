@@ -6,7 +6,7 @@ while this yields.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -39,7 +39,7 @@ class Field:
 
 def run(
     target: Target, drafters: Mapping[str, Drafter], race: Race, stop: Stop = never
-) -> Iterator[RaceEvent]:
+) -> Generator[RaceEvent, None, None]:
     """The race: its order, then lane by lane what each does.
 
     drafters: by name of the lane. stop: asked between rounds; a lane that is stopped ends as far

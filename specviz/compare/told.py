@@ -6,22 +6,21 @@ Standard library only.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
-from specviz.catalog.known import reads_of, title_of
 from specviz.compare.badge import badge, words
+from specviz.compare.called import Called, called
 from specviz.compare.lanes import PLAIN
 from specviz.compare.report import LaneReport, reports
 from specviz.compare.results import Results
 from specviz.compare.sentence import caution, headline, sentence
-from specviz.settings import brief
-
-TITLE: Final = "Plain decoding"
+from specviz.cost.measured import measured
+from specviz.trace import Trace
 
 
 def told(results: Results) -> dict[str, Any]:
     """What `specviz compare --json` prints; `lanes` holds those that the race came to."""
-    race, lanes = results.race, reports(results)
+    race, lanes, names = results.race, reports(results), called(results.race)
     head = next(iter(results.traces.values())).header if results.traces else None
     return {
         "prompt": race.prompt,
@@ -40,11 +39,11 @@ def told(results: Results) -> dict[str, Any]:
         "headline": headline(lanes),
         "caution": caution(lanes),
         "texts": badge(lanes),
-        "lanes": [_lane(lane) for lane in lanes],
+        "lanes": [_lane(lane, names[lane.name], results.measured(lane.name)) for lane in lanes],
     }
 
 
-def _lane(lane: LaneReport) -> dict[str, Any]:
+def _lane(lane: LaneReport, name: Called, trace: Trace) -> dict[str, Any]:
     """A lane's numbers and sentences. title, said: what people call it, and its settings."""
     data = asdict(lane)
     if lane.costs is not None:
@@ -52,7 +51,14 @@ def _lane(lane: LaneReport) -> dict[str, Any]:
     data["equality"] |= {"sentence": words(lane)}
     return {
         "name": data.pop("name"),
-        "title": TITLE if lane.name == PLAIN else title_of(lane.drafter),
-        "said": brief(lane.settings, [] if lane.name == PLAIN else reads_of(lane.drafter)),
+        "title": name.title,
+        "said": name.said,
         "sentence": sentence(lane),
+        "point": None if lane.name == PLAIN else _point(trace),
     } | data
+
+
+def _point(trace: Trace) -> dict[str, Any] | None:
+    """Where a lane stands on the speed law's surface, and the law's own answer there."""
+    point = measured(trace)
+    return None if point is None else asdict(point) | {"predicted": point.predicted}

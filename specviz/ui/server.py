@@ -1,4 +1,4 @@
-"""What the server answers beside Gradio: plotly.js, recorded runs; and what it refuses.
+"""What the server answers beside Gradio: plotly.js, recorded runs and races; and what it refuses.
 
 No route takes a file and none fetches an address: Gradio's own that do are closed here. All paths
 start with /gradio_api/, which a proxy in front of Gradio passes on.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -21,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from specviz.trace import TraceError
+from specviz.ui.compare import recorded as races
 from specviz.ui.recorded import body, names
 
 PREFIX: Final = "/gradio_api/sv"
@@ -79,13 +80,24 @@ async def send_plotly(request: Request) -> Response:
 
 
 def send_recorded(request: Request) -> Response:
-    """A recorded run as the player's lines; asked again, only whether it is still the same."""
+    """A recorded run as the player's lines."""
     name = request.path_params["name"]
-    if name not in names():
-        return PlainTextResponse("No recorded run has this name.", 404)
+    return _send(request, "run", partial(body, name) if name in names() else None)
+
+
+def send_race(request: Request) -> Response:
+    """A recorded race as the lines of its part of the page."""
+    name = request.path_params["name"]
+    return _send(request, "race", partial(races.body, name) if name in races.names() else None)
+
+
+def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Response:
+    """Compressed lines; asked again, only whether they are still the same. made: None for none."""
+    if made is None:
+        return PlainTextResponse(f"No recorded {what} has this name.", 404)
     try:
-        packed = body(name)
-    except TraceError as problem:
+        packed = made()
+    except ValueError as problem:  # every fault of a file is one, with a sentence
         return PlainTextResponse(str(problem), 422)
     tag = f'"{hashlib.sha256(packed).hexdigest()[:16]}"'
     headers = {"Content-Encoding": "gzip", "Cache-Control": "no-cache", "ETag": tag}
@@ -99,6 +111,7 @@ def app_kwargs() -> dict[str, Any]:
     routes = [
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
+        Route(f"{PREFIX}/races/{{name}}", send_race),
     ]
     # Streams of events are left as they are by the compressing middleware.
     packing = Middleware(GZipMiddleware, minimum_size=1000)

@@ -1,0 +1,50 @@
+"""Which recorded races ship with the app, and how each is made. Standard library only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from specviz.assets import ASSETS
+from specviz.catalog.known import filled
+from specviz.compare.lanes import Lane, Race
+from specviz.prompts import prompts
+from specviz.settings import Settings
+
+FOLDER: Final = ASSETS / "races"
+TARGET: Final = "house"
+
+
+@dataclass(frozen=True, slots=True)
+class RaceRecipe:
+    """One shipped race. name: its folder; title: what it shows, for people.
+
+    prompt: a domain and a place in it. settings: what differs from the usual in all lanes. lanes:
+    by name, the drafter and what differs in that lane alone.
+    """
+
+    name: str
+    title: str
+    prompt: tuple[str, int]
+    order_seed: int
+    settings: dict[str, Any]
+    lanes: dict[str, tuple[str, dict[str, Any]]]
+
+    @property
+    def race(self) -> Race:
+        """The race itself."""
+        domain, place = self.prompt
+        lanes = tuple(
+            Lane(name, drafter, Settings.from_json(filled(drafter, self.settings | own)))
+            for name, (drafter, own) in self.lanes.items()
+        )
+        return Race(prompts()[domain][place], TARGET, lanes, self.order_seed)
+
+
+def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
+    """Every shipped race, in the order shown; none for a folder that lists none."""
+    listed = folder / "recipes.json"
+    rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
+    return [RaceRecipe(**row) for row in rows]

@@ -1,0 +1,308 @@
+"""Live races: their lines as the page hears them, stopped, broken, refused, and waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+import tiny
+from test_runs import told
+
+from specviz.compare import race as racing
+from specviz.compare.called import called, shared
+from specviz.compare.lanes import PLAIN, Lane, Race
+from specviz.compare.results import Progress, Told
+from specviz.settings import Sampling, Settings
+from specviz.trace import Committed
+from specviz.ui.compare import reel, stream
+from specviz.ui.runs import Machine, Runs
+from specviz.ui.wish import Wish
+
+GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
+
+
+@pytest.fixture
+def runs():
+    return Runs(Machine("cpu"))
+
+
+@pytest.fixture
+def race(pair):
+    """Makes races on the tiny models; two lanes are called by the folder of the small one."""
+
+    def made(settings=GREEDY, order_seed=1, target=None, drafter=None):
+        small = str(drafter or pair[1])
+        lanes = (Lane(small, small, settings), Lane("n-gram", "ngram", settings))
+        return Race(tiny.PROMPT, str(target or pair[0]), lanes, order_seed)
+
+    return made
+
+
+async def heard(runs, race, visitor="me", number=1.0):
+    return [text async for text in stream.texts(runs, race, visitor, number)]
+
+
+def texts(*args):
+    return asyncio.run(heard(*args))
+
+
+def kinds(text):
+    """What each line is; a state by its own name. Lines of progress are left out."""
+    found = [line.get("state", line["kind"]) for line in told(text)]
+    return [kind for kind in found if kind != "progress"]
+
+
+def of(text, kind):
+    """All lines of a kind."""
+    return [line for line in told(text) if line["kind"] == kind]
+
+
+@pytest.fixture
+def whole(runs, race):
+    """What a race to its end tells."""
+    return texts(runs, race())
+
+
+def test_a_race_tells_itself_lane_by_lane_and_its_text_only_grows(whole):
+    assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(whole))
+    assert kinds(whole[-1]) == [
+        "loading", "racing", "race", *["started", "ended", "told"] * 3, "done",
+    ]  # fmt: skip
+    order = of(whole[-1], "race")[0]["order"]
+    assert order == [line["lane"] for line in of(whole[-1], "started")]
+    assert order == [line["lane"] for line in of(whole[-1], "ended")]
+    assert [line["place"] for line in of(whole[-1], "started")] == [1, 2, 3]
+    assert {line["id"] for line in told(whole[-1]) if "id" in line} == {"1"}
+
+
+def test_the_race_line_says_what_races_and_where(whole):
+    (line,) = of(whole[-1], "race")
+    assert line.keys() == {
+        "kind", "source", "id", "prompt", "prompt_pieces", "target", "where", "said", "greedy",
+        "order", "lanes",
+    }  # fmt: skip
+    assert (line["source"], line["prompt"], line["greedy"]) == ("live", tiny.PROMPT, True)
+    assert line["prompt_pieces"][:3] == ["The", {"g": "space"}, "cat"]
+    assert line["target"] == "big"
+    assert line["where"].startswith("big · ")
+    assert line["where"].endswith(" · float32")
+    assert line["said"] == "T 0 · 12 tokens · seed 1"
+    assert line["lanes"] == [
+        {"name": "small", "title": "small", "said": "γ 3", "drafter": "small"},
+        {"name": "n-gram", "title": "N-gram", "said": "γ 3", "drafter": "ngram"},
+        {"name": PLAIN, "title": "Plain decoding", "said": "the baseline", "drafter": PLAIN},
+    ]
+
+
+def test_nothing_that_is_told_names_a_folder(whole, pair):
+    assert str(pair[0].parent) not in whole[-1]
+
+
+def test_a_lane_that_ended_says_by_pass_its_seconds_and_its_tokens(whole):
+    numbers = {lane["name"]: lane for lane in of(whole[-1], "told")[-1]["whole"]["lanes"]}
+    for line in of(whole[-1], "ended"):
+        lane = numbers[line["lane"]]
+        assert len(line["passes"]) == len(line["brought"]) == lane["passes"]
+        assert sum(map(sum, line["passes"])) == pytest.approx(lane["seconds"], abs=1e-4)
+        tokens = list(itertools.chain(*line["brought"]))
+        assert len(tokens) == lane["tokens"] == 12
+        assert line["brought"][0][0][1] == "plain"
+        states = {state for _, state in tokens}
+        assert states <= (
+            {"plain"} if line["lane"] == PLAIN else {"accepted", "recovered", "bonus", "plain"}
+        )
+
+
+def test_the_numbers_come_after_every_lane_and_leave_out_what_it_said_itself(whole):
+    lines = [line["whole"] for line in of(whole[-1], "told")]
+    assert [len(line["lanes"]) for line in lines] == [1, 2, 3]
+    assert [line["complete"] for line in lines] == [False, False, True]
+    last = lines[-1]
+    assert last["texts"]["same"] is True
+    for lane in last["lanes"]:
+        assert not lane.keys() & {"timeline", "parts", "token_ids"}
+        assert lane.keys() >= {"name", "title", "said", "sentence", "point", "costs", "depths"}
+    points = {lane["name"]: lane["point"] for lane in last["lanes"]}
+    assert points[PLAIN] is None
+    assert points["small"].keys() == {
+        "alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup", "predicted",
+    }  # fmt: skip
+
+
+def test_lanes_of_one_drafter_are_told_apart():
+    many = [[rank] for rank in range(40)]
+    changes = [{}, {"candidates": "greedy"}, {}, {"confidence": 0.25, "rank_paths": many}]
+    lanes = [Lane(str(at), "ngram", replace(GREEDY, **c)) for at, c in enumerate(changes)]
+    found = [one.said for one in called(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
+    head = "γ 3 · candidates"
+    assert found[0] == f"{head} sampled · confidence 0 · rank paths []"
+    assert found[1] == f"{head} greedy · confidence 0 · rank paths []"
+    assert found[2] == f"{found[0]} · no. 2"
+    assert found[3].startswith(f"{head} sampled · confidence 0.25 · rank paths [[0], [1], ")
+    assert found[3].endswith("…")
+    assert len(set(found)) == 5
+
+
+def test_what_all_lanes_share_is_said_once():
+    assert shared(GREEDY) == "T 0 · 12 tokens · seed 1"
+    some = Settings(Sampling(0.8, 40, 0.9), seed=3, max_new_tokens=1)
+    assert shared(some) == "T 0.8 · top-k 40 · top-p 0.9 · 1 token · seed 3"
+
+
+def test_progress_is_told_at_most_every_half_second(runs, race, monkeypatch):
+    monkeypatch.setattr(reel, "PAUSE", 1000.0)
+    assert len(of(texts(runs, race())[-1], "progress")) == 1
+    monkeypatch.setattr(reel, "PAUSE", -1.0)
+    each = of(texts(runs, race())[-1], "progress")
+    assert [line["tokens"] for line in each if line["lane"] == PLAIN] == list(range(1, 13))
+    for lane in ("small", "n-gram", PLAIN):
+        seconds = [line["seconds"] for line in each if line["lane"] == lane]
+        assert seconds == sorted(seconds)
+
+
+def test_nothing_of_a_lane_is_worked_out_between_its_rounds(runs, race, monkeypatch):
+    """While a lane runs, nothing but its events is looked at: no scene, no numbers."""
+    busy, whole = [], racing.run
+
+    def watched(*args):
+        for event in whole(*args):
+            busy.append(isinstance(event, Progress | Told))
+            yield event
+
+    def quiet(work):
+        def called(*args):
+            assert not busy[-1]
+            return work(*args)
+
+        return called
+
+    monkeypatch.setattr(racing, "run", watched)
+    for name in ("told", "ended", "brought"):
+        monkeypatch.setattr(reel, name, quiet(getattr(reel, name)))
+    assert kinds(texts(runs, race())[-1])[-1] == "done"
+
+
+@pytest.fixture
+def stopping(runs, monkeypatch):
+    """Makes the visitor stop the race after so many passes of a lane."""
+
+    def when(lane, passes):
+        whole = racing.run
+
+        def run(*args):
+            count = 0
+            for event in whole(*args):
+                yield event
+                count += isinstance(event, Progress) and event.lane == lane
+                if count == passes:
+                    runs.line.stop("me", 1)
+
+        monkeypatch.setattr(racing, "run", run)
+
+    return when
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_stopped_race_keeps_the_lanes_that_it_came_to(runs, race, stopping, place):
+    settings = Settings(Sampling(temperature=0), max_new_tokens=40, gamma=3)
+    asked = stream.named(race(settings))
+    stopping(asked.order[place], 2)
+    text = texts(runs, asked)[-1]
+    assert kinds(text)[2:] == ["race", *["started", "ended", "told"] * (place + 1), "stopped"]
+    last = of(text, "told")[-1]["whole"]
+    assert last["complete"] is False
+    ended = {lane["name"]: lane["ended"] for lane in last["lanes"]}
+    assert ended == {
+        name: "stopped" if at == place else "limit"
+        for at, name in enumerate(asked.order[: place + 1])
+    }
+    assert len(of(text, "ended")[-1]["passes"]) == 2
+    assert len(runs.line) == 0
+
+
+def test_one_who_goes_ends_the_race_after_its_round(runs, race):
+    async def story():
+        long = race(Settings(Sampling(temperature=0), max_new_tokens=200, gamma=3))
+        async with aclosing(stream.texts(runs, long, "a", 1)) as leaving:
+            async for text in leaving:
+                if of(text, "started"):
+                    break
+        return (await heard(runs, race(), "b", 1))[-1]
+
+    assert kinds(asyncio.run(story()))[-1] == "done"
+    assert len(runs.line) == 0
+
+
+def test_a_race_is_one_place_in_the_line_that_runs_wait_in(runs, race, pair):
+    async def story():
+        racer = asyncio.create_task(heard(runs, race(), "a"))
+        await asyncio.sleep(0)
+        wish = Wish(tiny.PROMPT, str(pair[0]), str(pair[1]), GREEDY)
+        other = asyncio.create_task(_all(runs.texts(wish, "b", 1)))
+        await asyncio.sleep(0)
+        assert len(runs.line) == 2
+        return await racer, await other
+
+    racer, other = asyncio.run(story())
+    assert kinds(racer[-1])[-1] == "done"
+    assert told(other[0])[0]["place"] == 1
+    assert kinds(other[-1])[-1] == "done"
+
+
+async def _all(texts):
+    return [text async for text in texts]
+
+
+def test_one_who_stops_before_the_turn_hears_only_that(runs, race):
+    runs.line.stop("me", 1)
+    assert kinds(texts(runs, race())[-1]) == ["stopped"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"target": "no/such folder"}, "no/such folder"),
+        ({"settings": Settings(rule="none")}, "No rule"),
+        ({"settings": Settings(max_new_tokens=4000)}, "tokens"),
+    ],
+)
+def test_a_race_that_cannot_be_run_says_why_in_a_sentence(runs, race, changes, word):
+    text = texts(runs, race(**changes))[-1]
+    assert kinds(text)[-1] == "error"
+    last = told(text)[-1]
+    assert word in last["sentence"]
+    assert last["sentence"].endswith(".")
+    assert not of(text, "ended")
+    assert len(runs.line) == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [(RuntimeError("secret"), "Something broke"), (MemoryError("secret"), "ran out of memory")],
+)
+def test_a_fault_in_a_lane_keeps_those_before_it(runs, race, monkeypatch, caplog, fault, word):
+    whole, asked = racing.run, stream.named(race())
+
+    def breaking(*args):
+        for event in whole(*args):
+            yield event
+            here = isinstance(event, Told) and event.lane == asked.order[1]
+            if here and isinstance(event.event, Committed):
+                raise fault
+
+    assert asked.order[1] != PLAIN
+    monkeypatch.setattr(racing, "run", breaking)
+    text = texts(runs, asked)[-1]
+    assert kinds(text)[2:] == ["race", "started", "ended", "told", "started", "error"]
+    assert word in told(text)[-1]["sentence"]
+    assert "secret" not in text
+    assert "secret" in caplog.text
+
+
+def test_every_line_is_whole_json_without_nan(whole):
+    for line in whole[-1].splitlines():
+        json.loads(line, parse_constant=pytest.fail)

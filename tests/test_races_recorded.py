@@ -1,0 +1,259 @@
+"""Recorded races: kept as traces and read again, served as lines, made from their recipes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+import tiny
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from specviz.catalog import entries
+from specviz.catalog.files import fingerprint, weight_files
+from specviz.check import check
+from specviz.cli import main
+from specviz.compare import recipes as shipped
+from specviz.compare.lanes import PLAIN, Lane, Race
+from specviz.compare.race import run
+from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
+from specviz.compare.results import Progress, Results
+from specviz.compare.saved import FILE, SavedError, read, write
+from specviz.compare.told import told
+from specviz.drafters.ngram import NGram
+from specviz.frames.words import word
+from specviz.metrics import token_ids
+from specviz.settings import BadSettings, Sampling, Settings
+from specviz.ui import server
+from specviz.ui.compare import recorded
+from specviz.ui.compare.reel import replay
+
+GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
+LANES = (
+    Lane("Draft ‹model›", "draft-model", GREEDY),
+    Lane("../n-gram", "ngram", replace(GREEDY, gamma=5)),
+)
+RACE = Race(tiny.PROMPT, "house", LANES, 2)
+FIRST = RACE.order[0]
+
+
+@pytest.fixture(scope="module")
+def raced(tiny_target):
+    """A race of the tiny models: a hostile name among its lanes."""
+    small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
+    results = Results(RACE)
+    for event in run(tiny_target, {LANES[0].name: small, LANES[1].name: NGram()}, RACE):
+        results.take(event)
+    return results
+
+
+# The folder
+
+
+def test_a_race_that_is_read_again_has_the_same_traces_and_numbers(raced, tmp_path):
+    write(tmp_path, raced)
+    again = read(tmp_path)
+    assert again == raced
+    assert list(again.traces) == list(raced.order)
+    assert told(again) == told(raced)
+    assert all(lane["flops_per_token"] > 0 for lane in told(again)["lanes"])
+
+
+def test_the_files_lie_in_the_folder_whatever_the_lanes_are_called(raced, tmp_path):
+    write(tmp_path / "race", raced)
+    assert [path.name for path in tmp_path.iterdir()] == ["race"]
+    files = sorted(path.name for path in (tmp_path / "race").iterdir())
+    names = {"plain": "plain", "../n-gram": "n-gram", "Draft ‹model›": "draft-model"}
+    made = [f"{at}-{names[name]}.jsonl" for at, name in enumerate(raced.order, start=1)]
+    assert files == sorted([*made, FILE])
+
+
+def test_an_older_race_leaves_nothing_in_the_folder(raced, tmp_path):
+    (tmp_path / "9-old.jsonl").write_text("old")
+    write(tmp_path, raced)
+    assert not (tmp_path / "9-old.jsonl").exists()
+
+
+def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
+    half, passes = Results(RACE), []
+    drafters = {lane.name: NGram() for lane in LANES}
+    for event in run(tiny_target, drafters, RACE, lambda: len(passes) > 3):
+        half.take(event)
+        if isinstance(event, Progress):
+            passes.append(event)
+    write(tmp_path, half)
+    assert read(tmp_path) == half
+    assert len(half.traces) == 1
+    assert not told(half)["complete"]
+
+
+def test_a_race_that_never_began_is_not_kept(tmp_path):
+    with pytest.raises(ValueError, match="did not begin"):
+        write(tmp_path / "none", Results(RACE))
+    assert not (tmp_path / "none").exists()
+
+
+def changed(folder, **changes):
+    """Change fields of `race.json`."""
+    data = json.loads((folder / FILE).read_text())
+    (folder / FILE).write_text(json.dumps(data | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"version": 2}, "is no specviz-race of version 1"),
+        ({"order_seed": "one"}, "order_seed cannot be 'one'"),
+        ({"lanes": []}, "2 to 4 lanes"),
+        ({"order": ["plain"]}, "and their order do not fit"),
+        ({"traces": {}}, "and their order do not fit"),
+        ({"traces": {FIRST: "../1-plain.jsonl"}}, "a trace lies outside the folder"),
+        ({"traces": {"someone": "1-plain.jsonl"}}, "and their order do not fit"),
+        ({"traces": {FIRST: "none.jsonl"}}, r"cannot be read: No such file or directory\.$"),
+    ],
+)
+def test_a_damaged_folder_is_one_sentence(raced, tmp_path, changes, sentence):
+    write(tmp_path, raced)
+    changed(tmp_path, **changes)
+    with pytest.raises(SavedError, match=sentence):
+        read(tmp_path)
+
+
+def test_a_folder_without_a_race_is_one_sentence(tmp_path):
+    with pytest.raises(SavedError, match=r"cannot be read: No such"):
+        read(tmp_path)
+    (tmp_path / FILE).write_text("{")
+    with pytest.raises(SavedError, match=r"cannot be read: Expecting"):
+        read(tmp_path)
+
+
+# Lines and the route
+
+
+def test_a_recorded_race_tells_every_lane_and_all_numbers_once(raced):
+    lines = [json.loads(line) for line in "".join(replay(raced, "1-a")).splitlines()]
+    kinds = [line["kind"] for line in lines]
+    assert kinds == ["race", *["started", "ended"] * 3, "told"]
+    assert (lines[0]["source"], lines[0]["id"]) == ("recorded", "1-a")
+    assert lines[0]["order"] == list(raced.order)
+    assert lines[-1]["whole"]["complete"] is True
+    for line in lines:
+        if line["kind"] == "ended":
+            trace = raced.measured(line["lane"])
+            ids = token_ids(trace) or trace.baseline.token_ids
+            words = trace.vocabulary
+            shown = [pieces for pieces, _ in chain(*line["brought"])]
+            assert shown == [word(words[token]) for token in ids]
+            assert len(line["passes"]) == len(line["brought"])
+
+
+@pytest.fixture
+def routes(raced, tmp_path, monkeypatch):
+    write(tmp_path / "1-a-race", raced)
+    (tmp_path / "2-no-race").mkdir()
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    for known in (recorded.names, recorded.body):
+        known.cache_clear()
+    with TestClient(Starlette(**server.app_kwargs())) as client:
+        yield client
+    for known in (recorded.names, recorded.body):
+        known.cache_clear()
+
+
+def test_a_recorded_race_is_sent_once_and_then_only_asked_after(routes):
+    first = routes.get(f"{server.PREFIX}/races/1-a-race")
+    assert first.status_code == 200
+    assert first.headers["content-encoding"] == "gzip"
+    assert json.loads(first.text.splitlines()[-1])["kind"] == "told"
+    again = {"If-None-Match": first.headers["etag"]}
+    assert routes.get(f"{server.PREFIX}/races/1-a-race", headers=again).status_code == 304
+
+
+@pytest.mark.parametrize("name", ["none", "2-no-race", "..%2f1-a-race", "1-a-race%2frace.json"])
+def test_only_recorded_races_can_be_fetched(routes, name):
+    assert routes.get(f"{server.PREFIX}/races/{name}").status_code == 404
+
+
+def test_a_broken_recorded_race_is_one_sentence(routes, tmp_path):
+    (tmp_path / "1-a-race" / FILE).write_text("{}")
+    answer = routes.get(f"{server.PREFIX}/races/1-a-race")
+    assert answer.status_code == 422
+    assert "The race '1-a-race' cannot be read: missing" in answer.text
+    assert str(tmp_path) not in answer.text
+
+
+def test_the_page_knows_where_recorded_races_are_and_what_they_are_called(routes):
+    assert recorded.config() == {
+        "races": "gradio_api/sv/races/",
+        "recorded": ["1-a-race"],
+        "titles": {"1-a-race": "a race"},
+    }
+
+
+# What ships
+
+
+def test_every_recorded_race_has_a_recipe_and_a_short_title_of_its_own():
+    assert list(recorded.names()) == sorted(recipe.name for recipe in recipes())
+    titles = [recorded.title(name) for name in recorded.names()]
+    assert len(set(titles)) == len(titles)
+    assert max(map(len, titles)) <= 27
+
+
+def test_recorded_races_are_small():
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 3e6
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_a_recorded_race_checks_and_is_what_its_recipe_says(recipe: RaceRecipe):
+    results = read(FOLDER / recipe.name)
+    assert results.race == recipe.race
+    assert results.order == recipe.race.order
+    assert results.complete
+    hashes = {
+        entry.name: fingerprint(weight_files(entry.path)) for entry in entries() if entry.path
+    }
+    drafters = {lane.name: lane.drafter for lane in recipe.race.lanes}
+    for name in results.traces:
+        trace = results.measured(name)
+        check(trace)
+        assert trace.header.target.hash == hashes["house"], "recorded by older weights"
+        if name != PLAIN:
+            assert trace.header.drafter.hash == hashes.get(drafters[name]), "by older weights"
+
+
+# The command
+
+
+@pytest.fixture
+def small_recipe(monkeypatch, pair):
+    """One recipe, of the tiny models."""
+    lanes = {"N-gram": ("ngram", {}), "Deep": ("ngram", {"gamma": 8})}
+    greedy = {"sampling": {"temperature": 0}, "max_new_tokens": 8}
+    recipe = RaceRecipe("1-tiny", "Tiny", ("repeat", 0), 1, greedy, lanes)
+    monkeypatch.setattr(shipped, "TARGET", str(pair[0]))
+    monkeypatch.setattr(shipped, "recipes", lambda: [recipe])
+    monkeypatch.setattr(shipped, "prompts", lambda: {"repeat": [tiny.PROMPT]})
+    return recipe
+
+
+def test_record_makes_races_from_their_recipes(small_recipe, tmp_path, capsys):
+    assert main(["record", "--only", "races/1-tiny", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("1-tiny: ")
+    made = read(tmp_path / "1-tiny")
+    assert made.complete
+    assert [lane.settings.gamma for lane in made.race.lanes] == [5, 8]
+    assert made.race.target == "big"
+    assert [path.name for path in tmp_path.iterdir()] == ["1-tiny"]
+
+
+def test_a_word_that_no_recipe_has_is_a_sentence(small_recipe, capsys):
+    assert main(["record", "--only", "no such recipe"]) != 0
+    assert "'no such recipe'" in capsys.readouterr().err
+
+
+def test_a_recipe_that_makes_no_race_is_refused(small_recipe):
+    with pytest.raises(BadSettings, match="2 to 4 lanes"):
+        _ = replace(small_recipe, lanes={}).race
