@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ DOMAINS: Final = {
     "repeat": "Repetition",
 }
 # After typing, the one line that is left shows the prompt's start again.
-FOLD: Final = "() => { document.querySelector('#sv-prompt textarea').scrollTop = 0 }"
+FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
 # The settings in one sentence; what a visitor typed reaches the page as text only.
 SENTENCE: Final = """(method, gamma, siblings, ranks, budget, temperature, seed, target) => {
   const name = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
@@ -58,29 +59,8 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
     """Lay the controls out and wire what needs no server. opened: the page's own load event."""
     first = opening()
     with gr.Row(elem_id="sv-run", equal_height=True):
-        prompt = gr.Textbox(
-            first.prompt,
-            label="Prompt",
-            max_length=LONGEST_PROMPT,
-            lines=1,
-            max_lines=2,
-            elem_id="sv-prompt",
-        )
-        examples = gr.Dropdown(
-            example_choices(),
-            value=None,
-            label="Examples",
-            filterable=False,
-            elem_id="sv-examples",
-        )
-        recorded = gr.Dropdown(
-            [(title(name), name) for name in names()],
-            value=next(iter(names()), None),
-            label="Recorded",
-            filterable=False,
-            elem_id="sv-recorded",
-            visible=bool(names()),
-        )
+        prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
+        recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
         static("settings", "sv-settings", first_words(first))
         run = gr.Button("Run live", variant="primary", elem_id="sv-go", scale=0, min_width=96)
         stop = gr.Button("Stop", elem_id="sv-stop", scale=0, min_width=96)
@@ -88,10 +68,6 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
         settings = drawer(first)
         models = model_boxes() if allow_any_model else []
     number = gr.Number(0, visible=False)
-    examples.input(
-        None, examples, [prompt, examples], js="(text) => [text, null]", api_visibility="private"
-    )
-    prompt.blur(None, js=FOLD, api_visibility="private")
     read = ("method", "gamma", "siblings", "rank_paths", "budget", "temperature", "seed")
     said = [*(settings[name] for name in read), *models[:1]]
     changes = [component.change for component in said]
@@ -99,6 +75,33 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
     gr.on(changes, None, said, js=SENTENCE % json.dumps(known), api_visibility="private")
     fit(settings, opened)
     return Controls([prompt, *settings.values(), *models], run, stop, recorded, number)
+
+
+def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
+    """Where a prompt is typed, and beside it examples that fill it in. Ids: on the page."""
+    prompt = gr.Textbox(
+        text, label="Prompt", max_length=LONGEST_PROMPT, lines=1, max_lines=2, elem_id=elem_id
+    )
+    examples = gr.Dropdown(
+        example_choices(), value=None, label="Examples", filterable=False, elem_id=examples_id
+    )
+    examples.input(
+        None, examples, [prompt, examples], js="(text) => [text, null]", api_visibility="private"
+    )
+    prompt.blur(None, js=FOLD % elem_id, api_visibility="private")
+    return prompt
+
+
+def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
+    """Where what was recorded is chosen, the first of it at first. titles: by name."""
+    return gr.Dropdown(
+        [(title, name) for name, title in titles.items()],
+        value=next(iter(titles), None),
+        label="Recorded",
+        filterable=False,
+        elem_id=elem_id,
+        visible=bool(titles),
+    )
 
 
 def first_words(first: Wish) -> dict[str, str]:

@@ -11,7 +11,7 @@ import gradio as gr
 
 from specviz.catalog.known import Entry, entries, filled
 from specviz.figures.diagram import diagram
-from specviz.settings import Settings
+from specviz.settings import Sampling, Settings
 from specviz.ui.wish import Wish
 
 # Which settings count, and which card is shown, follow from the drafter that is chosen.
@@ -49,18 +49,31 @@ def drafters() -> list[Entry]:
 
 def drawer(first: Wish) -> dict[str, Any]:
     """Every setting of a run by its name in `Choices`, and in that order; `first` fills it in."""
-    usual, law = first.settings, first.settings.sampling
     with group("Drafting", "sv-drafting"):
         made = drafting(first)
     with group("Sampling", "sv-sampling"):
-        made["temperature"] = gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature")
-        made["top_k"] = gr.Number(law.top_k, precision=0, label="Top-k (0: every token)")
-        made["top_p"] = gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p")
+        made |= sampling(first.settings.sampling)
     with group("Run", "sv-limits"):
-        made["seed"] = gr.Number(usual.seed, precision=0, label="Seed")
-        made["new_tokens"] = gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens")
+        made |= limits(first.settings)
     how()
     return made
+
+
+def sampling(law: Sampling) -> dict[str, Any]:
+    """How logits become a law, by name."""
+    return {
+        "temperature": gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature"),
+        "top_k": gr.Number(law.top_k, precision=0, label="Top-k (0: every token)"),
+        "top_p": gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p"),
+    }
+
+
+def limits(usual: Settings) -> dict[str, Any]:
+    """What fixes a run's coins and its length, by name."""
+    return {
+        "seed": gr.Number(usual.seed, precision=0, label="Seed"),
+        "new_tokens": gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens"),
+    }
 
 
 def drafting(first: Wish) -> dict[str, Any]:

@@ -40,16 +40,18 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, str(HERE / "serve.py"), str(folder), str(port)]
     with log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         address = f"http://127.0.0.1:{port}/"
-        wait_for(address)
-        yield address
-        server.terminate()
+        try:
+            wait_for(address)
+            yield address
+        finally:
+            server.terminate()
 
 
 def wait_for(address: str) -> None:
     """Return once the address answers."""
     for _ in range(240):
         try:
-            with urllib.request.urlopen(address):
+            with urllib.request.urlopen(address, timeout=5):
                 return
         except OSError:
             time.sleep(0.25)

@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any, Final
+
+from specviz.ui.compare import form as forms
+from specviz.ui.compare import recorded
+from specviz.ui.compare.asked import RaceAsked
+from specviz.ui.compare.drawer import OURS
+from specviz.ui.compare.stream import texts
+from specviz.ui.job import PRIVATE, Job, Texts, wire
+from specviz.ui.part import PARTS, part
 from specviz.ui.place import Place
+
+RACE: Final = "sv-race"
+PLAYER: Final = f"window.specviz.races['{RACE}']"
+# The form follows the race that is chosen, unless it cannot be read.
+LOAD: Final = f"""async (name, ...filled) =>
+  (await {PLAYER}.load(name)) ? {OURS}.follow(name, filled) : filled"""
 
 
 def build(place: Place) -> None:
     """Lay the section out, with everything wired."""
+    runs, form = place.runs, forms.build(place.any_model)
+    view = part(RACE, PARTS / "race", recorded.config())
+
+    def wanted(*filled: Any) -> Texts:
+        return partial(texts, runs, RaceAsked.from_form(*filled).race(place.any_model))
+
+    job = Job("race", PLAYER, form.run, form.stop, form.number)
+    wire(runs, job, form.inputs, view, wanted)
+    chosen = [form.recorded, *form.inputs]
+    form.recorded.select(None, chosen, form.inputs, js=LOAD, **PRIVATE)

@@ -1,0 +1,258 @@
+"""The race on Compare in a real browser: its replay, its states while it runs, and its numbers."""
+
+import json
+import re
+
+import made_race
+import pytest
+from made_race import APART, HOSTILE, LANES, ORDER, PROMPT, TOKENS, tokens_at
+from test_access import AXE, ENOUGH, WCAG, axe, contrasts
+
+RACE = "window.specviz.races['sv-race']"
+RECORDED = {"made": made_race.recorded(), "apart": made_race.recorded("apart", "draft")}
+END = max(made_race.seconds_of(name) for name in LANES)
+SEEN = """() => [...document.querySelectorAll(".sv-race-lane")].map((lane) =>
+  lane.querySelectorAll(".sv-race-word:not(.sv-race-unseen)").length)"""
+TOPS = """() => [...document.querySelectorAll(".sv-race-lane, .sv-race-same, .sv-race-headline")]
+  .map((each) => Math.round(each.getBoundingClientRect().top + scrollY))"""
+# Presses the button as soon as it plays, inside: a slow machine would come too late from outside.
+PAUSED = f"""async () => {{
+  await {RACE}.load("made");
+  while (!({RACE}.playing && {RACE}.time > 0)) await new Promise(requestAnimationFrame);
+  document.querySelector("[data-race=play]").click();
+  return {RACE}.time;
+}}"""
+
+
+def send(route):
+    """A made-up race, as if it had been recorded."""
+    route.fulfill(body=RECORDED[route.request.url.rsplit("/", 1)[1]])
+
+
+class Racer:
+    """A visitor on Compare."""
+
+    def __init__(self, page, url):
+        self.page = page
+        page.route(re.compile("/sv/races/(made|apart)$"), send)
+        page.goto(url)
+        page.get_by_role("tab", name="Compare", exact=True).click()
+        page.wait_for_selector(".sv-race-lane")
+
+    def ask(self, expression):
+        """A property or a call of the part's public object."""
+        return self.page.evaluate(f"{RACE}.{expression}")
+
+    def told(self, *lines):
+        """Lines come in as a live race's."""
+        self.page.evaluate(f"(text) => {RACE}.hear(text)", made_race.lines(*lines))
+
+    def notice(self):
+        """What the page says above the race; empty where that is hidden."""
+        box = self.page.locator(".sv-race-notice")
+        return box.inner_text() if box.is_visible() else ""
+
+
+@pytest.fixture
+def racer(visit):
+    """One who wants no motion, at the made-up race."""
+    found = Racer(visit.page, visit.url)
+    found.ask("load('made')")
+    return found
+
+
+@pytest.fixture
+def mover(browser, url):
+    """One who has nothing against motion."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(60_000)
+    yield Racer(context.new_page(), url)
+    context.close()
+
+
+def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
+    racer = Racer(visit.page, visit.url)
+    assert racer.ask("race.source") == "recorded"
+    assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
+    whole = {lane["name"]: lane["tokens"] for lane in racer.ask("whole.lanes")}
+    assert racer.ask("tokens") == whole
+    assert len(whole) >= 3
+    assert not racer.ask("playing")
+    assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
+
+
+def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(racer):
+    moments = [0, 0.05, 0.0619, 0.062, 0.2, 0.424, 0.5689, 0.57, END - 0.001, END, 0.1]
+    tops = racer.page.evaluate(TOPS)
+    for moment in moments:
+        racer.ask(f"seek({moment})")
+        wanted = {name: tokens_at(name, moment) for name in LANES}
+        assert racer.ask("tokens") == wanted, moment
+        assert racer.page.evaluate(SEEN) == list(wanted.values())
+        shown = racer.page.locator(".sv-race-count b").all_inner_texts()
+        assert shown == [str(many) for many in wanted.values()]
+        assert racer.page.evaluate(TOPS) == tops, "nothing moves while it replays"
+
+
+def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(racer):
+    page = racer.page
+    pin = page.get_by_role("slider", name="Time of the replay")
+    pin.focus()
+    page.keyboard.press("Home")
+    assert racer.ask("time") == 0
+    firsts = sorted({sum(made_race.passes(name)[0]) for name in LANES})
+    for first in firsts:
+        page.keyboard.press("ArrowRight")
+        assert racer.ask("time") == pytest.approx(first)
+    page.keyboard.press("ArrowLeft")
+    assert racer.ask("time") == pytest.approx(firsts[-2])
+    assert float(pin.get_attribute("aria-valuenow")) == pytest.approx(firsts[-2], abs=1e-3)
+    assert "Draft model 1 token," in pin.get_attribute("aria-valuetext")
+    page.keyboard.press("End")
+    assert racer.ask("time") == pytest.approx(END)
+    box = page.locator(".sv-race-ticks").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 6)
+    assert racer.ask("time") == pytest.approx(END / 2, rel=0.01)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 6)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] + 40, box["y"] + 60)
+    page.mouse.up()
+    assert racer.ask("time") == pytest.approx(END), "dragged past its end"
+
+
+def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
+    page = mover.page
+    paused = page.evaluate(PAUSED)
+    assert not mover.ask("playing")
+    assert 0 < paused < END
+    speed = page.locator("[data-race=speed]")
+    said = [speed.inner_text()]
+    for _ in range(4):
+        speed.click()
+        said.append(speed.inner_text())
+    assert said == ["¼ ×", "½ ×", "1 ×", "2 ×", "¼ ×"]
+    assert mover.ask("time") == paused
+    for _ in range(3):
+        speed.click()
+    assert "at twice the speed" in page.locator(".sv-race-sub").inner_text()
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(f"!{RACE}.playing")
+    assert mover.ask("time") == pytest.approx(END)
+    assert set(mover.ask("tokens").values()) == {TOKENS}
+    page.get_by_role("button", name="Restart").click()
+    assert (mover.ask("time"), mover.ask("playing")) == (0, False)
+
+
+def test_without_motion_play_shows_still_pictures_to_the_end(racer):
+    racer.ask("seek(0.8)")
+    racer.ask("play()")
+    moving = "document.getAnimations().filter((each) => each.playState === 'running').length"
+    assert racer.page.evaluate(moving) == 0
+    racer.page.wait_for_function(f"!{RACE}.playing")
+    assert racer.ask("time") == pytest.approx(END)
+
+
+def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(racer):
+    page = racer.page
+    assert page.locator(".sv-race-lane h3").first.inner_text() == HOSTILE
+    assert page.locator(".sv-race-c-name h3").first.inner_text() == HOSTILE
+    assert page.locator(".sv-race-prompt").first.inner_text() == PROMPT
+    assert page.locator(".sv-race img, .sv-race script").count() == 0
+    assert page.evaluate("window.hacked") is None
+    row = page.locator(".sv-race-numbers").filter(has_text="N-gram lookup")
+    assert row.locator(".sv-race-c-flops_per_token > span").last.inner_text() == "–"
+    assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
+
+
+def test_a_text_that_differs_is_said_and_marked_where_it_parts(racer):
+    racer.ask("load('apart')")
+    page = racer.page
+    assert page.locator(".sv-race-same").get_attribute("data-is") == "apart"
+    assert page.locator(".sv-race-apart").inner_text() == APART
+    lane = page.locator(".sv-race-lane").filter(has_text="Draft model")
+    words = lane.locator(".sv-race-word").all()
+    marked = [n for n, word in enumerate(words) if "sv-race-parts" in word.get_attribute("class")]
+    assert marked == [2]
+    assert page.locator(".sv-race-parts").count() == 1
+
+
+def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
+    page = racer.page
+    term = page.get_by_role("button", name="accepted α")
+    tip = page.get_by_role("tooltip").filter(has_text="chance that a judged guess is kept")
+    assert tip.count() == 0, "not before the focus is there"
+    term.focus()
+    tip.wait_for()
+    page.keyboard.press("Escape")
+    tip.wait_for(state="hidden")
+    page.evaluate("""() => addEventListener("sv-handed", ({ detail }) => {
+      window.given = [detail, JSON.stringify(window.specviz.handed[detail])];
+    }, true)""")
+    page.get_by_role("button", name="See Draft model on Cost").click()
+    part, point = page.evaluate("window.given")
+    known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
+    assert part == "sv-law"
+    assert json.loads(point) == known | {"name": "Draft model"}
+
+
+def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
+    page, number = racer.page, str(racer.ask("begin()"))
+    told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
+    racer.told(*told)
+    assert racer.notice() == "Waiting in line: 2 runs before yours."
+    assert racer.ask("race.source") == "recorded", "what was shown stays meanwhile"
+    told += [made_race.opening(number, "live"), {"kind": "started", "lane": "draft", "place": 1}]
+    racer.told(*told)
+    assert racer.notice() == ""
+    assert page.locator(".sv-race .sv-badge").inner_text() == "live"
+    now = page.locator(".sv-race-now")
+    assert now.text_content().startswith("1 of 4: Draft model, warming up")
+    assert page.locator(".sv-race-result").is_hidden()
+    told += [made_race.ended("draft"), {"kind": "started", "lane": "plain", "place": 2}]
+    told += [{"kind": "progress", "lane": "plain", "tokens": 31, "seconds": 0.414}]
+    racer.told(*told)
+    assert now.text_content().startswith("2 of 4: Plain decoding, 31 tokens, 0.41 s")
+    assert page.locator(".sv-race-order").inner_text().split(": ", 1)[1].startswith("Draft model")
+    assert racer.ask("tokens") == {name: TOKENS if name == "draft" else 0 for name in LANES}
+    assert page.get_by_role("button", name="Play", exact=True).is_disabled()
+    assert str(racer.ask("stop()")) == number
+    assert racer.notice() == "Stopping after this round."
+    told += [{"kind": "error", "sentence": "The model is <i>gone</i>.", "id": number}]
+    racer.told(*told)
+    racer.ask("ended()")
+    page.get_by_role("alert").filter(has_text="The model is <i>gone</i>.").wait_for()
+    assert page.locator(".sv-race-now").is_hidden()
+    assert racer.ask("tokens")["draft"] == TOKENS
+    racer.ask("seek(0.3)")
+    assert racer.ask("tokens")["draft"] == tokens_at("draft", 0.3)
+    assert not page.evaluate("document.body.classList.contains('sv-racing')")
+
+
+def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
+    number = str(racer.ask("begin()"))
+    done = {"kind": "state", "state": "done", "id": number}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
+    racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
+    assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
+    assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
+    assert racer.page.get_by_role("button", name="Play", exact=True).is_enabled()
+    racer.ask("ended()")
+    assert racer.notice() == ""
+    racer.ask("begin()")
+    racer.ask("ended()")
+    assert racer.notice() == "The server did not take this race. Try again."
+
+
+def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
+    page = racer.page
+    page.locator(".sv-race-words summary").click()
+    racer.ask("seek(0.3)")
+    page.evaluate(axe())
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        for dark in (False, True):
+            page.evaluate("(on) => document.body.classList.toggle('dark', on)", dark)
+            assert page.evaluate(AXE, [WCAG, []]) == [], (width, dark)
+            faint = [each for each in contrasts(page) if each[0] < ENOUGH - 0.005]
+            assert not faint, (width, dark)
+        assert page.evaluate("document.documentElement.scrollWidth") == width

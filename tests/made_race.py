@@ -1,0 +1,175 @@
+"""A made-up race for tests of the page: lines as the server tells them, without a model.
+
+Rule: its numbers agree with each other (tokens with passes, brings and costs with the speed-up),
+and its names and words try to be markup. Never shipped as a recorded race.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from specviz.frames.words import word
+
+HOSTILE: Final = "<img src=x onerror=window.hacked=1> ${1} {{x}} <b>head</b>"
+PROMPT: Final = "Once upon a time, <script>window.hacked=1</script> a small fox"
+STORY: Final = (
+    "lived in a quiet wood . Every morning she went to the river to drink . One day she met a "
+    "little frog . The frog was sad . Why are you sad ?"
+)
+TEXT: Final = STORY.split()
+APART: Final = "It parts from plain decoding at new token 3."
+TOKENS: Final = len(TEXT)
+# By lane: what it is called, its settings, seconds of a pass (draft, target, rest), tokens of the
+# passes after the first, which brings one.
+LANES: Final[dict[str, tuple[str, str, tuple[float, float, float], int]]] = {
+    "eagle3": (HOSTILE, "tree of 15, depth 6", (0.007, 0.031, 0.002), 4),
+    "n-gram": ("N-gram lookup", "last 2 to 4 tokens, γ 4", (0.0, 0.029, 0.001), 2),
+    "draft": ("Draft model", "chain, γ 2", (0.045, 0.029, 0.002), 3),
+    "plain": ("Plain decoding", "the baseline", (0.0, 0.026, 0.0), 1),
+}
+ORDER: Final = ["draft", "plain", "n-gram", "eagle3"]
+
+
+def many_passes(name: str) -> int:
+    """How many passes a lane takes for all tokens."""
+    return 1 + -(-(TOKENS - 1) // LANES[name][3])
+
+
+def seconds_of(name: str) -> float:
+    """How long a lane takes."""
+    return sum(map(sum, passes(name)))
+
+
+def passes(name: str) -> list[list[float]]:
+    """A lane's passes: the first reads the prompt, twice as long, and drafts nothing."""
+    draft, target, rest = LANES[name][2]
+    return [[0.0, 2 * target, rest], *([draft, target, rest] for _ in range(many_passes(name) - 1))]
+
+
+def brought(name: str) -> list[list[list[Any]]]:
+    """By pass, the tokens that it brought, each as pieces and what it was."""
+    most, words, found = LANES[name][3], [_pieces(text) for text in TEXT], []
+    found.append([[words[0], "plain"]])
+    for start in range(1, TOKENS, most):
+        group = words[start : start + most]
+        last = "plain" if most == 1 else "bonus" if start % 2 else "recovered"
+        kinds = ["accepted"] * (len(group) - 1) + [last]
+        found.append([list(pair) for pair in zip(group, kinds, strict=True)])
+    return found
+
+
+def _pieces(text: str) -> list[Any]:
+    return word((text if text in ".?" else f" {text}").encode())
+
+
+def tokens_at(name: str, seconds: float) -> int:
+    """How many tokens a lane has after so many seconds."""
+    done, at = 0, 0.0
+    for spent, new in zip(passes(name), brought(name), strict=True):
+        at += sum(spent)
+        done += len(new) if at <= seconds + 1e-9 else 0
+    return done
+
+
+def told(apart: str | None = None) -> dict[str, Any]:
+    """The race in numbers. apart: a lane whose text is said to differ."""
+    same = f"All 4 texts are identical: {TOKENS} of {TOKENS} token ids, compared one by one."
+    other = f"1 of 3 texts differs from plain decoding's. {apart}: it parts at new token 3."
+    return {
+        "prompt": PROMPT,
+        "target": "house",
+        "machine": "2 CPU cores",
+        "dtype": "float32",
+        "order": ORDER,
+        "complete": True,
+        "headline": "eagle3 wins here, at 2.35 times plain decoding's speed.",
+        "caution": None,
+        "texts": {"same": apart is None, "sentence": other if apart else same},
+        "lanes": [_numbers(name, name == apart) for name in LANES],
+    }
+
+
+def _numbers(name: str, apart: bool) -> dict[str, Any]:
+    """A lane's numbers, from its passes."""
+    title, said, _, _ = LANES[name]
+    done, brings = many_passes(name), TOKENS / many_passes(name)
+    unit = done * seconds_of("plain") / TOKENS
+    first, later = passes(name)[0], passes(name)[1:]
+    draft, target, rest = (sum(each[i] for each in later) / unit for i in range(3))
+    costs = {"draft": draft, "target": target, "overhead": rest, "prefill": sum(first) / unit}
+    costs["total"] = sum(costs.values())
+    plain = name == "plain"
+    sentence = (
+        f"Faster here, {brings / costs['total']:.2f} × plain: a round brings {brings:.2f} tokens "
+        f"for the price of {costs['total']:.2f} plain passes: {costs['draft']:.2f} to draft."
+    )
+    return {
+        "name": name,
+        "title": title,
+        "said": said,
+        "sentence": "The measure of the others." if plain else sentence,
+        "speedup": brings / costs["total"],
+        "brings": brings,
+        "costs": costs,
+        "alpha": None if plain else 0.74,
+        "depths": [] if plain else _depths(),
+        "tokens": TOKENS,
+        "passes": done,
+        "seconds": seconds_of(name),
+        "tokens_per_second": TOKENS / seconds_of(name),
+        "flops_per_token": None if name == "n-gram" else 2.2e7,
+        "bytes": 0 if name in ("plain", "n-gram") else 9_400_000,
+        "ended": "limit",
+        "uneven": 1.02,
+        "equality": {
+            "verdict": "near-tie" if apart else "same",
+            "tokens": TOKENS,
+            "position": 2 if apart else None,
+            "sentence": APART if apart else "All the same.",
+        },
+        "point": None if plain else {"alpha": 0.74, "gamma": 3.0, "c": 0.1, "speedup": 2.0},
+    }
+
+
+def _depths() -> list[dict[str, int]]:
+    """What became of guesses at four depths."""
+    return [{"judged": 9, "positions": 9 - d, "kept": 8 - 2 * d} for d in range(4)]
+
+
+def opening(number: str, source: str = "recorded") -> dict[str, Any]:
+    """The race's first line."""
+    lanes = [
+        {"name": name, "title": title, "said": said, "drafter": name}
+        for name, (title, said, _, _) in LANES.items()
+    ]
+    return {
+        "kind": "race",
+        "source": source,
+        "id": number,
+        "prompt": PROMPT,
+        "prompt_pieces": word(PROMPT.encode()),
+        "target": "House",
+        "where": "House · 2 CPU cores · float32",
+        "said": "T 0 · 31 tokens · seed 1",
+        "greedy": True,
+        "order": ORDER,
+        "lanes": lanes,
+    }
+
+
+def ended(name: str) -> dict[str, Any]:
+    """A lane is over."""
+    return {"kind": "ended", "lane": name, "passes": passes(name), "brought": brought(name)}
+
+
+def lines(*said: dict[str, Any]) -> str:
+    """Lines of JSON."""
+    return "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in said)
+
+
+def recorded(name: str = "made", apart: str | None = None) -> str:
+    """A whole race as a recorded one is told."""
+    whole = {"kind": "told", "whole": told(apart)}
+    done = {"kind": "state", "state": "done", "id": name}
+    return lines(opening(name), *map(ended, ORDER), whole, done)

@@ -1,0 +1,173 @@
+"""The form of a race: what is typed becomes a race or a sentence, and a race fills the form in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from specviz.catalog.known import entries, filled, find
+from specviz.compare.lanes import Lane, Race
+from specviz.settings import Sampling, Settings
+from specviz.ui.compare import asked as module
+from specviz.ui.compare import form, presets, recorded
+from specviz.ui.compare.asked import LaneAsked, RaceAsked, slots, suits, values
+from specviz.ui.wish import LONGEST_PROMPT
+
+DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
+TWO = (LaneAsked("ngram", ""), LaneAsked("draft-model", "gamma=2"))
+USUAL = RaceAsked("Once", "house", 0, 0, 1, 7, 12, TWO)
+
+
+def test_a_filled_in_form_is_a_race():
+    race = USUAL.race()
+    assert (race.prompt, race.target) == ("Once", "house")
+    assert race.sampling == Sampling(0, 0, 1)
+    assert (race.shared.seed, race.shared.max_new_tokens) == (7, 12)
+    assert [(lane.drafter, lane.settings.gamma) for lane in race.lanes] == [
+        ("ngram", 5),
+        ("draft-model", 2),
+    ]
+
+
+def test_every_race_runs_in_an_order_of_its_own(monkeypatch):
+    seeds = iter([11, 12])
+    monkeypatch.setattr(module.secrets, "randbits", lambda _: next(seeds))
+    assert [USUAL.race().order_seed for _ in range(2)] == [11, 12]
+
+
+def test_a_drafter_may_race_against_itself():
+    lanes = (LaneAsked("draft-model", "gamma=2"), LaneAsked("draft-model", "gamma=8"))
+    named = replace(USUAL, lanes=lanes).race().lanes
+    assert [lane.settings.gamma for lane in named] == [2, 8]
+    twins = replace(USUAL, lanes=(TWO[1],) * 3).race().lanes
+    assert len({lane.name for lane in twins}) == 3
+
+
+def test_lanes_that_are_not_there_are_left_out_wherever_they_stand():
+    fields = ("Once", "house", 0, 0, 1, 7, 12)
+    found = RaceAsked.from_form(
+        *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
+    )
+    assert found.lanes == (LaneAsked("ngram", ""), LaneAsked("suffix", "gamma=4"))
+
+
+@pytest.mark.parametrize("name", DRAFTERS)
+def test_what_suits_a_drafter_is_typed_as_a_lane_understands_it(name):
+    lanes = (LaneAsked(name, suits(name)), LaneAsked("ngram", ""))
+    settings = replace(USUAL, lanes=lanes).race().lanes[0].settings
+    shared = {"sampling": {"temperature": 0.0}, "seed": 7, "max_new_tokens": 12}
+    assert settings == Settings.from_json(filled(name, shared))
+    said = {pair.split("=")[0].replace("-", "_") for pair in suits(name).split()}
+    assert "gamma" in said
+    assert said <= set(find(name, "drafter").reads)
+
+
+@pytest.mark.parametrize("preset", presets.presets(), ids=lambda preset: preset.name)
+def test_every_preset_is_a_race_of_the_catalogue_s_drafters(preset):
+    race = replace(USUAL, lanes=preset.lanes).race(any_model=False)
+    assert 2 <= len(race.lanes) <= 4
+    assert preset.said.endswith(".")
+    for lane, typed in zip(race.lanes, preset.lanes, strict=True):
+        said = {pair.split("=")[0].replace("-", "_") for pair in typed.settings.split()}
+        assert said <= set(find(lane.drafter, "drafter").reads), (
+            "each drafter reads what it is told"
+        )
+
+
+def test_head_and_model_at_equal_bytes_have_nearly_as_many_and_say_how_many():
+    preset = next(p for p in presets.presets() if p.name == "bytes")
+    sizes = [presets.weights()[lane.drafter] for lane in preset.lanes]
+    assert max(sizes) / min(sizes) < 1.1
+    assert all(f"{size / 1e6:.1f} MB" in preset.said for size in sizes)
+
+
+RACES = [recipe.race for recipe in map(recorded.recipe, recorded.names()) if recipe]
+ODD = Settings(
+    sampling=Sampling(0.7, 5, 0.9), rule="point-mass", siblings=[2, 1], schedule="learning",
+    ngram_max=5, rank_paths=[[0], [0, 1]], confidence=0.25,
+)  # fmt: skip
+RACES.append(
+    Race("Two\nlines", "house", (Lane("a", "eagle", ODD), Lane("b", "a/folder b", ODD)), 3)
+)
+
+
+@pytest.mark.parametrize("race", RACES, ids=lambda race: race.prompt[:12])
+def test_the_form_says_of_a_race_what_makes_it_again(race):
+    again = RaceAsked.from_form(*values(race)).race(any_model=True)
+    assert (again.prompt, again.target) == (race.prompt, race.target)
+    assert [(lane.drafter, lane.settings) for lane in again.lanes] == [
+        (lane.drafter, lane.settings) for lane in race.lanes
+    ]
+
+
+def test_the_form_opens_with_the_race_that_plays_then(monkeypatch):
+    first = recorded.recipe(recorded.names()[0])
+    assert form.opening() == list(values(first.race))
+    monkeypatch.setattr(recorded, "names", lambda: ())
+    assert form.opening()[-8:] == slots(presets.presets()[0].lanes)
+    assert RaceAsked.from_form(*form.opening()).race().shared.max_new_tokens == 64
+
+
+def lanes(*typed):
+    """Lanes of drafters and settings, in a form that says the rest."""
+    return {"lanes": tuple(LaneAsked(*pair) for pair in typed)}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lanes(("ngram", "")), "A race has 2 to 4 lanes beside plain decoding, not 1"),
+        (lanes(*[("ngram", "")] * 5), "A race has 4 lanes at most"),
+        (lanes(("ngram", ""), ("ngram", "gamma")), "Lane 2: 'gamma' is no setting"),
+        (lanes(("ngram", ""), ("ngram", "gamma=x")), "Lane 2: gamma: 'x' is no whole number."),
+        (lanes(("ngram", ""), ("ngram", "colour=red")), "Lane 2: no setting is called colour."),
+        (lanes(("ngram", "gamma='3"), ("ngram", "")), "Lane 1: No closing quotation."),
+        (lanes(("ngram", "gamma=0"), ("ngram", "")), "Lane 1: γ must lie"),
+        (lanes(("ngram", "help=1"), ("ngram", "")), "Lane 1: no setting is called help."),
+        (lanes(("ngram", "x" * 1001), ("ngram", "")), "Lane 1: its settings are longer"),
+        (lanes(("ngram", ""), ("a/b", "")), "Lane 2: No drafter is called 'a/b' here"),
+        (
+            lanes(("ngram", "temperature=1"), ("ngram", "")),
+            "All lanes of a race have the same temperature",
+        ),
+        ({"target": "a/b"}, "No target is called 'a/b' here"),
+        ({"prompt": "x" * (LONGEST_PROMPT + 1)}, "The prompt is longer than 4,000 characters"),
+        ({"prompt": None}, "The prompt must be text"),
+        ({"prompt": "half \ud83e"}, "The prompt holds half a character"),
+        ({"temperature": None}, "Temperature must be a number"),
+        ({"temperature": -1}, "Temperature must lie"),
+        ({"top_k": 1.5}, "Top-k must be a whole number"),
+        ({"top_p": 0}, "Top-p must lie"),
+        ({"seed": "many"}, "The seed must be a number"),
+        ({"new_tokens": 0}, "New tokens must lie"),
+    ],
+)
+def test_what_cannot_be_raced_is_one_sentence(change, sentence):
+    with pytest.raises(ValueError, match=r".") as problem:
+        replace(USUAL, **change).race()
+    assert str(problem.value).startswith(sentence)
+    assert "\n" not in str(problem.value)
+
+
+def test_models_of_one_s_own_are_named_only_where_that_is_allowed():
+    mine = (LaneAsked("/my models/draft", "gamma=3"), LaneAsked("ngram", ""))
+    own = replace(USUAL, target="my/target", lanes=mine)
+    race = own.race(any_model=True)
+    assert (race.target, race.lanes[0].drafter) == ("my/target", "/my models/draft")
+    assert race.lanes[0].settings.gamma == 3
+    with pytest.raises(ValueError, match="No target"):
+        own.race()
+
+
+@pytest.mark.parametrize(
+    ("drafter", "shape"),
+    [
+        ("draft-model", ["gamma"]),
+        ("eagle", ["gamma", "siblings"]),
+        ("eagle3", ["gamma", "budget", "fan-out"]),
+        ("layerskip", ["gamma", "exit-layer"]),
+    ],
+)
+def test_a_drafter_that_is_picked_shows_the_whole_shape_of_its_draft(drafter, shape):
+    assert [pair.split("=")[0] for pair in suits(drafter).split()] == shape
