@@ -113,6 +113,30 @@ def dynamic_tree(trace: Trace) -> Rows:
     return rows
 
 
+def memory_tree(trace: Trace) -> Rows:
+    """Mixture of Attentions: what is new of the text is put into the memory (entry) and read by
+    self-attention (body), where the first token, which has no state, is read too. Only rows whose
+    logits are wanted ask the memory (head). Then as `dynamic_tree`, which weighs all tokens.
+    """
+    rows, first, fan_out = Rows(0, 0), 1, trace.header.settings["fan_out"]
+    for draft in drafts(trace):
+        expanded = draft.remark["weighed"] // min(fan_out, trace.header.vocab_size)
+        rows += Rows(first + draft.new + expanded - 1, expanded, draft.new)
+        first = 0
+    return rows
+
+
+def block(trace: Trace) -> Rows:
+    """DFlash's block, filled whole however few guesses are asked for; all but its newest token's
+    place give logits. On the way in, what is new of the text.
+    """
+    rows = Rows(0, 0)
+    for draft in drafts(trace):
+        size = draft.remark["block"]
+        rows += Rows(size, size - 1, draft.new)
+    return rows
+
+
 def side_by_side(trace: Trace) -> Rows:
     """Medusa's heads on one state: a row for every depth that was asked for."""
     many = sum(min(draft.depth, draft.remark["heads"]) for draft in drafts(trace))
@@ -166,6 +190,8 @@ READERS: Final[Mapping[str, Callable[[Trace], Rows]]] = {  # by family of the dr
     "eagle": static_tree,
     "eagle2": dynamic_tree,
     "eagle3": dynamic_tree,
+    "moa": memory_tree,
+    "dflash": block,
     "medusa": side_by_side,
     "blockwise": shared_hidden,
     "lmtp": leaping,

@@ -61,6 +61,26 @@ def _eagle3(drafter: Any, _: int) -> Weights:
     return Weights(matrices(head) - fuse - own, own, fuse)
 
 
+def _moa(drafter: Any, borrowed: int) -> Weights:
+    """The memory is made of all the target's layers, a row of layer self-attention each, and kept
+    as keys and values; the rest of cross-attention stands before the output head.
+    """
+    head, asked = drafter.head, drafter.head.cross_attention
+    kept = matrices(asked.self_attn.k_proj) + matrices(asked.self_attn.v_proj)
+    layers = len(drafter.taps.keys_values) * matrices(head.layer_self_attention)
+    entry = layers + matrices(head.Ekv2E) + kept
+    return Weights(matrices(head.self_attention), borrowed + matrices(asked) - kept, entry)
+
+
+def _dflash(drafter: Any, borrowed: int) -> Weights:
+    """States on the way in are fused, and become keys and values of every layer."""
+    head = drafter.head
+    kept = sum(
+        matrices(layer.self_attn.k_proj) + matrices(layer.self_attn.v_proj) for layer in head.layers
+    )
+    return Weights(matrices(head.layers), borrowed, matrices(head.fc) + kept)
+
+
 def _medusa(drafter: Any, borrowed: int) -> Weights:
     """One of the heads, which are alike; an output head of its own is a part of it."""
     heads = drafter.heads
@@ -91,6 +111,8 @@ FAMILIES: Final[Mapping[str, Callable[[Any, int], Weights]]] = {
     "eagle": _eagle,
     "eagle2": _eagle,
     "eagle3": _eagle3,
+    "moa": _moa,
+    "dflash": _dflash,
     "medusa": _medusa,
     "lmtp": _lmtp,
     "blockwise": _all_heads,

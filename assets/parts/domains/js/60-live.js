@@ -1,0 +1,101 @@
+// Live measurements: numbered by the page, told line by line by the server.
+
+const STOPPED = "Stopped. What was measured stays.";
+const UNBEGUN = "Stopped before it began.";
+const UNTAKEN = "The server did not take this measurement. Try again.";
+const LOST = "The connection to the server was lost before the end. What came stays.";
+const WAITS = { loading: "Loading the models.", queued: "Waiting in line: " };
+
+let job = 0; // of this page's measurement; 0 when none is under way
+let wanted = 0; // whose lines are taken
+let read = 0; // lines of it that were taken
+let over = false; // its last line has come
+let stopping = false;
+
+function notice(sentence) {
+  $(".sv-domains-notice").textContent = sentence;
+  $(".sv-domains-notice").hidden = !sentence;
+}
+
+function progress(sentence, place, of) {
+  $(".sv-domains-live").hidden = !sentence;
+  $(".sv-domains-now").textContent = sentence;
+  $(".sv-domains-progress").hidden = !of;
+  if (!of) return;
+  $(".sv-domains-progress").max = of;
+  $(".sv-domains-progress").value = place - 1;
+}
+
+function begin() {
+  if (job) return job;
+  job = wanted = Date.now();
+  [read, over, stopping] = [0, false, false];
+  notice("");
+  progress("Asking the server for this measurement.");
+  document.body.classList.add("sv-domains-running");
+  knock(job);
+  return job;
+}
+
+function stop() {
+  if (job) {
+    stopping = true;
+    progress("Stopping after this turn.");
+  }
+  return job;
+}
+
+// The server is done with the measurement, however it went.
+function ended() {
+  const mine = job !== 0;
+  job = 0;
+  document.body.classList.remove("sv-domains-running");
+  progress("");
+  if (mine && !over) notice(stopping ? STOPPED : read ? LOST : UNTAKEN);
+}
+
+// Nobody tells the page that the server is gone: while it is measured it asks now and then.
+async function knock(asked) {
+  await new Promise((done) => setTimeout(done, 5000));
+  if (job !== asked) return;
+  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
+  if (job !== asked) return;
+  if (there) knock(asked);
+  else ended();
+}
+
+const live = () => views.find((one) => one.live);
+
+const TAKES = {
+  state(line) {
+    if (line.state === "stopped") { over = true; notice(live() && live().id === line.id ? STOPPED : UNBEGUN); }
+    else if (line.state === "done") over = true;
+    else if (!stopping && line.state === "queued") progress(WAITS.queued + (line.place === 1 ? "1 run" : line.place + " runs") + " before yours.");
+    else if (!stopping && WAITS[line.state]) progress(WAITS[line.state]);
+  },
+  error(line) { over = true; notice(line.sentence); },
+  now(line) {
+    if (!stopping) progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
+  },
+  map(line) {
+    const before = line.rows ? null : live();
+    const made = { ...before, ...line, live: true, cells: { ...(before ? before.cells : {}), ...line.cells } };
+    views = [...views.filter((one) => !one.live), made];
+    if (!before) [shown, sorted, here] = [views.length - 1, { column: null, down: true }, { row: 0, column: 0 }];
+    shown = Math.min(shown, views.length - 1);
+    const at = document.activeElement, inside = at && at.tagName === "TD" && element.contains(at);
+    paint();
+    if (inside) cellAt(here.row, here.column).focus();
+  },
+};
+
+function feed(line) {
+  if (TAKES[line.kind]) TAKES[line.kind](line);
+}
+
+function receive() {
+  const lines = (props.value || "").split("\n").slice(0, -1).map((text) => JSON.parse(text));
+  if (!lines.length || !wanted || Number(lines[0].id) !== wanted) return;
+  lines.slice(read).forEach(feed);
+  read = lines.length;
+}

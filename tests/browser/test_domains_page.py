@@ -1,0 +1,177 @@
+"""The map by domain in a real browser: what was recorded, and one tiny measurement made here."""
+
+from __future__ import annotations
+
+import json
+
+from playwright.sync_api import expect
+
+from specviz.compare.domains import recorded
+from specviz.compare.heat import Heat
+from specviz.compare.heat_view import view
+
+PART = "window.specviz.domains['sv-domains']"
+FIRST = ".sv-domains-map td[data-row='0'][data-column='0']"
+SLOWLY = 20_000  # milliseconds that an answer of the server may take
+HOSTILE = "<img src=x onerror=window.hacked=1> ${1} {{x}} `<b>"
+
+
+def opened(visit):
+    """The Compare tab, with the map on screen."""
+    page = visit.page
+    page.goto(visit.url)
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    page.wait_for_selector(FIRST)
+    return page
+
+
+def column(page, place):
+    """The numbers of a column, top down, of the drafters one would use."""
+    cells = page.locator(f".sv-domains-map tbody:first-of-type td[data-column='{place}']")
+    return cells.locator(".sv-domains-number").all_inner_texts()
+
+
+def sideways(page):
+    """By how many pixels the page itself could be scrolled sideways."""
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def known():
+    """The recorded map at temperature 0 as the page is given it, and the drafters one would use."""
+    one = recorded()[0]
+    told = view(Heat.of(one.cells, one.drafters, one.domains, one.prompts))
+    return told, [row["name"] for row in told["rows"] if not row["bound"]]
+
+
+def test_the_recorded_map_is_there_and_can_be_switched(visit):
+    page = opened(visit)
+    told, usual = known()
+    expect(page.locator(".sv-domains-badge")).to_have_text("recorded")
+    assert page.locator(".sv-domains-headline").text_content() == told["headline"]
+    assert column(page, 0) == [told["cells"][f"{name} stories"]["speedup"][0] for name in usual]
+    assert page.locator(".sv-domains-map tbody:first-of-type td.sv-domains-best").count() >= 6
+    page.get_by_role("button", name="Accepted length").click()
+    assert column(page, 0) == [told["cells"][f"{name} stories"]["accepted"][0] for name in usual]
+    expect(page.locator(".sv-domains-note")).to_contain_text("draft tokens kept in a round")
+    page.get_by_role("button", name="Recorded, temperature 1").click()
+    expect(page.locator(".sv-domains-where")).to_contain_text("T 1")
+
+
+def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(visit):
+    page = opened(visit)
+    page.get_by_role("button", name="Repetition").click()
+    head = page.get_by_role("columnheader", name="Repetition")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    speeds = [float(text.split()[0]) for text in column(page, 4)]
+    assert speeds == sorted(speeds, reverse=True)
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    assert column(page, 4) == [f"{speed:.2f} ×" for speed in sorted(speeds)]
+    page.locator(FIRST).focus()
+    tip = page.get_by_role("tooltip")
+    expect(tip).to_contain_text("on stories")
+    page.keyboard.press("ArrowRight")
+    expect(tip).to_contain_text("on dialogues")
+    expect(tip).to_contain_text("tokens a pass")
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+
+
+def test_on_a_phone_the_table_scrolls_and_not_the_page(visit):
+    page = opened(visit)
+    assert sideways(page) <= 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert sideways(page) <= 0
+    box = page.locator(".sv-domains-box")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") > 0
+    box.evaluate("box => { box.scrollLeft = 300 }")
+    name = page.locator(".sv-domains-map tbody th").first
+    assert name.bounding_box()["x"] < 40, "the drafter's name stays"
+
+
+def line():
+    """A map of one cell whose every word is markup."""
+    cell = {
+        "speedup": ["1.10 ×", 0.5, "best"],
+        "accepted": ["1.10", 0.5, ""],
+        "said": [HOSTILE] * 3,
+    }
+    return {
+        "kind": "map", "id": "1", "badge": HOSTILE, "where": HOSTILE, "headline": HOSTILE,
+        "detail": HOSTILE, "caution": HOSTILE, "cells": {f"{HOSTILE} c": cell},
+        "rows": [{"name": HOSTILE, "title": HOSTILE, "bound": False}],
+        "columns": [{"name": "c", "title": HOSTILE}],
+        "ends": {"speedup": [HOSTILE, HOSTILE], "accepted": ["0", "1"]},
+    }  # fmt: skip
+
+
+def test_hostile_names_stay_text(visit):
+    page = opened(visit)
+    page.evaluate(f"line => {PART}.feed(line)", line())
+    page.evaluate(f"line => {PART}.feed(line)", {"kind": "error", "sentence": HOSTILE})
+    page.locator(FIRST).hover()
+    for place in ("headline", "detail", "badge", "where", "notice", "caution"):
+        assert page.locator(f".sv-domains-{place}").text_content() == HOSTILE
+    assert page.locator(".sv-domains-map tbody th").text_content() == HOSTILE
+    assert page.locator(".sv-domains-tip b").text_content() == HOSTILE
+    assert page.locator(".sv-domains img").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+def fill_in(page, drafter, tokens):
+    """Only this drafter, and so many new tokens."""
+    boxes = page.locator("#sv-domains-drafters")
+    for chosen in boxes.locator("label.selected").all_inner_texts():
+        boxes.get_by_label(chosen, exact=True).uncheck()
+    if drafter:
+        boxes.get_by_label(drafter, exact=True).check()
+    page.get_by_label("New tokens a run").first.fill(str(tokens))
+    page.keyboard.press("Tab")
+
+
+def over(page):
+    page.wait_for_function("!document.body.classList.contains('sv-domains-running')")
+
+
+def test_a_tiny_measurement_made_here_and_one_that_is_refused(visit):
+    page = opened(visit)
+    fill_in(page, None, 8)
+    expect(page.locator(".sv-domains-size")).to_have_text(
+        "Choose at least one drafter.", timeout=SLOWLY
+    )
+    page.click("#sv-domains-go")
+    notice = page.locator(".sv-domains-notice")
+    expect(notice).to_have_text("Choose at least one drafter.", timeout=SLOWLY)
+    over(page)
+    assert page.inner_text(".sv-domains-badge") == "recorded"
+
+    fill_in(page, "N-gram", 8)
+    expect(page.locator(".sv-domains-size")).to_contain_text("= 5 turns", timeout=SLOWLY)
+    page.click("#sv-domains-go")
+    expect(notice).to_be_hidden()
+    page.wait_for_function(f"{PART}.view.live")
+    over(page)
+    expect(page.locator(".sv-domains-badge")).to_have_text("live")
+    expect(page.locator(".sv-domains-where")).to_contain_text("8 new tokens · T 0 · order seed 1")
+    assert page.locator(".sv-domains-map tbody td .sv-domains-number").count() == 6
+    assert page.locator(".sv-domains-live").is_hidden()
+    said = json.loads(page.evaluate(f"JSON.stringify({PART}.view.cells)"))
+    assert any("8 tokens in" in text for text in said["ngram maths"]["said"])
+
+
+def test_a_stop_keeps_what_was_measured(visit):
+    page = opened(visit)
+    fill_in(page, "N-gram", 64)
+    page.get_by_label("Prompts a domain").first.fill("3")
+    page.keyboard.press("Tab")
+    expect(page.locator(".sv-domains-size")).to_contain_text("= 15 turns", timeout=SLOWLY)
+    page.click("#sv-domains-go")
+    page.wait_for_selector(".sv-domains-map td .sv-domains-part")
+    page.click("#sv-domains-stop")
+    over(page)
+    expect(page.locator(".sv-domains-badge")).to_contain_text("live, stopped after")
+    expect(page.locator(".sv-domains-notice")).to_have_text("Stopped. What was measured stays.")
+    assert page.locator(".sv-domains-map td .sv-domains-number").count() >= 1
+    assert page.get_by_text("not measured").count() >= 1
+    page.get_by_role("button", name="Recorded, temperature 0").click()
+    expect(page.locator(".sv-domains-badge")).to_have_text("recorded")

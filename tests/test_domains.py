@@ -1,0 +1,451 @@
+"""Drafter × domain: the plan and its order, cells from real runs, and what the map says of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import tiny
+
+from specviz import engine
+from specviz.bench import measure as bench
+from specviz.bench.entrants import drafters_for
+from specviz.bench.measure import Timed
+from specviz.bench.methods import Outcome
+from specviz.compare import domains, duels
+from specviz.compare.domains import Cell, Plan, choices, recorded
+from specviz.compare.duels import Began, Board, Measured, run
+from specviz.compare.heat import MEAN, NONE_WHOLE, Heat, caution, detail, headline, winners
+from specviz.compare.heat_view import view
+from specviz.drafters.ngram import NGram
+from specviz.metrics import summary
+from specviz.prompts import prompts
+from specviz.settings import BadSettings
+from specviz.trace import Trace
+from specviz.ui.compare import turns
+from specviz.ui.compare.domains import USUAL, planned, shown, size
+from specviz.ui.line import Ticket
+
+SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The dog saw the cat."]}
+
+
+@pytest.fixture
+def two_domains(monkeypatch):
+    """Short prompts in two domains, one of them with a prompt less."""
+    texts = {"stories": [*SHIPPED["stories"], "The red house."], "repeat": SHIPPED["repeat"]}
+    monkeypatch.setattr(domains, "prompts", lambda: texts)
+    monkeypatch.setattr("specviz.bench.entrants.prompts", lambda: texts)
+    return texts
+
+
+@pytest.fixture
+def drafters(tiny_draft):
+    """By their names in the catalogue."""
+    card = replace(tiny_draft.card, name="draft-model")
+    small = type(tiny_draft)(tiny_draft.model, card)
+    return {"ngram": NGram(), "draft-model": small}
+
+
+PLAN = Plan(("ngram", "draft-model"), prompts=2, new_tokens=12, order_seed=3)
+
+
+# Plans
+
+
+def test_every_turn_comes_once_and_the_seed_of_the_order_makes_it_again():
+    plan = Plan(("ngram", "medusa", "eagle"), prompts=2, order_seed=5)
+    assert len(plan.order) == len(set(plan.order)) == 3 * 5 * 2
+    assert plan.order == replace(plan, order_seed=5).order
+    orders = {replace(plan, order_seed=seed).order for seed in range(20)}
+    assert len(orders) == 20
+    assert all(set(order) == set(plan.order) for order in orders)
+    firsts = {plan.drafter_first(place) for place in range(1, 30)}
+    assert firsts == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"drafters": ()}, "at least one drafter"),
+        ({"drafters": ("<b>x</b>",)}, "No drafter for the house target is called '<b>x</b>'"),
+        ({"drafters": ("ngram", "ngram")}, "measured once"),
+        ({"prompts": 0}, "between 1 and 3"),
+        ({"prompts": 4}, "between 1 and 3"),
+        ({"new_tokens": 7}, "between 8 and 64"),
+        ({"new_tokens": 65}, "between 8 and 64"),
+        ({"temperature": -0.1}, "between 0 and 2"),
+        ({"temperature": 2.1}, "between 0 and 2"),
+        ({"order_seed": 2**63}, "64 bits"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_with_a_sentence(changes, sentence):
+    with pytest.raises(BadSettings, match=sentence):
+        replace(PLAN, **changes)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ((["ngram"], 1.5, 24, 0, 1), "Prompts a domain must be a whole number"),
+        ((["ngram"], 1, None, 0, 1), "New tokens"),
+        ((["ngram"], 1, 24, "hot", 1), "Temperature"),
+        ((["ngram"], 1, 24, float("nan"), 1), "Temperature"),
+        (("ngram", 1, 24, 0, 1), "list of names"),
+        (([3], 1, 24, 0, 1), "list of names"),
+    ],
+)
+def test_a_form_that_says_nothing_sensible_is_answered_with_a_sentence(said, sentence):
+    with pytest.raises(BadSettings, match=sentence):
+        planned(*said)
+    assert size(*said).endswith(".")
+
+
+def test_the_form_says_how_many_runs_it_asks_for():
+    assert planned(list(USUAL), 2, 32, 0.7, 4) == Plan(USUAL, 2, 32, 0.7, 4)
+    said = size(["ngram", "medusa"], 3, 16, 0, 1)
+    assert said.startswith("2 drafters × 5 domains × 3 prompts = 30 turns.")
+    assert "60 runs of at most 16 tokens, after 3 short runs" in said
+
+
+def test_every_drafter_for_the_house_can_be_chosen():
+    assert {name for _, name in choices()} == set(drafters_for("house", None))
+
+
+# Runs
+
+
+def played(target, drafters, plan, stop=engine.never):
+    board, said = Board(), []
+    for event in run(target, drafters, plan, stop):
+        board.take(event)
+        said.append(event)
+    return board, said
+
+
+def test_cells_are_what_the_runs_own_summaries_say(tiny_target, drafters, two_domains):
+    board, said = played(tiny_target, drafters, PLAN)
+    assert [e.turn for e in said if isinstance(e, Began)] == list(PLAN.order)
+    assert [e.turn for e in said if isinstance(e, Measured)] == list(PLAN.order)
+    assert board.done == 8
+    assert len(board.cells) == 4
+    for cell in board.cells:
+        settings = PLAN.settings(cell.drafter)
+        found = []
+        for prompt in two_domains[cell.domain]:
+            header, *events = engine.run(
+                tiny_target, drafters[cell.drafter], prompt, settings, baseline=False
+            )
+            found.append(summary(Trace(header, events)))
+        passes = sum(numbers["target_passes"] for numbers in found)
+        kept = sum(n["accepted_length"] * n["target_passes"] for n in found)
+        assert cell.tokens == sum(numbers["tokens"] for numbers in found)
+        assert cell.tokens_per_pass == pytest.approx(cell.tokens / passes)
+        assert cell.accepted_length == pytest.approx(kept / passes)
+        assert cell.prompts == 2
+
+
+def test_a_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, two_domains):
+    plan = replace(PLAN, drafters=("draft-model",), prompts=1, temperature=0.9)
+    board, _ = played(tiny_target, drafters, plan)
+    for cell in board.cells:
+        prompt = two_domains[cell.domain][0]
+        settings = plan.settings("draft-model")
+        header, *events = engine.run(
+            tiny_target, drafters["draft-model"], prompt, settings, baseline=False
+        )
+        assert cell.alpha == pytest.approx(summary(Trace(header, events))["alpha"])
+
+
+def test_speed_is_the_benchs_ratio_over_prompts(monkeypatch):
+    def timed(tokens, seconds):
+        return Timed(Outcome(tokens, tokens), seconds)
+
+    monkeypatch.setattr(duels, "shares", lambda _: dict.fromkeys(FATES, 0.5))
+    pairs = [
+        (timed(10, 1.0), timed(10, 2.0)),
+        (timed(10, 1.0), timed(10, 1.0)),
+        (timed(9, 1.0), timed(10, 4.0)),
+    ]
+    cell = duels.cell("ngram", "maths", pairs)
+    assert (cell.speedup, cell.lowest, cell.highest) == (2.0, 1.0, pytest.approx(3.6))
+    ratio = bench._ratio([one for one, _ in pairs], [other for _, other in pairs])
+    assert cell.speedup == ratio
+    assert (cell.tokens, cell.seconds, cell.prompts) == (29, 3.0, 3)
+    assert (cell.plain_slowest, cell.plain_fastest) == (2.5, 10.0)
+
+
+FATES = ("accepted_length", "alpha", "guesses_per_round")
+
+
+def noted(board):
+    """An ear that hands on what it hears."""
+    return lambda event: (board.take(event), event)[1]
+
+
+def test_a_stop_keeps_every_whole_turn(tiny_target, drafters, two_domains):
+    board = Board()
+    said = list(map(noted(board), run(tiny_target, drafters, PLAN, lambda: board.done >= 3)))
+    heard = [event for event in said if isinstance(event, Measured)]
+    assert board.done == 3
+    assert [event.turn for event in heard] == list(PLAN.order[:3])
+    assert sum(cell.prompts for cell in board.cells) == 3
+
+
+def test_a_drafter_warms_up_once_and_that_is_not_measured(
+    tiny_target, drafters, two_domains, monkeypatch
+):
+    made = []
+    whole = duels._ways
+
+    def counted(*args):
+        found = whole(*args)
+        if len(args) == 4:
+            found = [replace(w, decode=lambda p, w=w: made.append(w.name)) for w in found]
+        return found
+
+    monkeypatch.setattr(duels, "_ways", counted)
+    board, _ = played(tiny_target, drafters, PLAN)
+    assert sorted(made) == ["draft-model", "ngram", "plain"]
+    assert board.done == 8
+
+
+def test_a_drafter_that_cannot_run_is_named_before_anything_runs(
+    tiny_target, drafters, two_domains, monkeypatch
+):
+    monkeypatch.setattr(NGram, "begin", lambda *_: (_ for _ in ()).throw(ValueError("not here")))
+    with pytest.raises(BadSettings, match=r"^ngram: not here"):
+        next(run(tiny_target, drafters, PLAN))
+    ticket = Ticket("v", 1)
+    story = Told(ticket)
+    with pytest.raises(BadSettings):
+        turns.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
+    assert [line["kind"] for line in story.lines] == ["state"]
+
+
+# What the map says
+
+
+def made(speeds, prompts=1, **more):
+    """Cells from {drafter: [speed-up by domain]}."""
+    names = ("stories", "python", "repeat")
+    return [
+        Cell(d, domain, prompts, speed, 2 * speed, 2 * speed + 1, 0.5, 4.0, 100.0, **more)
+        for d, row in speeds.items()
+        for domain, speed in zip(names, row, strict=True)
+        if speed is not None
+    ]
+
+
+def heat_of(speeds, asked=1, **more):
+    return Heat.of(made(speeds, **more), list(speeds), ("stories", "python", "repeat"), asked)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "sentence"),
+    [
+        (
+            {"ngram": [1.1, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]},
+            "Same models, other text: a drafter that copies is fastest on Python and repetition",
+        ),
+        (
+            {"ngram": [1.1, 2.4, None], "eagle": [1.5, 1.8, 1.7]},
+            "Same models, other text: a drafter that copies is fastest on Python, and only there",
+        ),
+        ({"ngram": [1.6, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]}, "N-gram is the fastest in every"),
+        (
+            {"mtp": [1.6, 1.4, 1.9], "eagle": [1.5, 1.8, 1.7]},
+            "Same models, other text: which drafter is fastest changes with it.",
+        ),
+        ({"ngram": [0.9, 0.8, 1.0], "eagle": [0.8, 1.02, 0.7]}, "Nothing here is faster"),
+        ({"ngram": [0.9, 1.2, None]}, "N-gram runs at 1.20 × plain decoding on Python, and at "),
+        ({"ngram": [1.1, None, None], "eagle": [None, 1.2, None]}, NONE_WHOLE),
+        ({"ngram": [None, None, None]}, "Nothing is measured yet."),
+    ],
+)
+def test_the_headline_says_no_more_than_the_cells(speeds, sentence):
+    assert headline(heat_of(speeds)).startswith(sentence)
+
+
+def test_the_ends_of_the_scale_win_nothing():
+    heat = heat_of({"oracle": [9, 9, 9], "eagle": [1.5, 1.8, 0.7], "ngram": [1.1, 1.1, 0.9]})
+    assert winners(heat) == {"stories": "eagle", "python": "eagle", "repeat": "ngram"}
+    whole = view(heat)
+    assert not any("best" in whole["cells"][f"oracle {c['name']}"]["speedup"][2] for c in COLUMNS)
+    assert [row["bound"] for row in whole["rows"]] == [True, False, False]
+    said = detail(heat).replace("\u00a0", " ")
+    assert said.startswith("Fastest: EAGLE on stories (1.50 ×) and Python (1.80 ×); N-gram on rep")
+    assert "2 of 6 cells are slower than no drafter at all (the ends of the scale" in said
+
+
+COLUMNS = [{"name": name} for name in ("stories", "python", "repeat", MEAN)]
+
+
+def test_a_column_has_a_best_only_when_it_is_whole_and_so_has_the_mean():
+    whole = view(heat_of({"ngram": [1.1, 2.4, None], "eagle": [1.5, 2.404, 1.7]}))
+    cells = whole["cells"]
+    assert cells["eagle stories"]["speedup"] == ["1.50 ×", pytest.approx(0.46, abs=0.01), "best"]
+    assert cells["ngram python"]["speedup"][2] == cells["eagle python"]["speedup"][2] == "best"
+    assert cells["eagle repeat"]["speedup"][2] == ""
+    assert "ngram repeat" not in cells
+    assert "ngram mean" not in cells
+    assert cells["eagle mean"]["speedup"] == ["1.87 ×", pytest.approx(0.71, abs=0.01), ""]
+    assert cells["eagle python"]["accepted"][0] == "4.81"
+
+
+def test_slower_is_what_is_written_below_1():
+    cells = view(heat_of({"ngram": [0.994, 0.996, 3.0]}))["cells"]
+    assert cells["ngram stories"]["speedup"] == ["0.99 ×", 0, "slower"]
+    assert cells["ngram python"]["speedup"] == ["1.00 ×", 0, ""]
+    assert cells["ngram repeat"]["speedup"][1] == 1
+    assert "slower" not in cells["ngram stories"]["accepted"][2]
+
+
+def test_a_cell_in_part_says_how_much_and_settles_nothing():
+    heat = heat_of({"ngram": [1.1, 2.4, 2.0], "eagle": [1.5, 1.8, 1.7]}, asked=3, prompts=2)
+    cells = view(heat)["cells"]
+    assert cells["ngram stories"]["part"] == "2/3"
+    assert not any("best" in cell["speedup"][2] for cell in cells.values())
+    assert headline(heat) == NONE_WHOLE
+
+
+def test_plain_decoding_at_unlike_speeds_is_said():
+    calm = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=100.0, plain_fastest=140.0)
+    assert caution(calm) == ""
+    rough = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=60.0, plain_fastest=140.0)
+    assert "at 60 to 140 tokens a second" in caution(rough)
+
+
+def test_details_name_the_range_only_over_several_prompts():
+    one = heat_of({"ngram": [1.1, 2.4, 2.0]}, lowest=1.0, highest=2.5, tokens=24, seconds=0.5)
+    assert view(one)["cells"]["ngram stories"]["said"] == [
+        "N-gram on stories",
+        "Speed-up 1.10 ×",
+        "Accepted length 2.20, so 3.20 tokens a pass; 4.0 guesses a round",
+        "α 0.50: the chance that a judged guess is kept",
+        "1 prompt, 100 tokens a second: 24 tokens in 0.50 s",
+    ]
+    two = heat_of({"ngram": [1.1, 2.4, 2.0]}, prompts=2, lowest=1.0, highest=2.5)
+    assert "Speed-up 1.10 ×: 1.00 to 2.50 over 2 prompts" in two_said(two)
+
+
+def two_said(heat):
+    return view(heat)["cells"]["ngram stories"]["said"]
+
+
+# The recorded measurement
+
+
+def test_the_recorded_map_is_the_measured_file():
+    facts = json.loads(domains.MEASURED.read_text(encoding="utf-8"))
+    maps = recorded()
+    assert [one.temperature for one in maps] == [0, 1]
+    for one in maps:
+        rows = [row for row in facts["rows"] if row["temperature"] == one.temperature]
+        assert len(one.cells) == len(rows) == len(one.drafters) * len(one.domains)
+        for cell, row in zip(one.cells, rows, strict=True):
+            assert (cell.drafter, cell.domain) == (row["name"], row["domain"])
+            assert (cell.speedup, cell.alpha) == (row["ratio_to_plain"], row["alpha"])
+            assert cell.accepted_length == row["accepted_length"]
+            assert cell.prompts == facts["prompts"]
+        said = shown(one)
+        assert said["badge"] == "recorded"
+        for word in (facts["machine"]["processor"], "3 prompts a domain", "64 new tokens"):
+            assert word in said["where"]
+        assert len(said["cells"]) == len(rows) + len(one.drafters)
+        json.dumps(said, allow_nan=False)
+    assert one.domains == tuple(prompts())
+
+
+def test_a_measurement_that_is_not_there_or_not_whole(tmp_path):
+    assert recorded(tmp_path / "none.json") == []
+    for text in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
+        (tmp_path / "bad.json").write_text(text, encoding="utf-8")
+        with pytest.raises(BadSettings, match="cannot be read"):
+            recorded(tmp_path / "bad.json")
+
+
+# As the page is told
+
+
+class Told:
+    """A story that only listens. stops: after so many of its `now` lines."""
+
+    def __init__(self, ticket, stops=None):
+        self.nonce, self.lines, self.ticket, self.stops = "7", [], ticket, stops
+
+    def say(self, state, **more):
+        self.lines.append({"kind": "state", "state": state})
+
+    def tell(self, text):
+        self.lines += [json.loads(line) for line in text.splitlines()]
+        now = sum(line["kind"] == "now" for line in self.lines)
+        if self.stops is not None and now >= self.stops:
+            self.ticket.stop()
+
+
+class Loads:
+    """What a job needs of `Runs`."""
+
+    def __init__(self, target, drafters):
+        self.target, self.drafters = target, drafters
+
+    def load(self, target, names):
+        return self.target, [self.drafters[name] for name in names]
+
+
+def told(tiny_target, drafters, monkeypatch, stops=None):
+    monkeypatch.setattr(turns, "PAUSE", 0)
+    ticket = Ticket("v", 1)
+    story = Told(ticket, stops)
+    turns.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
+    maps = [line for line in story.lines if line["kind"] == "map"]
+    cells = {}
+    for line in maps:
+        cells |= line["cells"]
+    return story.lines, maps, cells
+
+
+def test_the_page_hears_the_map_once_and_then_what_changed(
+    tiny_target, drafters, two_domains, monkeypatch
+):
+    lines, maps, cells = told(tiny_target, drafters, monkeypatch)
+    assert lines[0] == {"kind": "state", "state": "loading"}
+    assert [line["place"] for line in lines if line["kind"] == "now"] == list(range(1, 9))
+    assert all(line["of"] == 8 for line in lines if line["kind"] == "now")
+    assert [("rows" in line) for line in maps] == [True] + [False] * (len(maps) - 1)
+    assert {line["id"] for line in lines[1:]} == {"7"}
+    assert maps[-1]["badge"] == "live"
+    assert "order seed 3" in maps[-1]["where"]
+    assert len(cells) == 4 + 2  # and two means
+    assert not any("part" in cell for cell in cells.values())
+    for before, after in pairwise(maps):
+        assert len(after["cells"]) > 0 or before is maps[0]
+
+
+def test_a_stopped_measurement_says_after_how_many_and_keeps_its_cells(
+    tiny_target, drafters, two_domains, monkeypatch
+):
+    _, maps, cells = told(tiny_target, drafters, monkeypatch, stops=3)
+    assert maps[-1]["badge"] == "live, stopped after 3 of 8"
+    assert 2 <= len(cells) <= 3
+
+
+def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_domains, monkeypatch):
+    whole, calls = duels.take_turns, []
+
+    def broken(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("broke")
+        return whole(*args)
+
+    monkeypatch.setattr(duels, "take_turns", broken)
+    monkeypatch.setattr(turns, "PAUSE", 0)
+    ticket = Ticket("v", 1)
+    story = Told(ticket)
+    with pytest.raises(RuntimeError, match="broke"):
+        turns.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
+    assert story.lines[-1]["badge"] == "live, stopped after 2 of 8"
+    assert story.lines[-1]["kind"] == "map"
