@@ -20,6 +20,7 @@ PLAYS_WITHOUT_MODELS = (
     "specviz.prompts",
     "specviz.cost",
     "specviz.compare.told",
+    "specviz.compare.heat_view",
     "specviz.cli",
 )
 KNOWS_NO_SCREEN = (

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, Literal
 
 from specviz import metrics
 from specviz.catalog.known import reads_of, title_of
+from specviz.cost.measured import Measured, measured
 from specviz.figures.panels import drawn
 from specviz.frames import Scene, difference, frames
 from specviz.frames.numbers import count, seconds
@@ -86,7 +88,8 @@ class Reel:
                 yield line("finished", {"reason": event.reason, "summary": self._summary()})
             case Baseline():
                 plain = {"seconds": [round(s, 6) for s in event.seconds]}
-                yield line("baseline", plain | {"summary": self._summary()})
+                facts = {"summary": self._summary(), "point": self._point()}
+                yield line("baseline", plain | facts)
 
     def unfinished(self) -> Iterator[str]:
         """A last round that broke off, as far as it came."""
@@ -127,6 +130,18 @@ class Reel:
         ended = self.trace.finished
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"
+
+    def _point(self) -> dict[str, float] | None:
+        """The run's place on the speed law; None where nothing was drafted or measured."""
+        found = measured(self.trace)
+        if found is None:
+            return None
+        return {name: round(value, 6) for name, value in numbers_of(found).items()}
+
+
+def numbers_of(point: Measured) -> dict[str, float]:
+    """A measured point as plain data, `predicted` (simulated) among it."""
+    return asdict(point) | {"predicted": point.predicted}
 
 
 def parts(played: Round) -> tuple[float, float, float]:

@@ -41,6 +41,7 @@ function feed(text) {
   const told = lines.filter(Boolean).map((line) => tell(JSON.parse(line)));
   if (told.includes("round")) onRounds();
   if (told.includes("finished") || told.includes("baseline")) onEnd();
+  if (told.includes("baseline")) tellMeasured();
 }
 
 // Takes one line in; returns its kind. What follows on screen waits until all lines are in.

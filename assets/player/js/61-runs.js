@@ -47,6 +47,13 @@ function onRounds() {
   }
 }
 
+// Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
+function tellMeasured() {
+  const point = reel.baseline.point;
+  window.specviz.measured = point ? { ...point, name: reel.run.drafter, source: shown } : null;
+  window.dispatchEvent(new CustomEvent("sv-measured"));
+}
+
 function onEnd() {
   if (fresh && reel.rounds.length) onRounds(); // it ended before the round that was asked for
   if (reel.finished && reel.finished.reason === "stopped") notice(STOPPED);

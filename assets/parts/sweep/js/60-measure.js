@@ -1,0 +1,100 @@
+// Measuring: the page numbers its sweeps; the server tells how far one is and what it found.
+
+const STOPPED = "Stopped. What was measured stays.";
+const UNBEGUN = "Stopped before anything was measured.";
+const UNTAKEN = "The server did not take this sweep. Try again.";
+const LOST = "The connection to the server was lost. What was measured stays; measure again for the rest.";
+let number = 0; // of the sweep under way; 0 when there is none
+let wanted = 0; // the newest sweep, under way or over
+let heard = ""; // the part of the value that was read already
+let found = false; // whether this sweep has measured something
+let over = false; // its last line has come
+let stopping = false;
+
+function begin() {
+  if (!number) {
+    number = wanted = Date.now();
+    [heard, found, over, stopping] = ["", false, false, false];
+    say("alert", "");
+    say("notice", "Asking the server to measure.");
+    running(true);
+    knock(number);
+  }
+  return number;
+}
+
+function stop() {
+  stopping = true;
+  say("notice", "Stopping after this pass.");
+  return number;
+}
+
+// The server is done with the sweep, however it went.
+function ended() {
+  if (!number) return;
+  number = 0;
+  running(false);
+  if (!over) say("alert", heard ? LOST : UNTAKEN);
+  if (!over) say("notice", "");
+}
+
+function running(is) {
+  const had = document.activeElement;
+  const [go, halt] = [$(".sv-sweep-go"), $(".sv-sweep-stop")];
+  go.hidden = is;
+  halt.hidden = !is;
+  if (had === go || had === halt) (is ? halt : go).focus();
+  if (!is) $(".sv-sweep-progress").hidden = true;
+}
+
+function receive() {
+  const text = props.value;
+  if (!text || !wanted) return;
+  const fresh = text.startsWith(heard) ? text.slice(heard.length) : text;
+  const lines = fresh.split("\n").filter(Boolean).map((each) => JSON.parse(each));
+  if (lines.some((each) => Number(each.id) !== wanted)) return;
+  heard = text;
+  const newest = (kind) => lines.filter((each) => each.kind === kind).pop();
+  const [state, progress, sweep, error] = ["state", "progress", "sweep", "error"].map(newest);
+  if (sweep) {
+    found = true;
+    show(sweep);
+  }
+  if (progress) onProgress(progress);
+  if (state) onState(state);
+  if (error) onError(error.sentence);
+}
+
+function onState({ state, place }) {
+  over = state === "done" || state === "stopped";
+  if (over) say("alert", "");
+  if (state === "stopped") return say("notice", found ? STOPPED : UNBEGUN);
+  if (stopping && !over) return;
+  const before = place === 1 ? "1 run before yours." : place + " runs before yours.";
+  const said = { queued: "Waiting in line: " + before, loading: "Loading the model.", measuring: "Measuring. Leave the machine alone for a moment." };
+  say("notice", said[state]);
+}
+
+function onError(sentence) {
+  over = true;
+  say("notice", "");
+  say("alert", sentence);
+}
+
+function onProgress({ done, of }) {
+  const bar = $(".sv-sweep-bar");
+  $(".sv-sweep-progress").hidden = false;
+  if (of) [bar.max, bar.value] = [of, done];
+  else bar.removeAttribute("value");
+  $(".sv-sweep-done").textContent = of ? done + " of " + of + " measurements" : "warming up";
+}
+
+// Nobody tells the page that the server is gone: while a sweep is under way it asks now and then.
+async function knock(mine) {
+  await new Promise((done) => setTimeout(done, 5000));
+  if (number !== mine) return;
+  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
+  if (number !== mine) return;
+  if (there) knock(mine);
+  else ended();
+}

@@ -1,0 +1,222 @@
+"""Measures a sweep: the target's pass by tokens, and what this machine reaches at its best.
+
+Rule: sizes and peaks take turns in an order that is shuffled anew each round, never one size after
+another, so that a machine that slows down slows all alike. The clock runs around the pass alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from time import perf_counter
+from typing import Final
+
+import torch
+
+from specviz.cost.shapes import ModelShape
+from specviz.cost.sweep import CONTEXT, DTYPES, SIZES, Point, Sweep
+from specviz.devices import describe, synchronize
+from specviz.engine import Stop, never
+from specviz.recording import versions
+from specviz.states import Taps
+from specviz.target import Target
+from specviz.tree import DraftTree
+
+PRODUCT: Final = "product"
+READ: Final = "read"
+EDGE, WIDE_EDGE = 1024, 4096  # of the large matrices
+FEWEST, MOST = 5, 15  # rounds
+DIGITS: Final = 7  # of seconds: a tenth of a microsecond
+
+Turn = int | str  # a size, or which peak
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured.
+
+    budget: seconds for all rounds, if FEWEST of them fit. longest: seconds after which no other
+    round begins, however few there were.
+    """
+
+    sizes: tuple[int, ...] = SIZES
+    context: int = CONTEXT
+    seed: int = 1
+    budget: float = 4.0
+    longest: float = 20.0
+
+    def order(self, number: int) -> list[Turn]:
+        """What takes turns in a round, shuffled: a function of the seed and the round's number."""
+        turns: list[Turn] = [*self.sizes, PRODUCT, READ]
+        Random(f"{self.seed} {number}").shuffle(turns)
+        return turns
+
+    def rounds(self, seconds: float) -> int:
+        """How many rounds fit, where one takes so long."""
+        return max(FEWEST, min(MOST, int(self.budget / seconds)))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One measurement is done. of: how many there will be; None while warming up."""
+
+    done: int
+    of: int | None
+
+
+class Sweeping:
+    """A sweep in the making. Asked at any time, `sweep` says what has been measured so far.
+
+    Raises ValueError where the target cannot see so many tokens, or its shape is not known.
+    """
+
+    def __init__(self, target: Target, plan: Plan | None = None) -> None:
+        self.target = target
+        self.plan = plan or Plan()
+        self.rounds = FEWEST
+        self._passes = Passes(target, self.plan.context, max(self.plan.sizes))
+        self._busy = {PRODUCT: product(target), READ: read(target)}
+        self._seen: dict[Turn, list[float]] = {}
+
+    def steps(self, stop: Stop = never) -> Iterator[Step]:
+        """Measure, a step at a time; a round to warm up comes first and is not kept.
+
+        stop: asked between measurements; what came until then stays.
+        """
+        spent = 0.0
+        for done, turn in enumerate(self.plan.order(0), start=1):
+            if stop():
+                return
+            spent += self._seconds(turn)
+            yield Step(done, None)
+        self.rounds, begun, counter = self.plan.rounds(spent), perf_counter(), count(1)
+        of = self.rounds * len(self.plan.order(0))
+        for number in range(1, self.rounds + 1):
+            if number > 1 and perf_counter() - begun > self.plan.longest:
+                self.rounds = number - 1
+                return
+            for turn in self.plan.order(number):
+                if stop():
+                    return
+                self._seen.setdefault(turn, []).append(round(self._seconds(turn), DIGITS))
+                yield Step(next(counter), of)
+
+    def sweep(self) -> Sweep:
+        """As far as it came."""
+        target, plan = self.target, self.plan
+        sizes = [size for size in sorted(plan.sizes) if size in self._seen]
+        return Sweep(
+            target=target.card.name,
+            shape=shape_of(target),
+            machine=describe(target.device),
+            processor=processor() if target.device.type == "cpu" else "",
+            dtype=dtype_of(target),
+            threads=torch.get_num_threads(),
+            versions=dict(versions()),
+            context=plan.context,
+            seed=plan.seed,
+            rounds=self.rounds,
+            flops=self._rates(PRODUCT),
+            bandwidth=self._rates(READ),
+            points=[Point(size, list(self._seen[size])) for size in sizes],
+        )
+
+    def _seconds(self, turn: Turn) -> float:
+        if isinstance(turn, int):
+            return self._passes.seconds(turn)
+        return timed(self.target.device, self._busy[turn].do)
+
+    def _rates(self, turn: str) -> list[float]:
+        """Operations or bytes a second, by measurement."""
+        size = self._busy[turn].size
+        return [float(f"{size / seconds:.4g}") for seconds in self._seen.get(turn, [])]
+
+
+class Passes:
+    """A run's cache with a context in it, over which passes of any size can be timed."""
+
+    def __init__(self, target: Target, context: int, most: int) -> None:
+        if context + most > target.max_length:
+            raise ValueError(
+                f"{target.card.name} can see {target.max_length:,} tokens, "
+                f"and a sweep needs {context + most:,}."
+            )
+        self.target = target
+        self.run = target.start(Taps())
+        self.run.prefill(self._ids(context))
+        self.context = [(layer.keys, layer.values) for layer in self.run.cache.layers]
+
+    def seconds(self, tokens: int) -> float:
+        """One pass over a chain of so many tokens, as a round makes it; the cache is then reset."""
+        root, *guesses = self._ids(tokens)
+        tree = DraftTree.chain(root, guesses)
+        taken = timed(self.target.device, lambda: self.run.score(tree))
+        for layer, (keys, values) in zip(self.run.cache.layers, self.context, strict=True):
+            layer.keys, layer.values = keys, values
+        return taken
+
+    def _ids(self, count: int) -> list[int]:
+        """Any tokens: which they are changes nothing about the time."""
+        return [1 + at % (self.target.vocab_size - 1) for at in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Work that keeps one part of the machine as busy as it gets. size: operations, or bytes."""
+
+    do: Callable[[], object]
+    size: float
+
+
+def product(target: Target) -> Busy:
+    """A product of two large square matrices, in the target's own dtype."""
+    edge = _edge(target)
+    matrix = torch.ones(edge, edge, dtype=target.dtype, device=target.device)
+    made = torch.empty_like(matrix)
+    return Busy(lambda: torch.mm(matrix, matrix, out=made), 2.0 * edge**3)
+
+
+def read(target: Target) -> Busy:
+    """A matrix times a vector, of as many bytes as the weights: what a plain pass does to them.
+
+    As many, since what fits into a cache is read faster than what does not.
+    """
+    edge, number = _edge(target), target.dtype.itemsize
+    weights = shape_of(target).weight_bytes(DTYPES[dtype_of(target)])
+    rows = max(1, round(weights / number / edge))
+    matrix = torch.ones(rows, edge, dtype=target.dtype, device=target.device)
+    vector, made = matrix[0].clone(), matrix[:, 0].clone()
+    return Busy(lambda: torch.mv(matrix, vector, out=made), float(rows * edge * number))
+
+
+def processor() -> str:
+    """What the processor calls itself."""
+    from specviz.house.measure import processor as named  # late: it imports this package
+
+    return named()
+
+
+def timed(device: torch.device, do: Callable[[], object]) -> float:
+    """Seconds until the device has done it."""
+    synchronize(device)
+    start = perf_counter()
+    do()
+    synchronize(device)
+    return perf_counter() - start
+
+
+def shape_of(target: Target) -> ModelShape:
+    """The target's shape. Raises ValueError for a model that is not in Llama's layout."""
+    return ModelShape.of_config(target.model.config.to_dict())
+
+
+def dtype_of(target: Target) -> str:
+    """The target's dtype by name."""
+    return str(target.dtype).removeprefix("torch.")
+
+
+def _edge(target: Target) -> int:
+    """Rows and columns of the large matrices: more on a device that needs more to be busy."""
+    return EDGE if target.device.type == "cpu" else WIDE_EDGE

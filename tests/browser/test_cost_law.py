@@ -1,0 +1,152 @@
+"""The speed law on the Cost tab: sliders, the answer, the measured run beside it, what is wrong."""
+
+import json
+
+import pytest
+from made import RUNS, made
+
+from specviz.cost import law
+from specviz.cost.measured import measured
+from specviz.cost.paying import Terms
+from specviz.ui.cost.law import START
+from specviz.ui.cost.law_answer import best_sentence, times
+
+LANE = {
+    "alpha": 0.8, "gamma": 5, "guesses": 5, "c": 0.05, "verify": 1, "tokens": 3.7,
+    "speedup": 2.9, "predicted": 2.95, "source": "live",
+    "name": "<img src=x onerror=window.hacked=1><b>Lane</b>",
+}  # fmt: skip
+SETTLED = """() => { const part = window.specviz.law;
+  return part && part.last && part.last.id === JSON.parse(part.wish()).id; }"""
+
+
+def cost(visit, query=""):
+    """The page with its Cost tab open and the first answer there."""
+    page = visit.open(query)
+    page.wait_for_function("window.specviz.measured !== undefined")
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_selector(".sv-law-speed .main-svg")
+    return page
+
+
+def says(page, selector, sentence):
+    """Wait until the part says this; lines may be bound by spaces that do not break."""
+    page.wait_for_function(
+        """([selector, sentence]) => document.querySelector(selector).textContent
+             .replaceAll('\\u00a0', ' ') === sentence""",
+        arg=[selector, sentence],
+    )
+
+
+def slide(page, name, value):
+    """Move a slider, as a drag would."""
+    page.locator(f"#sv-law-{name}").evaluate(
+        "(e, value) => { e.value = value; e.dispatchEvent(new Event('input')); }", str(value)
+    )
+
+
+def hand(page, lane):
+    """What Compare does with a lane."""
+    page.evaluate(
+        """(lane) => { (window.specviz.handed = window.specviz.handed || {})['sv-law'] = lane;
+           window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-law' })); }""",
+        lane,
+    )
+
+
+def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(visit):
+    page = cost(visit)
+    says(page, ".sv-law-best", best_sentence(Terms(START["alpha"], START["c"])))
+    for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than answers come
+        slide(page, "alpha", alpha)
+    says(page, ".sv-law-best", best_sentence(Terms(0.8, START["c"])))
+    assert "γ = 6: 2.47 ×" in best_sentence(Terms(0.8, START["c"]))
+    page.get_by_label("guesses in a row, as a number").fill("3")
+    says(page, ".sv-law-chosen", f"Your γ = 3 gives {times(law.speedup(0.8, 3, 0.1))} plain.")
+    assert page.input_value("#sv-law-gamma") == "3"
+    tokens = page.locator(".sv-law-round [data-told=tokens]").inner_text()
+    assert tokens == f"{law.expected_tokens(0.8, 3):.2f}"
+    page.focus("#sv-law-c")
+    page.keyboard.press("Home")
+    says(page, ".sv-law-best", best_sentence(Terms(0.8, 0.0)))
+
+
+def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(visit):
+    page = cost(visit)
+    box = page.get_by_label("a guess is kept, as a number")
+    for wrong, sentence in (("7", "α lies between 0 and 1."), ("", "α must be a number.")):
+        box.fill(wrong)
+        says(page, ".sv-law-notice", sentence)
+        assert box.get_attribute("aria-invalid") == "true"
+    box.fill("0.9")
+    page.wait_for_selector(".sv-law-notice", state="hidden")
+    assert box.get_attribute("aria-invalid") == "false"
+    says(page, ".sv-law-best", best_sentence(Terms(0.9, START["c"])))
+    page.fill("#sv-law-widths", "<b>2</b>")
+    says(page, ".sv-law-fault", "“<b>2</b>” is not a whole number.")
+    page.fill("#sv-law-widths", "2 2")
+    page.fill("#sv-law-places", "0.65, 0.10636")
+    page.wait_for_selector(".sv-law-fault", state="hidden")
+    page.wait_for_function("document.querySelector('[data-card=tokens]').textContent === '2.328'")
+
+
+def test_the_run_on_step_stands_on_the_law_and_can_be_taken(visit):
+    page = cost(visit)
+    found = measured(made(RUNS["01-chain"]))
+    gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
+    says(page, ".sv-law-gap", gap)
+    assert page.locator(".sv-law-from").inner_text() == "recorded"
+    page.get_by_role("button", name="Take α, γ, c and v from the run").click()
+    page.wait_for_function(SETTLED)
+    taken = Terms(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
+    says(page, ".sv-law-best", best_sentence(taken))
+    assert page.input_value("#sv-law-verify") == "1.25"
+    page.evaluate("window.specviz.players['sv-step'].load('02-siblings')")
+    other = measured(made(RUNS["02-siblings"]))
+    says(
+        page,
+        ".sv-law-gap",
+        f"The law says {times(other.predicted)}, the run measured {times(other.speedup)}.",
+    )
+    assert "γ is their depth" in page.inner_text(".sv-law-why")
+
+
+def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(visit):
+    page = cost(visit)
+    hand(page, LANE)
+    says(page, ".sv-law-best", best_sentence(Terms(0.8, 0.05)))
+    says(page, ".sv-law-name b", f"measured: {LANE['name']}, 2.90 ×")
+    assert page.locator(".sv-law-from").inner_text() == "measured on this machine"
+    assert page.evaluate("window.hacked") is None
+    assert page.locator(".sv-law img").count() == 0
+    assert "Lane" not in json.dumps(page.evaluate("JSON.parse(window.specviz.law.wish())"))
+    page.get_by_role("button", name="Last run on Step").click()
+    found = measured(made(RUNS["01-chain"]))
+    gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
+    says(page, ".sv-law-gap", gap)
+
+
+def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(visit):
+    page = cost(visit)
+    page.evaluate(
+        "window.specviz.measured = null; window.dispatchEvent(new CustomEvent('sv-measured'))"
+    )
+    page.wait_for_selector(".sv-law-none")
+    assert page.locator(".sv-law-point").is_hidden()
+    page.get_by_role("button", name="Make one on Step").click()
+    page.wait_for_selector(".sv-caption")
+    assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_link_opens_a_place_on_the_law_and_a_phone_scrolls_down_only(visit, theme):
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = cost(visit, f"?__theme={theme}&alpha=0.9&gamma=7&c=0.2")
+    says(page, ".sv-law-best", best_sentence(Terms(0.9, 0.2)))
+    assert "γ = 7: 2.37 ×" in page.inner_text(".sv-law-best").replace("\u00a0", " ")
+    page.get_by_role("button", name="α and c").click()
+    page.wait_for_function(SETTLED)
+    page.wait_for_function("window.specviz.law.state.map === 'c'")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for selector in (".sv-law-speed", ".sv-law-time", ".sv-law-map", ".sv-law-tree"):
+        assert page.locator(f"{selector} .main-svg").first.bounding_box()["width"] <= 358

@@ -1,0 +1,152 @@
+"""The roofline in a browser: controls ask, the newest answer is shown, words stay words."""
+
+import json
+
+import pytest
+
+from specviz.cost import presets
+from specviz.cost.batches import Guessing, first_loss, predict
+from specviz.cost.roofline import Serving
+
+SAY = ".sv-roofline-say"
+PART = "window.specviz.roofline"
+HOSTILE = "<img src=x onerror=window.hacked=1>${1}`</script>"
+
+
+@pytest.fixture
+def roofline(visit):
+    """The section with its first answer and its figures."""
+    page = visit.open()
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_selector(f"{SAY}:not(:empty)")
+    page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
+    return page
+
+
+def settled(page, change):
+    """Do something, and wait until the newest question is answered and shown."""
+    before = page.evaluate(f"{PART}.asked")
+    change()
+    page.wait_for_function(f"{PART}.asked > {before} && {PART}.idle")
+
+
+def part(page):
+    return page.locator("#sv-roofline")
+
+
+def ask(page, **values):
+    settled(page, lambda: page.evaluate(f"(values) => {PART}.ask(values)", values))
+
+
+def test_questions_are_answered_with_the_formulas_numbers(roofline):
+    page = roofline
+    button = page.get_by_role("button", name="8B on an H100, batch 512")
+    settled(page, button.click)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert part(page).get_by_label("Batch size", exact=True).input_value() == "512"
+    settled(page, lambda: part(page).get_by_label("Drafter").select_option("llama-3.2-1b"))
+    assert button.get_attribute("aria-pressed") == "false"
+    shapes = presets.models()
+    serving = Serving(shapes["llama-3.1-8b"].shape, presets.machines()["h100-sxm"].hardware, "bf16")
+    guessing = Guessing.chain(0.7, 4, shapes["llama-3.2-1b"].shape)
+    found = predict(serving, guessing, 512)
+    said = page.inner_text(SAY)
+    assert f"{found.speedup:.2f} ×" in said
+    assert f"{found.verify / found.plain:.2f}" in said
+    assert f"from batch {first_loss(serving, guessing)} on" in said
+    assert "simulated" in said
+    assert f"{found.tokens_per_second:,.0f}" in page.inner_text(".sv-roofline-table")
+    assert f"{(found.draft + found.verify) / found.plain:.2f}" in page.inner_text(
+        ".sv-roofline-round"
+    )
+    settled(page, page.get_by_role("button", name="House on a laptop, batch 1").click)
+    assert "a laptop CPU" in page.inner_text(SAY)
+    assert part(page).get_by_label("Numbers in").input_value() == "fp32"
+    assert part(page).get_by_label("Drafter").locator("option").count() == 3
+
+
+def test_keys_move_the_sliders_and_the_newest_question_wins(roofline):
+    page = roofline
+    slide = part(page).get_by_label("Batch: sequences at once")
+    slide.focus()
+
+    def many():
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
+
+    settled(page, many)
+    batch = part(page).get_by_label("Batch size", exact=True).input_value()
+    assert int(batch) > 64
+    assert f"at batch {batch}," in page.inner_text(SAY)
+    settled(page, lambda: part(page).get_by_label("Batch size", exact=True).fill("83"))
+    assert "at batch 83," in page.inner_text(SAY)
+
+
+def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
+    page = roofline
+    before = page.inner_text(SAY)
+    box = part(page).get_by_label("Siblings at each depth")
+    settled(page, lambda: box.fill(HOSTILE))
+    alert = (
+        part(page).get_by_role("alert").filter(has_text="Siblings at each depth are whole numbers")
+    )
+    alert.wait_for()
+    assert page.inner_text(SAY) == before
+    settled(page, lambda: box.fill(""))
+    assert page.locator(".sv-roofline-wrong").is_hidden()
+    settled(page, lambda: part(page).get_by_label("Batch size", exact=True).fill(""))
+    part(page).get_by_role("alert").filter(has_text="The batch size must be a number.").wait_for()
+    ask(page, batch=64, model="llama-3.1-70b")
+    assert "This does not fit" in page.inner_text(".sv-roofline-alert")
+    run = {"alpha": 0.6437, "gamma": 5.4, "guesses": 12, "c": 0.3, "name": HOSTILE}
+    handed = """(run) => {
+      window.specviz.handed['sv-roofline'] = run;
+      window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-roofline' }));
+    }"""
+    settled(page, lambda: page.evaluate(handed, run))
+    assert HOSTILE in page.inner_text(".sv-roofline-taken")
+    assert page.evaluate(f"({PART}.wish())").count('"alpha":0.64,"') == 1
+    assert part(page).get_by_label("γ, guesses in a row").input_value() == "5"
+    assert page.locator(".sv-roofline img").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+def measured(page, run):
+    """What the player does when a run has been measured."""
+    page.evaluate(
+        """(run) => {
+          window.specviz.measured = run;
+          window.dispatchEvent(new Event('sv-measured'));
+        }""",
+        run,
+    )
+
+
+def test_the_last_measured_runs_numbers_can_be_taken(roofline):
+    page = roofline
+    run = {"alpha": 0.81, "gamma": 3, "guesses": 3, "c": 0.2, "name": "House <i>draft"}
+    measured(page, run)
+    settled(page, page.get_by_role("button", name="Take α 0.81 and γ 3").click)
+    assert part(page).get_by_label("α, chance that a guess is kept").input_value() == "0.81"
+    assert "a pass of Llama-3.1-8B with 4 tokens" in page.inner_text(SAY)
+    measured(page, None)
+    assert page.locator(".sv-roofline-take").is_hidden()
+
+
+def test_figures_fit_a_phone_and_follow_the_theme_and_sources_are_links(roofline):
+    page = roofline
+    ink = "getComputedStyle(document.querySelector('[data-figure=speed] .ytick text')).fill"
+    light = page.evaluate(ink)
+    page.get_by_role("button", name="Dark").click()
+    page.wait_for_function(f"{ink} !== {json.dumps(light)}")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("document.querySelector('[data-figure=pass] svg').clientWidth < 390")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator(".sv-roofline-sources summary").click()
+    links = page.locator(".sv-roofline a").evaluate_all("all => all.map((a) => [a.href, a.rel])")
+    assert {rel for _, rel in links} == {"noopener"}
+    every = [*presets.machines().values(), *presets.models().values()]
+    urls = {one.url for preset in every for one in preset.sources if "://" in one.url}
+    assert {href for href, _ in links} == urls
+    for meaning in presets.EVIDENCE.values():
+        assert meaning in page.inner_text(".sv-roofline-evidence")

@@ -1,0 +1,98 @@
+"""The Cost tab's machine sweep and headline table, as a visitor meets them."""
+
+import pytest
+from test_access import AXE, EXCEPT, WCAG, axe
+
+from specviz.cost.presets import boards, headline
+
+SWEEP = "window.specviz.sweeps['sv-sweep']"
+SOURCES = """() => [...document.querySelectorAll(".sv-headline-table tbody tr")].map((row) => {
+  const link = row.querySelector("a");
+  return [link.href, link.rel, link.target, row.querySelector("abbr").title];
+})"""
+
+
+@pytest.fixture
+def cost(visit):
+    """A visit of the Cost tab."""
+    page = visit.open()
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_selector(".sv-sweep-plot .main-svg", state="attached")
+    page.wait_for_selector(".sv-headline-table tr")
+    return page
+
+
+def test_a_recorded_sweep_is_there_at_the_start(cost):
+    assert cost.inner_text(".sv-sweep-badge") == "recorded"
+    assert "plain pass" in cost.inner_text(".sv-sweep-answer")
+    rows = cost.evaluate(f"{SWEEP}.sweep.rows.length")
+    assert cost.locator(".sv-sweep-plot .scatterlayer .point").count() == rows > 10
+    keys = cost.inner_text(".sv-sweep-keys")
+    assert "measured" in keys
+    assert keys.count("simulated") == 2
+    cost.click(".sv-sweep-numbers summary")
+    assert cost.locator(".sv-sweep-table tbody tr").count() == rows
+
+
+def test_a_sweep_is_measured_on_request_and_a_stop_keeps_what_came(cost):
+    cost.click(".sv-sweep-go")
+    cost.wait_for_function("document.querySelector('.sv-sweep-done').textContent.includes('of')")
+    cost.click(".sv-sweep-stop")
+    cost.wait_for_selector(".sv-sweep-go", state="visible")
+    assert cost.inner_text(".sv-sweep-notice") == "Stopped. What was measured stays."
+    assert cost.inner_text(".sv-sweep-badge") == "measured on this machine"
+    assert cost.evaluate(f"{SWEEP}.sweep.source") == "live"
+    assert not cost.evaluate(f"{SWEEP}.sweep.complete")
+    assert cost.locator(".sv-sweep-progress").is_hidden()
+    assert cost.locator(".sv-sweep-alert").is_hidden()
+
+
+def test_every_published_number_has_its_source_and_opens_it_apart(cost):
+    found = cost.evaluate(SOURCES)
+    assert sorted(link[0] for link in found) == sorted(each.source.url for each in headline())
+    assert {(rel, target) for _, rel, target, _ in found} == {("noopener noreferrer", "_blank")}
+    assert all(meaning for *_, meaning in found)
+    assert cost.inner_text(".sv-headline-badge >> nth=0") == "published"
+
+
+def test_the_table_filters_and_sorts(cost):
+    cost.select_option(".sv-headline-family", "EAGLE")
+    assert set(cost.locator(".sv-headline-table tbody th b").all_inner_texts()) == {"EAGLE"}
+    cost.select_option(".sv-headline-family", "")
+    cost.select_option(".sv-headline-sort", "low")
+    numbers = cost.locator(".sv-headline-table .sv-headline-number b").all_inner_texts()
+    assert numbers[:2] == ["1.8 × slower", "1.4 × slower"]
+    assert numbers[-1].endswith("%")
+
+
+def test_ours_are_shown_only_on_request_and_say_whose_they_are(cost):
+    assert cost.locator(".sv-headline-ours").is_hidden()
+    cost.click(".sv-headline-toggle")
+    assert cost.get_attribute(".sv-headline-toggle", "aria-expanded") == "true"
+    head = cost.inner_text(".sv-headline-ours thead")
+    assert "house models, this repository's card: measured, 2 CPU cores" in head
+    cost.click(".sv-headline-toggle")
+    assert cost.locator(".sv-headline-ours").is_hidden()
+
+
+def test_every_board_can_be_chosen(cost):
+    for at, board in enumerate(boards()):
+        cost.select_option(".sv-headline-device", str(at))
+        names = cost.locator(".sv-headline-board tbody th b").all_inner_texts()
+        assert sorted(names) == sorted(row.method for row in board.rows)
+        assert board.model in cost.inner_text(".sv-headline-about")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_nothing_sticks_out_and_axe_finds_nothing_serious(visit, width, theme):
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": 900})
+    visit.open(f"?__theme={theme}")
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_selector(".sv-headline-table tr")
+    page.click(".sv-headline-toggle")
+    page.click(".sv-sweep-numbers summary")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(axe())
+    found = page.evaluate(AXE, [WCAG, EXCEPT])
+    assert not [each for each in found if "sv-sweep" in str(each) or "sv-headline" in str(each)]

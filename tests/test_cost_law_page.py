@@ -1,0 +1,283 @@
+"""The speed law on the page: its numbers are specviz.cost's, its faults are sentences."""
+
+import json
+from itertools import pairwise
+from math import log10
+
+import pytest
+from made import Recipe, made
+
+from specviz.cost import law, trees
+from specviz.cost.measured import Measured, measured
+from specviz.cost.paying import Terms, alpha_at, cost_at
+from specviz.trace import Baseline
+from specviz.ui.cost.law import START
+from specviz.ui.cost.law_answer import answer, best_sentence, compared, number, times
+from specviz.ui.cost.law_ask import LIMITS
+from specviz.ui.reel import lines
+
+ALPHAS = (0.5, 0.7, 0.8, 0.9)
+COSTS = (0.01, 0.05, 0.1, 0.2, 0.5)
+BEST = (  # VERIFICATION.md, section 4
+    ((5, 1.88), (3, 1.63), (2, 1.46), (1, 1.25), (0, 1.00)),
+    ((9, 2.97), (6, 2.35), (4, 1.98), (3, 1.58), (1, 1.13)),
+    ((14, 4.23), (8, 3.09), (6, 2.47), (4, 1.87), (2, 1.22)),
+    ((24, 7.49), (13, 4.67), (10, 3.43), (7, 2.37), (3, 1.38)),
+)
+TABLE = [
+    (alpha, c, *best)
+    for alpha, row in zip(ALPHAS, BEST, strict=True)
+    for c, best in zip(COSTS, row, strict=True)
+]
+RUN = {
+    "alpha": 0.746, "gamma": 4.952, "guesses": 4.952, "c": 0.218,
+    "verify": 1.468, "tokens": 2.952, "speedup": 1.148,
+}  # fmt: skip
+
+
+def told(**changed):
+    """The answer to the page's first question, with some of it changed."""
+    return json.loads(answer(json.dumps(START | {"id": 7, "run": None} | changed)))
+
+
+@pytest.mark.parametrize(("alpha", "c", "gamma", "speedup"), TABLE)
+def test_the_answer_is_the_papers_best_draft(alpha, c, gamma, speedup):
+    said = told(alpha=alpha, c=c)["best"]
+    assert said.startswith(f"With α {alpha:.2f} and a guess costing {c:.2f} of a pass, ")
+    end = f"the best draft is γ = {gamma}: {speedup:.2f} × plain." if gamma else "α must be above"
+    assert end in said
+
+
+def test_the_answer_at_its_edges():
+    assert told(alpha=0.7, c=0)["best"] == (
+        "With α 0.70 and guesses that cost nothing, the longer the draft the better: "
+        "up to 3.33 × plain."
+    )
+    assert told(alpha=1, c=0)["best"].endswith("the longer the draft the better: without limit.")
+    assert told(alpha=1, c=0.25)["best"].endswith("better: up to 4.00 × plain.")
+    assert told(alpha=0.3, c=0.5)["best"].endswith(
+        "no draft length pays: α must be above what a guess costs."
+    )
+    assert told(alpha=0, c=0)["best"].endswith("α must be above what a guess costs.")
+    assert told(verify=3)["best"].endswith("no draft length pays: checking costs too much.")
+    assert told(gamma=0)["chosen"] == "γ = 0 drafts nothing: this is plain decoding."
+    assert told(alpha=0.5, c=0.5, gamma=1)["chosen"] == "Your γ = 1 is as fast as plain decoding."
+    assert told(c=0.9, gamma=16)["chosen"].endswith("drafting loses here.")
+
+
+def test_a_checking_pass_that_costs_more_scales_the_law():
+    terms = Terms(0.8, 0.1, 1.5)
+    every = {gamma: law.speedup(0.8, gamma, 0.1, 1.5) for gamma in range(1, 60)}
+    best = max(every, key=every.get)
+    assert terms.best() == law.Optimum(best, every[best])
+    assert f"checking pass of 1.50, the best draft is γ = {best}: {every[best]:.2f} ×" in (
+        best_sentence(terms)
+    )
+    assert Terms(0.8, 0.1, 4.0).best() == law.Optimum(0, 1.0), "plain decoding has no such pass"
+    assert Terms(0.5, 0.5, 0.9).best().gamma == 1, "a first guess pays where checking is cheap"
+
+
+def test_a_round_brings_and_costs_what_the_formulas_say():
+    told_round = told(alpha=0.8, gamma=5, c=0.1, verify=1.2, c_hat=0.05)["round"]
+    tokens = law.expected_tokens(0.8, 5)
+    assert told_round["told"] == {
+        "tokens": f"{tokens:.2f}", "cost": "1.70", "draft": "0.50", "check": "1.20",
+        "speedup": f"{tokens / 1.7:.2f} ×", "work": "1.69 ×",
+    }  # fmt: skip
+    assert told(gamma=0, verify=2)["round"]["told"]["cost"] == "1.00", "nothing is checked"
+
+
+def test_every_dot_of_the_curves_is_the_law():
+    shown = told(alpha=0.65, c=0.05, c_hat=0.05, gamma=3)
+    speed = shown["speed"]["data"]["20-chosen"]
+    assert speed["x"] == list(range(17))
+    assert speed["y"] == [law.speedup(0.65, gamma, 0.05) for gamma in range(17)]
+    work = shown["time"]["data"]["20-work"]["y"]
+    assert work == [law.operations(0.65, gamma, 0.05) for gamma in range(17)]
+    assert shown["time"]["data"]["30-time"]["y"] == [1 / value for value in speed["y"]]
+    best = shown["speed"]["data"]["40-best"]
+    assert (best["x"], best["y"]) == ([5], [law.speedup(0.65, 5, 0.05)])
+
+
+@pytest.mark.parametrize("verify", [1.0, 1.6])
+def test_the_lines_of_the_maps_are_where_the_law_has_their_value(verify):
+    for gamma in (1, 4.5, 16):
+        alpha = alpha_at(1.5, gamma, 0.05, verify)
+        if alpha is not None:
+            assert law.speedup(alpha, gamma, 0.05, verify) == pytest.approx(1.5, abs=1e-4)
+    for alpha in (0.6, 0.9):
+        c = cost_at(1.1, alpha, verify)
+        if c is not None:
+            assert Terms(alpha, c, verify).best().speedup == pytest.approx(1.1, abs=1e-9)
+    assert alpha_at(2.0, 1, 0.5) is None, "two tokens for one and a half passes at most"
+    assert cost_at(3.0, 0.5) is None, "half of the guesses never bring three tokens"
+
+
+@pytest.mark.parametrize("changed", [{}, {"c": 0}, {"alpha": 1, "c": 0}, {"c": 2}, {"run": RUN}])
+@pytest.mark.parametrize("which", ["gamma", "c"])
+def test_nothing_is_drawn_outside_of_a_chart(changed, which):
+    shown = told(map=which, **changed)
+    for name in ("speed", "time", "map"):
+        figure = shown[name]
+        low = {key: figure["layout"][key]["range"] for key in ("xaxis", "yaxis")}
+        for order, trace in figure["data"].items():
+            if trace.get("mode") == "text":
+                continue
+            for axis, values in (("xaxis", trace["x"]), ("yaxis", trace["y"])):
+                found = [value for value in values if value is not None]
+                if figure["layout"][axis].get("type") == "log":
+                    found = [log10(value) for value in found]
+                least, most = low[axis]
+                assert all(least - 1e-9 <= value <= most + 1e-9 for value in found), (name, order)
+
+
+def test_a_longer_best_draft_makes_a_longer_chart():
+    shown = told(alpha=0.9, c=0.01)
+    assert shown["speed"]["data"]["40-best"]["x"] == [24]
+    assert len(shown["speed"]["data"]["20-chosen"]["x"]) == 27
+
+
+def test_trees_bring_what_the_formulas_say():
+    cards = told(widths="2,2", places="0.65 0.10636")["trees"]["cards"]
+    tree, chain, best = (card["told"]["tokens"] for card in cards)
+    assert tree == "2.328", "1.32845 are accepted"
+    assert chain == f"{law.expected_tokens(0.65, 6):.3f}"
+    chances = [0.65, 0.10636]
+    parents = trees.best(chances, 6)
+    expected = trees.expected_tokens(parents, trees.by_position(parents, chances))
+    assert best == f"{expected:.3f}"
+    assert [card["told"]["levels"] for card in cards][:2] == ["2", "6"]
+    levels = 2 * START["c"] + START["verify"]
+    assert cards[0]["told"]["speedup"] == f"{2.328449 / levels:.2f} ×", "a level costs c"
+
+
+def test_a_fault_in_the_tree_leaves_the_rest():
+    shown = told(widths="3, x")
+    assert shown["trees"] == {"problem": "“x” is not a whole number.", "field": "widths"}
+    assert shown["best"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "part"),
+    [
+        ({"widths": ""}, "widths", "Type 1 to 12 numbers"),
+        ({"widths": "2,0"}, "widths", "at least 1 child"),
+        ({"widths": "1.5"}, "widths", "not a whole number"),
+        ({"widths": "9,9"}, "widths", "more than 64 guesses"),
+        ({"widths": "9" * 90}, "widths", "more than 64 guesses"),
+        ({"widths": "1," * 60}, "widths", "longer than 100"),
+        ({"places": "0.2, 0.5"}, "places", "never likelier"),
+        ({"places": "0.9, 0.8"}, "places", "sum to 1.7"),
+        ({"places": "nan"}, "places", "not a number"),
+        ({"places": "2"}, "places", "between 0 and 1"),
+        ({"places": "<b>"}, "places", "“<b>” is not a number."),
+    ],
+)
+def test_a_tree_that_is_none_is_one_sentence(changed, field, part):
+    found = told(**changed)["trees"]
+    assert found["field"] == field
+    assert part in found["problem"]
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("value", [None, "0.5", True, -1, 1e9, [], {}])
+def test_a_number_that_is_none_is_one_sentence_and_its_box(name, value):
+    found = told(**{name: value})
+    assert found["field"] == name
+    assert found["problem"].startswith(LIMITS[name][0])
+    assert found["id"] == 7
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        None,
+        3,
+        "[" * 100_000,
+        '{"id": NaN}',
+        json.dumps({"id": 1}),
+        "x" * 9999,
+    ],
+)
+def test_a_question_that_is_none_is_one_sentence(text):
+    found = json.loads(answer(text))
+    assert found["problem"].endswith(".")
+    assert "Traceback" not in found["problem"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gamma": 0}, {"alpha": 2}, {"c": None}, {"verify": -1}, {"speedup": 1e300}]
+)
+def test_a_run_that_none_was_is_one_sentence(wrong):
+    assert "run" in told(run=RUN | wrong)["problem"].lower()
+    assert "run" in told(run="a run")["problem"]
+
+
+def test_a_run_stands_beside_the_law_on_its_own_terms():
+    found = compared(Measured(**RUN))
+    assert found["law"] == times(law.speedup(0.746, 4.952, 0.218, 1.468))
+    assert found["measured"] == "1.15 ×"
+    expected = law.expected_tokens(0.746, 4.952)
+    assert f"fewer tokens than the law expects, 2.95 for {expected:.2f}" in found["why"]
+    assert found["take"] == {"alpha": 0.746, "gamma": 4.952, "c": 0.218, "verify": 1.468}
+    marks = told(run=RUN)["speed"]["data"]
+    assert (marks["80-run"]["x"], marks["80-run"]["y"]) == ([4.952], [1.148])
+    assert marks["71-law"]["y"] == [Measured(**RUN).predicted]
+    assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
+
+
+def test_why_law_and_run_part_is_the_larger_measured_reason():
+    expected = law.expected_tokens(0.6, 4)
+    fits = Measured(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
+    assert "agree" in compared(fits)["why"]
+    idle = Measured(0.6, 4, 4, 0.1, 1.2, expected, 0.5 * expected / 1.6)
+    assert "rounds that drafted nothing" in compared(idle)["why"]
+    lucky = Measured(0.6, 4, 4, 0.1, 1.2, 1.5 * expected, 1.5 * expected / 1.6)
+    assert "more tokens than the law expects" in compared(lucky)["why"]
+    assert "trees" in compared(Measured(0.6, 4, 9, 0.1, 1.2, expected, expected / 1.6))["why"]
+    assert "trees" not in compared(lucky)["why"]
+
+
+def test_what_a_visitor_chose_is_shown_as_chosen():
+    assert [number(value) for value in (0.7, 0.125, 1, 0.00049)] == [
+        "0.70",
+        "0.125",
+        "1.00",
+        "0.0005",
+    ]
+    assert number(6, 0) == "6"
+    assert number(4.952, 0) == "4.952"
+    assert [times(value) for value in (1, 1.003, 1.98, 0.9999)] == [
+        "1.00 ×", "1.003 ×", "1.98 ×", "0.9999 ×",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(shape=(2, 2, 1))])
+def test_the_reel_tells_where_a_run_stands_on_the_law(recipe):
+    trace = made(recipe)
+    shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
+    point = next(line["point"] for line in shown if line["kind"] == "baseline")
+    found = measured(trace)
+    assert point["predicted"] == pytest.approx(found.predicted, abs=1e-6)
+    for name in RUN:
+        assert point[name] == pytest.approx(getattr(found, name), abs=1e-6)
+    assert told(run=point)["run"]["measured"] == times(found.speedup)
+
+
+def test_a_run_that_drafted_nothing_has_no_place_on_the_law():
+    trace = made(Recipe(drafts=False))
+    shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
+    assert any(isinstance(event, Baseline) for event in trace.events)
+    assert shown[-1]["kind"] == "baseline"
+    assert shown[-1]["point"] is None
+
+
+def test_the_best_gamma_of_a_map_rises_with_alpha():
+    ridge = told()["map"]["data"]["30-best"]["y"]
+    found = [value for value in ridge if value is not None]
+    assert len(set(found)) > 5
+    assert all(before <= after for before, after in pairwise(found))

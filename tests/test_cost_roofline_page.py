@@ -1,0 +1,284 @@
+"""The roofline's section of the Cost page: its numbers are `specviz.cost`'s, to the digit."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import plotly.graph_objects as go
+import pytest
+
+from specviz.cost import presets
+from specviz.cost.batches import BATCHES, Guessing, best_gamma, first_loss, predict
+from specviz.cost.roofline import Serving, free_tokens, memory_needed, pass_time
+from specviz.figures.cost_roofline import LONGEST
+from specviz.figures.plot import USUAL
+from specviz.ui.cost.roofline import QUESTIONS, config, told
+from specviz.ui.cost.roofline import USUAL as ASKED
+from specviz.ui.cost.roofline_answer import duration, figures, quantity, times
+from specviz.ui.cost.roofline_ask import HEAD, LIMITS, NGRAM, Ask, drafters
+
+EIGHT = presets.models()["llama-3.1-8b"].shape
+H100 = presets.machines()["h100-sxm"].hardware
+SERVED = Serving(EIGHT, H100, "bf16", 512)
+
+
+def said(**changes):
+    """What the page is told when it asks for the usual setting with some changes."""
+    return json.loads(told(json.dumps({**ASKED, "id": 7, **changes})))
+
+
+def sentence(answer):
+    return "".join(part if isinstance(part, str) else part["n"] for part in answer["said"])
+
+
+def values(answer, figure, name, axis="y"):
+    return answer["figures"][figure]["data"][name][axis]
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("batch", [1, 64, 83, 512])
+def test_what_the_page_says_is_what_the_formulas_say(batch):
+    answer = said(batch=batch)
+    guessing = Guessing.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    found = predict(SERVED, guessing, batch)
+    draft, verify = found.draft / found.plain, found.verify / found.plain
+    assert answer["id"] == 7
+    assert f"takes {verify:.2f} plain passes" in sentence(answer)
+    assert f"{found.speedup:.2f} ×" in sentence(answer)
+    assert f"from batch {first_loss(SERVED, guessing)} on." in sentence(answer)
+    assert answer["round"]["said"] == [f"{found.tokens:.2f}", f"{draft + verify:.2f}"]
+    assert answer["round"]["costs"] == f"{draft:.2f} to draft, {verify:.2f} to check"
+    rows = {name: row for name, *row in answer["facts"]}
+    rates = found.plain_tokens_per_second, found.tokens_per_second
+    assert rows["Whole batch, tokens/s"] == [f"{rate:,.0f}" for rate in rates]
+    assert rows["Target pass"] == [duration(found.plain), duration(found.verify)]
+    assert rows["Memory"][0] == quantity(memory_needed(SERVED, batch), "B")
+
+
+def test_the_sentence_says_whether_guesses_are_free():
+    assert "all but free" in sentence(said(batch=1))
+    assert "all but free" in sentence(said(batch=64))
+    assert free_tokens(SERVED, 64) == 5
+    assert "free up to 5 tokens, and no longer free here" in sentence(said(gamma=5))
+    assert "not free" in sentence(said(batch=512))
+    assert "Speculation loses here" in sentence(said(batch=512))
+    assert "as it does from batch 442 on" in sentence(said(batch=512))
+
+
+def test_speculation_that_loses_or_wins_everywhere_says_so():
+    assert "as at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
+    assert "does not lose up to batch 512" in sentence(said(alpha=1))
+
+
+def test_the_speed_ups_curve_is_the_prediction():
+    answer = said(drafter="llama-3.2-1b")
+    guessing = Guessing.chain(0.7, 4, presets.models()["llama-3.2-1b"].shape)
+    sizes = values(answer, "speed", "20-fits", "x")
+    gains = [predict(SERVED, guessing, b).speedup for b in sizes]
+    assert values(answer, "speed", "20-fits") == gains
+    free = [predict(SERVED, Guessing.chain(0.7, 4), b).speedup for b in sizes]
+    assert values(answer, "speed", "11-costless")[: len(free)] == free
+    assert values(answer, "speed", "41-loss", "x") == [first_loss(SERVED, guessing)]
+    assert "11-costless" not in said(drafter=NGRAM)["figures"]["speed"]["data"]
+
+
+def test_the_passs_curve_is_the_roofline():
+    answer = said(batch=8, overhead=2)
+    serving = replace(SERVED, overhead=0.002)
+    places = values(answer, "pass", "20-pass", "x")
+    times_of = [pass_time(serving, 8, n) for n in places]
+    assert values(answer, "pass", "20-pass") == pytest.approx([1e3 * t.seconds for t in times_of])
+    assert values(answer, "pass", "10-memory") == pytest.approx([1e3 * t.memory for t in times_of])
+    assert values(answer, "pass", "11-compute") == pytest.approx(
+        [1e3 * t.compute for t in times_of]
+    )
+    assert values(answer, "pass", "12-ridge", "x") == [free_tokens(serving, 8)] * 2
+    assert values(answer, "pass", "40-round", "x") == [5]
+
+
+def test_the_best_lengths_are_the_best():
+    head = replace(EIGHT, layers=1, tied=True)
+    best = [best_gamma(SERVED, 0.7, b, head, LONGEST) for b in BATCHES]
+    assert values(said(), "gamma", "10-best") == best
+
+
+def test_where_there_is_no_room_the_page_says_so_and_draws_it():
+    answer = said(context=4096)
+    room = next(b for b in range(1, 513) if not predict(*asked(context=4096), b).fits)
+    area = values(answer, "speed", "00-unfit", "x")
+    assert room - 1 < area[0] < room
+    assert f"no room from batch {room} on" in values(answer, "speed", "52-unfit", "text")
+    assert max(values(answer, "speed", "20-fits", "x")) == room - 1
+    assert min(values(answer, "speed", "21-not", "x")) == room - 1
+    assert answer["alert"] is None
+    assert said(context=4096, batch=room - 1)["alert"] is None
+    assert "This does not fit" in said(context=4096, batch=room)["alert"]
+    assert "156 GB, and one card has 80 GB" in said(model="llama-3.1-70b")["alert"]
+    assert said(model="llama-3.1-70b", cards=2)["alert"] is None
+
+
+def asked(**changes):
+    ask = Ask.from_text(json.dumps({**ASKED, **changes}))
+    return ask.serving, ask.guessing
+
+
+def test_a_tree_shares_alpha_among_siblings_and_pays_for_all_of_them():
+    _, chain = asked()
+    _, tree = asked(siblings="3, 2")
+    assert tree.tokens == pytest.approx(chain.tokens)
+    assert (chain.widths, tree.widths) == ((1, 1, 1, 1), (3, 6, 6, 6))
+    assert "a pass of Llama-3.1-8B with 22 tokens a sequence" in sentence(said(siblings="3, 2"))
+
+
+# Edges
+
+
+def test_nothing_drafted_is_plain_decoding():
+    answer = said(gamma=0)
+    assert "Nothing is drafted" in sentence(answer)
+    assert answer["round"]["speedup"] == "1.00 ×"
+    assert set(values(answer, "speed", "20-fits")) == {1.0}
+
+
+@pytest.mark.parametrize("machine", presets.machines().values(), ids=lambda m: m.name)
+def test_every_machine_answers(machine):
+    for dtype in machine.peak:
+        answer = said(hardware=machine.name, dtype=dtype)
+        assert "error" not in answer
+        one = "On a laptop CPU" if machine.name == "laptop-cpu" else "On one "
+        assert sentence(answer).startswith(one)
+        many = sentence(said(hardware=machine.name, dtype=dtype, cards=4))
+        assert many.startswith("On 4 × ")
+        assert "one " not in many.partition(",")[0]
+
+
+@pytest.mark.parametrize("model", presets.models())
+def test_every_model_answers_with_every_drafter(model):
+    for drafter in drafters(model):
+        assert "error" not in said(model=model, drafter=drafter, cards=8)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        *(dict(chosen) for _, chosen in QUESTIONS),
+        {"context": 131_072, "batch": 512},
+        {"gamma": 0},
+    ],
+)
+def test_every_figure_is_valid_plotly_and_every_label_is_harmless(changes):
+    for figure in said(**changes)["figures"].values():
+        named = [figure["data"][name] for name in sorted(figure["data"])]
+        traces = [trace if "type" in trace else USUAL | trace for trace in plain(named)]
+        go.Figure(data=traces, layout=plain(figure["layout"]))
+        for trace in traces:
+            assert not re.search(
+                "[<>&]", "".join([*trace.get("text", []), *trace.get("hovertext", [])])
+            )
+
+
+def plain(value):
+    """A figure with the names of colours replaced, as the page does."""
+    if isinstance(value, str):
+        return "#123456" if value.startswith("--") else value
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_a_drafter_has_the_targets_vocabulary_and_is_smaller():
+    assert list(drafters("house")) == [HEAD, NGRAM, "house-draft"]
+    assert list(drafters("qwen3-4b")) == [HEAD, NGRAM, "qwen3-0.6b"]
+    assert list(drafters("llama-3.1-70b")) == [HEAD, NGRAM, "llama-3.1-8b", "llama-3.2-1b"]
+    assert list(drafters("qwen3-0.6b")) == [HEAD, NGRAM]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"hardware": "abacus"}, "No hardware is called 'abacus' here."),
+        ({"hardware": ["h100-sxm"]}, "No hardware is called ['h100-sxm'] here."),
+        ({"model": None}, "No model is called None here."),
+        ({"hardware": "t4"}, "NVIDIA T4, 16 GB has figures for fp16, fp32 only."),
+        ({"dtype": "{0}"}, "NVIDIA H100 SXM, 80 GB has figures for bf16, fp16, fp32 only."),
+        ({"drafter": "qwen3-0.6b"}, "'qwen3-0.6b' does not draft for llama-3.1-8b."),
+        ({"siblings": "a tree"}, "Siblings at each depth are whole numbers like 3, 2."),
+        ({"siblings": "8, 8, 8"}, "Siblings 8, 8, 8 with γ 4 make a tree of 1,096 guesses"),
+        ({"siblings": "0"}, "A node can have 1 to 8 guesses under it, not 0."),
+        ({"batch": None}, "The batch size must be a number."),
+        ({"batch": 0}, "The batch size must lie between 1 and 512, and 0 does not."),
+        ({"batch": 1.5}, "The batch size must be a whole number, not 1.5."),
+        ({"batch": float("inf")}, "The batch size must be a finite number."),
+        ({"gamma": 17}, "γ must lie between 0 and 16, and 17 does not."),
+        ({"cards": -1}, "The number of cards must lie between 1 and 64, and -1 does not."),
+        ({"context": 10**9}, "The context must lie between 0 and 131,072"),
+        ({"alpha": 1.2}, "α must be a chance from 0 to 1, and 1.2 is not."),
+        ({"alpha": float("nan")}, "α must be a finite number."),
+        ({"overhead": -1}, "The overhead must lie between 0 and 1,000 ms."),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_a_sentence(changes, sentence):
+    answer = said(**changes)
+    assert answer["id"] == 7
+    assert sentence in answer["error"]
+    assert answer["error"].endswith(".")
+
+
+@pytest.mark.parametrize("text", [None, 3, "", "{", "[]", "[" * 1500, "x" * 5000, '{"id": "<b>"}'])
+def test_what_is_no_question_is_refused_with_a_sentence(text):
+    answer = json.loads(told(text))
+    assert answer["id"] == 0
+    assert answer["error"].endswith(".")
+
+
+def test_hostile_words_come_back_as_words_or_not_at_all():
+    answer = said(drafter="<img src=x onerror=alert(1)>", extra="</script>")
+    assert answer["error"].startswith("'<img src=x onerror=alert(1)>' does not draft")
+
+
+# The page
+
+
+def test_the_page_knows_every_preset_with_its_sources():
+    known = config()
+    assert known["machines"].keys() == presets.machines().keys()
+    assert known["models"].keys() == presets.models().keys()
+    for machine in presets.machines().values():
+        facts = known["machines"][machine.name]
+        assert facts["facts"].keys() == machine.peak.keys()
+        assert [row[1] for row in facts["sources"]] == [one.url for one in machine.sources]
+    assert known["machines"]["h100-sxm"]["facts"]["bf16"].startswith(
+        "989 TFLOP/s in bf16 · 3.35 TB/s · 80 GB · 295 operations a byte"
+    )
+    assert known["models"]["llama-3.1-8b"]["facts"]["bf16"].startswith("8.03 billion parameters")
+
+
+def test_the_first_question_and_the_limits_are_ones_that_can_be_asked():
+    assert "error" not in said()
+    for name, (_, least, most) in LIMITS.items():
+        assert "error" not in said(**{name: least})
+        assert "error" not in said(**{name: most})
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "text"),
+    [
+        (duration, 5.766e-3, "5.77 ms"),
+        (duration, 0.99999e-3, "1.00 ms"),
+        (duration, 4.2e-7, "0.420 µs"),
+        (duration, 1744, "1,744 s"),
+        (figures, 11_100.6, "11,101"),
+        (figures, 65.0, "65.0"),
+        (figures, 99.99, "100"),
+        (times, 2.0713, "2.07 ×"),
+        (times, 0.9996, "0.9996 ×"),
+        (times, 1, "1.00 ×"),
+    ],
+)
+def test_numbers_are_written_for_people(form, value, text):
+    assert form(value) == text

@@ -1,0 +1,132 @@
+"""The headline table's data: every published number with its source, ours apart, text as text."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from specviz.cost.presets import EVIDENCE, Published, Source, boards, headline
+from specviz.ui.cost import headline as section
+from specviz.ui.cost.headline import MEASURED, NAME, OURS, config, measured, number, ours, row
+from specviz.ui.part import PARTS, script
+
+HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
+FACTS = {
+    "machine": {"device": "2 CPU cores"},
+    "threads": 2,
+    "dtype": "float32",
+    "prompts": 3,
+    "new_tokens": 64,
+    "rows": [
+        {"name": "eagle", "domain": domain, "temperature": t, "ratio_to_plain": ratio,
+         "tokens_per_pass": 3.0, "alpha": 0.8}
+        for domain, t, ratio in (("stories", 0.0, 1.0), ("maths", 0.0, 2.0), ("maths", 1.0, 9.0))
+    ],
+}  # fmt: skip
+
+
+def published(**changes):
+    """A made-up number from a made-up paper."""
+    source = Source("A paper", "https://example.org/paper", "S", "")
+    usual = Published("EAGLE", "Fast.", 2.0, 3.0, "×", "m", "t", "h", "c", source)
+    return replace(usual, **changes)
+
+
+def test_every_published_number_is_there_with_its_source_and_how_it_was_read():
+    rows = config()["rows"]
+    assert len(rows) == len(headline()) > 20
+    for made, known in zip(rows, headline(), strict=True):
+        assert made["method"] == known.method
+        assert f"{known.high:g}" in made["number"]
+        assert made["source"]["title"]
+        assert made["source"]["url"].startswith("https://")
+        assert made["source"]["evidence"] in EVIDENCE
+    assert dict(config()["evidence"]) == EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "said", "kind"),
+    [
+        (2.8, 2.8, "×", "2.8 ×", "speed-up"),
+        (2.7, 3.5, "×", "2.7 to 3.5 ×", "speed-up"),
+        (1.8, 1.8, "× slower", "1.8 × slower", "slower"),
+        (80, 80, "%", "80 %", "accepted"),
+    ],
+)
+def test_numbers_are_said_as_they_were_published(low, high, unit, said, kind):
+    each = published(low=low, high=high, unit=unit)
+    assert number(each) == said
+    assert row(each)["kind"] == kind
+
+
+def test_slower_sorts_below_every_gain():
+    slower, gain = published(low=1.4, high=1.4, unit="× slower"), published(low=1.01, high=1.01)
+    assert row(slower)["gain"] < 1.0 < row(gain)["gain"]
+
+
+def test_what_the_source_does_not_say_is_empty():
+    unsaid = row(published(model="not said in what was read"))
+    assert unsaid["model"] == ""
+    assert unsaid["task"] == "t"
+
+
+def test_a_board_has_every_row_the_fastest_first():
+    for made, known in zip(config()["boards"], boards(), strict=True):
+        assert {r["method"] for r in made["rows"]} == {r.method for r in known.rows}
+        overall = [float(r["overall"]) for r in made["rows"]]
+        assert overall == sorted(overall, reverse=True)
+        assert all(len(r["speedups"]) == len(made["tasks"]) for r in made["rows"])
+        assert made["source"]["url"].startswith("https://")
+
+
+def test_ours_stand_in_columns_of_their_own_with_the_machine_in_the_heading():
+    own = ours(FACTS, [published(), published(low=1.5, high=1.5, unit="× slower")])
+    assert own["heading"] == "house models, this repository's card: measured, 2 CPU cores"
+    (only,) = own["rows"]
+    assert only["published"] == "1.5 × slower to 3 ×"
+    assert only["speedup"] == "1.50 ×"
+    assert only["apart"] == "1.00 × (stories) to 2.00 × (maths)"
+    assert (only["passes"], only["alpha"]) == ("3.00", "0.80")
+
+
+def test_a_family_that_we_did_not_measure_says_so():
+    (only,) = ours(FACTS, [published(method="Hydra", unit="%")])["rows"]
+    assert only["published"] == ""
+    assert only["apart"] == "not measured"
+
+
+def test_every_family_has_a_drafter_of_ours_and_the_card_measured_it():
+    facts = json.loads(MEASURED.read_text(encoding="utf-8"))
+    names = {found["name"] for found in facts["rows"]}
+    for each in headline():
+        assert OURS[each.method] in names
+
+
+def test_without_a_card_there_is_no_column_of_ours(tmp_path, monkeypatch):
+    monkeypatch.setattr(section, "MEASURED", tmp_path / "none.json")
+    measured.cache_clear()
+    assert config()["ours"] is None
+    measured.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["method", "says", "model", "task", "hardware", "conditions"])
+def test_hostile_words_reach_the_script_as_data(name, monkeypatch):
+    monkeypatch.setattr(section, "headline", lambda: (published(**{name: HOSTILE}),))
+    text = script(NAME, PARTS / "headline", config())
+    head = text.split("\n", 1)[0]
+    assert "<" not in head
+    data = json.loads(head.removeprefix("const CONFIG = ").removesuffix(";"))
+    assert data["rows"][0][name] == HOSTILE
+
+
+@pytest.mark.parametrize("part", ["headline", "sweep"])
+def test_the_scripts_set_text_and_never_markup(part):
+    for path in (PARTS / part / "js").glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert not [word for word in ("innerHTML", "insertAdjacent", "eval(") if word in text]
+    assert "${" not in (PARTS / part / "skeleton.html").read_text(encoding="utf-8")
+
+
+def test_a_source_that_is_no_link_is_refused():
+    with pytest.raises(ValueError, match="needs a title and a link"):
+        Source("A paper", "javascript:alert(1)", "S", "")

@@ -1,0 +1,299 @@
+"""The machine sweep: what is measured and in which order, its file, its sentences, its picture."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+import tiny
+
+from specviz.bench.sweep import FEWEST, MOST, PRODUCT, READ, Plan, Sweeping
+from specviz.cli import main
+from specviz.cost import sweep_words as words
+from specviz.cost.roofline import Hardware, Serving, pass_time
+from specviz.cost.shapes import ModelShape
+from specviz.cost.sweep import SIZES, Point, Sweep, SweepError
+from specviz.figures.cost_sweep import sweep_figure
+from specviz.ui.cost import sweep as section
+from specviz.ui.cost.sweep import picture, texts
+from specviz.ui.runs import Machine, Runs
+
+SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)
+
+
+@pytest.fixture(scope="module")
+def swept(tiny_target):
+    """A whole sweep of the tiny target, and its steps."""
+    sweeping = Sweeping(tiny_target, Plan(budget=0.0))
+    steps = list(sweeping.steps())
+    return sweeping.sweep(), steps
+
+
+def made(seconds=None, spread=0.0, **changes):
+    """A sweep with given medians in ms by tokens."""
+    given = seconds or {n: 5.0 + 0.1 * n for n in SIZES}
+    points = [
+        Point(n, [ms / 1000 * f for f in (1 - spread, 1, 1 + spread)]) for n, ms in given.items()
+    ]
+    usual = Sweep(
+        "house", SHAPE, "2 CPU cores", "", "float32", 2, {"torch": "2"}, 128, 1, 3,
+        [1e11], [2e10], points,
+    )  # fmt: skip
+    return replace(usual, **changes)
+
+
+def test_every_size_is_measured_as_often_as_was_meant(swept):
+    sweep, steps = swept
+    assert [point.tokens for point in sweep.points] == list(SIZES)
+    assert {len(point.seconds) for point in sweep.points} == {FEWEST} == {sweep.rounds}
+    assert len(sweep.flops) == len(sweep.bandwidth) == FEWEST
+    assert sweep.complete
+    warming = [step for step in steps if step.of is None]
+    turns = len(SIZES) + 2
+    assert len(warming) == turns
+    assert [(s.done, s.of) for s in steps[turns:]] == [
+        (n + 1, turns * FEWEST) for n in range(turns * FEWEST)
+    ]
+
+
+def test_the_order_is_shuffled_anew_each_round_and_a_function_of_the_seed():
+    orders = [Plan(seed=7).order(number) for number in range(4)]
+    assert orders == [Plan(seed=7).order(number) for number in range(4)]
+    assert all(set(order) == {*SIZES, PRODUCT, READ} for order in orders)
+    assert len({tuple(order) for order in orders}) == 4
+    assert orders != [Plan(seed=8).order(number) for number in range(4)]
+    assert all([turn for turn in order if turn in SIZES] != list(SIZES) for order in orders)
+
+
+def test_the_clock_meets_sizes_in_that_order(tiny_target, monkeypatch):
+    sweeping, met = Sweeping(tiny_target, Plan(seed=3, budget=0.0)), []
+    real = sweeping._seconds
+    monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or real(turn))
+    list(sweeping.steps())
+    plan = sweeping.plan
+    assert met == [turn for number in range(FEWEST + 1) for turn in plan.order(number)]
+
+
+@pytest.mark.parametrize(("seconds", "rounds"), [(10.0, FEWEST), (0.5, 8), (0.001, MOST)])
+def test_the_budget_says_how_many_rounds_there_are(seconds, rounds):
+    assert Plan(budget=4.0).rounds(seconds) == rounds
+
+
+def test_a_slow_machine_ends_after_the_round_in_which_its_time_is_over(tiny_target):
+    sweeping = Sweeping(tiny_target, Plan(longest=0.0))
+    list(sweeping.steps())
+    sweep = sweeping.sweep()
+    assert {len(point.seconds) for point in sweep.points} == {1}
+    assert sweep.complete
+
+
+def test_a_stop_keeps_what_came(tiny_target):
+    sweeping = Sweeping(tiny_target, Plan(budget=0.0))
+    seen = []
+    for step in sweeping.steps(lambda: len(seen) == len(SIZES) + 2 + 6):
+        seen.append(step)
+    sweep = sweeping.sweep()
+    order = sweeping.plan.order(1)[:6]
+    assert {point.tokens for point in sweep.points} == {n for n in order if n in SIZES}
+    assert not sweep.complete
+    quiet = [Point(point.tokens, [0.1]) for point in sweep.points]
+    assert "stopped" in words.caution(replace(sweep, points=quiet))
+    assert Sweep.from_text(sweep.to_text()) == sweep
+    picture(sweep, "live")
+
+
+def test_a_pass_leaves_the_cache_as_it_was(tiny_target):
+    from specviz.bench.sweep import Passes
+
+    passes = Passes(tiny_target, 16, 8)
+    before = [layer.keys.clone() for layer in passes.run.cache.layers]
+    for tokens in (8, 1, 3):
+        assert passes.seconds(tokens) > 0.0
+    after = [layer.keys for layer in passes.run.cache.layers]
+    assert all(a.shape == b.shape and (a == b).all() for a, b in zip(before, after, strict=True))
+
+
+def test_a_target_that_sees_too_little_is_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="can see 150 tokens, and a sweep needs 192"):
+        Sweeping(tiny.target(tiny.llama(max_position_embeddings=150)))
+
+
+def test_a_model_of_another_layout_is_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="config does not say"):
+        Sweeping(tiny.target(tiny.gpt2()))
+
+
+def test_a_sweep_survives_its_file(swept, tmp_path):
+    sweep, _ = swept
+    sweep.write(tmp_path / "sweep.json")
+    assert Sweep.read(tmp_path / "sweep.json") == sweep
+    again = json.loads((tmp_path / "sweep.json").read_text())
+    assert not {"date", "time", "host"} & set(again)
+
+
+BROKEN = [
+    ("", "not whole JSON"),
+    ("[" * 100_000, "not whole JSON"),
+    ("[]", "no sweep"),
+    ('{"format": "specviz-trace", "version": 1}', "no sweep"),
+    ('{"format": "specviz-sweep", "version": 2}', "no sweep"),
+    ('{"format": "specviz-sweep", "version": 1}', "missing"),
+    ({"points": "many"}, "points"),
+    ({"points": [{"tokens": 1, "seconds": []}]}, "need a measurement"),
+    ({"points": [{"tokens": 1, "seconds": [-1.0]}]}, "more than 0"),
+    ({"points": [{"tokens": 0, "seconds": [1.0]}]}, "more than 0"),
+    ({"points": [{"tokens": 2, "seconds": [1.0]}, {"tokens": 1, "seconds": [1.0]}]}, "rise"),
+    ({"flops": [float("nan")]}, "more than 0"),
+    ({"bandwidth": [float("inf")]}, "more than 0"),
+    ({"dtype": "int4"}, "int4"),
+    ({"threads": "two"}, "threads"),
+    ({"shape": {}}, "missing"),
+    ({"<b>": 1}, "unknown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "said"), BROKEN)
+def test_a_broken_file_is_refused_with_a_sentence(change, said, tmp_path):
+    path = tmp_path / "sweep.json"
+    text = change if isinstance(change, str) else json.dumps(json.loads(made().to_text()) | change)
+    path.write_text(text)
+    with pytest.raises(SweepError, match=said) as refused:
+        Sweep.read(path)
+    assert str(refused.value).endswith(".")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_text_or_not_there_is_refused_with_a_sentence(tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name in ("bytes", "nothing"):
+        with pytest.raises(SweepError, match="cannot be read"):
+            Sweep.read(tmp_path / name)
+
+
+def test_the_prediction_is_the_roofline_on_the_peaks_that_were_seen():
+    sweep = made(flops=[5e10, 1e11], bandwidth=[2e10, 1e10])
+    here = Hardware("here", {"fp32": 1e11}, 2e10, 1e9)
+    for tokens in SIZES:
+        wanted = pass_time(Serving(SHAPE, here, "fp32", 128), 1, tokens)
+        assert sweep.predicted(tokens) == wanted
+    line = sweep.predicted(1)
+    assert line.origin == "simulated"
+    assert sweep.overhead == pytest.approx(0.0051 - line.seconds)
+    assert sweep.predicted(1, sweep.overhead).seconds == pytest.approx(sweep.plain)
+
+
+def test_the_sentences_follow_from_the_numbers():
+    sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
+    assert words.answer(sweep) == (
+        "On this machine a pass with 5 tokens takes 1.20 plain passes, with 17 tokens 1.70."
+    )
+    assert words.answer(sweep, here=False).startswith("On 2 CPU cores a pass")
+    assert "a draft of 4 guesses must bring more than 1.20 tokens" in words.must(sweep)
+    assert "a tree of 16 more than 1.70" in words.must(sweep)
+    line = 1000 * sweep.predicted(1).seconds
+    assert f"takes 10.0 ms, the roofline says {line:.2f} ms (simulated)" in words.gap(sweep)
+    assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in words.gap(sweep)
+
+
+@pytest.mark.parametrize(
+    ("large", "said"),
+    [(60.0, "stay below"), (24.0, "by the pass"), (17.0, "passes while"), (9.0, "hidden")],
+)
+def test_the_gap_at_the_largest_pass_is_said_as_it_is(large, said):
+    sweep = made({1: 10.0, 64: large})
+    assert said in words.grows(sweep)
+
+
+def test_where_checking_is_free_no_price_is_said():
+    assert "for nothing" in words.must(made({1: 10.0, 5: 9.9, 17: 10.0}))
+
+
+def test_no_reason_is_given_for_times_that_vary_too_much():
+    restless = words.told(made(spread=0.9))
+    assert "something else was running" in restless["caution"]
+    assert not restless["gap"]
+    assert not restless["grows"]
+    quiet = words.told(made(spread=0.05))
+    assert not quiet["caution"]
+    assert quiet["gap"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"points": []}, {"flops": []}, {"points": [Point(5, [0.1])]}, {"points": [Point(1, [0.1])]}],
+)
+def test_little_or_nothing_measured_still_makes_a_picture(changes):
+    told = picture(made(**changes), "live")
+    assert told["answer"]
+    json.dumps(told, allow_nan=False)
+
+
+def test_the_picture_has_marks_for_measured_and_broken_lines_for_simulated():
+    sweep = made()
+    data = sweep_figure(sweep)["data"]
+    assert data["30-measured"]["mode"] == "markers"
+    assert data["30-measured"]["y"] == pytest.approx([5.0 + 0.1 * n for n in SIZES])
+    for name, over in (("10-roofline", 0.0), ("11-overhead", sweep.overhead)):
+        assert data[name]["line"]["dash"] != "solid"
+        assert data[name]["y"][-1] == pytest.approx(1000 * sweep.predicted(64, over).seconds)
+
+
+def told_lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+async def heard(runs, stop_at=None):
+    text = ""
+    async for text in texts(runs, "me", 1.0):
+        if stop_at is not None and text.count('"progress"') >= stop_at:
+            runs.line.stop("me", 1.0)
+    return told_lines(text)
+
+
+@pytest.fixture
+def runs(tiny_target, monkeypatch):
+    """Runs whose house target is the tiny one, and which send every line at once."""
+    monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
+    monkeypatch.setattr(Runs, "load", lambda *_: (tiny_target, []))
+    monkeypatch.setattr(section, "OFTEN", -1.0)
+    monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
+    return Runs(Machine("cpu"))
+
+
+def test_the_page_hears_states_progress_and_the_sweep(runs):
+    said = asyncio.run(heard(runs))
+    kinds = [each.get("state", each["kind"]) for each in said]
+    assert kinds[:2] == ["loading", "measuring"]
+    assert kinds[-2:] == ["sweep", "done"]
+    assert said[-2]["complete"]
+    assert {each["id"] for each in said} == {"1"}
+    assert len(runs.line) == 0
+
+
+def test_a_sweep_that_is_stopped_tells_what_came(runs):
+    said = asyncio.run(heard(runs, stop_at=len(SIZES) + 2 + 20))
+    assert said[-1]["state"] == "stopped"
+    assert said[-2]["kind"] == "sweep"
+    assert not said[-2]["complete"]
+    assert said[-2]["rows"]
+
+
+def test_a_refusal_is_a_sentence(runs, monkeypatch):
+    monkeypatch.setattr(Runs, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
+    said = asyncio.run(heard(runs))
+    assert said[-1]["kind"] == "error"
+    assert "config does not say" in said[-1]["sentence"]
+
+
+def test_the_sweep_that_ships_can_be_read_and_a_broken_one_is_none(tmp_path, monkeypatch):
+    assert section.recorded()["source"] == "recorded"
+    monkeypatch.setattr(section, "RECORDED", tmp_path / "none.json")
+    assert section.recorded() is None
+
+
+def test_the_command_writes_what_the_page_reads(pair, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
+    path = tmp_path / "sweep.json"
+    assert main(["sweep", "--target", str(pair[0]), "--device", "cpu", "--json", str(path)]) == 0
+    assert Sweep.read(path).complete
+    assert "plain passes" in capsys.readouterr().out
