@@ -186,13 +186,12 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     page.keyboard.press("Escape")
     tip.wait_for(state="hidden")
     page.evaluate("""() => addEventListener("sv-handed", ({ detail }) => {
-      window.given = [detail, JSON.stringify(window.specviz.handed[detail])];
+      if (detail === "sv-law") window.given = JSON.stringify(window.specviz.handed[detail]);
     }, true)""")
-    page.get_by_role("button", name="See Draft model on Cost").click()
-    part, point = page.evaluate("window.given")
+    page.get_by_role("button", name="See it on Cost: Draft model").click()
+    point = page.evaluate("window.given")
     known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
-    assert part == "sv-law"
-    assert json.loads(point) == known | {"name": "Draft model"}
+    assert json.loads(point) == known | {"name": "Draft model", "source": "recorded"}
 
 
 def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):

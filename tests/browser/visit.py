@@ -30,7 +30,7 @@ class Visit:
     def open(self, query: str = "") -> Page:
         """Open the page and wait until a frame is drawn."""
         self.page.goto(self.url + query)
-        self.page.wait_for_selector(".sv-verdict:not(:empty)")
+        self.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
         self.page.wait_for_selector(".sv-tree .main-svg", state="attached")
         return self.page
 

@@ -3,6 +3,14 @@
 const asked = new URLSearchParams(location.search);
 let link = asked.get("round") ? { round: Number(asked.get("round")), step: asked.get("step") } : null;
 
+// Keys that other tabs read once they are opened: a link with one of them opens its tab.
+const TABS = { race: "Compare", alpha: "Cost", gamma: "Cost", c: "Cost", verify: "Cost" };
+
+function openLinked() {
+  const key = Object.keys(TABS).find((name) => asked.has(name));
+  if (key) openTab(TABS[key]);
+}
+
 function follow() {
   const round = link ? reel.rounds.findIndex((told) => told.number === link.round) : -1;
   const wish = link && link.step;

@@ -49,3 +49,4 @@ function start() {
 }
 
 start();
+openLinked();

@@ -2,13 +2,27 @@
 
 const handed = () => ((window.specviz = window.specviz || {}).handed = window.specviz.handed || {});
 
-// Opens a tab by its name and hands `data` to the part there, which may not be up yet.
-function visit(tab, part, data) {
+// Hands `data` to a part, which may not be up yet.
+function hand(part, data) {
   handed()[part] = data;
-  const buttons = [...document.querySelectorAll("#sv-tabs > .tab-wrapper [role=tab]")];
-  const button = buttons.find((one) => one.textContent.trim() === tab);
-  if (button) button.click();
   window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
+}
+
+// The tabs' own buttons may be there only after a part's script has run, and deaf at first.
+async function openTab(tab) {
+  for (let tries = 0; tries < 100; tries++) {
+    const buttons = [...document.querySelectorAll("#sv-tabs > .tab-wrapper [role=tab]")];
+    const button = buttons.find((one) => one.textContent.trim() === tab);
+    if (button && button.getAttribute("aria-selected") === "true") return;
+    if (button) button.click();
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+// Opens a tab by its name and hands `data` to the part there.
+function visit(tab, part, data) {
+  hand(part, data);
+  openTab(tab);
 }
 
 // Calls `take` with what is handed to the part called `part`, now and later.

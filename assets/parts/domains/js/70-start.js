@@ -1,6 +1,6 @@
 // The part's public face: `window.specviz.domains`.
 
-window.specviz = window.specviz || { players: {} };
+window.specviz = window.specviz || {};
 window.specviz.domains = window.specviz.domains || {};
 window.specviz.domains[CONFIG.name] = {
   begin, stop, ended, size, feed,

@@ -24,6 +24,7 @@ function fromCompare(point) {
   runs.compare = point;
   runs.chosen = "compare";
   take();
+  hand("sv-roofline", point); // the same run on other hardware, further down
 }
 
 // Sliders to where the run stands, so that the curve is the law on the run's own terms.

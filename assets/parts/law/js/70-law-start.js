@@ -17,12 +17,12 @@ function goThere(event) {
 }
 
 function begin() {
-  window.specviz = window.specviz || { players: {} };
+  window.specviz = window.specviz || {};
   window.specviz.law = { wish, get state() { return { ...state }; }, get last() { return last; } };
   fields();
   watch("value", receive);
   $("[data-do=take]").addEventListener("click", take);
-  $("[data-do=step]").addEventListener("click", () => visit("Step", "sv-law-asked", null));
+  $("[data-do=step]").addEventListener("click", () => openTab("Step"));
   $(".sv-law-map").addEventListener("click", goThere);
   window.addEventListener("sv-measured", fromStep);
   let dark = document.body.classList.contains("dark");

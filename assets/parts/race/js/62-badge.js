@@ -51,8 +51,9 @@ function onCost(lane) {
   if (!lane.point) return null;
   const made = el("button", "sv-race-link", "See it on Cost");
   made.type = "button";
-  made.setAttribute("aria-label", "See " + called(lane.name) + " on Cost");
-  made.addEventListener("click", () => visit("Cost", "sv-law", { ...lane.point, name: called(lane.name) }));
+  made.setAttribute("aria-label", "See it on Cost: " + called(lane.name));
+  const point = { ...lane.point, name: called(lane.name), source: story.race.source };
+  made.addEventListener("click", () => visit("Cost", "sv-law", point));
   return made;
 }
 

@@ -40,7 +40,7 @@ function begin() {
   sourceList();
   wire();
   fill(CONFIG.usual);
-  window.specviz = window.specviz || { players: {} };
+  window.specviz = window.specviz || {};
   window.specviz.roofline = {
     wish, ask: (values) => (fill(values), ask()),
     get asked() { return asked; }, get idle() { return shown === asked && !retry; },

@@ -2,7 +2,7 @@
 
 function start() {
   legend();
-  window.specviz = window.specviz || { players: {} };
+  window.specviz = window.specviz || {};
   window.specviz.sweeps = window.specviz.sweeps || {};
   window.specviz.sweeps[CONFIG.name] = { begin, stop, ended, get sweep() { return on; }, get under() { return number; } };
   const press = (which) => document.querySelector("#" + CONFIG.name + "-" + which).click();

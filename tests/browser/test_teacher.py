@@ -1,0 +1,60 @@
+"""What a teacher does: a race typed in, who wins and why, and the same drafter on an H100."""
+
+import pytest
+from playwright.sync_api import expect
+
+RACE = "window.specviz.races['sv-race']"
+LAW = "window.specviz.law"
+H100 = "8B on an H100, batch 64"
+
+
+@pytest.fixture
+def whole(visit):
+    """The page, and what a race of four families on a prompt of one's own said."""
+    page = visit.open()
+    page.get_by_role("tab", name="Compare", exact=True).click()
+    page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
+    page.locator("#sv-raceform-drawer[data-lanes]").wait_for(state="attached")
+    page.click("#sv-raceform-settings button")
+    page.get_by_role("button", name="Four families").click()
+    page.locator("#sv-raceform-prompt textarea").fill("The dragon who could not fly lived")
+    page.locator("#sv-raceform-shared").get_by_label("New tokens").first.fill("24")
+    expect(page.locator("#sv-raceform-settings")).to_contain_text("24 tokens")
+    page.click("#sv-race-go")
+    page.wait_for_function(f"{RACE}.race?.source === 'live' && {RACE}.whole?.complete")
+    expect(page.locator("#sv-race-go")).to_be_visible()
+    return page, page.evaluate(f"{RACE}.whole")
+
+
+def test_one_page_says_who_wins_why_and_what_an_h100_would_change(whole):
+    page, said = whole
+    names = ["N-gram", "Medusa", "EAGLE-3", "Draft model", "plain"]
+    assert [lane["name"] for lane in said["lanes"]] == names
+    race = page.locator("#sv-race")
+    for sentence in (said["headline"], *(lane["sentence"] for lane in said["lanes"][:4])):
+        expect(race).to_contain_text(sentence)
+    head = next(lane for lane in said["lanes"] if lane["name"] == "EAGLE-3")
+    race.get_by_role("button", name="See it on Cost: EAGLE-3").click()
+    expect(page.get_by_role("tab", name="Cost", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
+    measured = f"measured: EAGLE-3, {head['speedup']:.2f}\u00a0×"
+    law = page.locator("#sv-law")
+    expect(law).to_contain_text(measured)
+    expect(law.locator(".sv-law-from")).to_have_text("measured on this machine")
+    assert page.evaluate(f"{LAW}.state.alpha") == pytest.approx(head["alpha"], abs=5e-4)
+    roofline = page.locator("#sv-roofline")
+    expect(roofline).to_contain_text(f"α {head['alpha']:.2f} and γ")
+    roofline.get_by_role("button", name=H100).click()
+    answer = page.locator(".sv-roofline-say")
+    expect(answer).to_contain_text("H100 SXM at batch 64")
+    expect(answer).to_contain_text("simulated")
+
+
+def test_a_link_opens_the_tab_that_it_is_about(visit):
+    page = visit.open("?alpha=0.5&c=0.25")
+    chosen = page.locator("#sv-tabs [role=tab][aria-selected=true]").first
+    expect(chosen).to_have_text("Cost")
+    page = visit.open("?race=2-repeat")
+    expect(chosen).to_have_text("Compare")
+    assert page.evaluate(f"{RACE}.race.id") == "2-repeat"
