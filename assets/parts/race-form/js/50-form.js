@@ -57,7 +57,9 @@ function show(values) {
 function showDrawer(typed) {
   const drawer = document.querySelector("#sv-raceform-drawer");
   const hints = drawer ? drawer.querySelectorAll(".sv-raceform-hint p") : [];
-  if (hints.length < CONFIG.most || !drawer.querySelector("#sv-raceform-said p")) return false;
+  const needed = ["said p", ...Object.keys(CONFIG.presets)].map((name) => "#sv-raceform-" + name);
+  const there = drawer && needed.every((one) => drawer.querySelector(one));
+  if (!there || hints.length < CONFIG.most || drawer.querySelectorAll(".sv-raceform-remove").length < CONFIG.most) return false;
   const lanes = lanesOf(typed);
   drawer.dataset.lanes = lanes.length;
   for (let place = 0; place < CONFIG.most; place += 1) {
@@ -87,7 +89,7 @@ function linked([chosen, ...filled]) {
 }
 
 function start() {
-  const page = (window.specviz = window.specviz || { players: {} });
+  const page = (window.specviz = window.specviz || {});
   page.raceform = { add: (lanes) => add(lanes), remove, preset: (name) => CONFIG.presets[name].lanes, suits, show, follow, linked };
   $("button").addEventListener("click", () => {
     const open = document.body.classList.toggle(OPEN);
