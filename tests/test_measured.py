@@ -209,7 +209,7 @@ HEAD = {
     "loss": 0.4321,
     "device": "cuda:0",
     "threads": 8,
-    "recipe": {"seed": 0, "own_text": 2_000_000, "precision": "bfloat16", "matrix_rate": 0.02},
+    "recipe": {"seed": 0, "own_text": 2_000_000, "precision": "bfloat16", "matrix_rate": 0.014},
     "agreement": {"one": [0.8, 0.6], "two": [0.6, 0.5]},
     "overlap": {"one": [0.7, 0.5], "two": [0.5, 0.4]},
 }
