@@ -9,6 +9,12 @@ from specviz.catalog.known import find, listing
 from specviz.ui.compare.asked import LaneAsked, suits
 
 MODEL = "draft-model"
+LONG = 3  # guesses of a chain: as far as parallel heads see
+# How each head drafts a chain so long.
+CHAINS = {
+    **dict.fromkeys(("eagle2", "eagle3", "moa"), f"gamma={LONG} budget={LONG} fan-out=1"),
+    "mtp-parallel": f"gamma={LONG} siblings=1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +72,15 @@ def as_usual(*drafters: str) -> tuple[LaneAsked, ...]:
 
 
 def equal_bytes() -> Preset:
-    """The draft model and the dynamic head whose weights are nearest to its, both as chains."""
+    """The draft model and the head whose weights are nearest to its, both as chains."""
     sizes = weights()
-    heads = [name for name in ("eagle2", "eagle3", "moa") if name in sizes]
+    heads = [name for name in CHAINS if name in sizes]
     head = min(heads, key=lambda name: abs(sizes[name] - sizes.get(MODEL, 0)), default="eagle3")
     title = getattr(find(head, "drafter"), "title", head)
     told = [f"{sizes[name] / 1e6:.1f} MB" for name in (head, MODEL) if name in sizes]
-    said = f"Chains of 4 from {title}'s head and from a model of its own"
+    said = f"Chains of {LONG} from {title} on the target's states and from a model of its own"
     size = f", which have {' and '.join(told)} of weights" if len(told) == 2 else ""
-    chains = (LaneAsked(head, "gamma=4 budget=4 fan-out=1"), LaneAsked(MODEL, "gamma=4"))
+    chains = (LaneAsked(head, CHAINS[head]), LaneAsked(MODEL, f"gamma={LONG}"))
     return Preset("bytes", "Head against model, equal bytes", f"{said}{size}.", chains)
 
 
