@@ -189,6 +189,7 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
       if (detail === "sv-law") window.given = JSON.stringify(window.specviz.handed[detail]);
     }, true)""")
     page.get_by_role("button", name="See it on Cost: Draft model").click()
+    page.wait_for_function("window.given")
     point = page.evaluate("window.given")
     known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
     assert json.loads(point) == known | {"name": "Draft model", "source": "recorded"}

@@ -41,6 +41,7 @@ def test_one_page_says_who_wins_why_and_what_an_h100_would_change(whole):
     measured = f"measured: EAGLE-3, {head['speedup']:.2f}\u00a0×"
     law = page.locator("#sv-law")
     expect(law).to_contain_text(measured)
+    expect(law.get_by_role("heading", name="When does drafting pay?")).to_be_in_viewport()
     expect(law.locator(".sv-law-from")).to_have_text("measured on this machine")
     assert page.evaluate(f"{LAW}.state.alpha") == pytest.approx(head["alpha"], abs=5e-4)
     roofline = page.locator("#sv-roofline")

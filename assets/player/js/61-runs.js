@@ -96,7 +96,8 @@ function begin() {
     [heard, over, stopping] = [0, false, false];
     notice("Asking the server for this run.");
     document.body.classList.add("sv-running");
-    knock(number);
+    const mine = number;
+    knock(() => number === mine, ended);
   }
   wanted = number;
   return number;
@@ -114,8 +115,7 @@ function onState(line) {
   if (Number(line.id) !== number) return;
   if (line.state === "stopped") return notice(heard === 2 ? STOPPED : UNBEGUN);
   if (stopping) return;
-  const before = line.place === 1 ? "1 run before yours." : line.place + " runs before yours.";
-  const said = { queued: "Waiting in line: " + before, loading: "Loading the models.", drafting: "Drafting." };
+  const said = { queued: inLine(line.place), loading: "Loading the models.", drafting: "Drafting." };
   if (said[line.state]) notice(awaited = said[line.state]);
 }
 
@@ -126,16 +126,6 @@ function ended() {
   document.body.classList.remove("sv-running");
   if (!mine || over) return;
   notice(stopping ? STOPPED : heard ? LOST : UNTAKEN);
-}
-
-// Nobody tells the page that the server is gone: while a run is under way it asks now and then.
-async function knock(run) {
-  await new Promise((done) => setTimeout(done, 5000));
-  if (number !== run) return;
-  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
-  if (number !== run) return;
-  if (there) knock(run);
-  else ended();
 }
 
 function receive() {

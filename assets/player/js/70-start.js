@@ -27,12 +27,7 @@ function start() {
   }
   document.addEventListener("keydown", onKey);
   $(".sv-spots").addEventListener("keydown", moveSpot);
-  let dark = document.body.classList.contains("dark");
-  new MutationObserver(() => {
-    if (dark === document.body.classList.contains("dark")) return;
-    dark = !dark;
-    paint();
-  }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  onTheme(paint);
   watch("value", receive);
   window.specviz.players[CONFIG.name] = {
     begin, stop, ended, load, feed, wish, play: () => play(false), pause, go,

@@ -19,10 +19,11 @@ async function openTab(tab) {
   }
 }
 
-// Opens a tab by its name and hands `data` to the part there.
-function visit(tab, part, data) {
+// Opens a tab by its name, from its top, and hands `data` to the part there.
+async function visit(tab, part, data) {
   hand(part, data);
-  openTab(tab);
+  await openTab(tab);
+  window.scrollTo(0, 0);
 }
 
 // Calls `take` with what is handed to the part called `part`, now and later.

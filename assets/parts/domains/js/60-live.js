@@ -4,7 +4,7 @@ const STOPPED = "Stopped. What was measured stays.";
 const UNBEGUN = "Stopped before it began.";
 const UNTAKEN = "The server did not take this measurement. Try again.";
 const LOST = "The connection to the server was lost before the end. What came stays.";
-const WAITS = { loading: "Loading the models.", queued: "Waiting in line: " };
+const WAITS = { loading: "Loading the models." };
 
 let job = 0; // of this page's measurement; 0 when none is under way
 let wanted = 0; // whose lines are taken
@@ -33,7 +33,8 @@ function begin() {
   notice("");
   progress("Asking the server for this measurement.");
   document.body.classList.add("sv-domains-running");
-  knock(job);
+  const mine = job;
+  knock(() => job === mine, ended);
   return job;
 }
 
@@ -54,23 +55,13 @@ function ended() {
   if (mine && !over) notice(stopping ? STOPPED : read ? LOST : UNTAKEN);
 }
 
-// Nobody tells the page that the server is gone: while it is measured it asks now and then.
-async function knock(asked) {
-  await new Promise((done) => setTimeout(done, 5000));
-  if (job !== asked) return;
-  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
-  if (job !== asked) return;
-  if (there) knock(asked);
-  else ended();
-}
-
 const live = () => views.find((one) => one.live);
 
 const TAKES = {
   state(line) {
     if (line.state === "stopped") { over = true; notice(live() && live().id === line.id ? STOPPED : UNBEGUN); }
     else if (line.state === "done") over = true;
-    else if (!stopping && line.state === "queued") progress(WAITS.queued + (line.place === 1 ? "1 run" : line.place + " runs") + " before yours.");
+    else if (!stopping && line.state === "queued") progress(inLine(line.place));
     else if (!stopping && WAITS[line.state]) progress(WAITS[line.state]);
   },
   error(line) { over = true; notice(line.sentence); },

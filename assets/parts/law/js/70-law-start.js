@@ -25,12 +25,7 @@ function begin() {
   $("[data-do=step]").addEventListener("click", () => openTab("Step"));
   $(".sv-law-map").addEventListener("click", goThere);
   window.addEventListener("sv-measured", fromStep);
-  let dark = document.body.classList.contains("dark");
-  new MutationObserver(() => {
-    if (dark === document.body.classList.contains("dark")) return;
-    dark = !dark;
-    paint();
-  }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  onTheme(paint);
   let wide = 0;
   new ResizeObserver(() => {
     if (wide === element.clientWidth) return;

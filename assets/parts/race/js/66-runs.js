@@ -76,7 +76,8 @@ function begin() {
     due = false;
     notice(awaited = "Asking the server for this race.");
     document.body.classList.add("sv-racing");
-    knock(number);
+    const mine = number;
+    knock(() => number === mine, ended);
   }
   wanted = number;
   return number;
@@ -94,8 +95,7 @@ function onState(line) {
   if (Number(line.id) !== number) return;
   if (line.state === "stopped") return notice(heard === 2 ? STOPPED : UNBEGUN);
   if (stopping) return;
-  const before = line.place === 1 ? "1 run before yours." : line.place + " runs before yours.";
-  const said = { queued: "Waiting in line: " + before, loading: "Loading the models.", racing: "" };
+  const said = { queued: inLine(line.place), loading: "Loading the models.", racing: "" };
   if (line.state in said) notice(awaited = said[line.state]);
 }
 
@@ -109,16 +109,6 @@ function ended() {
   if (heard !== 2) return;
   story.over = true; // what came stays, and can be replayed
   onLines([]);
-}
-
-// Nobody tells the page that the server is gone: while a race is under way it asks now and then.
-async function knock(race) {
-  await new Promise((done) => setTimeout(done, 5000));
-  if (number !== race) return;
-  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
-  if (number !== race) return;
-  if (there) knock(race);
-  else ended();
 }
 
 // All that the server has said of a live race so far.

@@ -45,12 +45,7 @@ function begin() {
     wish, ask: (values) => (fill(values), ask()),
     get asked() { return asked; }, get idle() { return shown === asked && !retry; },
   };
-  let dark = document.body.classList.contains("dark");
-  new MutationObserver(() => {
-    if (dark === document.body.classList.contains("dark")) return;
-    dark = !dark;
-    draw();
-  }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  onTheme(draw);
   let wide = 0;
   new ResizeObserver(() => {
     const now = $(".sv-roofline-out").clientWidth;
@@ -62,10 +57,7 @@ function begin() {
   watch("value", receive);
   fetchPlotly().then((loaded) => { plotly = loaded; draw(); });
   ask();
-  expect(CONFIG.name, (data) => {
-    take(data);
-    element.scrollIntoView({ block: "start" });
-  });
+  expect(CONFIG.name, take);
 }
 
 begin();

@@ -18,7 +18,8 @@ function begin() {
     say("alert", "");
     say("notice", "Asking the server to measure.");
     running(true);
-    knock(number);
+    const mine = number;
+    knock(() => number === mine, ended);
   }
   return number;
 }
@@ -70,8 +71,7 @@ function onState({ state, place }) {
   if (over) say("alert", "");
   if (state === "stopped") return say("notice", found ? STOPPED : UNBEGUN);
   if (stopping && !over) return;
-  const before = place === 1 ? "1 run before yours." : place + " runs before yours.";
-  const said = { queued: "Waiting in line: " + before, loading: "Loading the model.", measuring: "Measuring. Leave the machine alone for a moment." };
+  const said = { queued: inLine(place), loading: "Loading the model.", measuring: "Measuring. Leave the machine alone for a moment." };
   say("notice", said[state]);
 }
 
@@ -87,14 +87,4 @@ function onProgress({ done, of }) {
   if (of) [bar.max, bar.value] = [of, done];
   else bar.removeAttribute("value");
   $(".sv-sweep-done").textContent = of ? done + " of " + of + " measurements" : "warming up";
-}
-
-// Nobody tells the page that the server is gone: while a sweep is under way it asks now and then.
-async function knock(mine) {
-  await new Promise((done) => setTimeout(done, 5000));
-  if (number !== mine) return;
-  const there = await fetch(CONFIG.plotly, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
-  if (number !== mine) return;
-  if (there) knock(mine);
-  else ended();
 }

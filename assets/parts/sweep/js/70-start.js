@@ -8,12 +8,7 @@ function start() {
   const press = (which) => document.querySelector("#" + CONFIG.name + "-" + which).click();
   $(".sv-sweep-go").addEventListener("click", () => press("go"));
   $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
-  let dark = document.body.classList.contains("dark");
-  new MutationObserver(() => {
-    if (dark === document.body.classList.contains("dark")) return;
-    dark = !dark;
-    draw();
-  }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  onTheme(draw);
   new ResizeObserver(draw).observe($(".sv-sweep-place"));
   watch("value", receive);
   if (CONFIG.recorded) show(CONFIG.recorded);
