@@ -8,16 +8,18 @@ LONGEST = 500  # ms of any motion
 WITH_REASONS = ("eagle3", "layerskip", "suffix")  # of the kinds of evidence, the tallest ones
 NAMES = [*RUNS, *(name for name in SHIPPED if name.endswith(("story-tree", *WITH_REASONS)))]
 # What moves after a step, in the same turn, so that a slow machine sees it too: how long in all, of
-# what. (Gradio's tab keeps an animation that has ended.)
+# what. In the player alone: the frame of the page has transitions of its own.
 MOVED = """(step) => {
   window.specviz.players["sv-step"][step]();
-  const moving = document.getAnimations().filter((each) => each.playState === "running");
+  const all = document.querySelector(".sv").getAnimations({ subtree: true });
+  const moving = all.filter((each) => each.playState === "running");
   return moving.map(({ effect }) => {
     const { duration, delay, iterations } = effect.getTiming();
     return [duration * iterations + delay, effect.target.nodeName + "." + effect.target.className];
   });
 }"""
-STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
+STILL = """() => document.querySelector(".sv").getAnimations({ subtree: true })
+  .every((each) => each.playState !== "running")"""
 WIDE = [".sv-strip", ".sv-caption", ".sv-evidence", ".sv-dock", ".sv-time"]
 SLIM = [".sv-caption", ".sv-list"]
 # Steps through the whole run and tells what began elsewhere in the document than it did before (in
