@@ -7,6 +7,8 @@ equal plain decoding token for token. torch is imported only when a device is as
 from __future__ import annotations
 
 import os
+import platform
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -77,6 +79,13 @@ def describe(device: torch.device) -> str:
         return "Apple GPU"
     cores = usable_cores()
     return f"{cores} CPU core{'s' if cores > 1 else ''}"
+
+
+def processor(listed: Path = Path("/proc/cpuinfo")) -> str:
+    """What the processor calls itself, or its kind where it does not say."""
+    lines = listed.read_text(encoding="utf-8").split("\n") if listed.is_file() else []
+    named = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
+    return " ".join(named[0].split()) if named else platform.machine()
 
 
 def usable_cores() -> int:

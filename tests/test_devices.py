@@ -74,3 +74,10 @@ def test_running_out_of_memory_is_told_from_other_faults():
     assert devices.ran_out_of_memory(torch.OutOfMemoryError("CUDA"))
     assert not devices.ran_out_of_memory(RuntimeError("shapes do not match"))
     assert not devices.ran_out_of_memory(ValueError("out of memory"))
+
+
+def test_the_processor_says_its_own_name(tmp_path):
+    listed = tmp_path / "cpuinfo"
+    assert devices.processor(listed)
+    listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")
+    assert devices.processor(listed) == "A Fast One"

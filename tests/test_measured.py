@@ -22,7 +22,7 @@ from specviz.house import budget, card_measured, measure
 from specviz.house.card import card, write_card
 from specviz.house.card_base import StaleMeasurements, percents, read_models, said
 from specviz.house.differences import DIFFERENCES
-from specviz.house.measure import Extent, as_text, measured, processor
+from specviz.house.measure import Extent, as_text, measured
 from specviz.settings import Sampling, Settings
 
 MODELS = ASSETS / "models"
@@ -156,13 +156,6 @@ def test_what_cannot_be_measured_is_one_sentence(options, sentence, capsys, tmp_
     monkeypatch.chdir(tmp_path)
     assert main(["train", "measure", "--threads", "1", *options]) == 2
     assert sentence in capsys.readouterr().err
-
-
-def test_the_processor_says_its_own_name(tmp_path):
-    listed = tmp_path / "cpuinfo"
-    assert processor(listed)
-    listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")
-    assert processor(listed) == "A Fast One"
 
 
 def test_a_list_of_numbers_takes_one_line():

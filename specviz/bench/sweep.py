@@ -17,7 +17,7 @@ import torch
 
 from specviz.cost.shapes import ModelShape
 from specviz.cost.sweep import CONTEXT, DTYPES, SIZES, Point, Sweep
-from specviz.devices import describe, synchronize
+from specviz.devices import describe, processor, synchronize
 from specviz.engine import Stop, never
 from specviz.recording import versions
 from specviz.states import Taps
@@ -189,13 +189,6 @@ def read(target: Target) -> Busy:
     matrix = torch.ones(rows, edge, dtype=target.dtype, device=target.device)
     vector, made = matrix[0].clone(), matrix[:, 0].clone()
     return Busy(lambda: torch.mv(matrix, vector, out=made), float(rows * edge * number))
-
-
-def processor() -> str:
-    """What the processor calls itself."""
-    from specviz.house.measure import processor as named  # late: it imports this package
-
-    return named()
 
 
 def timed(device: torch.device, do: Callable[[], object]) -> float:

@@ -5,7 +5,6 @@ neighbours in time; and the numbers are kept with the hashes of the weights that
 """
 
 import json
-import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +19,7 @@ from specviz.bench.measure import Row, measure, shares, tokens_per_pass
 from specviz.bench.methods import Entrant, Prompt, ours, plain
 from specviz.catalog import find, load_target
 from specviz.catalog.known import filled
-from specviz.devices import describe
+from specviz.devices import describe, processor
 from specviz.house.budget import BUDGET, of_equal_size
 from specviz.house.card_base import MEASURED
 from specviz.house.export import versions
@@ -111,13 +110,6 @@ def measured(target: Target, extent: Extent) -> dict[str, Any]:
         "rows": rows,
         "same_budget": _same_budget(target, taking, domains, extent),
     }
-
-
-def processor(listed: Path = Path("/proc/cpuinfo")) -> str:
-    """What the processor calls itself, or its kind where it does not say."""
-    lines = listed.read_text(encoding="utf-8").split("\n") if listed.is_file() else []
-    named = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
-    return " ".join(named[0].split()) if named else platform.machine()
 
 
 def told(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
