@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
+from specviz.cache import RoomyCache
 from specviz.distributions import check_scores
 from specviz.states import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
 from specviz.trace import ModelCard
@@ -79,8 +79,7 @@ class TargetRun:
     def __init__(self, target: Target, taps: Taps) -> None:
         self.target = target
         self.taps = taps
-        # of plain layers, with keys and values, one per decoder layer
-        self.cache: Any = DynamicCache()
+        self.cache = RoomyCache()
         self.length = 0  # committed tokens in the cache
         self.early: list[dict[int, Tensor]] = []
 
@@ -119,17 +118,10 @@ class TargetRun:
         after = Riders(riders.tokens, riders.positions, riders.sees, scores.logits[n:])
         return Scores(scores.logits[:n], scores.states.take(range(n)), after)
 
+    @torch.inference_mode()
     def keep(self, path: Sequence[int]) -> None:
         """Keep the cache of these tree nodes (the root first, each the child of the one before)."""
-        last = path[-1]
-        if list(path) == list(range(last + 1)):  # a chain's prefix: a cheap view, no gather
-            rows: slice | Tensor = slice(0, self.length + len(path))
-        else:
-            past = range(self.length)
-            kept = [*past, *(self.length + node for node in path)]
-            rows = torch.tensor(kept, device=self.target.device)
-        for layer in self.cache.layers:
-            layer.keys, layer.values = layer.keys[:, :, rows], layer.values[:, :, rows]
+        self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
         self.early = []  # a new list: who looks at the old one may keep it
 
@@ -234,15 +226,20 @@ class TargetRun:
         return base
 
     def _keys_values(self, rows: int) -> dict[int, tuple[Tensor, Tensor]]:
-        """The newest `rows` of the tapped layers' caches, row first."""
+        """The newest `rows` of the tapped layers' caches, row first, copied: see `RoomyLayer`."""
         wanted = {k: self.cache.layers[k - 1] for k in self.taps.keys_values}
         return {
-            k: (c.keys[0, :, -rows:].transpose(0, 1), c.values[0, :, -rows:].transpose(0, 1))
-            for k, c in wanted.items()
+            k: (_row_first(layer.keys, rows), _row_first(layer.values, rows))
+            for k, layer in wanted.items()
         }
 
     def _tensor(self, numbers: Iterable[int]) -> Tensor:
         return torch.tensor(list(numbers), device=self.target.device)
+
+
+def _row_first(cached: Tensor, rows: int) -> Tensor:
+    """The newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
+    return cached[0, :, -rows:].transpose(0, 1).clone()
 
 
 def _some(value: int | None) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from specviz.catalog.errors import Unsuitable
 from specviz.catalog.files import fingerprint, size_of, weight_files
 from specviz.catalog.suitable import check_config, check_model
 from specviz.devices import NotEnoughMemory, ran_out_of_memory
+from specviz.packed import pack
 from specviz.trace import ModelCard
 
 
@@ -53,6 +54,7 @@ def read(name: str, folder: Path, device: torch.device, dtype: torch.dtype) -> C
         model = _weights(name, folder, config, dtype)
         check_model(name, model)
         model = model.eval().requires_grad_(False).to(device)
+        pack(model)
         tokenizer = AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )

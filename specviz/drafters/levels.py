@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
+from specviz.cache import RoomyCache
 from specviz.distributions import check_scores
 from specviz.tree import DraftTree
 
@@ -27,7 +27,7 @@ class LevelReader:
     def __init__(self, model: Any, name: str) -> None:
         self.model = model
         self.name = name
-        self.cache: Any = DynamicCache()  # of plain layers, with keys and values
+        self.cache = RoomyCache()
         self.known: list[int] = []  # the tokens of the cache's first rows
         self.nodes: dict[tuple[int, int], int] = {}  # (parent, token) to node, of those read
 
@@ -75,13 +75,8 @@ class LevelReader:
 
     def _keep(self, rows: list[int]) -> int:
         """Leave these rows (ascending) in the cache; their number."""
-        held = len(self.known) + len(self.nodes)
-        if rows == list(range(len(rows))):  # a chain's prefix: a cheap view, no gather
-            self.cache.crop(len(rows) - held)
-            return len(rows)
-        index = torch.tensor(rows, device=self.model.device)
-        for layer in self.cache.layers:
-            layer.keys, layer.values = layer.keys[:, :, index], layer.values[:, :, index]
+        same = min(len(rows), len(self.known))  # those of the text stay where they are
+        self.cache.keep(same, rows[same:])
         return len(rows)
 
     def _mask(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor | None:

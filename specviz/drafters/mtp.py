@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
+from specviz.cache import RoomyCache
 from specviz.chance import Chance
 from specviz.distributions import check_scores, draw, law
 from specviz.drafters.base import Proposal
@@ -72,7 +72,7 @@ class MTPSession:
         self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
         self.schedule = schedule(settings)
         self.drafted = 0
-        self.cache: Any = DynamicCache()
+        self.cache = RoomyCache()
         self.known = 0
         self.states: Tensor | None = None
 
@@ -147,8 +147,7 @@ class MTPSession:
         """
         kept = newest - self.many + 1 if steps >= self.many else self.known
         kept = max(kept, self.known)
-        for layer in self.cache.layers:
-            layer.keys, layer.values = layer.keys[:, :, :kept], layer.values[:, :, :kept]
+        self.cache.cut(kept)
         assert self.states is not None
         self.states = self.states[:, kept - self.known :]
         self.known = kept

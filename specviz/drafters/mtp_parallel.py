@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
+from specviz.cache import RoomyCache
 from specviz.drafters.cards import card_of
 from specviz.drafters.rank_paths import Ahead, RankPathSession
 from specviz.heads.mtp_parallel import ParallelHeads
@@ -60,7 +60,7 @@ class TrunkRows:
         self.name = name
         self.most = len(heads.extra_heads)
         self.remark: dict[str, Any] = {"heads": self.most, "layer": layer}
-        self.cache = DynamicCache()
+        self.cache = RoomyCache()
         self.read = 0  # rows in the cache
         self.waiting: list[Tensor] = []
 

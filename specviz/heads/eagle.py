@@ -18,6 +18,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from specviz.heads.eagle_config import HeadConfig
 from specviz.heads.eagle_layer import Attention, Mix, Mlp
 from specviz.heads.files import fill, read_config, read_tensors, write
+from specviz.heads.layout import place
 from specviz.target import Target
 
 
@@ -85,4 +86,5 @@ class EagleHead(nn.Module):
         tensors = read_tensors(folder)
         head = cls(config, own_embedding="embed_tokens.weight" in tensors)
         fill(folder.name, head, tensors)
-        return head.to(target.device, target.dtype).eval().requires_grad_(False)
+        place(head, target.model)
+        return head

@@ -20,6 +20,7 @@ from specviz.catalog.errors import Unsuitable
 from specviz.heads.eagle_config import HeadConfig
 from specviz.heads.eagle_layer import Attention, Mix, Mlp
 from specviz.heads.files import fill, read_config, read_tensors, write
+from specviz.heads.layout import place
 from specviz.target import Target
 
 
@@ -149,7 +150,8 @@ class Eagle3Head(nn.Module):
         in_order = bool((listed[1:] > listed[:-1]).all()) and int(listed[-1]) < len(head.t2d)
         if not in_order or not torch.equal(head.t2d.nonzero().flatten(), listed):
             raise Unsuitable(f"{folder.name!r}: its d2t and t2d name different tokens.")
-        return head.to(target.device, target.dtype).eval().requires_grad_(False)
+        place(head, target.model)
+        return head
 
 
 def read_eagle3(folder: Path, target: Target) -> Eagle3Config:

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from specviz.cache import RoomyLayer
 from specviz.heads.eagle_config import HeadConfig
 
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values -> mixed values, see below
@@ -86,10 +87,9 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 @dataclass(slots=True)
 class KeysValues:
-    """One run's keys and values, (1, heads, rows, d) each; None while there are no rows."""
+    """One run's keys and values."""
 
-    keys: Tensor | None = None
-    values: Tensor | None = None
+    cached: RoomyLayer = field(default_factory=RoomyLayer)
 
     def mix(self, sees: Tensor) -> Mix:
         """A `Mix` that appends the new rows. sees: (n, rows, the new included) bool.
@@ -98,19 +98,17 @@ class KeysValues:
         """
 
         def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            self.keys = keys if self.keys is None else torch.cat([self.keys, keys], dim=2)
-            self.values = values if self.values is None else torch.cat([self.values, values], dim=2)
             shared = keys.shape[1] != queries.shape[1]
+            keys, values = self.cached.update(keys, values)
             return functional.scaled_dot_product_attention(
-                queries, self.keys, self.values, attn_mask=sees, enable_gqa=shared
+                queries, keys, values, attn_mask=sees, enable_gqa=shared
             )
 
         return mixed
 
     def cut(self, rows: int) -> None:
         """Forget all but the first `rows`."""
-        if self.keys is not None and self.values is not None:
-            self.keys, self.values = self.keys[:, :, :rows], self.values[:, :, :rows]
+        self.cached.cut(rows)
 
 
 @dataclass(slots=True)

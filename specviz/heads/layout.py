@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from specviz.catalog.errors import Unsuitable
 from specviz.catalog.files import weight_files
 from specviz.heads import files
+from specviz.packed import pack
 
 Config = TypeVar("Config")
 
@@ -71,13 +72,14 @@ def write(folder: Path, config: Any, head: nn.Module) -> None:
 
 
 def place(module: nn.Module, model: Any) -> None:
-    """Freeze a module and move it to where `model` is, in its dtype.
+    """Freeze a module for use where `model` is, in its dtype.
 
     Only weights change dtype: rotary frequencies stay float32.
     """
     for weight in module.parameters():
         weight.data = weight.data.to(model.dtype)
     nn.Module.to(module.eval().requires_grad_(False), device=model.device)
+    pack(module)
 
 
 def numbered(names: Iterable[str], before: str = "") -> int:
