@@ -8,6 +8,8 @@ the same time; `python -m specviz sweep` measures it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
@@ -53,6 +55,27 @@ def pack(model: nn.Module) -> None:
         layer.repack()
 
 
+@contextmanager
+def unpacked(*models: nn.Module) -> Iterator[None]:
+    """The usual products again for a while, in all threads: what a model costs where nobody packs.
+
+    For measurements; nothing is copied.
+    """
+    layers = [layer for model in models for layer in _packed(model)]
+    for layer in layers:
+        layer.__class__ = nn.Linear
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.__class__ = PackedLinear
+
+
+def is_packed(model: nn.Module) -> bool:
+    """Whether a model has layers that are packed."""
+    return bool(_packed(model))
+
+
 @cache
 def can_pack() -> bool:
     """Whether this build of torch packs, and multiplies by what it packed as it should."""
@@ -66,6 +89,10 @@ def can_pack() -> bool:
             return torch.allclose(layer(rows), usual, atol=1e-4)
     except (AttributeError, RuntimeError, TypeError):  # no oneDNN, or another way to call it
         return False
+
+
+def _packed(model: nn.Module) -> list[nn.Linear]:
+    return [layer for layer in model.modules() if isinstance(layer, PackedLinear)]
 
 
 def _fits(weight: Tensor) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, median
-from typing import Final
+from typing import Any, Final
 
 from specviz import engine
 from specviz.bench import reference
@@ -18,6 +18,7 @@ from specviz.bench.fates import Fate, fate
 from specviz.drafters.base import Drafter
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine import Played
+from specviz.packed import is_packed, unpacked
 from specviz.settings import Settings
 from specviz.target import Target
 from specviz.trace import Committed, Proposed
@@ -85,7 +86,10 @@ ASSISTED: Final = "transformers assisted generation"
 LOOKUP: Final = "transformers prompt lookup"
 EARLY_EXIT: Final = "transformers early exit"
 MTP: Final = "transformers MTP"
+PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see specviz/packed.py
 COUNTERPARTS: Final = {"draft-model": ASSISTED, "ngram": LOOKUP, "layerskip": EARLY_EXIT}
+
+Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 
 
 def methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
@@ -121,25 +125,37 @@ def counterpart(drafter: Drafter) -> str | None:
 def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> list[Method]:
     """transformers' own decoding: what needs a drafter of ours only where that takes part."""
     beside = {counterpart(entrant.drafter): entrant for entrant in reversed(entrants)}
-    calls: dict[str, Callable[..., reference.Counts]] = {GENERATE: reference.generate}
-    if ASSISTED in beside:
-        small = beside[ASSISTED].drafter
-        assert isinstance(small, DraftModel)
+    small = beside[ASSISTED].drafter if ASSISTED in beside else None
+    assert small is None or isinstance(small, DraftModel)
+    calls: dict[str, Call] = {GENERATE: reference.generate}
+    if small is not None:
         calls[ASSISTED] = partial(reference.assisted, small=small.model)
     if EARLY_EXIT in beside:
         calls[EARLY_EXIT] = reference.early_exit
     calls[LOOKUP] = reference.prompt_lookup
     if reference.why_no_mtp(target) is None:
         calls[MTP] = reference.mtp
-    return [
-        _way(name, target, call, beside[name].settings if name in beside else usual)
-        for name, call in calls.items()
-    ]
+    models = [target.model] if small is None else [target.model, small.model]
+    ways: list[Method] = []
+    for name, call in calls.items():
+        settings = beside[name].settings if name in beside else usual
+        ways.append(_way(name, target, _as_it_is(call, models), settings))
+        if is_packed(target.model):
+            ways.append(_way(name + PACKED, target, call, settings))
+    return ways
 
 
-def _way(
-    name: str, target: Target, call: Callable[..., reference.Counts], settings: Settings
-) -> Method:
+def _as_it_is(call: Call, models: Sequence[Any]) -> Call:
+    """transformers as a person finds it, without the packed weights that ours has."""
+
+    def decode(target: Target, ids: Sequence[int], settings: Settings) -> reference.Counts:
+        with unpacked(*models):
+            return call(target, ids, settings)
+
+    return decode
+
+
+def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:
     """One of transformers' ways."""
     return Method(name, lambda p: Outcome(*call(target, p.ids, settings)), settings)
 

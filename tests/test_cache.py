@@ -1,0 +1,100 @@
+"""The cache with room: the rows of transformers' own growing cache, written in place."""
+
+import pytest
+import tiny
+import torch
+from transformers import DynamicCache
+
+from specviz.cache import ROOM, RoomyCache, RoomyLayer
+from specviz.states import Taps
+from specviz.tree import DraftTree
+
+
+def rows(many, seed):
+    """Keys and values of `many` rows: (1, 2, many, 3) each."""
+    torch.manual_seed(seed)
+    return torch.randn(1, 2, many, 3), torch.randn(1, 2, many, 3)
+
+
+def both(cache):
+    """A copy of what each layer holds."""
+    return [(layer.keys.clone(), layer.values.clone()) for layer in cache.layers]
+
+
+def same(cache, other):
+    """Whether two caches hold the same rows."""
+    mine, theirs = sum(both(cache), ()), sum(both(other), ())
+    return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
+
+
+def test_rows_come_back_as_from_transformers_own_cache():
+    ours, theirs = RoomyCache(), DynamicCache()
+    for turn, many in enumerate([5, 1, 7, ROOM, 1, 2 * ROOM, 3]):
+        for layer in range(2):
+            found = ours.update(*rows(many, 10 * turn + layer), layer)
+            wanted = theirs.update(*rows(many, 10 * turn + layer), layer)
+            assert all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))
+        if turn % 2:
+            ours.cut(ours.get_seq_length() - 2)
+            theirs.crop(-2)
+        assert ours.get_seq_length() == theirs.get_seq_length()
+        assert same(ours, theirs)
+
+
+@pytest.mark.parametrize("kept", [[], [4], [4, 5, 6], [5], [6, 9], [4, 7, 8], [7, 8, 9], [5, 7, 9]])
+def test_what_is_kept_moves_up_behind_the_first_rows(kept):
+    cache = RoomyCache()
+    for layer in range(2):
+        cache.update(*rows(10, layer), layer)
+    before = both(cache)
+    cache.keep(4, kept)
+    index = [0, 1, 2, 3, *kept]
+    for layer, (keys, values) in zip(cache.layers, before, strict=True):
+        assert torch.equal(layer.keys, keys[:, :, index])
+        assert torch.equal(layer.values, values[:, :, index])
+    cache.update(*rows(2, 7), 0)
+    assert torch.equal(cache.layers[0].keys[:, :, len(index) :], rows(2, 7)[0])
+
+
+def test_rows_are_written_where_there_is_room_and_not_copied():
+    layer = RoomyLayer()
+    layer.update(*rows(10, 1))
+    place = layer.keys.data_ptr()
+    for turn in range(ROOM):
+        layer.update(*rows(1, turn))
+        assert layer.keys.data_ptr() == place
+    layer.keep(3, torch.tensor([5, 8]))
+    layer.cut(4)
+    assert layer.keys.data_ptr() == layer.room[0].data_ptr() == place
+    layer.update(*rows(2 * ROOM, 2))
+    assert layer.keys.data_ptr() != place, "more rows than there was room for"
+
+
+def test_rows_that_somebody_put_in_their_place_are_gone_on_from():
+    layer = RoomyLayer()
+    layer.update(*rows(6, 1))
+    other = rows(4, 2)
+    layer.keys, layer.values = other
+    keys, values = layer.update(*rows(2, 3))
+    assert torch.equal(keys, torch.cat([other[0], rows(2, 3)[0]], dim=2))
+    assert torch.equal(values, torch.cat([other[1], rows(2, 3)[1]], dim=2))
+    assert torch.equal(other[0], rows(4, 2)[0]), "and themselves left alone"
+
+
+def test_an_empty_cache_can_be_cut_and_kept():
+    cache = RoomyCache()
+    cache.keep(0, [])
+    cache.cut(0)
+    assert cache.get_seq_length() == 0
+
+
+def test_tapped_keys_and_values_outlive_the_pass_that_made_them(tiny_target):
+    run = tiny_target.start(Taps(keys_values=(1, 2)))
+    run.prefill(tiny_target.encode(tiny.PROMPT, 8))
+    states = run.score(DraftTree((3, 5, 7), (-1, 0, 0))).states.keys_values
+    before = {k: (keys.clone(), values.clone()) for k, (keys, values) in states.items()}
+    run.keep([0, 2])
+    run.score(DraftTree((9, 11), (-1, 0)))
+    for k, (keys, values) in states.items():
+        assert torch.equal(keys, before[k][0])
+        assert torch.equal(values, before[k][1])

@@ -1,0 +1,168 @@
+"""Packed linear layers: the same numbers, only where they can be, and the usual ones on request."""
+
+from types import SimpleNamespace
+
+import pytest
+import tiny
+import torch
+from torch import nn
+
+from specviz import packed
+from specviz.bench import methods
+from specviz.bench.methods import Entrant
+from specviz.catalog import entries, load_drafter, load_target
+from specviz.packed import PackedLinear, can_pack, is_packed, pack, unpacked
+from specviz.settings import Sampling, Settings
+
+pytestmark = pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
+
+
+def layers(bias=True, dtype=torch.float32):
+    """Two layers of odd sizes, one of them inside another module."""
+    torch.manual_seed(3)
+    made = nn.Sequential(nn.Linear(37, 65, bias=bias), nn.Sequential(nn.SiLU(), nn.Linear(65, 9)))
+    return made.to(dtype).eval().requires_grad_(False)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(37,), (1, 37), (3, 37), (17, 37), (2, 5, 37), (300, 37)])
+def test_it_gives_what_the_usual_product_gives(shape, bias):
+    model = layers(bias)
+    rows = torch.randn(shape)
+    with torch.inference_mode():
+        usual = model(rows)
+        pack(model)
+        found = model(rows)
+    assert is_packed(model)
+    assert found.shape == usual.shape
+    torch.testing.assert_close(found, usual, rtol=1e-5, atol=1e-5)
+
+
+def test_it_is_onednns_product_that_is_used(monkeypatch):
+    model, calls = layers(), []
+    pack(model)
+
+    def product(rows, weights, *rest):
+        calls.append(weights)
+        return torch.ops.mkldnn._linear_pointwise(rows, weights, *rest)
+
+    monkeypatch.setattr(packed, "ONEDNN", SimpleNamespace(_linear_pointwise=product))
+    with torch.inference_mode():
+        model(torch.randn(2, 37))
+        with unpacked(model):
+            model(torch.randn(2, 37))
+    assert [id(weights) for weights in calls] == [id(model[0].packed), id(model[1][1].packed)]
+
+
+def test_weights_and_their_names_stay_and_what_is_tied_stays_tied():
+    model = tiny.llama()
+    before = {name: weight.data_ptr() for name, weight in model.state_dict().items()}
+    pack(model)
+    assert {name: weight.data_ptr() for name, weight in model.state_dict().items()} == before
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert isinstance(model.lm_head, PackedLinear)
+
+
+def test_gradients_flow_through_it():
+    model = layers()
+    pack(model)
+    rows = torch.randn(4, 37, requires_grad=True)
+    model(rows).sum().backward()
+    assert rows.grad is not None
+    assert bool(rows.grad.any())
+
+
+def test_what_cannot_be_packed_is_left_alone(monkeypatch):
+    half = layers(dtype=torch.bfloat16)
+    pack(half)
+    assert not is_packed(half)
+    elsewhere = layers().to("meta")
+    pack(elsewhere)
+    assert not is_packed(elsewhere)
+    large = layers()
+    size = sum(layer.weight.nbytes for layer in (large[0], large[1][1]))
+    monkeypatch.setattr(packed, "MOST_BYTES", size - 1)
+    pack(large)
+    assert not is_packed(large)
+    monkeypatch.setattr(packed, "MOST_BYTES", size)
+    pack(large)
+    assert is_packed(large)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        SimpleNamespace(),
+        SimpleNamespace(_reorder_linear_weight=lambda weight: weight),
+        SimpleNamespace(
+            _reorder_linear_weight=lambda weight, rows: weight,
+            _linear_pointwise=lambda rows, weight, *_: rows @ weight.T + 1e-3,
+        ),
+    ],
+)
+def test_a_torch_that_has_it_otherwise_or_wrong_packs_nothing(operations, monkeypatch):
+    monkeypatch.setattr(packed, "ONEDNN", operations)
+    can_pack.cache_clear()
+    try:
+        model = layers()
+        pack(model)
+        assert not is_packed(model)
+    finally:
+        can_pack.cache_clear()
+
+
+def test_to_find_out_takes_no_random_numbers():
+    can_pack.cache_clear()
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    assert can_pack()
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_unpacked_ends_also_after_an_error():
+    model = layers()
+    pack(model)
+    with pytest.raises(ZeroDivisionError), unpacked(model):
+        1 / is_packed(model)
+    assert is_packed(model)
+
+
+def test_everything_of_the_catalogue_that_has_weights_is_packed():
+    target = load_target("house", "cpu")
+    assert is_packed(target.model)
+    own = [e for e in entries() if e.kind == "drafter" and e.folder is not None]
+    assert len(own) > 9
+    for entry in own:
+        drafter = load_drafter(entry.name, target)
+        parts = [v for v in vars(drafter).values() if isinstance(v, nn.Module)]
+        linear = [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]
+        assert linear, entry.name
+        assert {type(layer) for layer in linear} == {PackedLinear}, entry.name
+
+
+def test_transformers_is_measured_as_it_is_and_again_on_packed_weights():
+    target, small = tiny.target(), tiny.draft()
+    settings = Settings(Sampling(0.0), max_new_tokens=8, gamma=3)
+    prompt = methods.Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, 8)))
+    names = lambda: [way.name for way in methods.methods(target, entrants, settings)]  # noqa: E731
+    entrants = [Entrant(small, settings)]
+    assert not any(name.endswith(methods.PACKED) for name in names())
+    for model in (target.model, small.model):
+        pack(model)
+    stock = {methods.GENERATE, methods.ASSISTED, methods.LOOKUP}
+    assert stock | {name + methods.PACKED for name in stock} <= set(names())
+    seen = {}
+
+    def watch(module, *_):
+        seen.setdefault(way.name, set()).add((is_packed(target.model), is_packed(small.model)))
+
+    with (
+        small.model.register_forward_pre_hook(watch),
+        target.model.register_forward_pre_hook(watch),
+    ):
+        for way in methods.methods(target, entrants, settings):
+            way.decode(prompt)
+    for name, states in seen.items():
+        assert states == {(name not in stock,) * 2}, name
+    assert stock < seen.keys()
