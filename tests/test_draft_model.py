@@ -13,7 +13,7 @@ from test_engine import PROMPTS, generated, joint, traced
 from specviz.chance import FINAL, Chance, key
 from specviz.check import check
 from specviz.distributions import draw, law
-from specviz.drafters.draft_model import distinct_draws, top
+from specviz.drafters.draft_model import distinct_draws, tops
 from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.schedule import schedule
 from specviz.engine import rounds
@@ -176,7 +176,9 @@ def test_a_law_of_few_tokens_has_few_siblings():
     assert one.tree.parents == (-1, 0, 1)
     assert one.drawn is Drawn.WITHOUT_REPLACEMENT
     assert len(distinct_draws(torch.tensor([0.0, 0.3, 0.0, 0.7]), [0.5] * 4)) == 2
-    assert top(torch.tensor([-torch.inf, 3.0, 4.0]), 8) == [2, 1]
+    rows = torch.tensor([[-torch.inf, 3.0, 4.0], [5.0, 1.0, 2.0]])
+    assert tops(rows, 8) == [[2, 1], [0, 2, 1]]
+    assert tops(rows, 1) == [[2], [0]]
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])

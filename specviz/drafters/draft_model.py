@@ -93,12 +93,12 @@ class Growing:
     draws: dict[int, Draw] = field(default_factory=dict)
     score: dict[int, float] = field(default_factory=dict)
 
-    def add(self, parent: int, tokens: Sequence[int], logits: Tensor) -> None:
-        """Number new guesses under `parent` in the order tried. logits: (V,), after the parent."""
+    def add(self, parent: int, tokens: Sequence[int], chances: Tensor) -> None:
+        """Number new guesses under `parent` in the order tried. chances: (V,), after the parent."""
         first = len(self.tokens)
         self.tokens += tokens
         self.parents += [parent] * len(tokens)
-        self.score |= dict(enumerate(logits.float().softmax(-1)[list(tokens)].tolist(), first))
+        self.score |= dict(enumerate(chances[list(tokens)].tolist(), first))
 
     def ends(self, node: int, settings: Settings, eos: Sequence[int]) -> bool:
         """Whether nothing is guessed under a node: the text ends there, or the model is unsure."""
@@ -115,20 +115,32 @@ class Growing:
         chance: Chance,
     ) -> None:
         """Put guesses under every node of a level that does not end. logits: (n, V), by node."""
-        width, sampled = settings.width(depth), kind(settings) is not Drawn.POINT_MASS
-        laws = law(logits, settings.sampling) if sampled else logits
-        for node, q, row in zip(level, laws, logits, strict=True):
-            if self.ends(node, settings, eos):
-                continue
+        open_ = [node for node in level if not self.ends(node, settings, eos)]
+        rows = logits[[node - level.start for node in open_]]
+        self.put(open_, [settings.width(depth)] * len(open_), rows, settings, chance)
+
+    def put(
+        self,
+        nodes: Sequence[int],
+        widths: Sequence[int],
+        logits: Tensor,
+        settings: Settings,
+        chance: Chance,
+    ) -> None:
+        """Put so many guesses under each of these nodes. logits: (n, V), of what follows each."""
+        chances = logits.float().softmax(-1)
+        if kind(settings) is Drawn.POINT_MASS:
+            ranked = tops(logits, max(widths))
+            for node, width, tokens, row in zip(nodes, widths, ranked, chances, strict=True):
+                self.add(node, tokens[:width], row)
+            return
+        laws = law(logits, settings.sampling)
+        for node, width, q, row in zip(nodes, widths, laws, chances, strict=True):
             first = len(self.tokens)
-            if sampled:
-                draws = distinct_draws(q, [chance.draft(first + i) for i in range(width)])
-                self.q[node] = q
-                self.draws |= dict(enumerate(draws, first))
-                tokens = [made.token for made in draws]
-            else:
-                tokens = top(row, width)
-            self.add(node, tokens, row)
+            draws = distinct_draws(q, [chance.draft(first + i) for i in range(width)])
+            self.q[node] = q
+            self.draws |= dict(enumerate(draws, first))
+            self.add(node, [made.token for made in draws], row)
 
     def tree(self) -> DraftTree:
         """The tree so far."""
@@ -156,11 +168,11 @@ def distinct_draws(law: Tensor, coins: Sequence[float]) -> list[Draw]:
     return draws
 
 
-def top(logits: Tensor, many: int) -> list[int]:
-    """The tokens of the `many` highest logits (V,), falling; none that the model forbids."""
+def tops(logits: Tensor, many: int) -> list[list[int]]:
+    """By row of logits (n, V), the `many` likeliest tokens, falling; none that is forbidden."""
     values, ids = logits.topk(min(many, logits.shape[-1]))
-    tokens: list[int] = ids[values > -torch.inf].tolist()
-    return tokens
+    possible = (values > -torch.inf).sum(-1).tolist()
+    return [tokens[:some] for tokens, some in zip(ids.tolist(), possible, strict=True)]
 
 
 def fit(logits: Tensor, size: int) -> Tensor:

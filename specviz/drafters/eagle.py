@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 
 from specviz.chance import Chance
-from specviz.distributions import law
 from specviz.drafters.base import DraftSession, Proposal
 from specviz.drafters.cards import card_of
-from specviz.drafters.draft_model import Growing, distinct_draws, fit, kind, top
+from specviz.drafters.draft_model import Growing, fit, kind
 from specviz.drafters.features import FeatureReader
 from specviz.drafters.schedule import schedule
 from specviz.heads.eagle import EagleHead
@@ -26,7 +25,6 @@ from specviz.settings import Settings
 from specviz.states import Riders, States, Taps
 from specviz.target import Target, TargetRun
 from specviz.trace import ModelCard
-from specviz.verification import Drawn
 
 
 class Eagle:
@@ -80,10 +78,8 @@ class EagleSession:
             level = [n for n in open_ if width_under(self.settings, paths[n])]
             if not level:
                 break
-            read = self._read(level, grown, len(context))
             first = len(grown.tokens)
-            for node, logits in zip(level, read, strict=True):
-                self._branch(grown, node, logits, paths, chance)
+            self._branch(grown, level, self._read(level, grown, len(context)), paths, chance)
             level = list(range(first, len(grown.tokens)))
             self.drafted = depth + 1
         return self._proposal(grown, paths)
@@ -103,23 +99,18 @@ class EagleSession:
     def _branch(
         self,
         grown: Growing,
-        node: int,
+        level: Sequence[int],
         logits: Tensor,
         paths: dict[int, tuple[int, ...]],
         chance: Chance,
     ) -> None:
-        """Put guesses under a node. logits: (V,), of what follows it."""
-        first, width = len(grown.tokens), width_under(self.settings, paths[node])
-        if self.drawn is Drawn.POINT_MASS:
-            tokens = top(logits, width)
-        else:
-            grown.q[node] = law(logits, self.settings.sampling)
-            coins = [chance.draft(first + i) for i in range(width)]
-            draws = distinct_draws(grown.q[node], coins)
-            grown.draws |= dict(enumerate(draws, first))
-            tokens = [made.token for made in draws]
-        grown.add(node, tokens, logits)
-        paths |= {first + rank: (*paths[node], rank) for rank in range(len(tokens))}
+        """Put guesses under the nodes of a level. logits: (n, V), of what follows each."""
+        first, widths = len(grown.tokens), [width_under(self.settings, paths[n]) for n in level]
+        grown.put(level, widths, logits, self.settings, chance)
+        ranks: dict[int, int] = {}  # by parent, how many of its guesses are numbered
+        for node, parent in enumerate(grown.parents[first:], first):
+            rank = ranks[parent] = ranks.get(parent, -1) + 1
+            paths[node] = (*paths[parent], rank)
 
     def _proposal(self, grown: Growing, paths: dict[int, tuple[int, ...]]) -> Proposal:
         """What was grown, with what a reader can be shown of it."""

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from specviz.cache import RoomyCache
 from specviz.chance import Chance
-from specviz.distributions import check_scores, draw, law
+from specviz.distributions import check_scores
 from specviz.drafters.base import Proposal
 from specviz.drafters.cards import card_of
-from specviz.drafters.draft_model import Growing, fit, top
+from specviz.drafters.draft_model import Growing, fit
 from specviz.drafters.schedule import schedule
 from specviz.heads.llama_block import causal
 from specviz.heads.mtp import MTPModules
@@ -124,14 +124,7 @@ class MTPSession:
     def _guess(self, grown: Growing, logits: Tensor, chance: Chance) -> None:
         """Put one guess under the newest node. logits: (V,), after it."""
         check_scores(logits, self.name)
-        node = len(grown.tokens) - 1
-        if self.drawn is Drawn.POINT_MASS:
-            tokens = top(logits, 1)
-        else:
-            grown.q[node] = law(logits, self.settings.sampling)
-            grown.draws[node + 1] = draw(grown.q[node], chance.draft(node + 1))
-            tokens = [grown.draws[node + 1].token]
-        grown.add(node, tokens, logits)
+        grown.put([len(grown.tokens) - 1], [1], logits[None], self.settings, chance)
 
     def _why(self, step: int, state: int) -> dict[str, Any]:
         """What a guess came of: the module, from 1; the target's newest state, or its own output.

@@ -17,7 +17,7 @@ from torch import Tensor
 from specviz.chance import Chance
 from specviz.distributions import check_scores
 from specviz.drafters.base import Proposal
-from specviz.drafters.draft_model import top
+from specviz.drafters.draft_model import tops
 from specviz.drafters.schedule import schedule
 from specviz.settings import MAX_GUESSES, Settings, require
 from specviz.states import Riders, States
@@ -102,11 +102,8 @@ class RankPathSession:
             return DraftTree((root,), (-1,)), []
         check_scores(logits, self.heads.name)
         paths = self._paths(len(logits))
-        ranks = [
-            1 + max((p[d] for p in paths if len(p) > d), default=-1) for d in range(len(logits))
-        ]
-        ranked = [top(row, many) if many else [] for row, many in zip(logits, ranks, strict=True)]
-        return grow(root, paths, ranked, self.eos)
+        ranks = 1 + max((max(path) for path in paths), default=-1)
+        return grow(root, paths, tops(logits, ranks), self.eos)
 
     def _paths(self, depth: int) -> list[Path]:
         """The paths to try, at most so deep, level by level."""
