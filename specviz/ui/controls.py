@@ -58,13 +58,15 @@ class Controls:
 def build(allow_any_model: bool, opened: Any) -> Controls:
     """Lay the controls out and wire what needs no server. opened: the page's own load event."""
     first = opening()
-    with gr.Row(elem_id="sv-run", equal_height=True):
+    with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
-        static("settings", "sv-settings", first_words(first))
+        static("settings", "sv-settings", first_words(first), "sv-ask-settings")
         run = gr.Button("Run live", variant="primary", elem_id="sv-go", scale=0, min_width=96)
-        stop = gr.Button("Stop", elem_id="sv-stop", scale=0, min_width=96)
-    with gr.Column(elem_id="sv-drawer"):
+        stop = gr.Button(
+            "Stop", elem_id="sv-stop", elem_classes="sv-ask-stop", scale=0, min_width=96
+        )
+    with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
         settings = drawer(first)
         models = model_boxes() if allow_any_model else []
     number = gr.Number(0, visible=False)
@@ -80,10 +82,21 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
 def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
     """Where a prompt is typed, and beside it examples that fill it in. Ids: on the page."""
     prompt = gr.Textbox(
-        text, label="Prompt", max_length=LONGEST_PROMPT, lines=1, max_lines=2, elem_id=elem_id
+        text,
+        label="Prompt",
+        max_length=LONGEST_PROMPT,
+        lines=1,
+        max_lines=2,
+        elem_id=elem_id,
+        elem_classes="sv-ask-prompt",
     )
     examples = gr.Dropdown(
-        example_choices(), value=None, label="Examples", filterable=False, elem_id=examples_id
+        example_choices(),
+        value=None,
+        label="Examples",
+        filterable=False,
+        elem_id=examples_id,
+        elem_classes="sv-ask-examples",
     )
     examples.input(
         None, examples, [prompt, examples], js="(text) => [text, null]", api_visibility="private"
@@ -100,6 +113,7 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
         label="Recorded",
         filterable=False,
         elem_id=elem_id,
+        elem_classes="sv-ask-recorded",
         visible=bool(titles),
     )
 

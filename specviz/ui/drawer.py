@@ -86,6 +86,7 @@ def drafting(first: Wish) -> dict[str, Any]:
             label="Drafter",
             filterable=False,
             elem_id="sv-method",
+            elem_classes="sv-pick",
         ),
         "candidates": gr.Radio(
             [("Sampled", "sampled"), ("Top token", "greedy")],

@@ -17,7 +17,9 @@ def header() -> gr.HTML:
     return static("header", "sv-brand")
 
 
-def static(name: str, elem_id: str, words: Mapping[str, str] | None = None) -> gr.HTML:
+def static(
+    name: str, elem_id: str, words: Mapping[str, str] | None = None, classes: str | None = None
+) -> gr.HTML:
     """A part of the page whose markup never changes, with the script that wires it.
 
     words: the app's own, put where the markup says [name]; what visitors write never goes here.
@@ -31,4 +33,5 @@ def static(name: str, elem_id: str, words: Mapping[str, str] | None = None) -> g
         js_on_load=(FOLDER / f"{name}.js").read_text(encoding="utf-8"),
         apply_default_css=False,
         elem_id=elem_id,
+        elem_classes=classes,
     )

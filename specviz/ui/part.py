@@ -1,7 +1,8 @@
 """A part of the page that the browser draws: one gr.HTML with a static skeleton and a script.
 
 Rule: data reaches a part as text (its value) and is set as text. A part's folder holds
-`skeleton.html`, `js/` and perhaps `css/`; scripts see those of `assets/shared/js` too.
+`skeleton.html`, `js/` and perhaps `css/`; scripts see those of `assets/shared/js` too, and what
+looks alike in several places is in `assets/shared/css`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from specviz.glossary import GLOSSARY
 from specviz.ui.server import PREFIX, plotly_js
 
 PARTS: Final = ASSETS / "parts"
-SHARED: Final = ASSETS / "shared" / "js"
+SHARED: Final = ASSETS / "shared"
 
 
 def part(
@@ -50,12 +51,14 @@ def script(name: str, folder: Path, config: Mapping[str, Any]) -> str:
     }
     # "<" is escaped, since Gradio carries this text inside the page's own script.
     head = f"const CONFIG = {json.dumps(usual | dict(config))};\n".replace("<", "\\u003c")
-    files = sorted([*SHARED.glob("*.js"), *(folder / "js").glob("*.js")], key=lambda f: f.name)
+    scripts = [*(SHARED / "js").glob("*.js"), *(folder / "js").glob("*.js")]
+    files = sorted(scripts, key=lambda f: f.name)
     return head + "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def css() -> str:
-    """The page's style sheet: the player's folder has what all parts share, too."""
+    """The page's style sheet: the page's and the player's, what parts share, each part's own."""
     files = sorted((ASSETS / "player" / "css").glob("*.css"))
+    files += sorted((SHARED / "css").glob("*.css"))
     files += sorted(PARTS.glob("*/css/*.css"))
     return "\n".join(file.read_text(encoding="utf-8") for file in files)

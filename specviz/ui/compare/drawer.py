@@ -38,7 +38,7 @@ def drawer(first: Sequence[Any], any_model: bool) -> Drawer:
     first: the form's values at first, as `asked.values` gives them, from the target on.
     """
     shared = len(first) - 2 * MOST
-    with gr.Column(elem_id="sv-raceform-drawer"):
+    with gr.Column(elem_id="sv-raceform-drawer", elem_classes="sv-drawer"):
         with group("Lanes, beside plain decoding", "sv-raceform-lanes"):
             lanes = lane_fields(first[shared:], any_model)
         with group("All lanes", "sv-raceform-shared"):
@@ -105,5 +105,5 @@ def models(kind: Kind, label: str, value: str | None, any_model: bool) -> gr.Dro
         label=label,
         filterable=any_model,
         allow_custom_value=any_model,
-        elem_classes="sv-raceform-model",
+        elem_classes=["sv-pick", "sv-raceform-model"],
     )

@@ -38,13 +38,14 @@ class Form:
 def build(any_model: bool) -> Form:
     """Lay the form out and wire what needs no server."""
     first = opening()
-    with gr.Row(elem_id="sv-raceform", equal_height=True):
+    with gr.Row(elem_id="sv-raceform", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples")
         titles = {name: recorded.title(name) for name in recorded.names()}
         chosen = recorded_box(titles, "sv-raceform-recorded")
-        sentence = part("sv-raceform-settings", PARTS / "race-form", config(first))
+        classes = "sv-part sv-ask-settings"
+        sentence = part("sv-raceform-settings", PARTS / "race-form", config(first), classes)
         run = gr.Button("Run live", variant="primary", elem_id="sv-race-go", min_width=96)
-        stop = gr.Button("Stop", elem_id="sv-race-stop", min_width=96)
+        stop = gr.Button("Stop", elem_id="sv-race-stop", elem_classes="sv-ask-stop", min_width=96)
     made = drawer(first[1:], any_model)
     inputs = [prompt, *made.shared, *made.lanes]
     said = inputs[1:]

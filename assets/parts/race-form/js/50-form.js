@@ -2,7 +2,7 @@
 // that come and go; what a preset or a recorded race says. Values are lists in the form's order.
 
 const OPEN = "sv-raceform-open";
-const [many, , target, rest] = $(".sv-raceform-words").children;
+const [many, , target, rest] = $(".sv-said").children;
 const SHARED = CONFIG.first.length - 2 * CONFIG.most; // values before those of the lanes
 
 // Lanes that are there, as pairs of a drafter and its settings.
