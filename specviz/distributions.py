@@ -7,14 +7,13 @@ float64 where the device has it, since rounding in low precision passes for loss
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from specviz.settings import Sampling
 
-HEAD = 64  # a draw looks at this many top tokens before it sorts the whole vocabulary
+HEADS = (64, 1024)  # a draw looks at so many top tokens before it sorts the whole vocabulary
 
 
 class BadScores(ValueError):
@@ -109,30 +108,37 @@ def draw(law: Tensor, u: float) -> Draw:
     The order makes a draw readable: a person with the top rows can redo it. Tokens of probability
     zero are never drawn, whatever rounding leaves of the total.
     """
-    size = law.shape[-1]
-    values, ids = law.topk(min(HEAD, size))
-    pairs = list(zip(values.tolist(), ids.tolist(), strict=True))
-    if size > HEAD:  # a tie with the last value may have a smaller id that topk left out
-        pairs = [pair for pair in pairs if pair[0] > pairs[-1][0]]
-    found = _walk(sorted(pairs, key=lambda pair: (-pair[0], pair[1])), u)
-    if found is None:
-        values, ids = law.sort(descending=True, stable=True)
-        pairs = [pair for pair in zip(values.tolist(), ids.tolist(), strict=True) if pair[0] > 0]
-        found = _walk(pairs, u) or _last(pairs, u)
-    return found
+    for many in HEADS:
+        if many < law.shape[-1] and (found := _walk(*_head(law, many), u)):
+            return found
+    values, ids = law.sort(descending=True, stable=True)
+    likely = int((values > 0).sum())
+    return _walk(values[:likely], ids, u) or _last(values[:likely], ids, u)
 
 
-def _walk(pairs: list[tuple[float, int]], u: float) -> Draw | None:
-    """The first token whose running total passes u."""
-    lo = 0.0
-    for (value, token), hi in zip(pairs, accumulate(v for v, _ in pairs), strict=True):
-        if u < hi and value > 0.0:
-            return Draw(token, u, lo, hi)
-        lo = hi
-    return None
+def _head(law: Tensor, many: int) -> tuple[Tensor, Tensor]:
+    """The likeliest probabilities and their tokens, as a draw walks them: fewer than `many` each.
+
+    Tokens as likely as the last of so many are left out: one that did not fit may come before them.
+    """
+    values, ids = (found.cpu() for found in law.topk(many))
+    several = values > values[-1]
+    ids, by_id = ids[several].sort()
+    values, falling = values[several][by_id].sort(descending=True, stable=True)
+    return values, ids[falling]
 
 
-def _last(pairs: list[tuple[float, int]], u: float) -> Draw:
+def _walk(values: Tensor, ids: Tensor, u: float) -> Draw | None:
+    """The first token whose running total passes u. values: falling, and their tokens."""
+    totals = values.cpu().double().cumsum(-1)
+    place = int(torch.searchsorted(totals, u, right=True))
+    if place == len(totals):
+        return None
+    lo = totals[place - 1].item() if place else 0.0
+    return Draw(int(ids[place]), u, lo, totals[place].item())
+
+
+def _last(values: Tensor, ids: Tensor, u: float) -> Draw:
     """The last possible token, for a u between the rounded total and 1."""
-    totals = list(accumulate(v for v, _ in pairs))
-    return Draw(pairs[-1][1], u, totals[-2] if len(totals) > 1 else 0.0, 1.0)
+    before = values[:-1].cpu().double().cumsum(-1)
+    return Draw(int(ids[len(before)]), u, before[-1].item() if len(before) else 0.0, 1.0)

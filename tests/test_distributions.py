@@ -6,11 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from specviz.distributions import (
-    HEAD,
+    HEADS,
     BadScores,
     check_scores,
     draw,
@@ -98,13 +97,19 @@ def test_a_draw_falls_in_its_interval_and_never_on_a_zero(p, u):
     assert found.lo == pytest.approx(sum(-v for v, _ in before), abs=1e-12)
 
 
-@given(arrays("float64", HEAD * 3, elements=st.sampled_from([1.0, 1.0, 2.0, 3.0])), COINS)
-def test_ties_go_by_id_also_beyond_the_head_that_is_looked_at_first(weights, u):
-    p = torch.from_numpy(weights) / weights.sum()
+@pytest.mark.parametrize("size", [HEADS[0] * 3, HEADS[1] + 7])
+@given(data=st.data(), u=COINS)
+@settings(max_examples=60)
+def test_ties_go_by_id_also_beyond_the_heads_that_are_looked_at_first(size, data, u):
+    seed = data.draw(st.integers(0, 999))
+    p = torch.randint(1, 4, (size,), generator=torch.Generator().manual_seed(seed)).double()
+    p[data.draw(st.integers(0, size - 1))] = data.draw(st.sampled_from([1.0, size, 8.0 * size]))
+    p /= p.sum()
     order = sorted(range(len(p)), key=lambda i: (-p[i].item(), i))
     found = draw(p, u)
     place = order.index(found.token)
     assert found.lo == pytest.approx(sum(p[i].item() for i in order[:place]), abs=1e-12)
+    assert found.hi == pytest.approx(found.lo + p[found.token].item(), abs=1e-12)
 
 
 def test_the_share_of_coins_that_draw_a_token_is_its_probability():
