@@ -16,9 +16,8 @@ DIFFERENCES: Final[dict[str, str]] = {
     "draft-model": (
         "The draft model of a pair is usually trained apart from its target; this one learned the "
         "target's law (as in DistillSpec, 2310.08461, but on the corpus, not on the target's own "
-        "text), so it agrees more than one trained on the text alone would. Its first 900 steps "
-        "learned from an earlier checkpoint of the target, before its rate fell. Beside two layers "
-        "it has to compute the same vocabulary as the target: nearly half of its parameters."
+        "text), so it agrees more than one trained on the text alone would. Beside two "
+        "layers it has to compute the same vocabulary as the target: nearly half of its parameters."
     ),
     "layerskip": (
         "The paper (2404.16710) trains far larger models, sums the losses of several exits with "
