@@ -10,13 +10,14 @@ from specviz import engine
 from specviz.bench import entrants, reference
 from specviz.bench.fates import Depth, fate, total
 from specviz.bench.measure import Timed, measure, take_turns
-from specviz.bench.methods import Entrant, Method, Outcome, Prompt, methods
+from specviz.bench.methods import PACKED, Entrant, Method, Outcome, Prompt, methods
 from specviz.catalog import NotAvailable, load_target, loading
 from specviz.catalog import entries as catalogue
 from specviz.cli import main
 from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.metrics import NEAR_TIE, summary
+from specviz.packed import can_pack
 from specviz.prompts import prompts
 from specviz.settings import Sampling, Settings
 from specviz.trace import Trace
@@ -282,7 +283,10 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
     assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
     rows = json.loads(capsys.readouterr().out)
     names = [n.replace("tiny-draft", "small") for n in NAMES if not n.startswith("ngram")]
-    assert [row["name"] for row in rows] == names
+    ways = [n for n in names if not n.startswith("transformers")]
+    for way in names[len(ways) :]:  # a model that is loaded is packed, where that is possible
+        ways += [way, way + PACKED] if can_pack() else [way]
+    assert [row["name"] for row in rows] == ways
     assert rows[0].keys() >= {
         "name", "domain", "device", "dtype", "tokens_per_second", "ratio_to_plain",
         "ratio_to_transformers", "tokens_per_pass", "draft_cost", "threads",

@@ -124,7 +124,8 @@ def test_a_lane_has_its_own_settings_then_those_said_to_all_then_what_suits_the_
     found = lane("eagle gamma=4 siblings=2", "--gamma", "3", "--seed", "7")
     assert found.settings == replace(usual, gamma=4, siblings=[2], seed=7)
     assert (found.name, found.drafter) == ("eagle gamma=4 siblings=2", "eagle")
-    assert lane("ngram").settings == Settings()
+    assert lane("ngram").settings == Settings(gamma=10)
+    assert lane("uniform").settings == Settings()
 
 
 def test_a_lane_takes_the_names_of_options_and_of_settings_alike():

@@ -65,7 +65,7 @@ def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
 
 def test_it_says_what_was_measured_on_what(facts):
     assert facts["left_out"] == {"medusa": ABSENT}
-    assert facts["drafters"]["ngram"]["settings"] == {"gamma": 5, "schedule": "fixed"}
+    assert facts["drafters"]["ngram"]["settings"] == {"gamma": 10, "schedule": "fixed"}
     for about in facts["drafters"].values():  # neither has weights of its own
         assert (about["hash"], about["bytes"], about["parameters"]) == (None, 0, 0)
     assert (facts["dtype"], facts["threads"], facts["target"]) == ("float32", 1, HASH)

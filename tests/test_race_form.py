@@ -25,7 +25,7 @@ def test_a_filled_in_form_is_a_race():
     assert race.sampling == Sampling(0, 0, 1)
     assert (race.shared.seed, race.shared.max_new_tokens) == (7, 12)
     assert [(lane.drafter, lane.settings.gamma) for lane in race.lanes] == [
-        ("ngram", 5),
+        ("ngram", 10),
         ("draft-model", 2),
     ]
 

@@ -244,7 +244,7 @@ def test_record_makes_races_from_their_recipes(small_recipe, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("1-tiny: ")
     made = read(tmp_path / "1-tiny")
     assert made.complete
-    assert [lane.settings.gamma for lane in made.race.lanes] == [5, 8]
+    assert [lane.settings.gamma for lane in made.race.lanes] == [10, 8]
     assert made.race.target == "big"
     assert [path.name for path in tmp_path.iterdir()] == ["1-tiny"]
 
