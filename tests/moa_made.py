@@ -16,7 +16,7 @@ import torch
 from specviz.drafters.moa import Moa
 from specviz.engine import rounds
 from specviz.heads import moa_loss
-from specviz.heads.eagle_layer import angles, rotate
+from specviz.heads.eagle_layer import rotate, rotations
 from specviz.heads.frozen import EVERY, freeze
 from specviz.heads.moa import MoaHead
 from specviz.heads.moa_config import MoaConfig
@@ -98,8 +98,8 @@ def normed(rows, norm):
 def attend(attention, shape, query, place, rows, places):
     """One query (width,) over rows (m, width) at places, head by head, from the weights alone."""
     size, groups = shape.head_dim, shape.num_attention_heads // shape.num_key_value_heads
-    turn = angles(torch.tensor([place]), size, shape.rope_theta)
-    turns_ = angles(torch.tensor(places), size, shape.rope_theta)
+    turn = rotations(torch.tensor([place]), size, shape.rope_theta)
+    turns_ = rotations(torch.tensor(places), size, shape.rope_theta)
     mixed = []
     for i in range(shape.num_attention_heads):
         mine = slice(i * size, (i + 1) * size)

@@ -96,9 +96,11 @@ class DynamicSession:
             logits = self.reader.level(level, growth.tokens, growth.parents)
         logs = fit(logits, self.vocab_size).float().log_softmax(-1).clamp(max=0)
         values, ids = logs.topk(min(self.fan_out, logs.shape[-1]))
-        for node, row, tokens in zip(level, values.cpu(), ids.tolist(), strict=True):
-            possible = int(row.isfinite().sum())  # a reduced vocabulary may have fewer
-            growth.add(node, tokens[:possible], row[:possible])
+        possible = values.isfinite().sum(-1).tolist()  # a reduced vocabulary may have fewer
+        for node, row, tokens, some in zip(
+            level, values.cpu(), ids.tolist(), possible, strict=True
+        ):
+            growth.add(node, tokens[:some], row[:some])
 
     def _proposal(self, growth: Growth) -> Proposal:
         """The best of what was grown, with what a reader can be shown of it."""

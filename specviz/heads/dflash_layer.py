@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.heads.eagle_config import HeadConfig
-from specviz.heads.eagle_layer import Mix, Mlp, angles, rotate
+from specviz.heads.eagle_layer import Mix, Mlp, rotate, rotations
 
 Past = tuple[Tensor, Tensor]  # one layer's keys and values before a block, (B, heads, n, d) each
 
@@ -38,13 +38,13 @@ class BlockAttention(nn.Module):
     def keys_values(self, rows: Tensor, positions: Tensor) -> Past:
         """Of rows (B, n, h) at positions (n,): (B, heads, n, d) twice, the keys rotated."""
         keys = self.k_norm(self._by_head(self.k_proj(rows)))
-        turn = angles(positions, self.size, self.theta)
+        turn = rotations(positions, self.size, self.theta)
         return rotate(keys, turn), self._by_head(self.v_proj(rows))
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """(B, n, h) to (B, n, h). positions: (n,). mix is given the rows' own keys and values."""
         queries = self.q_norm(self._by_head(self.q_proj(rows)))
-        queries = rotate(queries, angles(positions, self.size, self.theta))
+        queries = rotate(queries, rotations(positions, self.size, self.theta))
         mixed = mix(queries, *self.keys_values(rows, positions))
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out

@@ -118,8 +118,7 @@ class Eagle3Head(nn.Module):
         """Outputs (..., h) to logits (..., V); minus infinity where it cannot propose a token."""
         draft = self.draft_logits(outputs)
         whole = draft.new_full((*draft.shape[:-1], len(self.t2d)), -torch.inf)
-        whole[..., self.tokens] = draft
-        return whole
+        return whole.index_copy_(-1, self.tokens, draft)
 
     @property
     def tokens(self) -> Tensor:

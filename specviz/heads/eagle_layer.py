@@ -17,6 +17,7 @@ from specviz.cache import RoomyLayer
 from specviz.heads.eagle_config import HeadConfig
 
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values -> mixed values, see below
+Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each, float32
 
 
 class Attention(nn.Module):
@@ -41,7 +42,7 @@ class Attention(nn.Module):
             made.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for made in (self.q_proj(rows), self.k_proj(rows), self.v_proj(rows))
         )
-        turn = angles(positions, self.size, self.theta)
+        turn = rotations(positions, self.size, self.theta)
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
@@ -63,17 +64,18 @@ class Mlp(nn.Module):
         return out
 
 
-def angles(positions: Tensor, size: int, theta: float) -> Tensor:
-    """Rotary angles (n, size), float32, of positions (n,); the two halves are alike, as Llama's."""
+def rotations(positions: Tensor, size: int, theta: float) -> Turns:
+    """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
     steps = torch.arange(0, size, 2, device=positions.device, dtype=torch.float32) / size
     half = positions.float()[:, None] * theta**-steps
-    return torch.cat([half, half], dim=-1)
+    angles = torch.cat([half, half], dim=-1)
+    return angles.cos(), angles.sin()
 
 
-def rotate(rows: Tensor, turn: Tensor) -> Tensor:
-    """Rotate (B, heads, n, d) by angles (n, d)."""
+def rotate(rows: Tensor, turn: Turns) -> Tensor:
+    """Rotate (B, heads, n, d)."""
     first, second = rows.chunk(2, dim=-1)
-    cosine, sine = turn.cos().to(rows.dtype), turn.sin().to(rows.dtype)
+    cosine, sine = (part.to(rows.dtype) for part in turn)
     return rows * cosine + torch.cat([-second, first], dim=-1) * sine
 
 

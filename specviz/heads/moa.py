@@ -29,7 +29,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.heads import files, layout
 from specviz.heads.eagle_config import HeadConfig
-from specviz.heads.eagle_layer import Attention, Mix, Mlp, angles, rotate
+from specviz.heads.eagle_layer import Attention, Mix, Mlp, rotate, rotations
 from specviz.heads.moa_config import MoaConfig
 from specviz.target import Target
 
@@ -45,13 +45,13 @@ class CrossAttention(Attention):
             made.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for made in (self.k_proj(memory), self.v_proj(memory))
         )
-        return rotate(keys, angles(positions, self.size, self.theta)), values
+        return rotate(keys, rotations(positions, self.size, self.theta)), values
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Normed rows (B, n, h) to (B, n, h). mix: see `recall`; it is given queries only."""
         queries = self.q_proj(rows).unflatten(-1, (-1, self.size)).transpose(1, 2)
         none = queries[:, :, :0]
-        mixed = mix(rotate(queries, angles(positions, self.size, self.theta)), none, none)
+        mixed = mix(rotate(queries, rotations(positions, self.size, self.theta)), none, none)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
 
