@@ -122,6 +122,8 @@ def test_all_that_are_compared_by_length_make_as_many_guesses():
         if "budget" in reads:
             shapes.add("budget")
             assert settings.budget == budget.BUDGET
+            wide, deep = settings.fan_out, settings.gamma
+            assert wide + (deep - 1) * wide**2 >= budget.BUDGET, "no more can be weighed"
         elif "rank_paths" in reads:
             shapes.add("paths")
             assert len(chosen_paths(settings)) == budget.BUDGET

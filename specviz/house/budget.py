@@ -31,7 +31,7 @@ def of_equal_size(drafter: str) -> dict[str, Any] | None:
         return None
     depth = {"gamma": len(SIBLINGS)}
     if "budget" in entry.reads:
-        return depth | {"budget": BUDGET}
+        return depth | {"budget": BUDGET, "fan_out": SIBLINGS[0]}  # as wide as that tree is
     if "rank_paths" in entry.reads:
         return depth | {"rank_paths": eagle_paths()}
     return depth | {"siblings": SIBLINGS}
