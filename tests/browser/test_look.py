@@ -84,7 +84,7 @@ def test_the_settings_are_told_in_one_sentence_as_text(visit):
     page.get_by_label("Target: a folder or a Hub id").press("Tab")
     page.wait_for_function(
         "document.querySelector('#sv-settings .sv-said').textContent"
-        " === 'N-gram drafts for <i>mine · T 0.8 · γ 5 · seed 12'"
+        " === 'N-gram drafts for <i>mine · T 0.8 · γ 10 · seed 12'"
     )
     assert page.locator("#sv-settings i").count() == 0
 
