@@ -300,6 +300,31 @@ def test_a_full_line_is_said_to_visitor_and_client(runs, wish):
         asyncio.run(runs.trace(wish(), "me"))
 
 
+def test_all_that_computes_does_so_in_one_thread(runs, wish, monkeypatch):
+    seen, load = [], runs.load
+
+    def watched(*args):
+        seen.append(threading.current_thread().name)
+        return load(*args)
+
+    def noted(ticket, story):
+        seen.append(threading.current_thread().name)
+
+    async def job(number):
+        return [text async for text in runs.story(f"visitor {number}", number, noted)]
+
+    async def all_of_them():
+        await asyncio.gather(*map(job, range(3)), heard(runs, wish()), runs.trace(wish(), "client"))
+
+    monkeypatch.setattr(runs, "load", watched)
+    monkeypatch.setattr("specviz.ui.runs.HOUSE", "nobody's")
+    runs.warm_up()
+    for _ in range(2):  # Gradio and a client may have loops of their own
+        asyncio.run(all_of_them())
+    assert len(seen) == 1 + 2 * 5
+    assert set(seen) == {"models_0"}
+
+
 def test_those_who_wait_hold_no_thread(runs, wish, held):
     async def story():
         tasks = [asyncio.create_task(heard(runs, wish(), str(n), 1)) for n in range(30)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,7 +60,7 @@ def launch(options: Options) -> None:
     runs = Runs(Machine(options.device, options.dtype))
     demo = build(options, runs)
     demo.launch(**launch_arguments(options), prevent_thread_lock=True)
-    threading.Thread(target=runs.warm_up, daemon=True).start()
+    runs.warm_up()
     try:
         demo.block_thread()
     finally:

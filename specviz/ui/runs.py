@@ -1,7 +1,12 @@
 """Live runs: a wish in; the player's lines or a trace out, after a wait in line.
 
-A run lives in its own task and computes in one thread. What visitors share is the weights and the
-line; who listens may go at any time, and the run then ends after its round.
+A run lives in its own task; all runs compute in one thread, one after the other. What visitors
+share is the weights and the line; who listens may go at any time, and the run then ends after its
+round.
+
+Why one thread: torch's OpenMP gives each thread that computes helpers of its own. Once there are
+more of those than cores, they sleep between operations instead of waiting, and waking them takes
+longer than a small operation: a pass of the house model took 11 ms instead of 4.
 """
 
 from __future__ import annotations
@@ -9,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -95,7 +100,7 @@ class Runs:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.line = Line()
-        self._loading = Lock()
+        self._thread = ThreadPoolExecutor(1, "models")
         self._under_way: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
 
     def texts(self, wish: Wish, visitor: str, number: float) -> AsyncGenerator[str, None]:
@@ -105,8 +110,8 @@ class Runs:
     async def story(self, visitor: str, number: float, work: Work) -> AsyncGenerator[str, None]:
         """What a job in the line says so far, growing. Closed early, the job is stopped.
 
-        work: called in a thread at its turn; it asks `Ticket.unwanted` between its parts, and what
-        it raises becomes the last line.
+        work: called at its turn, in the thread of all runs; it asks `Ticket.unwanted` between its
+        parts, and what it raises becomes the last line.
         """
         loop = asyncio.get_running_loop()
         heard: asyncio.Queue[str | None] = asyncio.Queue()
@@ -167,11 +172,13 @@ class Runs:
     async def _turn(
         self, ticket: Ticket, work: Callable[[], None], queued: Callable[[int], object]
     ) -> None:
-        """Wait in line, then work in a thread; the line moves up when that thread is done."""
+        """Wait in line, then work in the thread; the line moves up when that is done."""
         try:
             async for ahead in self.line.wait(ticket):
                 queued(ahead)
-            await asyncio.to_thread(work)
+            # one who has gone computes nothing, and need not wait to hear so
+            thread = None if ticket.stopped else self._thread
+            await asyncio.get_running_loop().run_in_executor(thread, work)
         finally:
             self.line.leave(ticket)
 
@@ -202,17 +209,20 @@ class Runs:
         yield from engine.run(target, drafter, wish.prompt, wish.settings, stop=stop)
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """The loaded models, drafters in the order asked for. Raises the catalogue's refusals."""
-        # Late, since the page is up before torch is; locked, since two threads that both import
-        # transformers for the first time break each other.
-        with self._loading:
-            from specviz.catalog.loading import load_drafter, load_target
+        """The loaded models, drafters in the order asked for. Raises the catalogue's refusals.
 
-            loaded = load_target(target, self.machine.device, self.machine.dtype)
-            return loaded, [load_drafter(name, loaded) for name in drafters]
+        In the thread of all runs.
+        """
+        from specviz.catalog.loading import load_drafter, load_target  # the page is up before torch
+
+        loaded = load_target(target, self.machine.device, self.machine.dtype)
+        return loaded, [load_drafter(name, loaded) for name in drafters]
 
     def warm_up(self) -> None:
-        """Load the house's models, so that the first visitor need not wait for it."""
+        """Begin to load the house's models, so that the first visitor need not wait for it."""
+        self._thread.submit(self._warm_up)
+
+    def _warm_up(self) -> None:
         try:
             self.load(HOUSE, ["draft-model", "ngram"])
         except ValueError as problem:
