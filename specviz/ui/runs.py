@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from specviz.drafters.base import Drafter
     from specviz.target import Target
 
-FIRST: Final = 2  # lines sent at once: the run, the prefill, the first round
-PAUSE: Final = 0.5  # seconds between later sendings: each takes time from the run it tells of
+PAUSE: Final = 1.0  # seconds before each sending: a browser that draws takes cores from the run
 
 Work = Callable[[Ticket, "Story"], None]  # a job, and whom it tells
 
@@ -80,11 +78,11 @@ class Story:
         self.tell(error(explained(problem), self.nonce))
 
     def run(self, told: Iterable[str]) -> None:
-        """The run's lines. Not each is sent by itself: that takes cores the run is timed on."""
-        sent = -inf
-        for number, text in enumerate(told):
+        """The run's lines, several at a time; a short run is timed alone, and sent as a whole."""
+        sent = perf_counter()
+        for text in told:
             self._told += text
-            if number <= FIRST or perf_counter() - sent > PAUSE:
+            if perf_counter() - sent > PAUSE:
                 self._send(self._told)
                 sent = perf_counter()
 
