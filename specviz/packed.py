@@ -33,7 +33,7 @@ class PackedLinear(nn.Linear):
         out: Tensor = ONEDNN._linear_pointwise(input, self.packed, self.bias, "none", [], "")
         return out
 
-    def repack(self) -> None:
+    def pack(self) -> None:
         """Copy the weights into oneDNN's order."""
         with torch.inference_mode():
             self.packed = ONEDNN._reorder_linear_weight(self.weight.detach(), None)
@@ -52,7 +52,7 @@ def pack(model: nn.Module) -> None:
     for layer in layers:
         layer.__class__ = PackedLinear
         assert isinstance(layer, PackedLinear)
-        layer.repack()
+        layer.pack()
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def can_pack() -> bool:
     layer = nn.utils.skip_init(PackedLinear, 32, 48, bias=False).requires_grad_(False)
     layer.weight.copy_(torch.linspace(-1, 1, 48 * 32).view(48, 32))
     try:
-        layer.repack()
+        layer.pack()
         with torch.inference_mode():
             usual = nn.functional.linear(rows, layer.weight)
             return torch.allclose(layer(rows), usual, atol=1e-4)

@@ -23,6 +23,7 @@ PROMPT = "The cat sat on the mat. The cat"
 def runs(monkeypatch):
     """Runs that send every line at once."""
     monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
+    monkeypatch.setattr("specviz.ui.runs.DRAWING", 0.0)
     return Runs(Machine("cpu"))
 
 
@@ -91,13 +92,43 @@ def test_the_run_line_says_what_it_takes_to_ask_for_it_again(runs, wish):
     assert Settings.from_json(run["settings"]) == wanted.settings
 
 
-def test_a_short_run_is_sent_as_a_whole(runs, wish, monkeypatch):
+def test_the_first_round_is_sent_at_once_and_later_ones_together(runs, wish, monkeypatch):
     monkeypatch.setattr("specviz.ui.runs.PAUSE", 1000.0)
     *first, whole = texts(runs, wish())
-    assert [kinds(text) for text in first] == [["loading"], ["loading", "drafting"]]
+    sent = [kinds(text) for text in first]
+    start = ["loading", "drafting", "run", "round", "round"]
+    assert sent == [start[:1], start[:2], start]
     assert whole.startswith(first[-1])
-    assert kinds(whole)[2:5] == ["run", "round", "round"]
     assert kinds(whole)[-1] == "done"
+
+
+def test_nothing_is_computed_while_the_page_draws(runs, wish, monkeypatch):
+    calls, whole = [], engine.run
+
+    def noted(*args, **kwargs):
+        for event in whole(*args, **kwargs):
+            calls.append(event.event)
+            yield event
+
+    monkeypatch.setattr(engine, "run", noted)
+    monkeypatch.setattr("specviz.ui.runs.PAUSE", 1000.0)
+    monkeypatch.setattr("specviz.ui.runs.sleep", calls.append)
+    monkeypatch.setattr("specviz.ui.runs.DRAWING", 0.25)
+    texts(runs, wish())
+    at = calls.index(0.25)
+    assert calls.count(0.25) == 1
+    assert calls[:at].count("committed") == 2, "the prefill and the first round"
+    assert "committed" in calls[at:]
+
+
+def test_what_breaks_the_warming_up_is_said_in_the_log(runs, monkeypatch, caplog):
+    def broken(*_):
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(runs, "load", broken)
+    runs.warm_up()
+    runs._thread.shutdown()
+    assert "no such kernel" in caplog.text
 
 
 @pytest.mark.parametrize(

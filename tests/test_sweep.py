@@ -254,6 +254,7 @@ async def heard(runs, stop_at=None):
 def runs(tiny_target, monkeypatch):
     """Runs whose house target is the tiny one, and which send every line at once."""
     monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
+    monkeypatch.setattr("specviz.ui.runs.DRAWING", 0.0)
     monkeypatch.setattr(Runs, "load", lambda *_: (tiny_target, []))
     monkeypatch.setattr(section, "OFTEN", -1.0)
     monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)

@@ -146,15 +146,13 @@ class Passes:
         self.target = target
         self.run = target.start(Taps())
         self.run.prefill(self._ids(context))
-        self.context = [(layer.keys, layer.values) for layer in self.run.cache.layers]
 
     def seconds(self, tokens: int) -> float:
         """One pass over a chain of so many tokens, as a round makes it; the cache is then reset."""
         root, *guesses = self._ids(tokens)
         tree = DraftTree.chain(root, guesses)
         taken = timed(self.target.device, lambda: self.run.score(tree))
-        for layer, (keys, values) in zip(self.run.cache.layers, self.context, strict=True):
-            layer.keys, layer.values = keys, values
+        self.run.cache.cut(self.run.length)
         return taken
 
     def _ids(self, count: int) -> list[int]:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Final
 
 from specviz.trace import Event, dumps
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from specviz.drafters.base import Drafter
     from specviz.target import Target
 
-PAUSE: Final = 1.0  # seconds before each sending: a browser that draws takes cores from the run
+FIRST: Final = 2  # the line that is sent at once with those before it: the first round
+PAUSE: Final = 1.0  # seconds between later sendings
+DRAWING: Final = 0.3  # seconds that a browser may take to draw what it was sent, and cores for it
 
 Work = Callable[[Ticket, "Story"], None]  # a job, and whom it tells
 
@@ -78,12 +80,17 @@ class Story:
         self.tell(error(explained(problem), self.nonce))
 
     def run(self, told: Iterable[str]) -> None:
-        """The run's lines, several at a time; a short run is timed alone, and sent as a whole."""
+        """The run's lines: the first round at once, later ones several at a time.
+
+        Nothing is computed while the page draws, since it may do so on the cores that are timed;
+        all clocks are closed between lines.
+        """
         sent = perf_counter()
-        for text in told:
+        for number, text in enumerate(told):
             self._told += text
-            if perf_counter() - sent > PAUSE:
+            if number == FIRST or perf_counter() - sent > PAUSE:
                 self._send(self._told)
+                sleep(DRAWING)
                 sent = perf_counter()
 
     def tell(self, text: str) -> None:
@@ -223,8 +230,8 @@ class Runs:
     def _warm_up(self) -> None:
         try:
             self.load(HOUSE, ["draft-model", "ngram"])
-        except ValueError as problem:
-            log.warning("%s", problem)
+        except Exception as problem:  # nobody waits for what it gives
+            log.warning("%s", explained(problem))
 
 
 def ended(work: Work, ticket: Ticket, story: Story) -> None:
