@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from specviz.catalog import load
-    from specviz.engine import run as decode
-    from specviz.settings import Sampling, Settings
-    from specviz.trace import Trace
+    from specviz.engine.decode import run as decode
+    from specviz.settings.settings import Sampling, Settings
+    from specviz.trace.file import Trace
 
 __version__ = "0.1.0"
+
+
 __all__ = ["Sampling", "Settings", "Trace", "decode", "load"]
+
 
 _HOMES = {
     "load": ("specviz.catalog", "load"),

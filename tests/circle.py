@@ -12,12 +12,11 @@ import math
 import tiny
 import torch
 
-from specviz.drafters.eagle import Eagle
-from specviz.drafters.eagle2 import Eagle2
-from specviz.drafters.eagle3 import Eagle3
-from specviz.heads.eagle import EagleConfig, EagleHead
-from specviz.heads.eagle3 import Eagle3Config, Eagle3Head
-from specviz.target import Target
+from specviz.drafters.eagle.drafter import Eagle, Eagle2
+from specviz.drafters.eagle.drafter3 import Eagle3
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
+from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head
+from specviz.models.target import Target
 
 WIDE = 48
 SPEEDS = range(1, 139, 6)  # 23 circles, so that neighbours are told apart; one entry is constant

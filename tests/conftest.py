@@ -11,7 +11,7 @@ import tiny
 import torch
 
 from specviz.drafters.draft_model import DraftModel
-from specviz.target import Target
+from specviz.models.target import Target
 
 # A busy machine is no counter-example; where CI judges, the same examples every time.
 hypothesis.settings.register_profile("usual", deadline=None, derandomize="CI" in os.environ)

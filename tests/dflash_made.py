@@ -18,10 +18,10 @@ from transformers.models.muse_glimmer_assistant.modeling_muse_glimmer_assistant 
     MuseGlimmerAssistantModel,
 )
 
-from specviz.drafters.dflash import DFlash
-from specviz.heads import dflash_loss
-from specviz.heads.dflash import DFlashHead
-from specviz.heads.dflash_config import DFlashConfig
+from specviz.drafters.dflash import training
+from specviz.drafters.dflash.config import DFlashConfig
+from specviz.drafters.dflash.drafter import DFlash
+from specviz.drafters.dflash.head import DFlashHead
 
 SIZE = 6  # places of a block, the anchor's included
 
@@ -51,7 +51,7 @@ def learned(steps, losses=None):
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
         frozen = headed.frozen(step % 40)
-        loss = dflash_loss.loss(head, frozen, torch.randperm(39)[:12] + 1)
+        loss = training.loss(head, frozen, torch.randperm(39)[:12] + 1)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -6,11 +6,11 @@ import pytest
 import tiny
 import torch
 
-from specviz.chance import Chance
-from specviz.drafters.eagle import Eagle
-from specviz.heads.eagle import EagleConfig, EagleHead
-from specviz.heads.eagle_layer import causal
-from specviz.states import States
+from specviz.drafters.eagle.drafter import Eagle
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
+from specviz.drafters.kit.layers import causal
+from specviz.models.passes import States
+from specviz.settings.chance import Chance
 from specviz.verification import Drawn
 
 TEXT = [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 2, 4, 6, 8]

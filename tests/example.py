@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from specviz.distributions import law
-from specviz.settings import Sampling
+from specviz.settings.settings import Sampling
+from specviz.verification.distributions import law
 
 P = torch.tensor([0.40, 0.25, 0.20, 0.10, 0.05], dtype=torch.float64)
 Q = torch.tensor([0.10, 0.45, 0.15, 0.25, 0.05], dtype=torch.float64)

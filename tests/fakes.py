@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import torch
 
-from specviz.chance import Chance
-from specviz.distributions import draw, law, without
-from specviz.drafters.base import Proposal
-from specviz.settings import Settings
-from specviz.states import Riders, States, Taps, Warm
-from specviz.target import TargetRun
-from specviz.trace import ModelCard
-from specviz.tree import DraftTree
+from specviz.engine.protocol import Proposal
+from specviz.models.passes import Riders, States, Taps, Warm
+from specviz.models.target import TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
+from specviz.verification.distributions import draw, law, without
+from specviz.verification.tree import DraftTree
 
 
 class Recording:

@@ -15,20 +15,17 @@ import tiny
 import torch
 from torch import Tensor
 
-from specviz.drafters.blockwise import Blockwise
-from specviz.drafters.lmtp import LeapMTP
-from specviz.drafters.medusa import Medusa
-from specviz.drafters.mtp import MTP
-from specviz.drafters.mtp_parallel import ParallelMTP
-from specviz.heads import blockwise_loss, lmtp_loss, medusa_loss, mtp_loss, mtp_parallel_loss
-from specviz.heads.blockwise import BlockwiseConfig, BlockwiseHeads
-from specviz.heads.frozen import Frozen, freeze
-from specviz.heads.lmtp import LeapConfig, LeapHeads
-from specviz.heads.medusa import MedusaConfig, MedusaHeads
-from specviz.heads.mtp import MTPConfig, MTPModules
-from specviz.heads.mtp_parallel import ParallelConfig, ParallelHeads
-from specviz.target import Target
-from specviz.trace import ModelCard
+from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
+from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
+from specviz.drafters.kit.training import Frozen, freeze
+from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
+from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
+from specviz.drafters.mtp import training
+from specviz.drafters.mtp.drafter import MTP
+from specviz.drafters.mtp.head import MTPConfig, MTPModules
+from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, ParallelMTP
+from specviz.models.target import Target
+from specviz.trace.events import ModelCard
 
 HASH = "f" * 64
 PROMPTS = ["The cat", "A bird saw the old tree. The king", "The dog liked", "the"]
@@ -49,11 +46,11 @@ HEADS: dict[str, Any] = {
     "mtp": MTPModules,
 }
 LOSSES: dict[str, Any] = {
-    "medusa": medusa_loss,
-    "blockwise": blockwise_loss,
-    "lmtp": lmtp_loss,
-    "mtp-parallel": mtp_parallel_loss,
-    "mtp": mtp_loss,
+    "medusa": medusa,
+    "blockwise": blockwise,
+    "lmtp": lmtp,
+    "mtp-parallel": mtp_parallel,
+    "mtp": training,
 }
 
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from specviz.chance import Chance, coin
-from specviz.thresholds import mass, ratio
-from specviz.trace import (
+from specviz.settings.chance import Chance, coin
+from specviz.trace.events import (
     Baseline,
     Committed,
     Drew,
@@ -26,9 +25,10 @@ from specviz.trace import (
     Proposed,
     Rows,
     Scored,
-    Trace,
     Vocabulary,
 )
+from specviz.trace.file import Trace
+from specviz.trace.thresholds import mass, ratio
 
 ODD = [
     b"<script>window.hacked=1</script>",

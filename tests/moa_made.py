@@ -13,14 +13,14 @@ import headed
 import tiny
 import torch
 
-from specviz.drafters.moa import Moa
-from specviz.engine import rounds
-from specviz.heads import moa_loss
-from specviz.heads.eagle_layer import rotate, rotations
-from specviz.heads.frozen import EVERY, freeze
-from specviz.heads.moa import MoaHead
-from specviz.heads.moa_config import MoaConfig
-from specviz.settings import Sampling, Settings
+from specviz.drafters.kit.layers import rotate, rotations
+from specviz.drafters.kit.training import EVERY, freeze
+from specviz.drafters.moa import training
+from specviz.drafters.moa.config import MoaConfig
+from specviz.drafters.moa.drafter import Moa
+from specviz.drafters.moa.head import MoaHead
+from specviz.engine.loop import rounds
+from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(0), gamma=4, budget=12, fan_out=3, max_new_tokens=40)
 WARM = replace(GREEDY, sampling=Sampling(1.1, top_k=12, top_p=0.97), max_new_tokens=24)
@@ -41,7 +41,7 @@ def learnt(steps=120, embed=None):
     losses = []
     for step in range(steps):
         found = frozen(step % 40)
-        loss = moa_loss.loss(head, replace(found, embed=embed or found.embed))
+        loss = training.loss(head, replace(found, embed=embed or found.embed))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

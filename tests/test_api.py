@@ -12,8 +12,8 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from specviz.check import check
-from specviz.trace import Trace
+from specviz.trace.check import check
+from specviz.trace.file import Trace
 
 ROOT = Path(__file__).resolve().parent.parent
 

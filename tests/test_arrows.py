@@ -9,30 +9,48 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# The rooms from the ground up: a folder or a loose module of the package imports only from rooms
+# that stand before it here. `frames` and `figures` stand on `trace` alone.
+FLOORS = (
+    "glossary",
+    "shipped",
+    "settings",
+    "trace",
+    "frames",
+    "figures",
+    "verification",
+    "models",
+    "engine",
+    "drafters",
+    "catalog",
+    "cost",
+    "bench",
+    "compare",
+    "house",
+    "ui",
+    "commands",
+)
+MOST_ROOMS = 24
 PLAYS_WITHOUT_MODELS = (
-    "specviz.thresholds",
-    "specviz.chance",
     "specviz.settings",
     "specviz.trace",
-    "specviz.metrics",
     "specviz.frames",
-    "specviz.check",
-    "specviz.prompts",
+    "specviz.shipped",
     "specviz.cost",
-    "specviz.compare.told",
-    "specviz.compare.heat_view",
-    "specviz.cli",
+    "specviz.compare.summary",
+    "specviz.compare.domains.heatmap",
+    "specviz.commands.cli",
 )
 KNOWS_NO_SCREEN = (
     "specviz.engine",
-    "specviz.target",
+    "specviz.models",
     "specviz.drafters",
     "specviz.verification",
-    "specviz.catalog.loading",
+    "specviz.catalog",
     "specviz.bench",
     "specviz.compare",
     "specviz.house",
-    "specviz.cli",
+    "specviz.commands",
 )
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
 SCREEN = {"gradio", "plotly", "networkx", "specviz.ui", "specviz.figures"}
@@ -111,23 +129,64 @@ def test_frames_know_nothing_of_plotly():
     assert not top(reach("specviz.frames", lazy=True)) & SCREEN
 
 
-def test_the_engine_does_not_know_any_one_family_of_drafters():
-    families = {
-        name
-        for name in modules()
-        if name.startswith("specviz.drafters.") and not name.endswith(".base")
+def room(module):
+    """The folder or loose module of the package that a module belongs to."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def arrows(room_of=room):
+    """Every import of one part of the package by another, as (from, to, the modules)."""
+    return {
+        (room_of(here), room_of(there), f"{here} -> {there}")
+        for here in modules()
+        for there in imports(here, True) & modules().keys()
+        if room_of(here) != room_of(there)
     }
-    for module in ("specviz.engine", "specviz.recording", "specviz.target"):
-        assert not imports(module, True) & families
+
+
+def test_every_room_has_its_floor_and_there_are_few():
+    rooms = {room(module) for module in modules()} - {"", "__main__"}
+    assert rooms == set(FLOORS)
+    assert len(rooms) <= MOST_ROOMS
+    loose = {name for name in modules() if modules()[name].parent.name == "specviz"}
+    assert len(loose) <= 5
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_import_runs_back_up(floor):
+    above = FLOORS[FLOORS.index(floor) :]
+    assert not sorted(arrow for here, there, arrow in arrows() if here == floor and there in above)
+
+
+def circles(graph):
+    """Nodes that lead back to themselves, found by taking away whatever leads nowhere."""
+    while ends := {node for node, out in graph.items() if not out & graph.keys()}:
+        graph = {node: out for node, out in graph.items() if node not in ends}
+    return sorted(graph)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {name: imports(name, True) & modules().keys() - {name} for name in modules()}
+    assert not circles(graph)
+
+
+def test_a_circle_is_found():
+    """A guard for the test itself."""
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": set()}
+    assert circles(graph) == ["a", "b", "c"]
+    assert not circles({"d": {"e"}, "e": set()})
 
 
 LISTED = ", ".join([*PLAYS_WITHOUT_MODELS, "specviz.catalog"])
 COMMAND = (
-    "import contextlib, io, specviz.cli\nwith contextlib.redirect_stdout(io.StringIO()):\n    "
+    "import contextlib, io, specviz.commands.cli\n"
+    "with contextlib.redirect_stdout(io.StringIO()):\n    "
 )
 
 
-@pytest.mark.parametrize("code", [f"import {LISTED}", f"{COMMAND}specviz.cli.main(['models'])"])
+@pytest.mark.parametrize(
+    "code", [f"import {LISTED}", f"{COMMAND}specviz.commands.cli.main(['models'])"]
+)
 def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
     """What the source says, as it happens."""
     code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
@@ -140,6 +199,6 @@ def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
 def test_the_walk_finds_torch_where_it_is():
     """A guard for the test itself: through several steps, and inside functions."""
     assert "torch" in top(reach("specviz.catalog.loading"))
-    assert "specviz.tree" in reach("specviz.engine")
-    assert "torch" not in top(reach("specviz.cli"))
-    assert "torch" in top(reach("specviz.cli", lazy=True))
+    assert "specviz.verification.tree" in reach("specviz.engine")
+    assert "torch" not in top(reach("specviz.commands.cli"))
+    assert "torch" in top(reach("specviz.commands.cli", lazy=True))

@@ -7,20 +7,20 @@ import pytest
 import tiny
 
 from specviz import engine
-from specviz.bench import entrants, reference
-from specviz.bench.fates import Depth, fate, total
+from specviz.bench import methods as entrants
+from specviz.bench import reference
 from specviz.bench.measure import Timed, measure, take_turns
 from specviz.bench.methods import PACKED, Entrant, Method, Outcome, Prompt, methods
-from specviz.catalog import NotAvailable, load_target, loading
-from specviz.catalog import entries as catalogue
-from specviz.cli import main
-from specviz.drafters.layerskip import LayerSkip
+from specviz.bench.outcomes import Depth, tally, total
+from specviz.catalog import NotAvailable, entries, load_target, loading
+from specviz.commands.cli import main
+from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
-from specviz.metrics import NEAR_TIE, summary
-from specviz.packed import can_pack
-from specviz.prompts import prompts
-from specviz.settings import Sampling, Settings
-from specviz.trace import Trace
+from specviz.models.packed import can_pack
+from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import prompts
+from specviz.trace.file import Trace
+from specviz.trace.metrics import NEAR_TIE, summary
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
 NAMES = [
@@ -146,7 +146,7 @@ TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
 @pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
 def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_draft, settings):
     ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
-    found = fate(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
+    found = tally(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
     said = summary(trace := Trace(header, events))
     assert found.alpha == pytest.approx(said["alpha"])
@@ -164,7 +164,7 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
     """Against the events: siblings share a position, and their depth is that of their path."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
-    found = fate(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
+    found = tally(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
     expected = {}
     for played in Trace(header, events).rounds[1:]:
@@ -296,7 +296,7 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
 
 
 def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():
-    drafters = [entry for entry in catalogue() if entry.kind == "drafter"]
+    drafters = [entry for entry in entries() if entry.kind == "drafter"]
     assert sorted(entrants.drafters_for("house", None)) == sorted(e.name for e in drafters)
     anywhere = [entry.name for entry in drafters if entry.made_for is None]
     assert entrants.drafters_for("some/model", None) == anywhere
@@ -311,7 +311,7 @@ def test_the_command_gives_each_drafter_what_suits_it_unless_told(capsys, monkey
         taken.append({name: settings(name).gamma for name in names})
         return [Entrant(NGram(), settings("ngram"))], {}
 
-    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in catalogue()}
+    usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in entries()}
     monkeypatch.setattr(entrants, "entrants", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
     monkeypatch.setattr(loading, "load_target", lambda *_: tiny_target)

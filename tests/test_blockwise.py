@@ -7,10 +7,10 @@ from dataclasses import replace
 import headed
 import torch
 
-from specviz.chance import Chance
-from specviz.engine import rounds
-from specviz.heads.blockwise import BlockwiseConfig, BlockwiseHeads
-from specviz.settings import Sampling, Settings
+from specviz.drafters.blockwise import BlockwiseConfig, BlockwiseHeads
+from specviz.engine.loop import rounds
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(0), gamma=8, max_new_tokens=30)
 

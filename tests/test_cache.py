@@ -5,9 +5,9 @@ import tiny
 import torch
 from transformers import DynamicCache
 
-from specviz.cache import ROOM, RoomyCache, RoomyLayer
-from specviz.states import Taps
-from specviz.tree import DraftTree
+from specviz.models.cache import ROOM, RoomyCache, RoomyLayer
+from specviz.models.passes import Taps
+from specviz.verification.tree import DraftTree
 
 
 def rows(many, seed):

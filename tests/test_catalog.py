@@ -24,21 +24,21 @@ from specviz.catalog import (
     MismatchedVocabulary,
     NotAvailable,
     Unsuitable,
-    checkpoint,
-    files,
-    known,
+    entry,
     listing,
     load,
     load_drafter,
     load_target,
     loading,
 )
-from specviz.catalog.shelf import Shelf
-from specviz.catalog.suitable import check_config, check_made_for
-from specviz.devices import NotEnoughMemory
-from specviz.settings import Sampling, Settings
+from specviz.catalog.entry import filled
+from specviz.models import checkpoint, files
+from specviz.models.checkpoint import check_config, check_made_for
+from specviz.models.devices import NotEnoughMemory
+from specviz.models.shelf import Shelf
+from specviz.settings.settings import Sampling, Settings
 
-DRAFTERS = [entry for entry in known.entries() if entry.kind == "drafter"]
+DRAFTERS = [entry for entry in entry.entries() if entry.kind == "drafter"]
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
 
 
@@ -237,9 +237,9 @@ def hub(cache, monkeypatch):
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
     """An empty assets folder but for the catalogue."""
-    data = (known.ASSETS / "catalog.json").read_text(encoding="utf-8")
+    data = (entry.ASSETS / "catalog.json").read_text(encoding="utf-8")
     (tmp_path / "catalog.json").write_text(data, encoding="utf-8")
-    monkeypatch.setattr(known, "ASSETS", tmp_path)
+    monkeypatch.setattr(entry, "ASSETS", tmp_path)
     return tmp_path
 
 
@@ -271,9 +271,9 @@ def test_a_row_of_the_listing_says_what_the_catalogue_promises():
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
 def test_a_drafter_s_usual_settings_are_settings_that_it_reads(entry):
     assert set(entry.usual) <= set(entry.reads)
-    usual = Settings.from_json(known.filled(entry.name, {}))
+    usual = Settings.from_json(filled(entry.name, {}))
     assert {name: getattr(usual, name) for name in entry.usual} == entry.usual
-    said = known.filled(entry.name, {"gamma": 2, "sampling": {"temperature": 0.0}})
+    said = filled(entry.name, {"gamma": 2, "sampling": {"temperature": 0.0}})
     assert Settings.from_json(said).gamma == 2
     assert said["sampling"] == {"temperature": 0.0, "top_k": 0, "top_p": 1.0}
 

@@ -7,7 +7,7 @@ from statistics import mean
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.chance import BASELINE, DRAFT, FINAL, JUDGE, Chance, coin
+from specviz.settings.chance import BASELINE, DRAFT, FINAL, JUDGE, Chance, coin
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from specviz import engine
-from specviz.cli import main
+from specviz.commands.cli import main
 from specviz.commands.outputs import printable
-from specviz.trace import Committed, Finished, Trace
+from specviz.trace.events import Committed, Finished
+from specviz.trace.file import Trace
 
 
 @pytest.fixture

@@ -14,23 +14,24 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
 from specviz.catalog import entries
-from specviz.check import check
-from specviz.compare import race as racing
+from specviz.compare import run as racing
 from specviz.compare.flops import flops
-from specviz.compare.lanes import PLAIN, Lane, Race, distinct
-from specviz.compare.race import run
+from specviz.compare.race import PLAIN, Lane, Race, distinct
 from specviz.compare.reading import READERS
 from specviz.compare.report import report, reports
-from specviz.compare.results import Ended, Opening, Progress, Results, Started, Told
+from specviz.compare.results import Ended, Opening, Progress, Report, Results, Started
+from specviz.compare.run import run
 from specviz.compare.sizes import causal, drafted
-from specviz.compare.told import told
-from specviz.drafters.layerskip import LayerSkip
-from specviz.drafters.lookahead import Lookahead
+from specviz.compare.summary import race_summary
+from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.lookahead.drafter import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
-from specviz.metrics import summary, token_ids
-from specviz.settings import BadSettings, Sampling, Settings
-from specviz.trace import Committed, Trace
+from specviz.settings.settings import BadSettings, Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.events import Committed
+from specviz.trace.file import Trace
+from specviz.trace.metrics import summary, token_ids
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24, gamma=3)
 WARM = replace(GREEDY, sampling=Sampling(0.9))
@@ -152,7 +153,9 @@ def test_every_lane_leaves_a_real_trace(which, request, tiny_target, drafters, t
     said, results = request.getfixturevalue(which)
     assert results.complete
     for name, bare in results.traces.items():
-        assert [e.event for e in said if isinstance(e, Told) and e.lane == name][1:] == bare.events
+        assert [e.event for e in said if isinstance(e, Report) and e.lane == name][
+            1:
+        ] == bare.events
         for trace in (bare, results.measured(name)):
             trace.write(tmp_path / "lane.jsonl")
             again = Trace.read(tmp_path / "lane.jsonl")
@@ -242,7 +245,7 @@ def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
         assert not half or results.measured(lane.name).baseline is None
         compared = lane.ended != "stopped" and results.plain is not None
         assert (lane.speedup is not None) == compared
-    whole = told(results)
+    whole = race_summary(results)
     json.dumps(whole, allow_nan=False)
     assert whole["complete"] is False
     assert whole["texts"]["same"] is None
@@ -251,7 +254,7 @@ def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
 def test_a_race_that_is_stopped_before_it_starts_has_only_its_order(tiny_target, drafters):
     said, results = raced(tiny_target, drafters, made(), stop=lambda: True)
     assert [type(event) for event in said] == [Opening]
-    whole = told(results)
+    whole = race_summary(results)
     assert (whole["lanes"], whole["order"]) == ([], list(made().order))
     assert "Nothing can be compared" in whole["headline"]
 
@@ -331,7 +334,7 @@ def test_depths_count_judged_guesses_their_positions_and_the_kept(sampled):
 def test_at_temperature_0_all_texts_are_the_same(greedy):
     for lane in reports(greedy[1]):
         assert (lane.equality.verdict, lane.equality.tokens) == ("same", 24)
-    assert told(greedy[1])["texts"] == {
+    assert race_summary(greedy[1])["texts"] == {
         "same": True,
         "sentence": "All 4 texts are identical: 24 of 24 token ids, compared one by one. "
         "Temperature 0; speculation changes when words arrive, not which.",
@@ -339,7 +342,7 @@ def test_at_temperature_0_all_texts_are_the_same(greedy):
 
 
 def test_with_sampling_texts_differ_and_the_law_does_not(sampled):
-    whole = told(sampled[1])
+    whole = race_summary(sampled[1])
     assert whole["texts"]["same"] is False
     assert "3 of 3 texts differ from plain decoding's" in whole["texts"]["sentence"]
     assert "every lane spends its coins on other decisions" in whole["texts"]["sentence"]

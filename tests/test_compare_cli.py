@@ -13,14 +13,14 @@ from test_cli import raising, sentence
 
 from specviz import engine
 from specviz.catalog import find
-from specviz.cli import main
 from specviz.commands import compare as command
+from specviz.commands.cli import main
 from specviz.commands.outputs import printable
 from specviz.commands.run import add_settings
 from specviz.compare.results import Progress
-from specviz.metrics import token_ids
-from specviz.settings import Settings
-from specviz.trace import Trace
+from specviz.settings.settings import Settings
+from specviz.trace.file import Trace
+from specviz.trace.metrics import token_ids
 
 
 def compare(pair, *options, prompt=tiny.PROMPT, tokens=12):
@@ -180,9 +180,9 @@ def test_bad_settings_are_found_before_a_model_is_read(pair, capsys, monkeypatch
 
 
 def test_an_interrupted_race_is_written_as_far_as_it_came(pair, lanes, tmp_path, monkeypatch):
-    from specviz.compare import race
+    from specviz.compare import run
 
-    whole, passes = race.run, []
+    whole, passes = run.run, []
 
     def interrupted(*args, **options):
         for event in whole(*args, **options):
@@ -191,7 +191,7 @@ def test_an_interrupted_race_is_written_as_far_as_it_came(pair, lanes, tmp_path,
             if len(passes) == 15 and passes[-1] is event:
                 signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(race, "run", interrupted)
+    monkeypatch.setattr(run, "run", interrupted)
     out, folder = tmp_path / "race.json", tmp_path / "traces"
     before = signal.getsignal(signal.SIGINT)
     places = ["--json", str(out), "--traces", str(folder)]

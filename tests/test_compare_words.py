@@ -13,15 +13,15 @@ import pytest
 from made import Recipe
 from made import made as whole_run
 
-from specviz.compare.badge import badge, words
-from specviz.compare.clock import parts, uneven
-from specviz.compare.lanes import PLAIN, Lane, Race
+from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.report import reports
 from specviz.compare.results import Results
-from specviz.compare.sentence import caution, headline, sentence
-from specviz.compare.told import told
-from specviz.settings import Sampling, Settings
-from specviz.trace import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored, Trace
+from specviz.compare.summary import race_summary
+from specviz.compare.text import badge, caution, headline, sentence, words
+from specviz.compare.timing import parts, uneven
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
+from specviz.trace.file import Trace
 
 HEADER = whole_run(Recipe(greedy=True, rounds=0)).header
 ROWS = next(
@@ -275,7 +275,7 @@ def test_half_a_text_is_compared_with_nothing(trace, plain, verdict):
 def test_a_lane_that_never_ran_leaves_nothing_to_compare():
     found = race({"a": ran(KEPT), "b": ran(KEPT)})
     del found.traces[PLAIN]
-    whole = told(found)
+    whole = race_summary(found)
     assert [lane["name"] for lane in whole["lanes"]] == ["a", "b"]
     assert whole["texts"]["same"] is None
     assert {lane["equality"]["verdict"] for lane in whole["lanes"]} == {"unknown"}

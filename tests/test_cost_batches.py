@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.cost import presets, trees
-from specviz.cost.batches import BATCHES, Guessing, best_gamma, first_loss, predict
+from specviz.cost import sources, trees
 from specviz.cost.roofline import Hardware, Serving, memory_needed, pass_time
+from specviz.cost.serving import BATCHES, Guessing, best_gamma, first_loss, predict
 
-BIG = presets.models()["llama-3.1-8b"].shape
-SMALL = presets.models()["llama-3.2-1b"].shape
-H100 = presets.machines()["h100-sxm"].hardware
+BIG = sources.models()["llama-3.1-8b"].shape
+SMALL = sources.models()["llama-3.2-1b"].shape
+H100 = sources.machines()["h100-sxm"].hardware
 SERVED = Serving(BIG, H100, "bf16")
 
 
@@ -86,7 +86,7 @@ def test_the_first_batch_that_loses_is_the_first():
 
 def test_longer_drafts_lose_earlier():
     """As vLLM's notes tell of n-grams on four H100: faster at low load, slower at high load."""
-    seventy = Serving(presets.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
+    seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
     losses = [first_loss(seventy, Guessing.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
     assert losses == sorted(losses, reverse=True)
     assert None not in losses

@@ -8,12 +8,13 @@ from statistics import mean
 
 import pytest
 
-from specviz import metrics
-from specviz.assets import ASSETS
-from specviz.codec import build
-from specviz.cost import law, presets
-from specviz.cost.measured import depths, measured
-from specviz.trace import Baseline, Committed, Judged, Proposed, Scored, Trace
+from specviz.cost import law, sources
+from specviz.cost.point import depths, measured_point
+from specviz.shipped import ASSETS
+from specviz.trace import metrics
+from specviz.trace.codec import build
+from specviz.trace.events import Baseline, Committed, Judged, Proposed, Scored
+from specviz.trace.file import Trace
 
 TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
@@ -21,7 +22,7 @@ TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 # Presets
 
 
-@pytest.mark.parametrize("machine", presets.machines().values(), ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
 def test_a_machine_is_positive_plausible_and_sourced(machine):
     assert machine.title
     assert machine.sources
@@ -36,7 +37,7 @@ def test_a_machine_is_positive_plausible_and_sourced(machine):
 
 def test_peaks_are_dense_ones():
     """The sheets of these print numbers with sparsity, twice as large."""
-    peaks = {name: machine.peak.get("bf16") for name, machine in presets.machines().items()}
+    peaks = {name: machine.peak.get("bf16") for name, machine in sources.machines().items()}
     assert peaks["h100-sxm"] == 989e12
     assert peaks["l4"] == 121e12
     assert peaks["a100-sxm"] == 312e12
@@ -44,14 +45,14 @@ def test_peaks_are_dense_ones():
 
 
 def test_the_laptops_peak_is_the_product_that_its_note_says():
-    laptop = presets.machines()["laptop-cpu"]
+    laptop = sources.machines()["laptop-cpu"]
     assert laptop.peak == {"fp32": pytest.approx(4 * 4.6e9 * 2 * 8 * 2)}
     assert laptop.bandwidth == 2 * 8 * 2400e6
     assert laptop.sources[0].evidence == "C"
 
 
 def test_models_are_the_house_pair_and_public_ones():
-    models = presets.models()
+    models = sources.models()
     assert list(models)[:2] == ["house", "house-draft"]
     assert {"llama-3.1-8b", "llama-3.1-70b", "qwen3-4b"} <= models.keys()
     header = Trace.read(TRACES[1]).header
@@ -62,25 +63,25 @@ def test_models_are_the_house_pair_and_public_ones():
 
 
 def every_source():
-    for machine in presets.machines().values():
+    for machine in sources.machines().values():
         yield from machine.sources
-    for model in presets.models().values():
+    for model in sources.models().values():
         yield from model.sources
-    yield from (row.source for row in presets.headline())
-    yield from (board.source for board in presets.boards())
+    yield from (row.source for row in sources.headline())
+    yield from (board.source for board in sources.boards())
 
 
 def test_every_source_has_a_link_and_says_how_it_was_read():
     for source in every_source():
         assert source.title
         assert source.url.startswith("https://") or (ASSETS.parent / source.url).exists()
-        assert source.evidence in presets.EVIDENCE
+        assert source.evidence in sources.EVIDENCE
 
 
 def test_the_headline_numbers_are_those_of_the_papers():
     rows = {
         (row.method, row.low, row.high, row.unit)
-        for row in presets.headline()
+        for row in sources.headline()
         if row.source.evidence in ("S", "R", "A", "2")
     }
     assert rows >= {
@@ -98,14 +99,14 @@ def test_the_headline_numbers_are_those_of_the_papers():
         ("EAGLE-3", 1.38, 1.38, "×"),
         ("draft model", 3.4, 3.4, "×"),
     }
-    for row in presets.headline():
+    for row in sources.headline():
         assert row.origin == "published"
         assert row.says.endswith(".")
         assert all((row.model, row.task, row.hardware, row.conditions))
 
 
 def test_spec_bench_stands_as_the_notes_quote_it():
-    boards = {(board.device.split(" GPU")[0], board.model): board for board in presets.boards()}
+    boards = {(board.device.split(" GPU")[0], board.model): board for board in sources.boards()}
     small = boards["a single NVIDIA GeForce RTX 3090", "Vicuna-7B-v1.3"]
     found = {row.method: (row.overall, row.tokens_per_pass) for row in small.rows}
     assert found["EAGLE2"] == (2.19, 4.35)
@@ -120,11 +121,11 @@ def test_spec_bench_stands_as_the_notes_quote_it():
     assert found["EAGLE3"] == (3.02, 5.71)
     assert found["EAGLE2"] == (2.46, 4.43)
     assert found["Medusa"] == (1.80, 2.39)
-    assert len(presets.boards()) == 4
+    assert len(sources.boards()) == 4
 
 
 def test_spec_benchs_overall_lies_among_its_tasks():
-    for board in presets.boards():
+    for board in sources.boards():
         assert len(board.tasks) == 6
         for row in board.rows:
             assert min(row.speedups) <= row.overall <= max(row.speedups)
@@ -139,14 +140,14 @@ def raw(name):
 @pytest.mark.parametrize(
     ("cls", "file", "change", "sentence"),
     [
-        (presets.Machine, "hardware", {"sources": []}, "has no source."),
-        (presets.Machine, "hardware", {"bandwidth": 0}, "must be more than 0, and 0 is not."),
-        (presets.Machine, "hardware", {"peak": {}}, "needs a peak for one dtype at least."),
-        (presets.Model, "shapes", {"sources": []}, "has no source."),
-        (presets.Published, "headline", {"low": 0}, "must be more than 0, and 0 is not."),
-        (presets.Published, "headline", {"low": 9, "high": 2}, "9 to 2 is no range."),
-        (presets.Board, "spec_bench", {"tasks": ["one"]}, "needs a speed-up for every task."),
-        (presets.Machine, "hardware", {"colour": "red"}, "unknown colour"),
+        (sources.Machine, "hardware", {"sources": []}, "has no source."),
+        (sources.Machine, "hardware", {"bandwidth": 0}, "must be more than 0, and 0 is not."),
+        (sources.Machine, "hardware", {"peak": {}}, "needs a peak for one dtype at least."),
+        (sources.Model, "shapes", {"sources": []}, "has no source."),
+        (sources.Published, "headline", {"low": 0}, "must be more than 0, and 0 is not."),
+        (sources.Published, "headline", {"low": 9, "high": 2}, "9 to 2 is no range."),
+        (sources.Board, "spec_bench", {"tasks": ["one"]}, "needs a speed-up for every task."),
+        (sources.Machine, "hardware", {"colour": "red"}, "unknown colour"),
     ],
 )
 def test_data_that_cannot_be_is_refused(cls, file, change, sentence):
@@ -157,7 +158,7 @@ def test_data_that_cannot_be_is_refused(cls, file, change, sentence):
 
 def test_a_source_without_a_link_is_refused():
     with pytest.raises(ValueError, match=r"A source needs a title and a link"):
-        presets.Source("hearsay", "somewhere", "2", "")
+        sources.Source("hearsay", "somewhere", "2", "")
 
 
 # The measured point
@@ -166,7 +167,7 @@ def test_a_source_without_a_link_is_refused():
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
     trace = Trace.read(path)
-    point, numbers = measured(trace), metrics.summary(trace)
+    point, numbers = measured_point(trace), metrics.summary(trace)
     assert point.alpha == numbers["alpha"]
     assert point.speedup == numbers["speedup"]
     drafts = [played.proposed.guesses for played in trace.rounds if played.proposed]
@@ -196,7 +197,7 @@ def chain_of_two():
 
 def test_a_runs_point_by_hand():
     """A plain pass takes 2 after the prefill; a level's draft 0.2, a check 1.4."""
-    point = measured(chain_of_two())
+    point = measured_point(chain_of_two())
     assert (point.alpha, point.gamma, point.guesses) == pytest.approx((0.7, 2, 2))
     assert (point.c, point.verify, point.tokens) == pytest.approx((0.1, 0.7, 3))
     assert point.predicted == pytest.approx((1 + 0.7 + 0.49) / (0.2 + 0.7))
@@ -208,7 +209,7 @@ def test_a_tree_counts_levels_for_gamma():
     first = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
     wide = replace(first, guesses=[*first.guesses, first.guesses[0]])
     trace.events[trace.events.index(first)] = wide
-    point = measured(trace)
+    point = measured_point(trace)
     assert (point.gamma, point.guesses, point.chain) == (2, 2.5, False)
     assert point.c == pytest.approx(0.1)
 
@@ -216,10 +217,10 @@ def test_a_tree_counts_levels_for_gamma():
 def test_there_is_no_point_without_a_baseline_or_a_draft():
     whole = chain_of_two()
     without = [event for event in whole.events if not isinstance(event, Baseline)]
-    assert measured(Trace(whole.header, without)) is None
+    assert measured_point(Trace(whole.header, without)) is None
     short = [*without, Baseline([1], [9.0], None)]
-    assert measured(Trace(whole.header, short)) is None
-    assert measured(Trace(whole.header, [*whole.events[:2], whole.events[-1]])) is None
-    assert measured(Trace(whole.header)) is None
+    assert measured_point(Trace(whole.header, short)) is None
+    assert measured_point(Trace(whole.header, [*whole.events[:2], whole.events[-1]])) is None
+    assert measured_point(Trace(whole.header)) is None
     unjudged = [event for event in whole.events if not isinstance(event, Judged)]
-    assert measured(Trace(whole.header, unjudged)) is None
+    assert measured_point(Trace(whole.header, unjudged)) is None

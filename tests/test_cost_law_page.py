@@ -8,13 +8,13 @@ import pytest
 from made import Recipe, made
 
 from specviz.cost import law, trees
-from specviz.cost.measured import Measured, measured
-from specviz.cost.paying import Terms, alpha_at, cost_at
-from specviz.trace import Baseline
-from specviz.ui.cost.law import START
-from specviz.ui.cost.law_answer import answer, best_sentence, compared, number, times
-from specviz.ui.cost.law_ask import LIMITS
-from specviz.ui.reel import lines
+from specviz.cost.point import MeasuredPoint, measured_point
+from specviz.cost.terms import Terms, alpha_at, cost_at
+from specviz.trace.events import Baseline
+from specviz.ui.cost.law.answer import answer, best_sentence, compared, number, times
+from specviz.ui.cost.law.question import LIMITS
+from specviz.ui.cost.law.section import START
+from specviz.ui.step.lines import lines
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9)
 COSTS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -218,7 +218,7 @@ def test_a_run_that_none_was_is_one_sentence(wrong):
 
 
 def test_a_run_stands_beside_the_law_on_its_own_terms():
-    found = compared(Measured(**RUN))
+    found = compared(MeasuredPoint(**RUN))
     assert found["law"] == times(law.speedup(0.746, 4.952, 0.218, 1.468))
     assert found["measured"] == "1.15 ×"
     expected = law.expected_tokens(0.746, 4.952)
@@ -226,19 +226,19 @@ def test_a_run_stands_beside_the_law_on_its_own_terms():
     assert found["take"] == {"alpha": 0.746, "gamma": 4.952, "c": 0.218, "verify": 1.468}
     marks = told(run=RUN)["speed"]["data"]
     assert (marks["80-run"]["x"], marks["80-run"]["y"]) == ([4.952], [1.148])
-    assert marks["71-law"]["y"] == [Measured(**RUN).predicted]
+    assert marks["71-law"]["y"] == [MeasuredPoint(**RUN).predicted]
     assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
 
 
 def test_why_law_and_run_part_is_the_larger_measured_reason():
     expected = law.expected_tokens(0.6, 4)
-    fits = Measured(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
+    fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
     assert "agree" in compared(fits)["why"]
-    idle = Measured(0.6, 4, 4, 0.1, 1.2, expected, 0.5 * expected / 1.6)
+    idle = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, 0.5 * expected / 1.6)
     assert "rounds that drafted nothing" in compared(idle)["why"]
-    lucky = Measured(0.6, 4, 4, 0.1, 1.2, 1.5 * expected, 1.5 * expected / 1.6)
+    lucky = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, 1.5 * expected, 1.5 * expected / 1.6)
     assert "more tokens than the law expects" in compared(lucky)["why"]
-    assert "trees" in compared(Measured(0.6, 4, 9, 0.1, 1.2, expected, expected / 1.6))["why"]
+    assert "trees" in compared(MeasuredPoint(0.6, 4, 9, 0.1, 1.2, expected, expected / 1.6))["why"]
     assert "trees" not in compared(lucky)["why"]
 
 
@@ -261,7 +261,7 @@ def test_the_reel_tells_where_a_run_stands_on_the_law(recipe):
     trace = made(recipe)
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
     point = next(line["point"] for line in shown if line["kind"] == "baseline")
-    found = measured(trace)
+    found = measured_point(trace)
     assert point["predicted"] == pytest.approx(found.predicted, abs=1e-6)
     for name in RUN:
         assert point[name] == pytest.approx(getattr(found, name), abs=1e-6)

@@ -9,24 +9,24 @@ from dataclasses import replace
 import plotly.graph_objects as go
 import pytest
 
-from specviz.cost import presets
-from specviz.cost.batches import BATCHES, Guessing, best_gamma, first_loss, predict
+from specviz.cost import sources
+from specviz.cost.figures.roofline import LONGEST
 from specviz.cost.roofline import Serving, free_tokens, memory_needed, pass_time
-from specviz.figures.cost_roofline import LONGEST
+from specviz.cost.serving import BATCHES, Guessing, best_gamma, first_loss, predict
 from specviz.figures.plot import USUAL
-from specviz.ui.cost.roofline import QUESTIONS, config, told
-from specviz.ui.cost.roofline import USUAL as ASKED
-from specviz.ui.cost.roofline_answer import duration, figures, quantity, times
-from specviz.ui.cost.roofline_ask import HEAD, LIMITS, NGRAM, Ask, drafters
+from specviz.ui.cost.roofline.answer import duration, figures, quantity, times
+from specviz.ui.cost.roofline.question import HEAD, LIMITS, NGRAM, Ask, drafters
+from specviz.ui.cost.roofline.section import QUESTIONS, config, section_facts
+from specviz.ui.cost.roofline.section import USUAL as ASKED
 
-EIGHT = presets.models()["llama-3.1-8b"].shape
-H100 = presets.machines()["h100-sxm"].hardware
+EIGHT = sources.models()["llama-3.1-8b"].shape
+H100 = sources.machines()["h100-sxm"].hardware
 SERVED = Serving(EIGHT, H100, "bf16", 512)
 
 
 def said(**changes):
     """What the page is told when it asks for the usual setting with some changes."""
-    return json.loads(told(json.dumps({**ASKED, "id": 7, **changes})))
+    return json.loads(section_facts(json.dumps({**ASKED, "id": 7, **changes})))
 
 
 def sentence(answer):
@@ -76,7 +76,7 @@ def test_speculation_that_loses_or_wins_everywhere_says_so():
 
 def test_the_speed_ups_curve_is_the_prediction():
     answer = said(drafter="llama-3.2-1b")
-    guessing = Guessing.chain(0.7, 4, presets.models()["llama-3.2-1b"].shape)
+    guessing = Guessing.chain(0.7, 4, sources.models()["llama-3.2-1b"].shape)
     sizes = values(answer, "speed", "20-fits", "x")
     gains = [predict(SERVED, guessing, b).speedup for b in sizes]
     assert values(answer, "speed", "20-fits") == gains
@@ -144,7 +144,7 @@ def test_nothing_drafted_is_plain_decoding():
     assert set(values(answer, "speed", "20-fits")) == {1.0}
 
 
-@pytest.mark.parametrize("machine", presets.machines().values(), ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
 def test_every_machine_answers(machine):
     for dtype in machine.peak:
         answer = said(hardware=machine.name, dtype=dtype)
@@ -156,7 +156,7 @@ def test_every_machine_answers(machine):
         assert "one " not in many.partition(",")[0]
 
 
-@pytest.mark.parametrize("model", presets.models())
+@pytest.mark.parametrize("model", sources.models())
 def test_every_model_answers_with_every_drafter(model):
     for drafter in drafters(model):
         assert "error" not in said(model=model, drafter=drafter, cards=8)
@@ -231,7 +231,7 @@ def test_what_cannot_be_answered_is_refused_with_a_sentence(changes, sentence):
 
 @pytest.mark.parametrize("text", [None, 3, "", "{", "[]", "[" * 1500, "x" * 5000, '{"id": "<b>"}'])
 def test_what_is_no_question_is_refused_with_a_sentence(text):
-    answer = json.loads(told(text))
+    answer = json.loads(section_facts(text))
     assert answer["id"] == 0
     assert answer["error"].endswith(".")
 
@@ -246,9 +246,9 @@ def test_hostile_words_come_back_as_words_or_not_at_all():
 
 def test_the_page_knows_every_preset_with_its_sources():
     known = config()
-    assert known["machines"].keys() == presets.machines().keys()
-    assert known["models"].keys() == presets.models().keys()
-    for machine in presets.machines().values():
+    assert known["machines"].keys() == sources.machines().keys()
+    assert known["models"].keys() == sources.models().keys()
+    for machine in sources.machines().values():
         facts = known["machines"][machine.name]
         assert facts["facts"].keys() == machine.peak.keys()
         assert [row[1] for row in facts["sources"]] == [one.url for one in machine.sources]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from specviz import devices
+from specviz.models import devices
 
 CPU = torch.device("cpu")
 

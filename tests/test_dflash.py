@@ -21,18 +21,18 @@ from dflash_made import (
 from driven import CHUNKS, Shifted, deep_target, driven
 from test_engine import generated, joint, traced
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import BadScores
-from specviz.drafters.dflash import SHOWN
-from specviz.engine import plain, rounds
-from specviz.exact import g_test
-from specviz.heads import dflash_loss
-from specviz.heads.dflash import DFlashHead
-from specviz.metrics import difference, summary, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.states import States
+from specviz.drafters.dflash import training
+from specviz.drafters.dflash.drafter import SHOWN
+from specviz.drafters.dflash.head import DFlashHead
+from specviz.engine.loop import plain, rounds
+from specviz.models.passes import States
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import difference, summary, token_ids
 from specviz.verification import Drawn
+from specviz.verification.distributions import BadScores
+from specviz.verification.exact import g_test
 
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)
 WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
@@ -103,7 +103,7 @@ def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor()
     text, turn = list(turns(GREEDY))[-1]
     whole = [*text, *turn.tokens]
     frozen = headed.freeze(headed.target().model, torch.tensor([whole]))
-    said = torch.stack(dflash_loss.guesses(trained(), frozen), dim=2)[0].softmax(-1)
+    said = torch.stack(training.guesses(trained(), frozen), dim=2)[0].softmax(-1)
     compared = 0
     for before, turn in turns(GREEDY):
         row = said[len(before) - 2]

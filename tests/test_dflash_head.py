@@ -15,14 +15,15 @@ from dflash_made import SIZE, config, drafter, learned, random_head, trained
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig
 
-from specviz.catalog.errors import NotAvailable, Unsuitable
-from specviz.catalog.suitable import check_made_for
-from specviz.drafters.dflash import DFlash
-from specviz.heads import dflash_loss, registry
-from specviz.heads.agreement import same_tops
-from specviz.heads.dflash import DFlashHead
-from specviz.heads.dflash_config import DFlashConfig, spread
-from specviz.settings import Settings
+from specviz.catalog import training
+from specviz.drafters.dflash import training as dflash_loss
+from specviz.drafters.dflash.config import DFlashConfig, spread
+from specviz.drafters.dflash.drafter import DFlash
+from specviz.drafters.dflash.head import DFlashHead
+from specviz.drafters.kit.training import same_tops
+from specviz.models.checkpoint import check_made_for
+from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.settings.settings import Settings
 
 ANCHORS = torch.tensor([2, 7, 8, 30])
 
@@ -258,7 +259,7 @@ def test_the_house_drafter_is_small_and_trained_by_its_name():
         card=SimpleNamespace(hash="a" * 64),
     )  # fmt: skip
     with torch.device("meta"):
-        head = registry.family("dflash").build(target, torch.ones(8192))
+        head = training.family("dflash").build(target, torch.ones(8192))
     assert isinstance(head, DFlashHead)
     assert 1.5e6 < 2 * sum(weight.numel() for weight in head.parameters()) < 2.5e6  # in bf16
     assert (head.config.block_size, head.config.mask_token_id) == (8, 3)

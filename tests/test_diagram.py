@@ -8,7 +8,7 @@ import pytest
 from specviz.catalog import entries
 from specviz.figures import diagram as drawing
 from specviz.figures.diagram import HEIGHT, WIDTH, diagram, known
-from specviz.figures.measure import width
+from specviz.figures.text_width import width
 
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
 

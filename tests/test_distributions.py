@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from specviz.distributions import (
+from specviz.settings.settings import Sampling
+from specviz.verification.distributions import (
     HEADS,
     BadScores,
     check_scores,
@@ -19,7 +20,6 @@ from specviz.distributions import (
     total_variation,
     without,
 )
-from specviz.settings import Sampling
 
 
 @st.composite

@@ -10,23 +10,31 @@ import pytest
 import tiny
 
 from specviz import engine
-from specviz.bench import measure as bench
-from specviz.bench.entrants import drafters_for
+from specviz.bench import measure
 from specviz.bench.measure import Timed
-from specviz.bench.methods import Outcome
-from specviz.compare import domains, duels
-from specviz.compare.domains import Cell, Plan, choices, recorded
-from specviz.compare.duels import Began, Board, Measured, run
-from specviz.compare.heat import MEAN, NONE_WHOLE, Heat, caution, detail, headline, winners
-from specviz.compare.heat_view import view
+from specviz.bench.methods import Outcome, drafters_for
+from specviz.compare.domains import plan as domains
+from specviz.compare.domains import run as duels
+from specviz.compare.domains.heatmap import (
+    MEAN,
+    NONE_WHOLE,
+    Heat,
+    caution,
+    detail,
+    headline,
+    view,
+    winners,
+)
+from specviz.compare.domains.plan import Cell, Plan, choices, recorded
+from specviz.compare.domains.run import Began, Board, Measured, run
 from specviz.drafters.ngram import NGram
-from specviz.metrics import summary
-from specviz.prompts import prompts
-from specviz.settings import BadSettings
-from specviz.trace import Trace
-from specviz.ui.compare import turns
-from specviz.ui.compare.domains import USUAL, planned, shown, size
-from specviz.ui.line import Ticket
+from specviz.settings.settings import BadSettings
+from specviz.shipped import prompts
+from specviz.trace.file import Trace
+from specviz.trace.metrics import summary
+from specviz.ui.compare.domains import live
+from specviz.ui.compare.domains.section import USUAL, map_shown, planned, size
+from specviz.ui.queue import Ticket
 
 SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The dog saw the cat."]}
 
@@ -36,7 +44,7 @@ def two_domains(monkeypatch):
     """Short prompts in two domains, one of them with a prompt less."""
     texts = {"stories": [*SHIPPED["stories"], "The red house."], "repeat": SHIPPED["repeat"]}
     monkeypatch.setattr(domains, "prompts", lambda: texts)
-    monkeypatch.setattr("specviz.bench.entrants.prompts", lambda: texts)
+    monkeypatch.setattr("specviz.bench.methods.prompts", lambda: texts)
     return texts
 
 
@@ -170,7 +178,7 @@ def test_speed_is_the_benchs_ratio_over_prompts(monkeypatch):
     ]
     cell = duels.cell("ngram", "maths", pairs)
     assert (cell.speedup, cell.lowest, cell.highest) == (2.0, 1.0, pytest.approx(3.6))
-    ratio = bench._ratio([one for one, _ in pairs], [other for _, other in pairs])
+    ratio = measure._ratio([one for one, _ in pairs], [other for _, other in pairs])
     assert cell.speedup == ratio
     assert (cell.tokens, cell.seconds, cell.prompts) == (29, 3.0, 3)
     assert (cell.plain_slowest, cell.plain_fastest) == (2.5, 10.0)
@@ -220,7 +228,7 @@ def test_a_drafter_that_cannot_run_is_named_before_anything_runs(
     ticket = Ticket("v", 1)
     story = Told(ticket)
     with pytest.raises(BadSettings):
-        turns.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
+        live.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
     assert [line["kind"] for line in story.lines] == ["state"]
 
 
@@ -349,7 +357,7 @@ def test_the_recorded_map_is_the_measured_file():
             assert (cell.speedup, cell.alpha) == (row["ratio_to_plain"], row["alpha"])
             assert cell.accepted_length == row["accepted_length"]
             assert cell.prompts == facts["prompts"]
-        said = shown(one)
+        said = map_shown(one)
         assert said["badge"] == "recorded"
         for word in (facts["machine"]["processor"], "3 prompts a domain", "64 new tokens"):
             assert word in said["where"]
@@ -396,10 +404,10 @@ class Loads:
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
-    monkeypatch.setattr(turns, "PAUSE", 0)
+    monkeypatch.setattr(live, "PAUSE", 0)
     ticket = Ticket("v", 1)
     story = Told(ticket, stops)
-    turns.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
+    live.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
     maps = [line for line in story.lines if line["kind"] == "map"]
     cells = {}
     for line in maps:
@@ -442,10 +450,10 @@ def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_dom
         return whole(*args)
 
     monkeypatch.setattr(duels, "take_turns", broken)
-    monkeypatch.setattr(turns, "PAUSE", 0)
+    monkeypatch.setattr(live, "PAUSE", 0)
     ticket = Ticket("v", 1)
     story = Told(ticket)
     with pytest.raises(RuntimeError, match="broke"):
-        turns.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
+        live.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
     assert story.lines[-1]["badge"] == "live, stopped after 2 of 8"
     assert story.lines[-1]["kind"] == "map"

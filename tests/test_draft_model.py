@@ -10,20 +10,20 @@ import tiny
 import torch
 from test_engine import PROMPTS, generated, joint, traced
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import draw, law
-from specviz.drafters.draft_model import distinct_draws, tops
-from specviz.drafters.layerskip import LayerSkip
-from specviz.drafters.schedule import schedule
-from specviz.engine import rounds
-from specviz.exact import g_test
-from specviz.metrics import difference, token_ids
-from specviz.settings import MAX_GUESSES, Sampling, Settings, guesses
-from specviz.states import States, Taps
-from specviz.trace import Trace
-from specviz.tree import DraftTree
+from specviz.drafters.kit.growing import distinct_draws, tops
+from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.engine.loop import rounds
+from specviz.engine.schedule import schedule
+from specviz.models.passes import States, Taps
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, guesses
+from specviz.trace.check import check
+from specviz.trace.file import Trace
+from specviz.trace.metrics import difference, token_ids
 from specviz.verification import Drawn, MismatchedRule
+from specviz.verification.distributions import draw, law
+from specviz.verification.exact import g_test
+from specviz.verification.tree import DraftTree
 
 TEXT = [3, 5, 7, 9, 11]
 SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]

@@ -6,15 +6,15 @@ import pytest
 import tiny
 import torch
 
-from specviz.chance import Chance
-from specviz.drafters.base import BadProposal, Proposal
-from specviz.drafters.draft_model import fit
+from specviz.drafters.kit.growing import fit
 from specviz.drafters.ngram import Match, NGram, longest_match
-from specviz.drafters.schedule import schedule
-from specviz.settings import Sampling, Settings
-from specviz.states import States, Taps
-from specviz.tree import DraftTree
+from specviz.engine.protocol import BadProposal, Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import States, Taps
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
+from specviz.verification.tree import DraftTree
 
 
 @pytest.mark.parametrize(

@@ -22,17 +22,16 @@ from driven import (
 )
 from test_engine import PROMPTS, generated, joint, traced
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import law
-from specviz.drafters.eagle import Eagle, width_under
-from specviz.drafters.eagle2 import Eagle2
-from specviz.engine import rounds
-from specviz.exact import g_test
-from specviz.metrics import difference, summary, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.states import States
+from specviz.drafters.eagle.drafter import Eagle, Eagle2, width_under
+from specviz.engine.loop import rounds
+from specviz.models.passes import States
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import difference, summary, token_ids
 from specviz.verification import Drawn
+from specviz.verification.distributions import law
+from specviz.verification.exact import g_test
 
 GREEDY = Settings(Sampling(0.0), max_new_tokens=24, gamma=4, siblings=[4, 3, 3, 2])
 WARM = replace(GREEDY, sampling=Sampling(1.1))

@@ -14,15 +14,15 @@ from test_eagle import WARM
 from test_engine import traced
 from transformers.models.llama.modeling_llama import LlamaAttention
 
-from specviz.catalog.errors import Unsuitable
-from specviz.check import check
-from specviz.drafters.eagle3 import Eagle3
-from specviz.heads import eagle3_loss
-from specviz.heads.eagle3 import Eagle3Config, Eagle3Head, draft_vocabulary, usual_taps
-from specviz.heads.eagle_layer import causal
-from specviz.heads.frozen import freeze
-from specviz.metrics import difference
-from specviz.settings import Sampling
+from specviz.drafters.eagle import training3
+from specviz.drafters.eagle.drafter3 import Eagle3
+from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head, draft_vocabulary, usual_taps
+from specviz.drafters.kit.layers import causal
+from specviz.drafters.kit.training import freeze
+from specviz.models.errors import Unsuitable
+from specviz.settings.settings import Sampling
+from specviz.trace.check import check
+from specviz.trace.metrics import difference
 
 TAPS = (1, 2, 3)
 
@@ -91,7 +91,7 @@ def test_the_training_time_test_reads_the_rows_that_a_session_reads():
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
     frozen = freeze(target.model, ids)
     fused = head.fuse(frozen.states)
-    for depth, guessed in enumerate(eagle3_loss.guesses(head, frozen, 5), start=1):
+    for depth, guessed in enumerate(training3.guesses(head, frozen, 5), start=1):
         assert guessed.shape == (2, 9 - depth, tiny.VOCABULARY)
         for row in (0, 2, 8 - depth):
             text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
@@ -107,7 +107,7 @@ def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
     frozen = freeze(target.model, ids)
     able = head.t2d.nonzero().flatten()
     total = weights = 0.0
-    for depth, guessed in enumerate(eagle3_loss.guesses(head, frozen, 3), start=1):
+    for depth, guessed in enumerate(training3.guesses(head, frozen, 3), start=1):
         missed = []
         for text in range(3):
             for row in range(12 - depth):
@@ -118,9 +118,7 @@ def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
         assert 0 < len(missed) < 3 * (12 - depth)
         total += 0.8 ** (depth - 1) * torch.stack(missed).mean().item()
         weights += 0.8 ** (depth - 1)
-    assert eagle3_loss.loss(head, frozen, steps=3).item() == pytest.approx(
-        total / weights, rel=1e-4
-    )
+    assert training3.loss(head, frozen, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
 
 
 def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
@@ -130,14 +128,14 @@ def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     frozen, values = freeze(target.model, ids), []
     for _ in range(20):
-        value = eagle3_loss.loss(head, frozen)
+        value = training3.loss(head, frozen)
         value.backward()
         assert all(weight.grad.abs().sum() > 0 for weight in head.parameters())
         optimizer.step()
         optimizer.zero_grad()
         values.append(value.item())
     assert values[-1] < 0.8 * values[0]
-    assert eagle3_loss.loss(head, freeze(target.model, ids[:, :3])).isfinite()
+    assert training3.loss(head, freeze(target.model, ids[:, :3])).isfinite()
 
 
 def test_the_layer_attends_from_both_halves_normed_and_adds_to_the_state_as_it_came():

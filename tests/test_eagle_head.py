@@ -10,14 +10,13 @@ from driven import deep_target, drafter, plainly, random_head
 from safetensors.torch import load_file, save_file
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from specviz.catalog.errors import NotAvailable, Unsuitable
-from specviz.drafters.eagle import Eagle
-from specviz.drafters.eagle2 import Eagle2
-from specviz.heads import eagle_loss
-from specviz.heads.eagle import EagleConfig, EagleHead
-from specviz.heads.eagle_layer import causal
-from specviz.heads.frozen import freeze
-from specviz.settings import Settings
+from specviz.drafters.eagle import training
+from specviz.drafters.eagle.drafter import Eagle, Eagle2
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
+from specviz.drafters.kit.layers import causal
+from specviz.drafters.kit.training import freeze
+from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.settings.settings import Settings
 
 
 def test_the_loss_reads_the_rows_that_a_session_reads():
@@ -25,7 +24,7 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
     frozen = freeze(target.model, ids)
-    for depth, guessed in enumerate(eagle_loss.guesses(head, frozen, 3), start=1):
+    for depth, guessed in enumerate(training.guesses(head, frozen, 3), start=1):
         for row in (0, 3, 8 - depth):
             text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
             states = frozen.final[1, : row + 1]
@@ -38,7 +37,7 @@ def test_the_loss_of_a_head_that_is_right_is_the_entropy_of_the_target_alone():
     counts = circle.target(0.2)
     frozen = freeze(counts.model, (torch.arange(12) + 40)[None])
     entropy = torch.distributions.Categorical(logits=frozen.logits[:, 1:]).entropy().mean()
-    value = eagle_loss.loss(circle.eagle_head(counts), frozen)
+    value = training.loss(circle.eagle_head(counts), frozen)
     assert value.item() == pytest.approx(0.1 * entropy.item(), abs=1e-5)
     jumps = freeze(counts.model, torch.tensor([[40, 90, 10, 200, 60]]))  # no guess can be right
     feature, law = [], []
@@ -48,7 +47,7 @@ def test_the_loss_of_a_head_that_is_right_is_the_entropy_of_the_target_alone():
         feature.append(torch.where(far < 1, far.square() / 2, far - 0.5).mean().item())
         said = (counts.model.lm_head.weight @ guess).log_softmax(-1)
         law.append(-(jumps.logits[0, row + 1].softmax(-1) * said).sum().item())
-    value = eagle_loss.loss(circle.eagle_head(counts), jumps).item()
+    value = training.loss(circle.eagle_head(counts), jumps).item()
     assert value == pytest.approx(sum(feature) / 4 + 0.1 * sum(law) / 4, abs=1e-4)
 
 
@@ -60,7 +59,7 @@ def test_training_moves_every_weight_and_leaves_the_target_alone():
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     values = []
     for _ in range(30):
-        value = eagle_loss.loss(head, frozen)
+        value = training.loss(head, frozen)
         value.backward()
         assert all(weight.grad.abs().sum() > 0 for weight in head.parameters())
         optimizer.step()

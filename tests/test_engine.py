@@ -9,19 +9,21 @@ import tiny
 import torch
 from fakes import Branching, Recording, Riding
 
-from specviz.chance import JUDGE, Chance, key
-from specviz.check import CheckFailed, check
-from specviz.distributions import BadScores
-from specviz.drafters.base import BadProposal, Proposal
 from specviz.drafters.ngram import NGram
-from specviz.engine import plain, rounds, run
-from specviz.exact import g_test
-from specviz.metrics import difference, summary, token_ids
-from specviz.settings import BadSettings, Sampling, Settings
-from specviz.target import BadPrompt
-from specviz.trace import Baseline, Committed, Finished, Header, Trace
-from specviz.tree import DraftTree
+from specviz.engine.decode import run
+from specviz.engine.loop import plain, rounds
+from specviz.engine.protocol import BadProposal, Proposal
+from specviz.models.target import BadPrompt
+from specviz.settings.chance import JUDGE, Chance, key
+from specviz.settings.settings import BadSettings, Sampling, Settings
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.events import Baseline, Committed, Finished, Header
+from specviz.trace.file import Trace
+from specviz.trace.metrics import difference, summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
+from specviz.verification.distributions import BadScores
+from specviz.verification.exact import g_test
+from specviz.verification.tree import DraftTree
 
 PROMPTS = [
     tiny.PROMPT,
@@ -196,7 +198,7 @@ def test_the_first_two_tokens_of_a_real_tree_run_follow_the_target(drawn):
 
 def joint(target, ids, sampling, depth=3):
     """The target's exact law of the next three tokens (or fewer, where the text ends)."""
-    from specviz.distributions import law
+    from specviz.verification.distributions import law
 
     found = {(): 1.0}
     for _ in range(depth):

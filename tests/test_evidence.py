@@ -13,9 +13,9 @@ import tiny
 from made import Recipe, made
 from test_engine import traced
 
-from specviz.drafters.eagle2 import Eagle2
-from specviz.drafters.layerskip import LayerSkip
-from specviz.drafters.lookahead import Lookahead
+from specviz.drafters.eagle.drafter import Eagle2
+from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.lookahead.drafter import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.drafters.suffix import Suffix
@@ -23,9 +23,9 @@ from specviz.drafters.uniform import Uniform
 from specviz.frames import Scene, applied, difference, frames
 from specviz.frames.evidence import why
 from specviz.frames.words import flat
-from specviz.settings import Sampling, Settings
-from specviz.target import Target
-from specviz.trace import ModelCard
+from specviz.models.target import Target
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.events import ModelCard
 
 WARM = Settings(Sampling(0.9), gamma=4, max_new_tokens=14, exit_layer=1)
 CHAIN = Recipe(point_mass=True, odd=False, rounds=14)

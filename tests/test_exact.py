@@ -6,9 +6,9 @@ import pytest
 import torch
 from example import P, Q
 
-from specviz.exact import exact_sampler_distance, g_test, proposals, verdicts
-from specviz.tree import DraftTree
 from specviz.verification import RULES, Drawn
+from specviz.verification.exact import exact_sampler_distance, g_test, proposals, verdicts
+from specviz.verification.tree import DraftTree
 
 
 @pytest.mark.parametrize("drawn", list(Drawn))

@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 import pytest
 from made import Recipe, made
 
+from specviz.figures.charts import drawn
 from specviz.figures.layout import COLUMNS, ROWS, placed, window_start
-from specviz.figures.measure import cut, width
-from specviz.figures.panels import drawn
 from specviz.figures.pen import ROOM
 from specviz.figures.plot import USUAL, escaped
+from specviz.figures.text_width import cut, width
 from specviz.figures.tree import tree_figure
 from specviz.frames import Scene, frames
 

@@ -14,8 +14,8 @@ from specviz import engine
 from specviz.compare.flops import flops
 from specviz.compare.reading import READERS
 from specviz.compare.sizes import FAMILIES, causal, drafted
-from specviz.settings import Sampling, Settings
-from specviz.trace import Trace
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.file import Trace
 
 GREEDY = Settings(Sampling(0), gamma=4, budget=8, fan_out=3, max_new_tokens=24)
 WARM = replace(GREEDY, sampling=Sampling(1.0), max_new_tokens=17)

@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 from made import ODD, Recipe, made
 
-from specviz.assets import ASSETS
 from specviz.frames import Cursor, Scene, applied, difference, frame, frames
 from specviz.frames.numbers import interval, mass_test, ratio_test, read, seconds, visible
 from specviz.frames.words import flat, word
 from specviz.glossary import GLOSSARY
-from specviz.trace import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored, Trace
+from specviz.shipped import ASSETS
+from specviz.trace.events import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored
+from specviz.trace.file import Trace
 
 RECIPES = {
     "chain": Recipe(rounds=12),

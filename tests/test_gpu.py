@@ -6,10 +6,10 @@ import torch
 
 from specviz import engine
 from specviz.catalog import load
-from specviz.check import check
-from specviz.metrics import difference, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.trace import Trace
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.file import Trace
+from specviz.trace.metrics import difference, token_ids
 
 pytestmark = [
     pytest.mark.gpu,

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.cost.presets import EVIDENCE, Published, Source, boards, headline
-from specviz.ui.cost import headline as section
-from specviz.ui.cost.headline import MEASURED, NAME, OURS, config, measured, number, ours, row
-from specviz.ui.part import PARTS, script
+from specviz.cost.sources import EVIDENCE, Published, Source, boards, headline
+from specviz.ui.component import PARTS, script
+from specviz.ui.cost import published as section
+from specviz.ui.cost.published import MEASURED, NAME, OURS, config, measured, number, ours, row
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
 FACTS = {

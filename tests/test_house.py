@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from specviz import cli
-from specviz.house import corpus, data, evaluate, export, forward, losses, training
+from specviz.commands import cli
+from specviz.house import corpus, data, export, forward, losses, training
+from specviz.house import losses as evaluate
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
 
 LINES = (

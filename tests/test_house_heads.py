@@ -15,19 +15,18 @@ import torch.nn.functional as functional
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from specviz import cli
-from specviz.heads import registry
-from specviz.heads.agreement import overlaps, same_tops
-from specviz.heads.frozen import Frozen, freeze
-from specviz.heads.registry import Family
-from specviz.house import cli as house_cli
-from specviz.house import export, heads, own_text, stages
+from specviz.catalog import training
+from specviz.catalog.training import Family
+from specviz.commands import cli, train
+from specviz.drafters.kit.training import Frozen, freeze, overlaps, same_tops
+from specviz.house import export, own_text, stages
+from specviz.house import train_heads as heads
 from specviz.house.corpus import SOURCES
 from specviz.house.data import Domain, held_out_windows
-from specviz.house.heads import HeadRecipe, Plan, Pupil, train_heads
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
+from specviz.house.train_heads import HeadRecipe, Plan, Pupil, train_heads
 from specviz.house.training import Diverged, ResumeError, Trainer, decay_start, total_steps
-from specviz.target import Target
+from specviz.models.target import Target
 
 RECIPE = HeadRecipe(seed=5, rows=2, length=16, warm_up=2, made_for="a" * 64)
 TARGET = tiny.target()
@@ -414,7 +413,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
     monkeypatch.setattr(stages, "HeadRecipe", partial(HeadRecipe, rows=2, length=16, warm_up=2))
     monkeypatch.setattr(stages, "Writer", partial(own_text.Writer, rows=4, length=48))
     toys = {"toy": toy, "bad": lambda: toy("bad", poisoned(2, good=False))}
-    monkeypatch.setattr(registry, "_MAKERS", {**registry._MAKERS, **toys})
+    monkeypatch.setattr(training, "_MAKERS", {**training._MAKERS, **toys})
     return stages.Options(
         corpus=str(corpus),
         out=tmp_path / "out",
@@ -472,7 +471,7 @@ def test_a_head_is_trained_by_its_name_or_among_others(
     precision: str | None,
 ) -> None:
     asked: list[stages.Options] = []
-    monkeypatch.setattr(house_cli, "STAGES", {"heads": asked.append})
+    monkeypatch.setattr(train, "STAGES", {"heads": asked.append})
     assert cli.main(["train", *words]) == 0
     assert (asked[0].names, asked[0].own_text) == (names, own)
     assert asked[0].precision == (precision or "bfloat16")
@@ -492,9 +491,9 @@ def tells(head: nn.Module, inputs: Frozen, family: Family) -> float:
     return float(family.loss(head, inputs).detach())
 
 
-@pytest.mark.parametrize("name", registry.NAMES)
+@pytest.mark.parametrize("name", training.NAMES)
 def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, name: str) -> None:
-    family = registry.family(name)
+    family = training.family(name)
     before = heads._enrol(deep, family, plan(tmp_path / "new", 20)).head
     (pupil,) = train_heads(deep, [family], plan(tmp_path, 20, measure_every=10))
     frozen = freeze(deep.model, batch(3), family.keys_values)
@@ -503,16 +502,16 @@ def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, 
     with torch.no_grad():
         for weight in pupil.head.parameters():
             weight.copy_(weight.bfloat16())  # as it ships
-    back = registry.load_head(pupil.head, tmp_path, deep)
+    back = training.load_head(pupil.head, tmp_path, deep)
     shares = family.agreement(back, frozen)
     assert shares == pytest.approx(family.agreement(pupil.head, frozen), abs=1e-5)
     assert all(0 <= share <= 1 for share in shares)
     assert list(pupil.alpha) == [10, 20]
 
 
-@pytest.mark.parametrize("name", registry.NAMES)
+@pytest.mark.parametrize("name", training.NAMES)
 def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
-    family = registry.family(name)
+    family = training.family(name)
     (straight,) = train_heads(deep, [family], plan(tmp_path / "straight"))
     interrupted(tmp_path / "resumed", 4, family, target=deep)
     (resumed,) = train_heads(deep, [family], plan(tmp_path / "resumed"))
@@ -520,5 +519,5 @@ def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, 
 
 
 def test_eagle3_proposes_the_common_tokens(deep: Target) -> None:
-    head = registry.family("eagle3").build(deep, COUNTS)  # the last tokens are the common ones
+    head = training.family("eagle3").build(deep, COUNTS)  # the last tokens are the common ones
     assert head.tokens.tolist() == list(range(tiny.VOCABULARY // 4, tiny.VOCABULARY))

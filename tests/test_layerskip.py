@@ -12,16 +12,16 @@ import torch
 from test_engine import PROMPTS, generated, joint, traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import draw, law
-from specviz.drafters.layerskip import LayerSkip, LayerSkipSession
-from specviz.engine import rounds
-from specviz.exact import g_test
-from specviz.metrics import difference, summary, token_ids
-from specviz.settings import BadSettings, Sampling, Settings, guesses
-from specviz.states import Unsupported
+from specviz.drafters.layerskip.drafter import LayerSkip, LayerSkipSession
+from specviz.engine.loop import rounds
+from specviz.models.passes import Unsupported
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import BadSettings, Sampling, Settings, guesses
+from specviz.trace.check import check
+from specviz.trace.metrics import difference, summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
+from specviz.verification.distributions import draw, law
+from specviz.verification.exact import g_test
 
 LAYERS = 6
 SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from specviz.ui.line import Line, LineFull
+from specviz.ui.queue import Queue, QueueFull
 
 
 async def follow(line, ticket, seen):
@@ -24,7 +24,7 @@ class Waiting:
     """Visitors a, b, c, ... in line, each with what it was told."""
 
     def __init__(self, names):
-        self.line = Line()
+        self.line = Queue()
         self.tickets = {name: self.line.join(name, 1) for name in names}
         self.seen = {name: [] for name in names}
         self.tasks = [
@@ -68,7 +68,7 @@ def test_one_who_stops_while_waiting_goes_at_once_and_those_behind_move_up():
 
 def test_a_place_is_told_once_even_where_it_changes_before_anyone_listens():
     async def story():
-        line = Line()
+        line = Queue()
         first, _, third = (line.join(name) for name in "abc")
         line.leave(first)
         seen = []
@@ -81,7 +81,7 @@ def test_a_place_is_told_once_even_where_it_changes_before_anyone_listens():
 
 
 def test_a_stop_is_about_one_run_and_counts_even_before_it_came():
-    line = Line()
+    line = Queue()
     line.stop("me", 3)
     assert line.join("me", 3).stopped
     assert not line.join("me", 4).stopped
@@ -92,7 +92,7 @@ def test_a_stop_is_about_one_run_and_counts_even_before_it_came():
 
 
 def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
-    line = Line()
+    line = Queue()
     line.stop("me", 1)
     mine, api, yours = line.join("me", 2), line.join("me"), line.join("you", 2)
     race, other = line.join("me race", 2), line.join("metoo", 2)
@@ -106,15 +106,15 @@ def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
 
 
 def test_a_line_has_an_end_and_says_so():
-    line = Line(longest=2)
+    line = Queue(longest=2)
     line.join("a"), line.join("b")
-    with pytest.raises(LineFull, match=r"2 runs are waiting already\. Try again"):
+    with pytest.raises(QueueFull, match=r"2 runs are waiting already\. Try again"):
         line.join("c")
     assert len(line) == 2
 
 
 def test_all_end_when_the_server_does():
-    line = Line()
+    line = Queue()
     tickets = [line.join(name) for name in "ab"]
     line.close()
     assert all(ticket.stopped for ticket in tickets)

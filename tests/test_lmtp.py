@@ -8,11 +8,10 @@ import headed
 import pytest
 import torch
 
-from specviz.chance import Chance
-from specviz.drafters.lmtp import NewestStates
-from specviz.engine import rounds
-from specviz.heads.lmtp import LeapConfig, LeapHeads
-from specviz.settings import Sampling, Settings
+from specviz.drafters.lmtp import LeapConfig, LeapHeads, NewestStates
+from specviz.engine.loop import rounds
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(0), gamma=6, max_new_tokens=12)
 

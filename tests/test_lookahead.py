@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_engine import PROMPTS, generated, joint, traced
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.drafters.base import Proposal
-from specviz.drafters.lookahead import Lookahead, LookaheadSession, Shape
-from specviz.drafters.pool import Found, Pool, merged
-from specviz.drafters.window import Window, places, visible
-from specviz.engine import rounds
-from specviz.exact import g_test
-from specviz.metrics import difference, summary, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.states import Riders, States, Taps
-from specviz.tree import DraftTree
+from specviz.drafters.lookahead.drafter import Lookahead, LookaheadSession, Shape
+from specviz.drafters.lookahead.pool import Found, Pool, merged
+from specviz.drafters.lookahead.window import Window, places, visible
+from specviz.engine.loop import rounds
+from specviz.engine.protocol import Proposal
+from specviz.models.passes import Riders, States, Taps
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import difference, summary, token_ids
 from specviz.verification import Drawn
+from specviz.verification.exact import g_test
+from specviz.verification.tree import DraftTree
 
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32)
 WARM = Settings(Sampling(0.6, top_k=40, top_p=0.95), max_new_tokens=32)

@@ -8,22 +8,24 @@ from pathlib import Path
 import pytest
 import tiny
 
-from specviz.assets import ASSETS
-from specviz.bench import entrants
+from specviz.bench import methods as entrants
 from specviz.bench.measure import take_turns
 from specviz.bench.methods import Prompt
 from specviz.catalog import find
-from specviz.catalog.files import fingerprint
-from specviz.cli import main
-from specviz.drafters.eagle import width_under
+from specviz.commands.cli import main
+from specviz.drafters.eagle.drafter import width_under
+from specviz.drafters.kit.rank_paths import chosen_paths
 from specviz.drafters.ngram import NGram
-from specviz.drafters.rank_paths import chosen_paths
-from specviz.house import budget, card_measured, measure
-from specviz.house.card import card, write_card
-from specviz.house.card_base import StaleMeasurements, percents, read_models, said
+from specviz.house import measure
+from specviz.house import measure as budget
+from specviz.house.card import measured as card_measured
+from specviz.house.card.base import StaleMeasurements, percents, read_models, wording
+from specviz.house.card.card import card, write_card
 from specviz.house.differences import DIFFERENCES
-from specviz.house.measure import Extent, as_text, measured
-from specviz.settings import Sampling, Settings
+from specviz.house.measure import Extent, as_text, measure_drafters
+from specviz.models.files import fingerprint
+from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import ASSETS
 
 MODELS = ASSETS / "models"
 SHORT = Extent(prompts=1, new_tokens=8, drafters=("ngram", "oracle", "medusa"))
@@ -46,7 +48,7 @@ def facts():
         patch.setattr(entrants, "load_drafter", load)
         target = tiny.target()
         target.card = replace(target.card, hash=HASH, bytes=7)  # which an oracle's card has too
-        return json.loads(as_text(measured(target, SHORT)))
+        return json.loads(as_text(measure_drafters(target, SHORT)))
 
 
 def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
@@ -83,7 +85,7 @@ def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatc
 
     monkeypatch.setattr("specviz.bench.measure.take_turns", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
-    measured(tiny_target, replace(SHORT, drafters=("ngram", "uniform"), new_tokens=4))
+    measure_drafters(tiny_target, replace(SHORT, drafters=("ngram", "uniform"), new_tokens=4))
     assert [names for names, _ in seen] == [
         ["plain", n] for n in ("ngram", "uniform") for _ in "01"
     ]
@@ -174,8 +176,10 @@ def test_a_share_of_few_cases_is_a_dash():
 
 def test_settings_in_words_leave_out_what_is_off():
     paths = {"gamma": 4, "siblings": [], "rank_paths": [[0], [0, 1]], "confidence": 0.0}
-    assert said(paths) == "gamma 4, rank_paths 2 paths"
-    assert said({"gamma": 3, "siblings": [3, 2], "schedule": "fixed"}) == "gamma 3, siblings [3, 2]"
+    assert wording(paths) == "gamma 4, rank_paths 2 paths"
+    assert (
+        wording({"gamma": 3, "siblings": [3, 2], "schedule": "fixed"}) == "gamma 3, siblings [3, 2]"
+    )
 
 
 # The card.

@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from specviz.catalog.errors import Unsuitable
-from specviz.chance import Chance
-from specviz.drafters.rank_paths import chosen_paths, every_path, grow
-from specviz.heads.medusa import MedusaConfig, MedusaHeads
-from specviz.settings import MAX_GUESSES, BadSettings, Sampling, Settings, guesses
+from specviz.drafters.kit.rank_paths import chosen_paths, every_path, grow
+from specviz.drafters.medusa import MedusaConfig, MedusaHeads
+from specviz.models.errors import Unsuitable
+from specviz.settings.chance import Chance
+from specviz.settings.settings import MAX_GUESSES, BadSettings, Sampling, Settings, guesses
 
 GREEDY = Settings(Sampling(0), gamma=3)
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 import tiny
 
-from specviz.engine import run
-from specviz.metrics import difference, kept, report, summary, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.trace import Baseline, Committed, Proposed, Scored, Trace
+from specviz.engine.decode import run
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.events import Baseline, Committed, Proposed, Scored
+from specviz.trace.file import Trace
+from specviz.trace.metrics import difference, kept, report, summary, token_ids
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import tiny
 import torch
 from moa_made import GREEDY, TEXT, WARM, begun, drafter, frozen, learnt, plainly, turns, wild
 
-from specviz.heads import moa_loss
-from specviz.heads.frozen import EVERY, freeze
-from specviz.heads.moa import MoaHead
+from specviz.drafters.kit.training import EVERY, freeze
+from specviz.drafters.moa import training
+from specviz.drafters.moa.head import MoaHead
 
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM])
@@ -43,8 +43,8 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
     """Depth k, row t: memory up to t, tokens up to t + k; a session on that text says the same."""
     target, head = headed.target(), wild(headed.target())
     ids = headed.windows(7, length=10, rows=2)
-    said = moa_loss.guesses(head, freeze(target.model, ids, (EVERY,)))
-    assert len(said) == moa_loss.STEPS
+    said = training.guesses(head, freeze(target.model, ids, (EVERY,)))
+    assert len(said) == training.STEPS
     for depth, guessed in enumerate(said, start=1):
         assert guessed.shape == (2, 10 - depth, tiny.VOCABULARY)
         for row in (0, 2, 9 - depth):
@@ -98,16 +98,16 @@ def test_all_layers_are_read_and_their_order_matters():
     target, head = headed.target(), wild(headed.target())
     found = frozen(0)
     assert list(found.keys_values) == [1, 2, 3]
-    whole = moa_loss.guesses(head, found, 1)[0]
+    whole = training.guesses(head, found, 1)[0]
     for layer in range(1, headed.LAYERS + 1):
         rows = dict(found.keys_values)
         rows[layer] = (rows[layer][0], rows[layer][1] + 1)
         assert not torch.allclose(
-            moa_loss.guesses(head, replace(found, keys_values=rows), 1)[0], whole, atol=1e-3
+            training.guesses(head, replace(found, keys_values=rows), 1)[0], whole, atol=1e-3
         )
     one, *others = (found.keys_values[k] for k in (3, 2, 1))
     swapped = replace(found, keys_values={1: one, 2: others[0], 3: others[1]})
-    assert not torch.allclose(moa_loss.guesses(head, swapped, 1)[0], whole, atol=1e-3)
+    assert not torch.allclose(training.guesses(head, swapped, 1)[0], whole, atol=1e-3)
     assert drafter(head).taps.keys_values == tuple(
         range(1, target.model.config.num_hidden_layers + 1)
     )

@@ -11,12 +11,12 @@ import torch
 from moa_made import GREEDY, drafter, learnt, wild
 from safetensors.torch import load_file, save_file
 
-from specviz.catalog.errors import NotAvailable, Unsuitable
-from specviz.catalog.suitable import check_made_for
-from specviz.drafters.moa import Moa
-from specviz.heads.moa import MoaHead
-from specviz.heads.moa_config import MoaConfig, kv_width
-from specviz.target import Target
+from specviz.drafters.moa.config import MoaConfig, kv_width
+from specviz.drafters.moa.drafter import Moa
+from specviz.drafters.moa.head import MoaHead
+from specviz.models.checkpoint import check_made_for
+from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.target import Target
 
 PARTS = ("layer_self_attention", "self_attention", "cross_attention")
 NAMES = {

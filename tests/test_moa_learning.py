@@ -10,20 +10,19 @@ import torch
 from moa_made import GREEDY, TEXT, blind, drafter, frozen, learnt, wild
 from test_engine import traced
 
-from specviz.heads import moa_loss
-from specviz.heads.agreement import same_tops
-from specviz.heads.frozen import EVERY, freeze
-from specviz.heads.moa import MoaHead
-from specviz.heads.moa_config import MoaConfig
-from specviz.metrics import summary, token_ids
-from specviz.states import States
+from specviz.drafters.kit.training import EVERY, freeze, same_tops
+from specviz.drafters.moa import training
+from specviz.drafters.moa.config import MoaConfig
+from specviz.drafters.moa.head import MoaHead
+from specviz.models.passes import States
+from specviz.trace.metrics import summary, token_ids
 
 
 def test_loss_falls_and_guesses_agree_far_above_chance():
     head, losses = learnt()
     assert losses[-1] < 0.2 * losses[0]
-    shares = same_tops(moa_loss.guesses(head, frozen(40)), frozen(40))
-    assert len(shares) == moa_loss.STEPS
+    shares = same_tops(training.guesses(head, frozen(40)), frozen(40))
+    assert len(shares) == training.STEPS
     assert min(shares) > 0.8
     text = frozen(40).tokens.flatten().bincount().max() / frozen(40).tokens.numel()
     assert text < 0.3  # as often as always naming the most frequent token would be right
@@ -32,35 +31,35 @@ def test_loss_falls_and_guesses_agree_far_above_chance():
 def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
     head, found = wild(headed.target()), frozen(1)
     total = weights = 0.0
-    for depth, output in enumerate(moa_loss.unroll(head, found, 3), start=1):
+    for depth, output in enumerate(training.unroll(head, found, 3), start=1):
         off = (output - found.final[:, depth:]).abs()
         feature = torch.where(off < 1, off.square() / 2, off - 0.5).mean()
         rows = output.shape[1]
         law = found.logits[:, depth : depth + rows].softmax(-1)
         missed = -(law * found.head(output).log_softmax(-1)).sum(-1).mean()
-        part = moa_loss.FEATURE_WEIGHT * feature + moa_loss.LAW_WEIGHT * missed
+        part = training.FEATURE_WEIGHT * feature + training.LAW_WEIGHT * missed
         total += 0.8 ** (depth - 1) * part.item()
         weights += 0.8 ** (depth - 1)
-    assert moa_loss.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
+    assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
 
 
 def test_gradients_reach_every_weight_and_stay_out_of_the_target():
     head = MoaHead(MoaConfig.like(headed.target())).train()
-    moa_loss.loss(head, frozen(0)).backward()
+    training.loss(head, frozen(0)).backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
     assert all(p.grad is None for p in headed.target().model.parameters())
     short = freeze(headed.target().model, headed.windows(0, length=3), (EVERY,))
-    assert len(moa_loss.guesses(head, short)) == 2
-    assert moa_loss.loss(head, short).isfinite()
+    assert len(training.guesses(head, short)) == 2
+    assert training.loss(head, short).isfinite()
 
 
 def test_it_also_trains_under_autocast():
     head = MoaHead(MoaConfig.like(headed.target())).train()
     with torch.autocast("cpu", torch.bfloat16):
         found = freeze(headed.target().model, headed.windows(2), (EVERY,))
-        loss = moa_loss.loss(head, found)
+        loss = training.loss(head, found)
     loss.backward()
-    plainly_ = moa_loss.loss(head, frozen(0)).item()
+    plainly_ = training.loss(head, frozen(0)).item()
     assert loss.isfinite()
     assert loss.item() == pytest.approx(plainly_, rel=0.2)
 
@@ -79,8 +78,8 @@ def test_a_blind_head_knows_the_text_by_its_memory_and_not_if_that_is_late_by_on
     found = replace(frozen(40), embed=blind)
     late = late_memory(found)
     assert losses[-1] < 0.6 * losses[0]
-    assert moa_loss.loss(head, late).item() > 1.5 * moa_loss.loss(head, found).item()
-    right, wrong = (same_tops(moa_loss.guesses(head, f), found)[0] for f in (found, late))
+    assert training.loss(head, late).item() > 1.5 * training.loss(head, found).item()
+    right, wrong = (same_tops(training.guesses(head, f), found)[0] for f in (found, late))
     assert right > 0.5
     assert wrong < right / 2
 

@@ -11,14 +11,14 @@ import pytest
 from moa_made import GREEDY, TEXT, WARM, begun, drafter, learnt, turns, wild
 from test_engine import generated, joint, traced
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import BadScores
-from specviz.engine import plain, rounds
-from specviz.exact import g_test
-from specviz.metrics import difference, token_ids
-from specviz.settings import Sampling, Settings
+from specviz.engine.loop import plain, rounds
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import difference, token_ids
 from specviz.verification import Drawn
+from specviz.verification.distributions import BadScores
+from specviz.verification.exact import g_test
 
 
 @pytest.mark.parametrize("changes", [{}, {"schedule": "learning"}, {"budget": 3, "fan_out": 1}])

@@ -10,19 +10,19 @@ import pytest
 import tiny
 import torch
 
-from specviz.catalog.errors import Unsuitable
-from specviz.chance import Chance
-from specviz.distributions import draw, law
-from specviz.drafters.mtp import MTPSession
-from specviz.engine import rounds
-from specviz.heads import mtp_loss
-from specviz.heads.agreement import overlaps
-from specviz.heads.llama_block import causal, seen_alone
-from specviz.heads.mtp import MTPModules
-from specviz.heads.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
-from specviz.settings import Sampling, Settings
-from specviz.states import Taps
+from specviz.drafters.kit.layers import causal_mask, seen_alone
+from specviz.drafters.kit.training import overlaps
+from specviz.drafters.mtp import training
+from specviz.drafters.mtp.drafter import MTPSession
+from specviz.drafters.mtp.head import MTPModules
+from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
+from specviz.engine.loop import rounds
+from specviz.models.errors import Unsuitable
+from specviz.models.passes import Taps
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
+from specviz.verification.distributions import draw, law
 
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=30)
 WARM = Settings(Sampling(1.1, top_k=20), gamma=4, max_new_tokens=30)
@@ -45,7 +45,7 @@ def by_hand(modules, text, final, steps):
         pair = torch.cat([module.enorm(embedded), module.hnorm(states)], dim=-1)
         rows = len(words)
         joined = module.eh_proj(pair)[None]
-        out = modules.run(1, joined, torch.arange(rows)[None], causal(rows, 0, joined))
+        out = modules.run(1, joined, torch.arange(rows)[None], causal_mask(rows, 0, joined))
         logits = target.lm_head(module.shared_head.norm(out[0, -1]))
         found.append(logits)
         states = torch.cat([states, out[0, -1:]])
@@ -84,15 +84,15 @@ def test_a_module_never_shown_its_own_output_knows_less_with_every_step(monkeypa
     batches = [headed.frozen(seed) for seed in (90, 91)]
 
     def known(head):
-        alphas = [overlaps(mtp_loss.guesses(head, batch), batch) for batch in batches]
+        alphas = [overlaps(training.guesses(head, batch), batch) for batch in batches]
         return [sum(alpha) / len(alpha) for alpha in zip(*alphas, strict=True)]
 
     unrolled = known(headed.heads("mtp"))
     with monkeypatch.context() as patch:
-        patch.setattr(mtp_loss, "STEPS", 1)
+        patch.setattr(training, "STEPS", 1)
         once = headed.trained("mtp", headed.CONFIGS["mtp"])
     single = known(once)
-    assert len(unrolled) == len(single) == mtp_loss.STEPS
+    assert len(unrolled) == len(single) == training.STEPS
     assert single[0] > 0.7
     assert single[3] < single[0] - 0.02
     assert unrolled[3] > single[3]
@@ -185,7 +185,7 @@ def test_rows_unrolled_in_training_see_the_text_and_their_own_drafts_only():
         [True, True, False, False, True, False, False, True, False],
         [True, True, True, False, False, True, False, False, True],
     ]
-    assert causal(2, 1, torch.zeros(1))[0, 0].tolist() == [[0, 0, least], [0, 0, 0]]
+    assert causal_mask(2, 1, torch.zeros(1))[0, 0].tolist() == [[0, 0, least], [0, 0, 0]]
 
 
 def test_rotary_pairs_of_parallel_heads_are_neighbours_as_in_metas_checkpoint():
@@ -216,7 +216,7 @@ def test_the_trunk_is_every_layer_but_the_last_and_its_norm_and_projection_the_t
     model = headed.target().model
     trunk = headed.frozen(0).states[-2]
     turns = model.model.rotary_emb(trunk, torch.arange(trunk.shape[1])[None])
-    mask = causal(trunk.shape[1], 0, trunk)
+    mask = causal_mask(trunk.shape[1], 0, trunk)
     last = model.model.layers[-1](trunk, attention_mask=mask, position_embeddings=turns)
     logits = headed.heads("mtp-parallel").logits(last, model.lm_head)
     assert torch.allclose(logits, headed.frozen(0).logits, atol=1e-4)

@@ -14,11 +14,11 @@ import pytest
 import torch
 from example import WARPERS, P, Q, model
 
-from specviz.exact import distance, joint_law, output_law, plain_law
 from specviz.verification import RULES, Drawn
+from specviz.verification.exact import distance, joint_law, output_law, plain_law
 
-RECURSIVE = "specviz.verification.recursive"
-POINT = "specviz.verification.point_mass"
+MODULE = "specviz.verification.rules"
+RECURSIVE, POINT = "RecursiveRejection", "PointMass"  # the rules in it that are mutated
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
 
 MUTANTS = {
@@ -40,8 +40,8 @@ MUTANTS = {
     ),
     "sibling's residual skipped": (
         RECURSIVE,
-        '"p": left[x].item()',
-        '"p": law.p[x].item()',
+        '"p": left[x].item(), ',
+        '"p": law.p[x].item(), ',
     ),
     "q not masked without replacement": (RECURSIVE, "guess = without(guess, x)", "pass"),
     "point mass not masked": (POINT, "left = without(left, x)", "pass"),
@@ -49,10 +49,10 @@ MUTANTS = {
 }
 
 
-def mutant(module: str, old: str, new: str) -> types.ModuleType:
+def mutant(old: str, new: str) -> types.ModuleType:
     """The module with `old` exchanged for `new`; fails where the source has no such piece."""
-    source = Path(importlib.import_module(module).__file__ or "").read_text()
-    assert source.count(old) == 1, f"{module} has no single {old!r}"
+    source = Path(importlib.import_module(MODULE).__file__ or "").read_text()
+    assert source.count(old) == 1, f"{MODULE} has no single {old!r}"
     made = types.ModuleType("mutant")
     made.__dict__["__name__"] = "mutant"
     sys.modules["mutant"] = made
@@ -60,9 +60,9 @@ def mutant(module: str, old: str, new: str) -> types.ModuleType:
     return made
 
 
-def rules(made: types.ModuleType) -> list[tuple[object, Drawn]]:
-    """The rules of a (possibly mutated) module, with the candidates that they take."""
-    if hasattr(made, "PointMass"):
+def rules(made: types.ModuleType, rule: str) -> list[tuple[object, Drawn]]:
+    """A rule of a (possibly mutated) module, with the candidates that it takes."""
+    if rule == POINT:
         return [(made.PointMass(), FIXED)]
     make = made.RecursiveRejection
     return [
@@ -86,12 +86,13 @@ def worst(pairs: list[tuple[object, Drawn]]) -> float:
 
 @pytest.mark.parametrize("mistake", MUTANTS)
 def test_each_classic_mistake_is_caught(mistake):
-    assert worst(rules(mutant(*MUTANTS[mistake]))) > 0.005
+    rule, old, new = MUTANTS[mistake]
+    assert worst(rules(mutant(old, new), rule)) > 0.005
 
 
-@pytest.mark.parametrize("module", [RECURSIVE, POINT])
-def test_the_source_as_it_is_passes(module):
-    assert worst(rules(importlib.import_module(module))) < 1e-14
+@pytest.mark.parametrize("rule", [RECURSIVE, POINT])
+def test_the_source_as_it_is_passes(rule):
+    assert worst(rules(importlib.import_module(MODULE), rule)) < 1e-14
 
 
 def test_wrong_pairs_really_are_lossy():

@@ -10,15 +10,15 @@ import torch
 from test_engine import PROMPTS, generated, traced
 from test_uniform import FEW, assert_follows_the_target, small_target
 
-from specviz.chance import Chance
-from specviz.check import check
-from specviz.distributions import law
 from specviz.drafters.oracle import Oracle
-from specviz.engine import Decoding, rounds
-from specviz.metrics import summary, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.states import Taps
+from specviz.engine.loop import Decoding, rounds
+from specviz.models.passes import Taps
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn
+from specviz.verification.distributions import law
 
 WARM = Settings(Sampling(1.1), max_new_tokens=32, gamma=4)
 SHAPES = [[], [3, 2]]

@@ -7,12 +7,12 @@ import tiny
 import torch
 from torch import nn
 
-from specviz import packed
 from specviz.bench import methods
 from specviz.bench.methods import Entrant
 from specviz.catalog import entries, load_drafter, load_target
-from specviz.packed import PackedLinear, can_pack, is_packed, pack, unpacked
-from specviz.settings import Sampling, Settings
+from specviz.models import packed
+from specviz.models.packed import PackedLinear, can_pack, is_packed, pack, unpacked
+from specviz.settings.settings import Sampling, Settings
 
 pytestmark = pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
 

@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.catalog.known import entries, filled, find
-from specviz.compare.lanes import Lane, Race
-from specviz.settings import Sampling, Settings
-from specviz.ui.compare import asked as module
-from specviz.ui.compare import form, presets, recorded
-from specviz.ui.compare.asked import LaneAsked, RaceAsked, slots, suits, values
-from specviz.ui.wish import LONGEST_PROMPT
+from specviz.catalog.entry import entries, filled, find
+from specviz.compare.race import Lane, Race
+from specviz.settings.settings import Sampling, Settings
+from specviz.ui.compare.race import form, presets, recorded, request
+from specviz.ui.compare.race.request import LaneAsked, RaceRequest, slots, suits, values
+from specviz.ui.request import LONGEST_PROMPT
 
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
 TWO = (LaneAsked("ngram", ""), LaneAsked("draft-model", "gamma=2"))
-USUAL = RaceAsked("Once", "house", 0, 0, 1, 7, 12, TWO)
+USUAL = RaceRequest("Once", "house", 0, 0, 1, 7, 12, TWO)
 
 
 def test_a_filled_in_form_is_a_race():
@@ -32,7 +31,7 @@ def test_a_filled_in_form_is_a_race():
 
 def test_every_race_runs_in_an_order_of_its_own(monkeypatch):
     seeds = iter([11, 12])
-    monkeypatch.setattr(module.secrets, "randbits", lambda _: next(seeds))
+    monkeypatch.setattr(request.secrets, "randbits", lambda _: next(seeds))
     assert [USUAL.race().order_seed for _ in range(2)] == [11, 12]
 
 
@@ -46,7 +45,7 @@ def test_a_drafter_may_race_against_itself():
 
 def test_lanes_that_are_not_there_are_left_out_wherever_they_stand():
     fields = ("Once", "house", 0, 0, 1, 7, 12)
-    found = RaceAsked.from_form(
+    found = RaceRequest.from_form(
         *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
     )
     assert found.lanes == (LaneAsked("ngram", ""), LaneAsked("suffix", "gamma=4"))
@@ -94,7 +93,7 @@ RACES.append(
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.prompt[:12])
 def test_the_form_says_of_a_race_what_makes_it_again(race):
-    again = RaceAsked.from_form(*values(race)).race(any_model=True)
+    again = RaceRequest.from_form(*values(race)).race(any_model=True)
     assert (again.prompt, again.target) == (race.prompt, race.target)
     assert [(lane.drafter, lane.settings) for lane in again.lanes] == [
         (lane.drafter, lane.settings) for lane in race.lanes
@@ -106,7 +105,7 @@ def test_the_form_opens_with_the_race_that_plays_then(monkeypatch):
     assert form.opening() == list(values(first.race))
     monkeypatch.setattr(recorded, "names", lambda: ())
     assert form.opening()[-8:] == slots(presets.presets()[0].lanes)
-    assert RaceAsked.from_form(*form.opening()).race().shared.max_new_tokens == 64
+    assert RaceRequest.from_form(*form.opening()).race().shared.max_new_tokens == 64
 
 
 def lanes(*typed):

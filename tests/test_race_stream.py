@@ -12,22 +12,23 @@ import pytest
 import tiny
 from test_runs import told
 
-from specviz.compare import race as racing
-from specviz.compare.called import called, shared
-from specviz.compare.lanes import PLAIN, Lane, Race
-from specviz.compare.results import Progress, Told
-from specviz.settings import Sampling, Settings
-from specviz.trace import Committed
-from specviz.ui.compare import reel, stream
-from specviz.ui.runs import Machine, Runs
-from specviz.ui.wish import Wish
+from specviz.compare import run as racing
+from specviz.compare.names import lane_names, shared
+from specviz.compare.race import PLAIN, Lane, Race
+from specviz.compare.results import Progress, Report
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.events import Committed
+from specviz.ui.compare.race import lines as reel
+from specviz.ui.compare.race import live
+from specviz.ui.request import RunRequest
+from specviz.ui.worker import Machine, Worker
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
 
 
 @pytest.fixture
 def runs():
-    return Runs(Machine("cpu"))
+    return Worker(Machine("cpu"))
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def race(pair):
 
 
 async def heard(runs, race, visitor="me", number=1.0):
-    return [text async for text in stream.texts(runs, race, visitor, number)]
+    return [text async for text in live.texts(runs, race, visitor, number)]
 
 
 def texts(*args):
@@ -137,7 +138,7 @@ def test_lanes_of_one_drafter_are_told_apart():
     many = [[rank] for rank in range(40)]
     changes = [{}, {"candidates": "greedy"}, {}, {"confidence": 0.25, "rank_paths": many}]
     lanes = [Lane(str(at), "ngram", replace(GREEDY, **c)) for at, c in enumerate(changes)]
-    found = [one.said for one in called(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
+    found = [one.said for one in lane_names(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
     head = "γ 3 · candidates"
     assert found[0] == f"{head} sampled · confidence 0 · rank paths []"
     assert found[1] == f"{head} greedy · confidence 0 · rank paths []"
@@ -170,18 +171,18 @@ def test_nothing_of_a_lane_is_worked_out_between_its_rounds(runs, race, monkeypa
 
     def watched(*args):
         for event in whole(*args):
-            busy.append(isinstance(event, Progress | Told))
+            busy.append(isinstance(event, Progress | Report))
             yield event
 
     def quiet(work):
-        def called(*args):
+        def lane_names(*args):
             assert not busy[-1]
             return work(*args)
 
-        return called
+        return lane_names
 
     monkeypatch.setattr(racing, "run", watched)
-    for name in ("told", "ended", "brought"):
+    for name in ("race_summary", "ended", "brought"):
         monkeypatch.setattr(reel, name, quiet(getattr(reel, name)))
     assert kinds(texts(runs, race())[-1])[-1] == "done"
 
@@ -209,7 +210,7 @@ def stopping(runs, monkeypatch):
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_stopped_race_keeps_the_lanes_that_it_came_to(runs, race, stopping, place):
     settings = Settings(Sampling(temperature=0), max_new_tokens=40, gamma=3)
-    asked = stream.named(race(settings))
+    asked = live.named(race(settings))
     stopping(asked.order[place], 2)
     text = texts(runs, asked)[-1]
     assert kinds(text)[2:] == ["race", *["started", "ended", "told"] * (place + 1), "stopped"]
@@ -227,7 +228,7 @@ def test_a_stopped_race_keeps_the_lanes_that_it_came_to(runs, race, stopping, pl
 def test_one_who_goes_ends_the_race_after_its_round(runs, race):
     async def story():
         long = race(Settings(Sampling(temperature=0), max_new_tokens=200, gamma=3))
-        async with aclosing(stream.texts(runs, long, "a", 1)) as leaving:
+        async with aclosing(live.texts(runs, long, "a", 1)) as leaving:
             async for text in leaving:
                 if of(text, "started"):
                     break
@@ -241,7 +242,7 @@ def test_a_race_is_one_place_in_the_line_that_runs_wait_in(runs, race, pair):
     async def story():
         racer = asyncio.create_task(heard(runs, race(), "a"))
         await asyncio.sleep(0)
-        wish = Wish(tiny.PROMPT, str(pair[0]), str(pair[1]), GREEDY)
+        wish = RunRequest(tiny.PROMPT, str(pair[0]), str(pair[1]), GREEDY)
         other = asyncio.create_task(_all(runs.texts(wish, "b", 1)))
         await asyncio.sleep(0)
         assert len(runs.line) == 2
@@ -285,12 +286,12 @@ def test_a_race_that_cannot_be_run_says_why_in_a_sentence(runs, race, changes, w
     [(RuntimeError("secret"), "Something broke"), (MemoryError("secret"), "ran out of memory")],
 )
 def test_a_fault_in_a_lane_keeps_those_before_it(runs, race, monkeypatch, caplog, fault, word):
-    whole, asked = racing.run, stream.named(race())
+    whole, asked = racing.run, live.named(race())
 
     def breaking(*args):
         for event in whole(*args):
             yield event
-            here = isinstance(event, Told) and event.lane == asked.order[1]
+            here = isinstance(event, Report) and event.lane == asked.order[1]
             if here and isinstance(event.event, Committed):
                 raise fault
 

@@ -12,23 +12,23 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from specviz.catalog import entries
-from specviz.catalog.files import fingerprint, weight_files
-from specviz.check import check
-from specviz.cli import main
+from specviz.commands.cli import main
 from specviz.compare import recipes as shipped
-from specviz.compare.lanes import PLAIN, Lane, Race
-from specviz.compare.race import run
+from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
 from specviz.compare.results import Progress, Results
+from specviz.compare.run import run
 from specviz.compare.saved import FILE, SavedError, read, write
-from specviz.compare.told import told
+from specviz.compare.summary import race_summary
 from specviz.drafters.ngram import NGram
 from specviz.frames.words import word
-from specviz.metrics import token_ids
-from specviz.settings import BadSettings, Sampling, Settings
+from specviz.models.files import fingerprint, weight_files
+from specviz.settings.settings import BadSettings, Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import token_ids
 from specviz.ui import server
-from specviz.ui.compare import recorded
-from specviz.ui.compare.reel import replay
+from specviz.ui.compare.race import recorded
+from specviz.ui.compare.race.lines import replay
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
 LANES = (
@@ -57,8 +57,8 @@ def test_a_race_that_is_read_again_has_the_same_traces_and_numbers(raced, tmp_pa
     again = read(tmp_path)
     assert again == raced
     assert list(again.traces) == list(raced.order)
-    assert told(again) == told(raced)
-    assert all(lane["flops_per_token"] > 0 for lane in told(again)["lanes"])
+    assert race_summary(again) == race_summary(raced)
+    assert all(lane["flops_per_token"] > 0 for lane in race_summary(again)["lanes"])
 
 
 def test_the_files_lie_in_the_folder_whatever_the_lanes_are_called(raced, tmp_path):
@@ -86,7 +86,7 @@ def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
     write(tmp_path, half)
     assert read(tmp_path) == half
     assert len(half.traces) == 1
-    assert not told(half)["complete"]
+    assert not race_summary(half)["complete"]
 
 
 def test_a_race_that_never_began_is_not_kept(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from specviz.catalog import entries
-from specviz.cli import main
-from specviz.prompts import prompts
+from specviz.commands.cli import main
+from specviz.shipped import prompts
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.cost import presets
-from specviz.cost.batches import BATCHES
+from specviz.cost import sources
 from specviz.cost.roofline import (
     Hardware,
     PassTime,
@@ -19,23 +18,24 @@ from specviz.cost.roofline import (
     memory_needed,
     pass_time,
 )
+from specviz.cost.serving import BATCHES
 from specviz.cost.shapes import ModelShape, width
 
-BIG = presets.models()["llama-3.1-8b"].shape
-H100 = presets.machines()["h100-sxm"].hardware
+BIG = sources.models()["llama-3.1-8b"].shape
+H100 = sources.machines()["h100-sxm"].hardware
 SERVED = Serving(BIG, H100, "bf16")
 TOY = ModelShape(2, 8, 4, 2, 2, 16, 32, tied=False, qk_norm=False)
 TABLE = Hardware("a table", {"fp32": 1000.0}, 100.0, 1e9)  # ten operations a byte
 
 every_serving = st.builds(
     lambda model, machine, context: Serving(
-        presets.models()[model].shape,
-        (found := presets.machines()[machine].hardware),
+        sources.models()[model].shape,
+        (found := sources.machines()[machine].hardware),
         next(iter(found.peak)),
         context,
     ),
-    st.sampled_from(sorted(presets.models())),
-    st.sampled_from(sorted(presets.machines())),
+    st.sampled_from(sorted(sources.models())),
+    st.sampled_from(sorted(sources.machines())),
     st.integers(0, 5000),
 )
 
@@ -54,7 +54,7 @@ every_serving = st.builds(
     ],
 )
 def test_a_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
-    assert presets.models()[name].shape.parameters == parameters
+    assert sources.models()[name].shape.parameters == parameters
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
 )
 def test_qwen_counts_match_those_published_for_its_embedding_twins(name, vocabulary, parameters):
     """keras-hub pull request 2455 lists them; they are the same models with a shorter table."""
-    shape = replace(presets.models()[name].shape, vocabulary=vocabulary)
+    shape = replace(sources.models()[name].shape, vocabulary=vocabulary)
     assert shape.parameters == parameters
 
 
@@ -181,7 +181,7 @@ def test_memory_decides_what_fits():
     assert memory_needed(replace(SERVED, context=0), 1) == 2 * BIG.parameters + 131_072
     assert fits(SERVED, 512)
     assert not fits(replace(SERVED, context=8192), 512)
-    seventy = Serving(presets.models()["llama-3.1-70b"].shape, H100, "bf16")
+    seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16")
     assert not fits(seventy, 1)
     assert fits(replace(seventy, cards=2), 1)
 
@@ -214,7 +214,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
 
 
 def test_a_t4_is_not_asked_for_bf16():
-    t4 = presets.machines()["t4"].hardware
+    t4 = sources.machines()["t4"].hardware
     with pytest.raises(
         ValueError, match=r"NVIDIA T4, 16 GB has no figure for bf16, only fp16, fp32"
     ):

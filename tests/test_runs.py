@@ -9,12 +9,12 @@ from contextlib import aclosing
 import pytest
 
 from specviz import engine
-from specviz.check import check
-from specviz.settings import Sampling, Settings
-from specviz.trace import Trace
-from specviz.ui.line import Line, LineFull
-from specviz.ui.runs import Broke, Machine, Runs, Stopped
-from specviz.ui.wish import Wish
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.file import Trace
+from specviz.ui.queue import Queue, QueueFull
+from specviz.ui.request import RunRequest
+from specviz.ui.worker import Broke, Machine, Stopped, Worker
 
 PROMPT = "The cat sat on the mat. The cat"
 
@@ -22,9 +22,9 @@ PROMPT = "The cat sat on the mat. The cat"
 @pytest.fixture
 def runs(monkeypatch):
     """Runs that send every line at once."""
-    monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
-    monkeypatch.setattr("specviz.ui.runs.DRAWING", 0.0)
-    return Runs(Machine("cpu"))
+    monkeypatch.setattr("specviz.ui.stream.PAUSE", -1.0)
+    monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
+    return Worker(Machine("cpu"))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def wish(pair):
     def made(prompt=PROMPT, target=None, drafter=None, **settings):
         usual = {"gamma": 4, "max_new_tokens": 12, "sampling": Sampling(0.8)}
         names = str(target or pair[0]), str(drafter or pair[1])
-        return Wish(prompt, *names, Settings(**(usual | settings)))
+        return RunRequest(prompt, *names, Settings(**(usual | settings)))
 
     return made
 
@@ -93,7 +93,7 @@ def test_the_run_line_says_what_it_takes_to_ask_for_it_again(runs, wish):
 
 
 def test_the_first_round_is_sent_at_once_and_later_ones_together(runs, wish, monkeypatch):
-    monkeypatch.setattr("specviz.ui.runs.PAUSE", 1000.0)
+    monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     *first, whole = texts(runs, wish())
     sent = [kinds(text) for text in first]
     start = ["loading", "drafting", "run", "round", "round"]
@@ -111,9 +111,9 @@ def test_nothing_is_computed_while_the_page_draws(runs, wish, monkeypatch):
             yield event
 
     monkeypatch.setattr(engine, "run", noted)
-    monkeypatch.setattr("specviz.ui.runs.PAUSE", 1000.0)
-    monkeypatch.setattr("specviz.ui.runs.sleep", calls.append)
-    monkeypatch.setattr("specviz.ui.runs.DRAWING", 0.25)
+    monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
+    monkeypatch.setattr("specviz.ui.stream.sleep", calls.append)
+    monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.25)
     texts(runs, wish())
     at = calls.index(0.25)
     assert calls.count(0.25) == 1
@@ -323,10 +323,10 @@ def test_a_client_is_refused_with_the_same_sentences(runs, wish):
 
 
 def test_a_full_line_is_said_to_visitor_and_client(runs, wish):
-    runs.line = Line(longest=0)
+    runs.line = Queue(longest=0)
     (text,) = texts(runs, wish())
     assert "Try again" in told(text)[0]["sentence"]
-    with pytest.raises(LineFull):
+    with pytest.raises(QueueFull):
         asyncio.run(runs.trace(wish(), "me"))
 
 
@@ -347,7 +347,7 @@ def test_all_that_computes_does_so_in_one_thread(runs, wish, monkeypatch):
         await asyncio.gather(*map(job, range(3)), heard(runs, wish()), runs.trace(wish(), "client"))
 
     monkeypatch.setattr(runs, "load", watched)
-    monkeypatch.setattr("specviz.ui.runs.HOUSE", "nobody's")
+    monkeypatch.setattr("specviz.ui.worker.HOUSE", "nobody's")
     runs.warm_up()
     for _ in range(2):  # Gradio and a client may have loops of their own
         asyncio.run(all_of_them())

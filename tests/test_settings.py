@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from specviz.settings import BadSettings, Sampling, Settings, brief, deepest, guesses
+from specviz.settings.settings import BadSettings, Sampling, Settings, deepest, guesses
+from specviz.settings.text import brief
 
 
 @pytest.mark.parametrize(

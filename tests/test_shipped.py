@@ -9,15 +9,14 @@ import torch
 from driven import Shifted
 
 from specviz.catalog import entries, load
-from specviz.catalog.files import fingerprint, weight_files
-from specviz.catalog.known import filled
-from specviz.check import check
-from specviz.engine import run
-from specviz.metrics import NEAR_TIE, difference, summary, token_ids
-from specviz.prompts import prompts
-from specviz.recipes import FOLDER, Recipe, recipes
-from specviz.settings import Sampling, Settings
-from specviz.trace import Trace
+from specviz.catalog.entry import filled
+from specviz.engine.decode import run
+from specviz.models.files import fingerprint, weight_files
+from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import FOLDER, Recipe, prompts, recipes
+from specviz.trace.check import check
+from specviz.trace.file import Trace
+from specviz.trace.metrics import NEAR_TIE, difference, summary, token_ids
 
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
 LEARNED = [entry.name for entry in entries() if entry.kind == "drafter" and entry.folder]

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from test_engine import PROMPTS, generated, traced
 from test_uniform import FEW, IDS, assert_follows_the_target, small_target
 
-from specviz.chance import Chance
-from specviz.check import check
-from specviz.drafters.suffix import Suffix
-from specviz.drafters.suffixes import Suffixes
-from specviz.engine import rounds
-from specviz.metrics import token_ids
-from specviz.settings import Sampling, Settings
-from specviz.states import States, Taps
+from specviz.drafters.suffix import Suffix, Suffixes
+from specviz.engine.loop import rounds
+from specviz.models.passes import States, Taps
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
 
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)

@@ -8,15 +8,15 @@ import pytest
 import tiny
 
 from specviz.bench.sweep import FEWEST, MOST, PRODUCT, READ, Plan, Sweeping
-from specviz.cli import main
-from specviz.cost import sweep_words as words
+from specviz.commands.cli import main
+from specviz.cost import sweep_text
+from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.roofline import Hardware, Serving, pass_time
 from specviz.cost.shapes import ModelShape
 from specviz.cost.sweep import SIZES, Point, Sweep, SweepError
-from specviz.figures.cost_sweep import sweep_figure
 from specviz.ui.cost import sweep as section
 from specviz.ui.cost.sweep import picture, texts
-from specviz.ui.runs import Machine, Runs
+from specviz.ui.worker import Machine, Worker
 
 SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)
 
@@ -97,7 +97,7 @@ def test_a_stop_keeps_what_came(tiny_target):
     assert {point.tokens for point in sweep.points} == {n for n in order if n in SIZES}
     assert not sweep.complete
     quiet = [Point(point.tokens, [0.1]) for point in sweep.points]
-    assert "stopped" in words.caution(replace(sweep, points=quiet))
+    assert "stopped" in sweep_text.caution(replace(sweep, points=quiet))
     assert Sweep.from_text(sweep.to_text()) == sweep
     picture(sweep, "live")
 
@@ -184,15 +184,15 @@ def test_the_prediction_is_the_roofline_on_the_peaks_that_were_seen():
 
 def test_the_sentences_follow_from_the_numbers():
     sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
-    assert words.answer(sweep) == (
+    assert sweep_text.answer(sweep) == (
         "On this machine a pass with 5 tokens takes 1.20 plain passes, with 17 tokens 1.70."
     )
-    assert words.answer(sweep, here=False).startswith("On 2 CPU cores a pass")
-    assert "a draft of 4 guesses must bring more than 1.20 tokens" in words.must(sweep)
-    assert "a tree of 16 more than 1.70" in words.must(sweep)
+    assert sweep_text.answer(sweep, here=False).startswith("On 2 CPU cores a pass")
+    assert "a draft of 4 guesses must bring more than 1.20 tokens" in sweep_text.must(sweep)
+    assert "a tree of 16 more than 1.70" in sweep_text.must(sweep)
     line = 1000 * sweep.predicted(1).seconds
-    assert f"takes 10.0 ms, the roofline says {line:.2f} ms (simulated)" in words.gap(sweep)
-    assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in words.gap(sweep)
+    assert f"takes 10.0 ms, the roofline says {line:.2f} ms (simulated)" in sweep_text.gap(sweep)
+    assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in sweep_text.gap(sweep)
 
 
 @pytest.mark.parametrize(
@@ -201,19 +201,19 @@ def test_the_sentences_follow_from_the_numbers():
 )
 def test_the_gap_at_the_largest_pass_is_said_as_it_is(large, said):
     sweep = made({1: 10.0, 64: large})
-    assert said in words.grows(sweep)
+    assert said in sweep_text.grows(sweep)
 
 
 def test_where_checking_is_free_no_price_is_said():
-    assert "for nothing" in words.must(made({1: 10.0, 5: 9.9, 17: 10.0}))
+    assert "for nothing" in sweep_text.must(made({1: 10.0, 5: 9.9, 17: 10.0}))
 
 
 def test_no_reason_is_given_for_times_that_vary_too_much():
-    restless = words.told(made(spread=0.9))
+    restless = sweep_text.sweep_facts(made(spread=0.9))
     assert "something else was running" in restless["caution"]
     assert not restless["gap"]
     assert not restless["grows"]
-    quiet = words.told(made(spread=0.05))
+    quiet = sweep_text.sweep_facts(made(spread=0.05))
     assert not quiet["caution"]
     assert quiet["gap"]
 
@@ -253,12 +253,12 @@ async def heard(runs, stop_at=None):
 @pytest.fixture
 def runs(tiny_target, monkeypatch):
     """Runs whose house target is the tiny one, and which send every line at once."""
-    monkeypatch.setattr("specviz.ui.runs.PAUSE", -1.0)
-    monkeypatch.setattr("specviz.ui.runs.DRAWING", 0.0)
-    monkeypatch.setattr(Runs, "load", lambda *_: (tiny_target, []))
+    monkeypatch.setattr("specviz.ui.stream.PAUSE", -1.0)
+    monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
+    monkeypatch.setattr(Worker, "load", lambda *_: (tiny_target, []))
     monkeypatch.setattr(section, "OFTEN", -1.0)
     monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
-    return Runs(Machine("cpu"))
+    return Worker(Machine("cpu"))
 
 
 def test_the_page_hears_states_progress_and_the_sweep(runs):
@@ -280,7 +280,7 @@ def test_a_sweep_that_is_stopped_tells_what_came(runs):
 
 
 def test_a_refusal_is_a_sentence(runs, monkeypatch):
-    monkeypatch.setattr(Runs, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
+    monkeypatch.setattr(Worker, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
     said = asyncio.run(heard(runs))
     assert said[-1]["kind"] == "error"
     assert "config does not say" in said[-1]["sentence"]

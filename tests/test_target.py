@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from test_tree import trees
 
-from specviz.states import Riders, Taps, Unsupported, Warm
-from specviz.target import BadPrompt
-from specviz.tree import DraftTree
+from specviz.models.passes import Riders, Taps, Unsupported, Warm
+from specviz.models.target import BadPrompt
+from specviz.verification.tree import DraftTree
 
 PROMPT = [3, 5, 7, 9]
 

@@ -10,11 +10,12 @@ import pytest
 import tiny
 from fakes import Branching
 
-from specviz.check import CheckFailed, check
 from specviz.drafters.ngram import NGram
-from specviz.engine import run
-from specviz.settings import Sampling, Settings
-from specviz.trace import Committed, Trace, TraceError, Unknown
+from specviz.engine.decode import run
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.events import Committed, Unknown
+from specviz.trace.file import Trace, TraceError
 from specviz.verification import Drawn
 
 

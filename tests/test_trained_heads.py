@@ -14,17 +14,17 @@ import torch
 from safetensors.torch import load_file, save_file
 from test_engine import generated, joint, traced
 
-from specviz.catalog.errors import NotAvailable, Unsuitable
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import BadScores
-from specviz.drafters.mtp import MTPSession
-from specviz.engine import plain, rounds
-from specviz.exact import g_test
-from specviz.metrics import difference, summary, token_ids
-from specviz.settings import Sampling, Settings, guesses
-from specviz.states import States
+from specviz.drafters.mtp.drafter import MTPSession
+from specviz.engine.loop import plain, rounds
+from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.passes import States
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import Sampling, Settings, guesses
+from specviz.trace.check import check
+from specviz.trace.metrics import difference, summary, token_ids
 from specviz.verification import Drawn
+from specviz.verification.distributions import BadScores
+from specviz.verification.exact import g_test
 
 NAMES = list(headed.CONFIGS)
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.tree import DraftTree
+from specviz.verification.tree import DraftTree
 
 
 @st.composite

@@ -16,13 +16,14 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from specviz.figures.measure import width
-from specviz.trace import Finished
-from specviz.ui import recorded, server
-from specviz.ui.drawer import SLIDERS
-from specviz.ui.line import LONGEST
+from specviz.figures.text_width import width
+from specviz.trace.events import Finished
+from specviz.ui import server
 from specviz.ui.page import Options, launch_arguments
-from specviz.ui.reel import lines
+from specviz.ui.queue import LONGEST
+from specviz.ui.step import recorded
+from specviz.ui.step.drawer import SLIDERS
+from specviz.ui.step.lines import lines
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -151,8 +152,8 @@ def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
 FACTS = """
 import json, sys
 from specviz.ui.page import Options, build
-from specviz.ui.runs import Machine, Runs
-demo = build(Options(allow_any_model=sys.argv[1] == "any"), Runs(Machine()))
+from specviz.ui.worker import Machine, Worker
+demo = build(Options(allow_any_model=sys.argv[1] == "any"), Worker(Machine()))
 functions = list(demo.fns.values())
 called = [fn for fn in functions if not any(target[1] == "unload" for target in fn.targets)]
 print(json.dumps({

@@ -13,16 +13,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_engine import PROMPTS, generated, joint, traced
 
-from specviz.chance import FINAL, Chance, key
-from specviz.check import check
-from specviz.distributions import draw, without
 from specviz.drafters.uniform import Uniform, distinct_picks
-from specviz.engine import rounds
-from specviz.exact import g_test
-from specviz.metrics import summary, token_ids
-from specviz.settings import Sampling, Settings
-from specviz.states import States, Taps
+from specviz.engine.loop import rounds
+from specviz.models.passes import States, Taps
+from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn
+from specviz.verification.distributions import draw, without
+from specviz.verification.exact import g_test
 
 IDS = [3, 5, 7, 9, 6, 2, 3, 5, 8, 1, 7, 9, 6, 4, 10, 11, 9, 6, 2]
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)

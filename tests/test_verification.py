@@ -8,7 +8,11 @@ from example import WARPERS, P, Q, model
 from hypothesis import given
 from test_distributions import laws
 
-from specviz.exact import (
+from specviz.settings.settings import Sampling
+from specviz.verification import RULES, Drawn, MismatchedRule, choose
+from specviz.verification.alpha import keep_chance
+from specviz.verification.base import Law
+from specviz.verification.exact import (
     acceptance,
     accepted_length,
     distance,
@@ -17,11 +21,7 @@ from specviz.exact import (
     plain_law,
     verdicts,
 )
-from specviz.settings import Sampling
-from specviz.tree import DraftTree
-from specviz.verification import RULES, Drawn, MismatchedRule, choose
-from specviz.verification.base import Law
-from specviz.verification.keeping import keep_chance
+from specviz.verification.tree import DraftTree
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
 LOSSLESS = [

@@ -9,13 +9,13 @@ import tiny
 from fakes import Branching
 from made import Recipe, made
 
-from specviz.check import check
-from specviz.engine import run
+from specviz.engine.decode import run
 from specviz.frames import Scene
 from specviz.frames.caption import caption
 from specviz.frames.whatif import FALLEN, KEPT, outcomes, ways
-from specviz.settings import Sampling, Settings
-from specviz.trace import Trace
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.file import Trace
 from specviz.verification import Drawn
 
 WARM = Settings(Sampling(0.9), max_new_tokens=20, gamma=4)

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from specviz.catalog import entries, find
-from specviz.settings import BadSettings, Sampling, Settings
-from specviz.ui.choices import Choices
-from specviz.ui.drawer import typed as shown
-from specviz.ui.wish import LONGEST_PROMPT, LONGEST_TEXT, Wish
+from specviz.settings.settings import BadSettings, Sampling, Settings
+from specviz.ui.request import LONGEST_PROMPT, LONGEST_TEXT, RunRequest
+from specviz.ui.step.choices import Choices
+from specviz.ui.step.drawer import as_typed as shown
 
 PROMPT = "Once upon a time"
 
@@ -45,12 +45,12 @@ def form(**changes):
 
 
 def test_a_prompt_alone_is_a_wish_with_everything_as_usual():
-    assert Wish.from_json(asked()) == Wish(PROMPT, "house", "draft-model", Settings())
-    assert Wish.from_json(asked(settings=None)) == Wish.from_json(asked(settings={}))
+    assert RunRequest.from_json(asked()) == RunRequest(PROMPT, "house", "draft-model", Settings())
+    assert RunRequest.from_json(asked(settings=None)) == RunRequest.from_json(asked(settings={}))
 
 
 def test_what_is_said_is_kept_and_the_rest_is_as_usual():
-    wish = Wish.from_json(
+    wish = RunRequest.from_json(
         asked(
             drafter="ngram",
             settings={"gamma": 2, "sampling": {"top_k": 9}, "coins": {"3 judge 2": 0}},
@@ -61,12 +61,12 @@ def test_what_is_said_is_kept_and_the_rest_is_as_usual():
 
 
 def test_what_is_not_said_is_as_usual_with_the_drafter():
-    made = Wish.from_json(asked(drafter="eagle", settings={"gamma": 3})).settings
+    made = RunRequest.from_json(asked(drafter="eagle", settings={"gamma": 3})).settings
     assert (made.gamma, made.siblings) == (3, find("eagle", "drafter").usual["siblings"])
     assert made.siblings != Settings().siblings
-    budget = Wish.from_json(asked(drafter="eagle3")).settings.budget
+    budget = RunRequest.from_json(asked(drafter="eagle3")).settings.budget
     assert budget == find("eagle3", "drafter").usual["budget"] != Settings().budget
-    assert Wish.from_json(asked(drafter="draft-model")).settings == Settings()
+    assert RunRequest.from_json(asked(drafter="draft-model")).settings == Settings()
 
 
 def test_a_trace_s_own_settings_make_the_same_wish_again():
@@ -74,7 +74,7 @@ def test_a_trace_s_own_settings_make_the_same_wish_again():
         Sampling(0.5, 3, 0.9), seed=-4, gamma=2, siblings=[3, 2], coins={"1 final 0": 0.25}
     )
     text = json.dumps(asked(settings=settings.to_json()))
-    assert Wish.from_text(text).settings == settings
+    assert RunRequest.from_text(text).settings == settings
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_trace_s_own_settings_make_the_same_wish_again():
 )
 def test_a_bad_wish_is_refused_with_a_sentence(data, word):
     with pytest.raises(BadSettings, match=word) as refused:
-        Wish.from_json(data)
+        RunRequest.from_json(data)
     assert str(refused.value).endswith(".")
 
 
@@ -119,24 +119,27 @@ def test_a_bad_wish_is_refused_with_a_sentence(data, word):
 )
 def test_text_that_is_no_wish_is_refused_with_a_sentence(text):
     with pytest.raises(BadSettings) as refused:
-        Wish.from_text(text)
+        RunRequest.from_text(text)
     assert str(refused.value).endswith(".")
 
 
 @pytest.mark.parametrize("name", ["/etc", "..", "owner/name", "ngram ", "", "house"])
 def test_only_the_catalogue_s_drafters_can_be_named_unless_any_model_is_allowed(name):
     with pytest.raises(BadSettings, match="No drafter is called") as refused:
-        Wish.from_json(asked(drafter=name))
+        RunRequest.from_json(asked(drafter=name))
     assert "draft-model" in str(refused.value)
-    assert Wish.from_json(asked(drafter=name), any_model=True).drafter == name
+    assert RunRequest.from_json(asked(drafter=name), any_model=True).drafter == name
 
 
 def test_only_the_catalogue_s_targets_can_be_named_unless_any_model_is_allowed():
     with pytest.raises(BadSettings, match="No target is called"):
-        Wish.from_json(asked(target="ngram"))
-    assert Wish.from_json(asked(target="a/b"), any_model=True).target == "a/b"
+        RunRequest.from_json(asked(target="ngram"))
+    assert RunRequest.from_json(asked(target="a/b"), any_model=True).target == "a/b"
     for entry in entries():
-        assert getattr(Wish.from_json(asked(**{entry.kind: entry.name})), entry.kind) == entry.name
+        assert (
+            getattr(RunRequest.from_json(asked(**{entry.kind: entry.name})), entry.kind)
+            == entry.name
+        )
 
 
 def test_the_form_makes_the_wish_that_json_makes():
@@ -148,7 +151,7 @@ def test_the_form_makes_the_wish_that_json_makes():
         "siblings": [3, 2],
         "max_new_tokens": 20,
     }
-    assert filled.wish() == Wish.from_json(asked(settings=settings))
+    assert filled.wish() == RunRequest.from_json(asked(settings=settings))
 
 
 def test_every_method_names_its_drafter():

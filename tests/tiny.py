@@ -23,8 +23,8 @@ from transformers import (
 )
 
 from specviz.drafters.draft_model import DraftModel
-from specviz.target import Target
-from specviz.trace import ModelCard
+from specviz.models.target import Target
+from specviz.trace.events import ModelCard
 
 VOCABULARY = 280
 POSITIONS = 256

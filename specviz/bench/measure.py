@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from specviz.bench.fates import total
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
-from specviz.devices import describe, synchronize
-from specviz.target import Target
+from specviz.bench.outcomes import total
+from specviz.models.devices import describe, synchronize
+from specviz.models.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Row:
     round_draft_cost, round_check_cost: seconds of one drafted token; of drafting a round; of its
     target pass, judging and keeping; each by those of one plain target pass, None where it cannot
     be known. The rest is None where the method does not tell: guesses_per_round counts rounds after
-    the prefill; alpha, accepted_length, kept_by_depth, passed_by_depth: see fates.py;
+    the prefill; alpha, accepted_length, kept_by_depth, passed_by_depth: see outcomes.py;
     judged_by_depth: of how many guesses kept_by_depth is a share.
     """
 
@@ -104,9 +104,9 @@ def tokens_per_pass(outcomes: Sequence[Outcome]) -> float:
 
 def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What became of the guesses of all runs together, as the fields of a row; None untold."""
-    told = [outcome.fate for outcome in outcomes if outcome.fate is not None]
-    fates = total(told) if told else None
-    rounds = fates.rounds - len(told) if fates else 0  # the prefill of each run drafts nothing
+    tallies = [outcome.tally for outcome in outcomes if outcome.tally is not None]
+    fates = total(tallies) if tallies else None
+    rounds = fates.rounds - len(tallies) if fates else 0  # the prefill of each run drafts nothing
     return {
         "alpha": fates and fates.alpha,
         "accepted_length": fates and fates.accepted_length,

@@ -14,14 +14,51 @@ from typing import Any, Final
 
 from specviz import engine
 from specviz.bench import reference
-from specviz.bench.fates import Fate, fate
-from specviz.drafters.base import Drafter
+from specviz.bench.outcomes import Tally, tally
+from specviz.catalog import NotAvailable, Unsuitable, entries, load_drafter
 from specviz.drafters.draft_model import DraftModel
-from specviz.engine import Played
-from specviz.packed import is_packed, unpacked
-from specviz.settings import Settings
-from specviz.target import Target
-from specviz.trace import Committed, Proposed
+from specviz.engine.protocol import Drafter
+from specviz.engine.round import Played
+from specviz.models.packed import is_packed, unpacked
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.shipped import prompts
+from specviz.trace.events import Committed, Proposed
+
+
+def drafters_for(target: str, named: str | None) -> list[str]:
+    """The drafter that was named; else those made for the target, then those that fit any."""
+    those = [entry for entry in entries() if entry.kind == "drafter"]
+    if named:
+        return [named]
+    own = [e.name for e in those if e.made_for == target]
+    return own + [e.name for e in those if e.made_for is None]
+
+
+def entrants(
+    target: Target, names: Sequence[str], settings: Callable[[str], Settings], *, must: bool = False
+) -> tuple[list[Entrant], dict[str, str]]:
+    """The drafters of these names, each with its settings; and by name, why one is not among them.
+
+    Raises NotAvailable or Unsuitable where all of them `must` take part.
+    """
+    found, absent = [], {}
+    for name in names:
+        try:
+            found.append(Entrant(load_drafter(name, target), settings(name)))
+        except (NotAvailable, Unsuitable) as error:
+            if must:
+                raise
+            absent[name] = str(error)
+    return found, absent
+
+
+def encoded(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:
+    """The first `most` house prompts of each domain, as the target's tokens."""
+    return {
+        domain: [Prompt(text, tuple(target.encode(text, new_tokens))) for text in texts[:most]]
+        for domain, texts in prompts().items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +77,7 @@ class Outcome:
     token; None where nothing was drafted or where it cannot be known. drafting, checking: seconds
     a round after the prefill: of the drafter; of the target's pass, judging and keeping.
     pass_seconds: of one plain target pass after the prefill; None where there is none. look: makes
-    the fate of the guesses out of the rounds, for which the clock must have stopped; fate: that.
+    the tally of the guesses out of the rounds, for which the clock must have stopped; tally: that.
     """
 
     tokens: int
@@ -49,12 +86,12 @@ class Outcome:
     pass_seconds: float | None = None
     drafting: float | None = None
     checking: float | None = None
-    look: Callable[[], Fate] | None = None
-    fate: Fate | None = None
+    look: Callable[[], Tally] | None = None
+    tally: Tally | None = None
 
     def counted(self) -> Outcome:
-        """The same with the guesses' fate instead of the rounds, which hold whole laws."""
-        return replace(self, look=None, fate=self.look()) if self.look else self
+        """The same with the guesses' tally instead of the rounds, which hold whole laws."""
+        return replace(self, look=None, tally=self.look()) if self.look else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +125,7 @@ EARLY_EXIT: Final = "transformers early exit"
 MTP: Final = "transformers MTP"
 PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see specviz/packed.py
 COUNTERPARTS: Final = {"draft-model": ASSISTED, "ngram": LOOKUP, "layerskip": EARLY_EXIT}
+
 
 Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 
@@ -175,7 +213,7 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
         draft_seconds=_a_guess(played),
         drafting=fmean(c.draft for c in after) if after else None,
         checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
-        look=partial(fate, played),
+        look=partial(tally, played),
     )
 
 

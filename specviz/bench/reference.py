@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from specviz.settings import Settings
-from specviz.target import Target
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
 
 SCHEDULES = {"fixed": "constant", "learning": "heuristic_transient"}
+
 
 Counts = tuple[int, int]  # new tokens, target passes
 

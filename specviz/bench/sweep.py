@@ -17,18 +17,25 @@ import torch
 
 from specviz.cost.shapes import ModelShape
 from specviz.cost.sweep import CONTEXT, DTYPES, SIZES, Point, Sweep
-from specviz.devices import describe, processor, synchronize
-from specviz.engine import Stop, never
-from specviz.recording import versions
-from specviz.states import Taps
-from specviz.target import Target
-from specviz.tree import DraftTree
+from specviz.engine.recorder import versions
+from specviz.engine.round import Stop, never
+from specviz.models.devices import describe, processor, synchronize
+from specviz.models.passes import Taps
+from specviz.models.target import Target
+from specviz.verification.tree import DraftTree
 
 PRODUCT: Final = "product"
 READ: Final = "read"
+
+
 EDGE, WIDE_EDGE = 1024, 4096  # of the large matrices
+
+
 FEWEST, MOST = 5, 15  # rounds
+
+
 DIGITS: Final = 7  # of seconds: a tenth of a microsecond
+
 
 Turn = int | str  # a size, or which peak
 

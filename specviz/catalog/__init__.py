@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from specviz.catalog.errors import MismatchedVocabulary, NotAvailable, Unsuitable
-from specviz.catalog.known import Entry, entries, find, listing
+from specviz.catalog.entry import Entry, entries, find, listing
+from specviz.models.errors import MismatchedVocabulary, NotAvailable, Unsuitable
 
 if TYPE_CHECKING:
     from specviz.catalog.loading import load, load_drafter, load_target

@@ -12,35 +12,41 @@ from typing import Final
 
 import torch
 
-from specviz.catalog.checkpoint import Checkpoint, read
-from specviz.catalog.errors import NotAvailable
-from specviz.catalog.files import folder_of, weight_files
-from specviz.catalog.known import Entry, Kind, find
-from specviz.catalog.shelf import Shelf
-from specviz.catalog.suitable import check_made_for, check_reach, check_vocabularies
-from specviz.devices import pick_device, pick_dtype
-from specviz.drafters.base import Drafter
+from specviz.catalog.entry import Entry, Kind, find
 from specviz.drafters.blockwise import Blockwise
-from specviz.drafters.dflash import DFlash
+from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.eagle import Eagle
-from specviz.drafters.eagle2 import Eagle2
-from specviz.drafters.eagle3 import Eagle3
-from specviz.drafters.layerskip import LayerSkip
+from specviz.drafters.eagle.drafter import Eagle, Eagle2
+from specviz.drafters.eagle.drafter3 import Eagle3
+from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lmtp import LeapMTP
-from specviz.drafters.lookahead import Lookahead
+from specviz.drafters.lookahead.drafter import Lookahead
 from specviz.drafters.medusa import Medusa
-from specviz.drafters.moa import Moa
-from specviz.drafters.mtp import MTP
+from specviz.drafters.moa.drafter import Moa
+from specviz.drafters.mtp.drafter import MTP
 from specviz.drafters.mtp_parallel import ParallelMTP
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.drafters.suffix import Suffix
 from specviz.drafters.uniform import Uniform
-from specviz.target import Target
+from specviz.engine.protocol import Drafter
+from specviz.models.checkpoint import (
+    Checkpoint,
+    check_made_for,
+    check_reach,
+    check_vocabularies,
+    read,
+)
+from specviz.models.devices import pick_device, pick_dtype
+from specviz.models.errors import NotAvailable
+from specviz.models.files import folder_of, weight_files
+from specviz.models.shelf import Shelf
+from specviz.models.target import Target
 
 SHELF: Final[Shelf[Checkpoint]] = Shelf()
 HEADS: Final[Shelf[Drafter]] = Shelf()
+
+
 # Drafters without weights of their own, by family, each made for a target.
 WEIGHTLESS: Final[dict[str, Callable[[Target], Drafter]]] = {
     "ngram": lambda target: NGram(),
@@ -50,6 +56,8 @@ WEIGHTLESS: Final[dict[str, Callable[[Target], Drafter]]] = {
     "oracle": Oracle,
     "uniform": lambda target: Uniform(),
 }
+
+
 # Heads, by family: (name to show, folder, target) -> the drafter.
 READERS: Final[dict[str, Callable[[str, Path, Target], Drafter]]] = {
     made.name: made.load

@@ -11,9 +11,10 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
 from specviz.commands.run import add_models
-from specviz.options import add_settings, settings_of
+from specviz.settings.options import add_settings
 
 
 def add_parser(subparsers: Any) -> None:
@@ -33,9 +34,8 @@ def run(args: argparse.Namespace) -> int:
     require_writable(args.json)
     if min(args.prompts, args.repeats) < 1:
         raise ValueError("Prompts and repeats must be 1 or more.")
-    from specviz.bench.entrants import drafters_for, encoded, entrants
     from specviz.bench.measure import measure
-    from specviz.bench.methods import MTP, methods
+    from specviz.bench.methods import MTP, drafters_for, encoded, entrants, methods
     from specviz.bench.reference import why_no_mtp
     from specviz.catalog.loading import load_target
 

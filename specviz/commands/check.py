@@ -9,8 +9,8 @@ import argparse
 import sys
 from typing import Any
 
-from specviz.check import CheckFailed, check
-from specviz.trace import Trace, TraceError
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.file import Trace, TraceError
 
 
 def add_parser(subparsers: Any) -> None:

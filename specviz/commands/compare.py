@@ -16,12 +16,12 @@ from typing import Any
 
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.commands.run import STOPPED, add_target, interruptible
-from specviz.compare.called import shown
-from specviz.compare.lanes import Race, distinct
+from specviz.compare.lane_text import EXAMPLE, LaneRequest, parse_lane
+from specviz.compare.race import Race, distinct
 from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
-from specviz.compare.told import told
-from specviz.compare.typed import EXAMPLE, Asked, asked_in
-from specviz.options import add_settings
+from specviz.compare.summary import race_summary
+from specviz.models.files import public_name
+from specviz.settings.options import add_settings
 
 
 def add_parser(subparsers: Any) -> None:
@@ -45,7 +45,7 @@ def compare(args: argparse.Namespace) -> int:
     require_writable(args.json)
     folder = None if args.traces is None else _folder(args.traces)
     from specviz.catalog.loading import load_drafter, load_target
-    from specviz.compare.race import run
+    from specviz.compare.run import run
 
     target = load_target(args.target, args.device, args.dtype)
     drafters = {lane.name: load_drafter(lane.drafter, target) for lane in race.lanes}
@@ -64,12 +64,12 @@ def compare(args: argparse.Namespace) -> int:
 def race_of(args: argparse.Namespace) -> Race:
     """The race that the options ask for. Raises BadSettings with a sentence."""
     names = [name.strip() for name in args.drafters.split(",") if name.strip()]
-    asked = [Asked(shown(name), name, args) for name in names]
-    asked += [asked_in(text, args) for text in args.lane]
+    asked = [LaneRequest(public_name(name), name, args) for name in names]
+    asked += [parse_lane(text, args) for text in args.lane]
     called = distinct(one.words for one in asked)
     lanes = tuple(one.lane(name) for one, name in zip(asked, called, strict=True))
     seed = secrets.randbits(32) if args.order_seed is None else args.order_seed
-    return Race(args.prompt, shown(args.target), lanes, seed)
+    return Race(args.prompt, public_name(args.target), lanes, seed)
 
 
 def progress(results: Results, event: RaceEvent) -> Iterator[str]:
@@ -85,7 +85,7 @@ def progress(results: Results, event: RaceEvent) -> Iterator[str]:
 
 
 def words(whole: dict[str, Any]) -> Iterator[str]:
-    """What `told` says of a race, in lines: the text once where all lanes have the same."""
+    """What `race_summary` says of a race, in lines: the text once where all lanes have the same."""
     same = whole["texts"]["same"]
     if same:
         yield whole["prompt"] + whole["lanes"][0]["text"]
@@ -118,7 +118,7 @@ def _numbers(lane: dict[str, Any]) -> str:
 
 def _report(place: str | None, results: Results) -> None:
     """Write the JSON object if asked for; print words unless it took standard output."""
-    whole = told(results)
+    whole = race_summary(results)
     if place is not None:
         write_json(place, whole)
     if place != STANDARD_OUTPUT:

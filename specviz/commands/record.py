@@ -9,11 +9,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from specviz.catalog.known import filled
-from specviz.commands.record_races import record
+from specviz.catalog.entry import filled
 from specviz.compare import recipes as races
-from specviz.recipes import FOLDER, Recipe, recipes
-from specviz.settings import Settings
+from specviz.compare.recipes import RaceRecipe
+from specviz.settings.settings import Settings
+from specviz.shipped import FOLDER, Recipe, recipes
 
 
 def add_parser(subparsers: Any) -> None:
@@ -41,10 +41,11 @@ def run(args: argparse.Namespace) -> int:
 def _record(recipe: Recipe, folder: Path) -> str:
     """Make and write a run; returns what to tell of it."""
     from specviz.catalog.loading import load
-    from specviz.check import check
-    from specviz.engine import run as decode
-    from specviz.metrics import summary
-    from specviz.trace import Header, Trace
+    from specviz.engine.decode import run as decode
+    from specviz.trace.check import check
+    from specviz.trace.events import Header
+    from specviz.trace.file import Trace
+    from specviz.trace.metrics import summary
 
     pair = load("house", recipe.drafter)
     settings = Settings.from_json(filled(recipe.drafter, recipe.settings))
@@ -59,3 +60,25 @@ def _record(recipe: Recipe, folder: Path) -> str:
         f"{recipe.name}: {numbers['tokens']} tokens, {numbers['tokens_per_pass']:.2f} a pass, "
         f"x{numbers['speedup']:.2f} plain"
     )
+
+
+def record(recipe: RaceRecipe, folder: Path) -> str:
+    """Race and write; returns what to tell of it. Raises CheckFailed, and what loading raises."""
+    from specviz.catalog.loading import load_drafter, load_target
+    from specviz.compare.results import Results
+    from specviz.compare.run import run
+    from specviz.compare.saved import write
+    from specviz.compare.summary import race_summary
+    from specviz.trace.check import check
+
+    race = recipe.race
+    target = load_target(race.target)
+    drafters = {lane.name: load_drafter(lane.drafter, target) for lane in race.lanes}
+    results = Results(race)
+    for event in run(target, drafters, race):
+        results.take(event)
+    for name in results.traces:
+        check(results.measured(name))
+    write(folder / recipe.name, results)
+    whole = race_summary(results)
+    return " ".join(filter(None, [f"{recipe.name}:", whole["headline"], whole["caution"]]))

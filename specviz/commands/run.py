@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
-from specviz.options import add_settings, settings_of
+from specviz.settings.options import add_settings
 
 if TYPE_CHECKING:
-    from specviz.drafters.base import Drafter
-    from specviz.settings import Settings
-    from specviz.target import Target
-    from specviz.trace import Trace
+    from specviz.engine.protocol import Drafter
+    from specviz.models.target import Target
+    from specviz.settings.settings import Settings
+    from specviz.trace.file import Trace
 
 STOPPED = 130  # the exit status of a program that was interrupted
 
@@ -68,7 +69,8 @@ def record(
 ) -> Trace:
     """Decode as far as `stop` lets it."""
     from specviz import engine
-    from specviz.trace import Header, Trace
+    from specviz.trace.events import Header
+    from specviz.trace.file import Trace
 
     events = engine.run(target, drafter, prompt, settings, stop=stop)
     header = next(events)
@@ -95,7 +97,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 def report(place: str | None, trace: Trace) -> None:
     """Write the JSON object if asked for; print words unless it took standard output."""
-    from specviz import metrics
+    from specviz.trace import metrics
 
     whole = metrics.report(trace)
     if place is not None:
@@ -128,7 +130,7 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
 
 def comparison(trace: Trace) -> str:
     """At temperature 0, whether the text is plain decoding's."""
-    from specviz.metrics import difference
+    from specviz.trace.metrics import difference
 
     found = difference(trace)
     if found is None:

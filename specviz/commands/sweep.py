@@ -5,12 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from specviz.commands.outputs import (
-    STANDARD_OUTPUT,
-    printable,
-    require_writable,
-    write_lines,
-)
+from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_lines
 from specviz.commands.run import STOPPED, add_target, interruptible
 
 
@@ -28,7 +23,7 @@ def sweep(args: argparse.Namespace) -> int:
     require_writable(args.json)
     from specviz.bench.sweep import Plan, Sweeping
     from specviz.catalog.loading import load_target
-    from specviz.cost.sweep_words import table
+    from specviz.cost.sweep_text import table
 
     sweeping = Sweeping(
         load_target(args.target, args.device, args.dtype), Plan(seed=args.order_seed)

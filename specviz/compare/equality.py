@@ -12,8 +12,9 @@ from itertools import zip_longest
 from typing import Literal
 
 from specviz.compare.results import whole
-from specviz.metrics import difference, token_ids
-from specviz.trace import Baseline, Trace
+from specviz.trace.events import Baseline
+from specviz.trace.file import Trace
+from specviz.trace.metrics import difference, token_ids
 
 Verdict = Literal["same", "near-tie", "fault", "length", "lossy", "sampled", "stopped", "unknown"]
 

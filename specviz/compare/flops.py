@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specviz.compare.reading import READERS, Rows
-from specviz.trace import Trace
+from specviz.trace.file import Trace
 
 
 @dataclass(frozen=True, slots=True)

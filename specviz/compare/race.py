@@ -1,133 +1,108 @@
-"""Runs the lanes of a race one after the other, each warm, and says what happens as it happens.
+"""A race as data: one prompt, two to four lanes, and the order in which they run. Checked here.
 
-Rule: never two at once, and nothing is measured but by the engine's own clocks, which stand still
-while this yields.
+Rule: what must be the same for a fair comparison (sampling, seed, length, coins) is the same in
+every lane; drafter, rule and shape of the draft are each lane's own. Standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from specviz import engine
-from specviz.compare.lanes import PLAIN, Lane, Race
-from specviz.compare.results import Ended, Opening, Progress, RaceEvent, Started, Told, spent
-from specviz.compare.sizes import causal, drafted
-from specviz.drafters.base import Drafter
-from specviz.engine import Decoding, PlainStep, Stop, never
-from specviz.recording import Recorder, header
-from specviz.settings import BadSettings
-from specviz.target import Target
-from specviz.trace import Baseline, Committed, Event, Finished, Header, ModelCard, Reason, Trace
-from specviz.verification import Drawn, choose
+from specviz.settings.chance import coin
+from specviz.settings.settings import Sampling, Settings, require
 
-WARM: Final = 4  # rounds before a lane's clock counts, the prefill among them
-CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
+PLAIN: Final = "plain"  # the name of the lane without a drafter, which every race has
+FEWEST: Final = 2
+MOST: Final = 4
+LONGEST_NAME: Final = 120
+SHARED: Final = {  # by field of Settings, what it is called
+    "sampling": "temperature, top-k and top-p",
+    "seed": "seed",
+    "max_new_tokens": "number of new tokens",
+    "coins": "coins laid by hand",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """What a race runs on. drafters: by name of the lane. ids: the prompt's tokens."""
+class Lane:
+    """One way of drafting. name: its own in the race. drafter: as `catalog.load_drafter` takes."""
 
-    race: Race
-    target: Target
-    drafters: Mapping[str, Drafter]
-    ids: Sequence[int]
+    name: str
+    drafter: str
+    settings: Settings
 
 
-def run(
-    target: Target, drafters: Mapping[str, Drafter], race: Race, stop: Stop = never
-) -> Generator[RaceEvent, None, None]:
-    """The race: its order, then lane by lane what each does.
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Lanes on one prompt; plain decoding is always one more. Raises BadSettings with a sentence.
 
-    drafters: by name of the lane. stop: asked between rounds; a lane that is stopped ends as far
-    as it came, and no other starts. Raises BadPrompt, or BadSettings naming the lane that cannot
-    run, before any lane runs.
+    order_seed: fixes the order in which the lanes run.
     """
-    ids = target.encode(race.prompt, race.shared.max_new_tokens)
-    field = Field(race, target, drafters, ids)
-    for lane in race.lanes:
-        _check(field, lane)
-    own = {lane.name: drafted(drafters[lane.name], target) for lane in race.lanes}
-    yield Opening(race.order, causal(target.model), own)
-    lanes = {lane.name: lane for lane in race.lanes}
-    for place, name in enumerate(race.order, start=1):
-        if stop():
-            return
-        yield Started(name, place)
-        runs = _plain(field, stop) if name == PLAIN else _lane(field, lanes[name], stop)
-        yield from runs
+
+    prompt: str
+    target: str
+    lanes: tuple[Lane, ...]
+    order_seed: int
+
+    def __post_init__(self) -> None:
+        many = len(self.lanes)
+        fits = FEWEST <= many <= MOST
+        require(fits, f"A race has {FEWEST} to {MOST} lanes beside plain decoding, not {many}.")
+        require(-(2**63) <= self.order_seed < 2**63, "The seed of the order must fit in 64 bits.")
+        for lane in self.lanes:
+            short = 0 < len(lane.name) <= LONGEST_NAME
+            require(short, f"A lane's name has 1 to {LONGEST_NAME} characters.")
+            free = lane.name != PLAIN and sum(lane.name == o.name for o in self.lanes) == 1
+            require(free, f"Two lanes are called {lane.name!r}.")
+            self._check_alike(lane)
+
+    def _check_alike(self, lane: Lane) -> None:
+        """Raise BadSettings where a lane differs from the first in what all must share."""
+        first = self.lanes[0]
+        for name, called in SHARED.items():
+            alike = getattr(lane.settings, name) == getattr(first.settings, name)
+            sentence = (
+                f"All lanes of a race have the same {called}; "
+                f"{first.name!r} and {lane.name!r} have not."
+            )
+            require(alike, sentence)
+
+    @property
+    def shared(self) -> Settings:
+        """What all lanes share, the rest as usual: plain decoding's settings."""
+        one = self.lanes[0].settings
+        return Settings(
+            sampling=one.sampling,
+            seed=one.seed,
+            max_new_tokens=one.max_new_tokens,
+            coins=one.coins,
+        )
+
+    @property
+    def sampling(self) -> Sampling:
+        """How every lane makes a law of logits."""
+        return self.lanes[0].settings.sampling
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The names of all lanes, plain decoding among them, as `order_seed` shuffles them.
+
+        Sorted by one coin each, so it is the same in every version of Python.
+        """
+        names = [*(lane.name for lane in self.lanes), PLAIN]
+        places = sorted(range(len(names)), key=lambda i: coin(self.order_seed, i, "lane", 0))
+        return tuple(names[place] for place in places)
 
 
-def _check(field: Field, lane: Lane) -> None:
-    """Raise BadSettings where this drafter cannot run with these settings."""
-    try:
-        Decoding(field.target, field.drafters[lane.name], field.ids, lane.settings)
-    except ValueError as error:
-        raise BadSettings(f"Lane {lane.name!r}: {error}") from error
-
-
-def _lane(field: Field, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
-    """A drafter's lane: a few rounds to warm up, then a recorded run."""
-    target, drafter = field.target, field.drafters[lane.name]
-    _spend(Decoding(target, drafter, field.ids, lane.settings).rounds(stop))
-    events = engine.run(
-        target, drafter, field.race.prompt, lane.settings, baseline=False, stop=stop
-    )
-    first = next(events)
-    assert isinstance(first, Header)
-    yield Told(lane.name, first)
-    trace, tokens, seconds = Trace(first), 0, 0.0
-    for event in events:
-        trace.events.append(event)
-        yield Told(lane.name, event)
-        seconds += spent(event)
-        if isinstance(event, Committed):
-            tokens += len(event.tokens)
-            yield Progress(lane.name, tokens, seconds)
-    yield Ended(lane.name, trace)
-
-
-def _spend(rounds: Iterator[object]) -> None:
-    """A few rounds that nobody measures; what they held is gone when this returns."""
-    for _ in islice(rounds, WARM):
-        pass
-
-
-def _plain(field: Field, stop: Stop) -> Iterator[RaceEvent]:
-    """Plain decoding's lane. Its trace has no rounds: all that it did is its baseline event."""
-    target, settings = field.target, field.race.shared
-    _spend(engine.plain(target, field.ids, settings, stop))
-    trace = Trace(_header(field))
-    yield Told(PLAIN, trace.header)
-    steps: list[PlainStep] = []
-    seconds = 0.0
-    for step in engine.plain(target, field.ids, settings, stop):
-        steps.append(step)
-        seconds += step.seconds
-        yield Progress(PLAIN, len(steps), seconds)
-    for event in _ending(field, steps):
-        trace.events.append(event)
-        yield Told(PLAIN, event)
-    yield Ended(PLAIN, trace)
-
-
-def _header(field: Field) -> Header:
-    """Plain decoding's: no drafter, and the rule that draws a token from p itself."""
-    race, anyone = field.race, field.drafters[field.race.lanes[0].name]
-    rule = choose("auto", Drawn.POINT_MASS, race.sampling)
-    known = header(field.target, anyone, race.prompt, field.ids, race.shared, rule)
-    return replace(known, drafter=CARD)
-
-
-def _ending(field: Field, steps: Sequence[PlainStep]) -> Iterator[Event]:
-    """What plain decoding leaves: the bytes of its tokens, how it ended, and its passes."""
-    settings, tokens = field.race.shared, [step.token for step in steps]
-    reason: Reason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
-    reason = "eos" if tokens and tokens[-1] in field.target.eos else reason
-    yield from Recorder(field.target, settings).words([*field.ids, *tokens])
-    yield Finished(reason, 0.0)
-    margins = [step.margin for step in steps] if settings.sampling.greedy else None
-    yield Baseline(tokens, [step.seconds for step in steps], margins)
+def distinct(names: Iterable[str]) -> list[str]:
+    """The same names, those that came before numbered: a, b, a as a, b, a (2)."""
+    found: list[str] = []
+    for name in names:
+        number, free = 1, name
+        while free in (*found, PLAIN):
+            number += 1
+            free = f"{name} ({number})"
+        found.append(free)
+    return found

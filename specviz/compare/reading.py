@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.drafters.schedule import schedule
-from specviz.settings import Settings
-from specviz.trace import Guess, Trace
+from specviz.settings.settings import Settings
+from specviz.trace.events import Guess
+from specviz.trace.file import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Draft:
 def drafts(trace: Trace) -> Iterator[Draft]:
     """The rounds that drafted, in order; the first has the prompt before it."""
     settings = Settings.from_json(trace.header.settings)
+    from specviz.engine.schedule import schedule  # the engine brings torch in
+
     gamma, length, seen = schedule(settings), len(trace.header.prompt_ids), 1
     goal = length + settings.max_new_tokens
     for played in trace.rounds:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.assets import ASSETS
-from specviz.catalog.known import filled
-from specviz.compare.lanes import Lane, Race
-from specviz.prompts import prompts
-from specviz.settings import Settings
+from specviz.catalog.entry import filled
+from specviz.compare.race import Lane, Race
+from specviz.settings.settings import Settings
+from specviz.shipped import ASSETS, prompts
 
 FOLDER: Final = ASSETS / "races"
 TARGET: Final = "house"

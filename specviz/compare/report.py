@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from specviz import metrics
-from specviz.compare.clock import Parts, Point, parts, rounds, timeline, uneven
 from specviz.compare.equality import Equality, equality
 from specviz.compare.flops import Flops, flops, plain_flops
-from specviz.compare.lanes import PLAIN
+from specviz.compare.race import PLAIN
 from specviz.compare.reading import depths
 from specviz.compare.results import Results, whole
-from specviz.trace import Baseline, Reason, Trace
+from specviz.compare.timing import Parts, Point, parts, rounds, timeline, uneven
+from specviz.trace import metrics
+from specviz.trace.events import Baseline, Reason
+from specviz.trace.file import Trace
 
 
 @dataclass(frozen=True, slots=True)

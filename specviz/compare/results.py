@@ -10,16 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specviz.compare.flops import Weights
-from specviz.compare.lanes import PLAIN, Race
-from specviz.trace import (
-    Baseline,
-    Committed,
-    Event,
-    Proposed,
-    Scored,
-    Trace,
-    Vocabulary,
-)
+from specviz.compare.race import PLAIN, Race
+from specviz.trace.events import Baseline, Committed, Event, Proposed, Scored, Vocabulary
+from specviz.trace.file import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +33,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Report:
     """An event of the lane's trace, as it came."""
 
     lane: str
@@ -64,7 +57,7 @@ class Ended:
     trace: Trace
 
 
-RaceEvent = Opening | Started | Told | Progress | Ended
+RaceEvent = Opening | Started | Report | Progress | Ended
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from specviz.codec import build, plain
-from specviz.compare.called import shown
 from specviz.compare.flops import Weights
-from specviz.compare.lanes import Lane, Race
+from specviz.compare.race import Lane, Race
 from specviz.compare.results import Results
-from specviz.settings import Settings
-from specviz.trace import Trace
+from specviz.models.files import public_name
+from specviz.settings.settings import Settings
+from specviz.trace.codec import build, plain
+from specviz.trace.file import Trace
 
 FILE: Final = "race.json"
 FORMAT: Final = "specviz-race"
@@ -62,7 +62,7 @@ class SavedRace:
         lanes = [
             SavedLane(
                 lane.name,
-                shown(lane.drafter),
+                public_name(lane.drafter),
                 lane.settings.to_json(),
                 results.drafters[lane.name],
             )
@@ -72,7 +72,7 @@ class SavedRace:
             format=FORMAT,
             version=VERSION,
             prompt=race.prompt,
-            target=shown(race.target),
+            target=public_name(race.target),
             order_seed=race.order_seed,
             weights=results.target,
             lanes=lanes,

@@ -11,8 +11,8 @@ from typing import Any, Final
 from torch import nn
 
 from specviz.compare.flops import Weights
-from specviz.drafters.base import Drafter
-from specviz.target import Target
+from specviz.engine.protocol import Drafter
+from specviz.models.target import Target
 
 
 def causal(model: Any) -> Weights:

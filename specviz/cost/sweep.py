@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final, Self
 
-from specviz.codec import build, plain
 from specviz.cost.checks import not_negative, positive
 from specviz.cost.roofline import Hardware, PassTime, Serving, pass_time
 from specviz.cost.shapes import ModelShape, width
+from specviz.trace.codec import build, plain
 
 # 1 is plain decoding; 5 and 17 are the usual chain of 4 guesses and a tree of 16, with their root.
 SIZES: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 24, 32, 48, 64)

@@ -7,17 +7,73 @@ a round is one pass of the model. A chain of top tokens: a point mass.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from specviz.drafters.cards import card_of
+from torch import Tensor, nn
+
+from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.layers import Project
+from specviz.drafters.kit.rank_paths import RankPathSession
+from specviz.drafters.kit.training import Frozen, future_loss, weighted
 from specviz.drafters.medusa import NewestState
-from specviz.drafters.rank_paths import RankPathSession
-from specviz.heads.blockwise import BlockwiseHeads
-from specviz.settings import Settings
-from specviz.states import Taps
-from specviz.target import Target, TargetRun
-from specviz.trace import ModelCard
+from specviz.models.passes import Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+
+
+@dataclass(frozen=True)
+class BlockwiseConfig:
+    """config.json. block_size: k. filter_size: hidden units for each of the k - 1 heads."""
+
+    block_size: int = 4
+    filter_size: int = 256
+    made_for: str | None = None
+
+
+class BlockwiseHeads(nn.Module):
+    """k - 1 heads that share their hidden units."""
+
+    def __init__(self, config: BlockwiseConfig, width: int) -> None:
+        super().__init__()
+        self.config = config
+        self.heads = config.block_size - 1
+        self.conv1 = nn.Linear(width, self.heads * config.filter_size)
+        self.conv2 = nn.Linear(self.heads * config.filter_size, self.heads * width)
+        nn.init.zeros_(self.conv2.weight)  # an untrained head repeats the target's own guess
+        nn.init.zeros_(self.conv2.bias)
+
+    def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
+        """Logits of the first `many` heads, or all: (…, h) to (heads, …, V)."""
+        added = self.conv2(nn.functional.relu(self.conv1(states)))
+        out = states[..., None, :] + added.unflatten(-1, (self.heads, -1))
+        return project(out.movedim(-2, 0)[:many])
+
+    @classmethod
+    def new(cls, config: BlockwiseConfig, model: Any) -> Self:
+        """Untrained heads for a causal LM."""
+        return cls(config, checkpoint.sizes(model)[0])
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """See `read`."""
+        return cls.read(folder, target.model)
+
+    @classmethod
+    def read(cls, folder: Path, model: Any) -> Self:
+        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
+        heads = cls.new(checkpoint.config_in(folder, BlockwiseConfig), model)
+        checkpoint.fill(folder.name, heads, checkpoint.tensors_in(folder))
+        checkpoint.freeze_like(heads, model)
+        return heads
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors."""
+        checkpoint.write(folder, self.config, self)
 
 
 class Blockwise:
@@ -50,3 +106,15 @@ class BlockSession(RankPathSession):
 
     def _paths(self, depth: int) -> list[tuple[int, ...]]:
         return [(0,) * (d + 1) for d in range(depth)]
+
+
+def loss(head: BlockwiseHeads, frozen: Frozen) -> Tensor:
+    """The mean over heads (the paper takes one at random a step); head i, from 0, has t + 2 + i."""
+    return weighted(
+        [future_loss(row, frozen, 2 + i) for i, row in enumerate(guesses(head, frozen))]
+    )
+
+
+def guesses(head: BlockwiseHeads, frozen: Frozen) -> Sequence[Tensor]:
+    """Logits by depth, as in agreement.py."""
+    return list(head(frozen.final, frozen.head))

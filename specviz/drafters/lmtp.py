@@ -7,19 +7,108 @@ with k = 2 from the newest state where j is even, from the one before where it i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from torch import Tensor, cat
+import torch
+from torch import Tensor, cat, nn
 
-from specviz.drafters.cards import card_of
-from specviz.drafters.rank_paths import Ahead, RankPathSession
-from specviz.heads.lmtp import LeapHeads
-from specviz.heads.residual import Project
-from specviz.settings import Settings
-from specviz.states import States, Taps
-from specviz.target import Target, TargetRun
-from specviz.trace import ModelCard
+from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
+from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
+from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.models.passes import States, Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+
+
+@dataclass(frozen=True)
+class LeapConfig:
+    """config.json. skip_token: the leap k. model_name: the target's. made_for: its SHA-256.
+
+    The public code overwrites skip_token with 3 but looks one state back only, which fits 2.
+    """
+
+    n_head: int = 3
+    head_num_layers: int = 1
+    skip_token: int = 2
+    head_type: str = "lmtp"
+    model_name: str = ""
+    made_for: str | None = None
+
+
+class LeapBlock(nn.Module):
+    """x + SiLU(W x + b)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.l_proj = linear_at_zero(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, h) to (…, h)."""
+        return residual(self.l_proj, x)
+
+
+class LeapHead(nn.Module):
+    """Blocks and, unless the target's is shared, a projection."""
+
+    def __init__(self, layers: int, width: int, vocabulary: int | None) -> None:
+        super().__init__()
+        self.resblock = nn.Sequential(*(LeapBlock(width) for _ in range(layers)))
+        self.lm_head = None if vocabulary is None else nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(…, h) to (…, V), or to (…, h) for the target's projection."""
+        out: Tensor = self.resblock(states)
+        return out if self.lm_head is None else self.lm_head(out)
+
+
+class LeapHeads(nn.Module):
+    """The heads of one target. vocabulary: None where they share the target's projection."""
+
+    def __init__(self, config: LeapConfig, width: int, vocabulary: int | None) -> None:
+        super().__init__()
+        self.config = config
+        self.own = vocabulary is not None
+        layers = config.head_num_layers
+        self.heads = nn.ModuleList(
+            LeapHead(layers, width, vocabulary) for _ in range(config.n_head)
+        )
+
+    def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
+        """Logits of the first `many` heads, or all: (…, h) to (heads, …, V)."""
+        return side_by_side([*self.heads][:many], states, None if self.own else project)
+
+    @classmethod
+    def new(cls, config: LeapConfig, model: Any) -> Self:
+        """Untrained heads for a causal LM, ending in its projection."""
+        return cls(config, checkpoint.sizes(model)[0], None)
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """See `read`."""
+        return cls.read(folder, target.model)
+
+    @classmethod
+    def read(cls, folder: Path, model: Any) -> Self:
+        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
+        config = checkpoint.config_in(folder, LeapConfig)
+        tensors = checkpoint.tensors_in(folder, "heads.safetensors")
+        config = replace(config, n_head=checkpoint.numbered(tensors, "heads."))
+        width, vocabulary = checkpoint.sizes(model)
+        own = "heads.0.lm_head.weight" in tensors
+        heads = cls(config, width, vocabulary if own else None)
+        checkpoint.fill(folder.name, heads, tensors)
+        checkpoint.freeze_like(heads, model)
+        return heads
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors."""
+        checkpoint.write(folder, self.config, self)
 
 
 class LeapMTP:
@@ -85,3 +174,26 @@ class NewestStates:
         assert states.final is not None
         rows = states.final if self.states is None else cat([self.states, states.final])
         self.states = rows[-self.leap :]
+
+
+def loss(head: LeapHeads, frozen: Frozen) -> Tensor:
+    """The mean over heads; head m, from 1, guesses t + k m + 1."""
+    leap = head.config.skip_token
+    logits = head(frozen.final, frozen.head)
+    return weighted([future_loss(row, frozen, leap * m + 1) for m, row in enumerate(logits, 1)])
+
+
+def guesses(head: LeapHeads, frozen: Frozen) -> Sequence[Tensor]:
+    """Logits by depth, as in agreement.py: from the newest state, or looking backward.
+
+    The first rows have no states to look back to; there they are zero, which counts as a miss.
+    """
+    leap = head.config.skip_token
+    logits = head(frozen.final, frozen.head)
+    found = []
+    for j in range(1, leap * len(logits) + 1):
+        m = -(-j // leap)
+        back = leap * m - j
+        row = logits[m - 1]
+        found.append(torch.cat([torch.zeros_like(row[:, :back]), row[:, : row.shape[1] - back]], 1))
+    return found

@@ -7,19 +7,92 @@ head knows that x was drawn (2401.10774).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from specviz.drafters.cards import card_of
-from specviz.drafters.rank_paths import Ahead, RankPathSession
-from specviz.heads.medusa import MedusaHeads
-from specviz.heads.residual import Project
-from specviz.settings import Settings
-from specviz.states import States, Taps
-from specviz.target import Target, TargetRun
-from specviz.trace import ModelCard
+from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
+from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
+from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.models.passes import States, Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+
+
+@dataclass(frozen=True)
+class MedusaConfig:
+    """config.json. made_for: SHA-256 of the one target's weights; public heads do not say it."""
+
+    medusa_num_heads: int = 4
+    medusa_num_layers: int = 1
+    base_model_name_or_path: str = ""
+    made_for: str | None = None
+
+
+class ResBlock(nn.Module):
+    """x + SiLU(W x + b)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = linear_at_zero(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, h) to (…, h)."""
+        return residual(self.linear, x)
+
+
+class MedusaHeads(nn.ModuleList):
+    """The heads of one target. vocabulary: None where they share the target's projection."""
+
+    def __init__(self, config: MedusaConfig, width: int, vocabulary: int | None) -> None:
+        super().__init__()
+        self.config = config
+        self.own = vocabulary is not None
+        for _ in range(config.medusa_num_heads):
+            head = nn.Sequential(*(ResBlock(width) for _ in range(config.medusa_num_layers)))
+            if vocabulary is not None:
+                head.append(nn.Linear(width, vocabulary, bias=False))
+            self.append(head)
+
+    def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
+        """Logits of the first `many` heads, or all: (…, h) to (heads, …, V)."""
+        return side_by_side([*self][:many], states, None if self.own else project)
+
+    @classmethod
+    def new(cls, config: MedusaConfig, model: Any) -> Self:
+        """Untrained heads for a causal LM, ending in its projection."""
+        return cls(config, checkpoint.sizes(model)[0], None)
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """See `read`."""
+        return cls.read(folder, target.model)
+
+    @classmethod
+    def read(cls, folder: Path, model: Any) -> Self:
+        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable.
+
+        The file says how many heads there are: some public configs say too few.
+        """
+        config = checkpoint.config_in(folder, MedusaConfig)
+        tensors = checkpoint.tensors_in(folder, "medusa_lm_head.safetensors", "medusa_lm_head.pt")
+        config = replace(config, medusa_num_heads=checkpoint.numbered(tensors))
+        width, vocabulary = checkpoint.sizes(model)
+        own = f"0.{config.medusa_num_layers}.weight" in tensors
+        heads = cls(config, width, vocabulary if own else None)
+        checkpoint.fill(folder.name, heads, tensors)
+        checkpoint.freeze_like(heads, model)
+        return heads
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors."""
+        checkpoint.write(folder, self.config, self)
 
 
 class Medusa:
@@ -67,3 +140,17 @@ class NewestState:
         """See `Heads`."""
         assert states.final is not None
         self.state = states.final[-1]
+
+
+FALLING: Final = 0.8  # the paper's λ: far guesses are rarely reached
+
+
+def loss(head: MedusaHeads, frozen: Frozen) -> Tensor:
+    """The weighted mean over heads; head i, from 0, guesses t + 2 + i."""
+    parts = [future_loss(row, frozen, 2 + i) for i, row in enumerate(guesses(head, frozen))]
+    return weighted(parts, FALLING)
+
+
+def guesses(head: MedusaHeads, frozen: Frozen) -> Sequence[Tensor]:
+    """Logits by depth, as in agreement.py."""
+    return list(head(frozen.final, frozen.head))

@@ -7,21 +7,153 @@ read there for the token n + 1 + i (2404.19737). All heads run at once, in one s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+import torch.nn.functional as functional
+from torch import Tensor, nn
 
-from specviz.cache import RoomyCache
-from specviz.drafters.cards import card_of
-from specviz.drafters.rank_paths import Ahead, RankPathSession
-from specviz.heads.mtp_parallel import ParallelHeads
-from specviz.heads.residual import Project
-from specviz.settings import Settings
-from specviz.states import States, Taps
-from specviz.target import Target, TargetRun
-from specviz.trace import ModelCard
+from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.layers import Project, causal_mask
+from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
+from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.models.cache import RoomyCache
+from specviz.models.passes import States, Taps, part_of
+from specviz.models.target import Target, TargetRun
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+
+
+@dataclass(frozen=True)
+class ParallelConfig:
+    """config.json, keys as in that checkpoint's params.json. n_future_tokens: t + 1 is one of them.
+
+    n_heads, n_kv_heads: of the attention. hidden_dim: the inner width, said outright.
+    """
+
+    n_future_tokens: int = 4
+    n_heads: int = 4
+    n_kv_heads: int = 4
+    hidden_dim: int = 352
+    norm_eps: float = 1e-5
+    rope_theta: float = 10_000.0
+    made_for: str | None = None
+
+
+class SelfAttention(nn.Module):
+    """Meta's attention: rotary pairs are neighbours (0, 1), (2, 3), …, not halves as HF has it."""
+
+    def __init__(self, config: ParallelConfig, width: int, number: int) -> None:
+        super().__init__()
+        self.size, self.theta, self.number = width // config.n_heads, config.rope_theta, number
+        shared = config.n_kv_heads * self.size
+        self.wq = nn.Linear(width, width, bias=False)
+        self.wk = nn.Linear(width, shared, bias=False)
+        self.wv = nn.Linear(width, shared, bias=False)
+        self.wo = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
+        """New rows (B, r, h) behind `past` others, which `cache` (of transformers) holds."""
+        q, k, v = (
+            rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
+            for rows in (self.wq(x), self.wk(x), self.wv(x))
+        )
+        q, k = self.turned(q, past), self.turned(k, past)
+        if cache is not None:
+            k, v = cache.update(k, v, self.number)
+        mask = causal_mask(x.shape[1], past, q)
+        shared = k.shape[1] != q.shape[1]
+        mixed = functional.scaled_dot_product_attention(q, k, v, mask, enable_gqa=shared)
+        out: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
+        return out
+
+    def turned(self, rows: Tensor, past: int) -> Tensor:
+        """Rotate (B, heads, r, d) by their positions, which start at `past`."""
+        where = torch.arange(past, past + rows.shape[2], device=rows.device).float()
+        steps = torch.arange(0, self.size, 2, device=rows.device).float() / self.size
+        angles = where[:, None] * self.theta**-steps
+        sine, cosine = angles.sin().to(rows.dtype), angles.cos().to(rows.dtype)
+        even, odd = rows[..., 0::2], rows[..., 1::2]
+        return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], -1).flatten(-2)
+
+
+class FeedForward(nn.Module):
+    """w2(SiLU(w1 x) · w3 x)."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(width, inner, bias=False)
+        self.w2 = nn.Linear(inner, width, bias=False)
+        self.w3 = nn.Linear(width, inner, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, h) to (…, h)."""
+        out: Tensor = self.w2(functional.silu(self.w1(x)) * self.w3(x))
+        return out
+
+
+class TransformerBlock(nn.Module):
+    """One head: a decoder layer."""
+
+    def __init__(self, config: ParallelConfig, width: int, number: int) -> None:
+        super().__init__()
+        self.attention = SelfAttention(config, width, number)
+        self.feed_forward = FeedForward(width, config.hidden_dim)
+        self.attention_norm = nn.RMSNorm(width, eps=config.norm_eps)
+        self.ffn_norm = nn.RMSNorm(width, eps=config.norm_eps)
+
+    def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
+        """New rows (B, r, h) behind `past` others."""
+        x = x + self.attention(self.attention_norm(x), past, cache)
+        out: Tensor = x + self.feed_forward(self.ffn_norm(x))
+        return out
+
+
+class ParallelHeads(nn.Module):
+    """n - 1 layers side by side. shared: the target's final norm, used and never stored."""
+
+    def __init__(self, config: ParallelConfig, model: Any) -> None:
+        super().__init__()
+        self.config = config
+        width, many = checkpoint.sizes(model)[0], config.n_future_tokens - 1
+        self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(many))
+        norm = part_of(model, ("norm", "ln_f", "final_layer_norm"), "final norm")
+        self.shared = (norm,)  # in a tuple, so that it is no part of this module
+
+    def features(self, trunk: Tensor, past: int = 0, cache: Any = None) -> Tensor:
+        """New rows (B, r, h) behind `past` cached ones to (heads, B, r, h), before the norm."""
+        return torch.stack([head(trunk, past, cache) for head in self.extra_heads])
+
+    def logits(self, features: Tensor, project: Project) -> Tensor:
+        """(…, h) to (…, V), through the target's norm and projection."""
+        logits: Tensor = project(self.shared[0](features))
+        return logits
+
+    @classmethod
+    def new(cls, config: ParallelConfig, model: Any) -> Self:
+        """Untrained heads for a causal LM."""
+        return cls(config, model)
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """See `read`."""
+        return cls.read(folder, target.model)
+
+    @classmethod
+    def read(cls, folder: Path, model: Any) -> Self:
+        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
+        heads = cls(checkpoint.config_in(folder, ParallelConfig), model)
+        checkpoint.fill(folder.name, heads, checkpoint.tensors_in(folder))
+        checkpoint.freeze_like(heads, model)
+        return heads
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors."""
+        checkpoint.write(folder, self.config, self)
 
 
 class ParallelMTP:
@@ -76,3 +208,15 @@ class TrunkRows:
     def commit(self, states: States) -> None:
         """See `Heads`."""
         self.waiting.append(states.layers[self.layer])
+
+
+def loss(head: ParallelHeads, frozen: Frozen) -> Tensor:
+    """The mean over heads; head i, from 0, guesses t + 2 + i."""
+    return weighted(
+        [future_loss(row, frozen, 2 + i) for i, row in enumerate(guesses(head, frozen))]
+    )
+
+
+def guesses(head: ParallelHeads, frozen: Frozen) -> Sequence[Tensor]:
+    """Logits by depth, as in agreement.py. The trunk is all layers but the last."""
+    return [head.logits(row, frozen.head) for row in head.features(frozen.states[-2])]

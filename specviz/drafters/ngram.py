@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specviz.chance import Chance
-from specviz.drafters.base import Proposal
-from specviz.drafters.schedule import schedule
-from specviz.settings import Settings
-from specviz.states import Riders, States, Taps
-from specviz.target import TargetRun
-from specviz.trace import ModelCard
-from specviz.tree import DraftTree
+from specviz.engine.protocol import Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import Riders, States, Taps
+from specviz.models.target import TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
+from specviz.verification.tree import DraftTree
 
 
 @dataclass(frozen=True, slots=True)

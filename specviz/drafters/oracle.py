@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from specviz.chance import Chance
-from specviz.drafters.base import Proposal
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
-from specviz.settings import Settings
-from specviz.target import Target, TargetRun
+from specviz.engine.protocol import Proposal
+from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
 
 
 class Oracle(DraftModel):

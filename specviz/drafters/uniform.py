@@ -12,17 +12,17 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from specviz.chance import Chance
-from specviz.distributions import Draw, exact_dtype
-from specviz.drafters.base import Proposal
-from specviz.drafters.draft_model import kind
-from specviz.drafters.schedule import schedule
-from specviz.settings import Settings
-from specviz.states import Riders, States, Taps
-from specviz.target import TargetRun
-from specviz.trace import ModelCard
-from specviz.tree import DraftTree
+from specviz.drafters.kit.growing import kind
+from specviz.engine.protocol import Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import Riders, States, Taps
+from specviz.models.target import TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
+from specviz.verification.distributions import Draw, exact_dtype
+from specviz.verification.tree import DraftTree
 
 
 class Uniform:

@@ -9,12 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from specviz.figures.measure import cut
 from specviz.figures.plot import Figure, Trace, layout, texts
+from specviz.figures.text_width import cut
+from specviz.figures.tree import tree_figure
+from specviz.frames import Frame
 from specviz.frames.numbers import visible
 from specviz.frames.words import flat
 
+
+def drawn(frame: Frame) -> Frame:
+    """The frame with a figure in its tree and, where it has a chart, in its panel."""
+    # What the target would say next is in the figure's hover text; the page needs it once.
+    nodes = {
+        n: {k: v for k, v in node.items() if k != "top"}
+        for n, node in frame["tree"]["nodes"].items()
+    }
+    tree = {k: v for k, v in frame["tree"].items() if k != "shape"} | {
+        "nodes": nodes,
+        "figure": tree_figure(frame["tree"]),
+    }
+    panel = frame["panel"]
+    if panel["kind"] == "guesses":
+        panel = {k: v for k, v in panel.items() if k != "rows"} | {"figure": guesses_figure(panel)}
+    elif panel["kind"] in ("law", "empty"):
+        panel = {k: v for k, v in panel.items() if k != "rows"} | {"figure": law_figure(panel)}
+    return frame | {"tree": tree, "panel": panel}
+
+
 Row = Mapping[str, Any]
+
 
 WIDTH: Final = 552
 LABELS: Final = 104
@@ -27,6 +50,8 @@ LAWS: Final = (  # of a guess: where in its row, and in which colours
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
     ("soft", GUESS / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
 )
+
+
 GAP: Final = "\u00a0\u00a0"  # between a bar and its words; plotly trims plain spaces
 
 

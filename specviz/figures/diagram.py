@@ -12,13 +12,16 @@ from functools import cache
 from html import escape
 from typing import Any, Final
 
-from specviz.assets import ASSETS
+from specviz.shipped import ASSETS
 
 WIDTH: Final = 360
 HEIGHT: Final = 132
 LINE: Final = 13  # from one line of words to the next
 
+
 Box = Sequence[Any]
+
+
 Point = tuple[float, float]
 
 

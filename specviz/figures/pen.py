@@ -5,18 +5,76 @@ A trace's name says when it is drawn, what it is and in which state: 20-pill-acc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from specviz.figures import marks
-from specviz.figures.measure import cut, width
 from specviz.figures.plot import Batch, Point, Trace, rounded, short, texts
+from specviz.figures.text_width import cut, width
 from specviz.frames.words import Word, flat
+
+Path = list[Point]
+
+
+def _arc(x: float, y: float, r: float, start: float, stop: float, steps: int = 14) -> Path:
+    angles = [math.radians(start + (stop - start) * i / steps) for i in range(steps + 1)]
+    return [(x + r * math.cos(a), y + r * math.sin(a)) for a in angles]
+
+
+STAR: Final[Path] = [
+    (6, 0.8), (7.6, 4.3), (11.4, 4.7), (8.6, 7.3), (9.4, 11.1), (6, 9.2),
+    (2.6, 11.1), (3.4, 7.3), (0.6, 4.7), (4.4, 4.3), (6, 0.8),
+]  # fmt: skip
+
+
+PATHS: Final[Mapping[str, list[Path]]] = {
+    "accepted": [[(2, 6.5), (4.8, 9.3), (10.2, 2.9)]],
+    "rejected": [[(2.4, 2.4), (9.6, 9.6)], [(9.6, 2.4), (2.4, 9.6)]],
+    "recovered": [_arc(6, 6, 4.3, 15, 310), [(10.6, 1.2), (10.6, 4.6), (7.2, 4.6)]],
+    "bonus": [STAR],
+    "unreached": [_arc(6, 6, 1.6, 0, 360, 8)],
+}
+
+
+GLYPH: Final[Mapping[str, float]] = {"space": 7, "newline": 13, "tab": 13, "return": 11}
+
+
+def placed(state: str, x: float, y: float) -> list[Path]:
+    """A state's mark with its grid's top left corner at (x, y)."""
+    return [[(x + dx, y + dy) for dx, dy in path] for path in PATHS[state]]
+
+
+def glyph(name: str, x: float, y: float) -> list[Path]:
+    """White space at x, on a line of text whose middle is y."""
+    drawings: dict[str, list[Path]] = {
+        "space": [[(0.5, 2), (0.5, 5), (5.5, 5), (5.5, 2)]],
+        "newline": [[(10, -4), (10, 2), (2, 2)], [(4.5, -1), (1.5, 2), (4.5, 5)]],
+        "return": [[(9, 2), (1, 2)], [(4, -1), (1, 2), (4, 5)]],
+        "tab": [[(1, 0), (9, 0)], [(6, -3), (9, 0), (6, 3)], [(11, -3), (11, 3)]],
+    }
+    return [[(x + dx, y + dy) for dx, dy in path] for path in drawings[name]]
+
+
+def styled_mark(state: str, batch: Batch) -> Trace:
+    """A batch of one mark in its colour."""
+    match state:
+        case "accepted":
+            return batch.lines("--b-ink", 2)
+        case "rejected":
+            return batch.lines("--ink", 2.1)
+        case "recovered":
+            return batch.lines("--r-ink", 1.7)
+        case "bonus":
+            return batch.filled("--p-ink")
+        case _:
+            return batch.filled("--ink3")
+
 
 PILL: Final = 26
 SIZE: Final = 14
 ROOM: Final = 56
+
 
 FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
     "waiting": ("--bg", "--line2", 1.25, "solid"),
@@ -28,6 +86,8 @@ FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
     "plain": ("--panel", "--line2", 1.25, "solid"),
     "slot": ("--bg", "--dead", 1.5, "2px 3px"),
 }
+
+
 EDGES: Final[Mapping[str, str]] = {
     "accepted": "--b",
     "rejected": "--q",
@@ -35,6 +95,8 @@ EDGES: Final[Mapping[str, str]] = {
     "bonus": "--p",
     "plain": "--p",
 }
+
+
 BARS: Final[Mapping[str, str]] = {"p": "--p", "soft": "--dead", "q": "--q", "underline": "--b"}
 LINES: Final[Mapping[str, tuple[str, float]]] = {
     "here": ("--ink", 1.5),
@@ -62,7 +124,7 @@ class Drawing:
         self.add(f"20-pill-{state}", rounded(x, y - PILL / 2, wide, PILL))
         start = x + (wide / 2 - 4 if state == "slot" else 8)
         end = self.word(word, start, y, "--ink3" if state == "unreached" else "--ink", ROOM)
-        for path in marks.placed(state, x + wide - 18, y - 6) if state in marks.PATHS else []:
+        for path in placed(state, x + wide - 18, y - 6) if state in PATHS else []:
             self.add(f"50-mark-{state}", path)
         if state == "rejected":
             self.add("60-strike", [(x + 7, y + 1), (end + 1, y + 1)])
@@ -75,9 +137,9 @@ class Drawing:
             if x >= end - 2:
                 break
             if isinstance(piece, dict) and "g" in piece:
-                for path in marks.glyph(piece["g"], x, y):
+                for path in glyph(piece["g"], x, y):
                     self.add("61-glyph", path)
-                x += marks.GLYPH[piece["g"]]
+                x += GLYPH[piece["g"]]
                 continue
             text = cut(flat([piece]), SIZE, end - x)
             self.words.append((x, y, text, ink))
@@ -107,13 +169,13 @@ def word_width(word: Word) -> float:
 
 def _piece_width(piece: str | dict[str, str]) -> float:
     if isinstance(piece, dict) and "g" in piece:
-        return marks.GLYPH[piece["g"]]
+        return GLYPH[piece["g"]]
     return width(flat([piece]), SIZE)
 
 
 def pill_width(word: Word, state: str) -> float:
     """A pill holds its word and its mark."""
-    mark = 16 if state in marks.PATHS else 0
+    mark = 16 if state in PATHS else 0
     return max(min(word_width(word), ROOM) + mark + 16, 30 if state != "slot" else 56)
 
 
@@ -125,7 +187,7 @@ def styled(name: str, batch: Batch) -> Trace:
     if kind == "edge":
         return batch.filled(EDGES.get(state, "--edge"))
     if kind == "mark":
-        return marks.styled(state, batch)
+        return styled_mark(state, batch)
     if kind in BARS:
         return batch.filled(BARS[kind]) | {"opacity": 0.45 if state else 1}
     if kind == "slot":

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 Trace = dict[str, Any]
+
+
 Figure = dict[str, Any]
+
+
 Point = tuple[float, float]
+
 
 # What the page adds to every trace that does not say otherwise: said once, not in every frame.
 USUAL: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}

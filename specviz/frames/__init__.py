@@ -4,8 +4,7 @@ Its one rule: a frame depends on nothing but the trace and the cursor, and tells
 not happened at the cursor. Standard library only.
 """
 
-from specviz.frames.frame import Frame, frame, frames
-from specviz.frames.patch import applied, difference
+from specviz.frames.frame import Frame, applied, difference, frame, frames
 from specviz.frames.scene import Cursor, Scene, Step
 
 __all__ = ["Cursor", "Frame", "Scene", "Step", "applied", "difference", "frame", "frames"]

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from specviz.frames.numbers import count, interval, seconds, visible
+from specviz.frames.numbers import count, interval, numbers, seconds, visible
 from specviz.frames.scene import Scene, Step
 from specviz.frames.table import left_text
-from specviz.frames.verdict import numbers
-from specviz.metrics import path
-from specviz.trace import Drew, Guess, Judged
+from specviz.trace.events import Drew, Guess, Judged
+from specviz.trace.metrics import path
 
 Part = str | dict[str, Any]
+
+
 Whose = Literal["p", "q", "both", "residual", "u"]
+
 
 FEW = 3
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from specviz.frames.numbers import interval
 from specviz.frames.scene import Scene
-from specviz.trace import Drew, Judged
+from specviz.trace.events import Drew, Judged
 
 Share = dict[str, Any]
+
 
 NARROW: Final = 0.02
 NOTHING: Final = 1e-6

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from specviz.frames.caption import caption
 from specviz.frames.inspector import inspector
-from specviz.frames.nodes import tree
 from specviz.frames.scene import Cursor, Scene, Step
-from specviz.frames.text import chips
+from specviz.frames.strip import chips
+from specviz.frames.tree import tree
 from specviz.frames.words import flat
-from specviz.trace import Trace
+from specviz.trace.file import Trace
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The patch that turns `old` into `new`."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            if inner := difference(before, value):
+                patch[key] = inner
+        elif key not in old or before != value:
+            patch[key] = value
+    return patch
+
+
+def applied(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """`old` with `patch` applied; the player does the same."""
+    new = dict(old)
+    for key, value in patch.items():
+        if value is None:
+            new.pop(key, None)
+        elif isinstance(value, dict):
+            before = new.get(key)
+            new[key] = applied(before if isinstance(before, dict) else {}, value)
+        else:
+            new[key] = value
+    return new
+
 
 Frame = dict[str, Any]
 

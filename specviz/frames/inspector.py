@@ -6,17 +6,16 @@ from typing import Any, Final
 
 from specviz.frames.draw import awaited, drawn
 from specviz.frames.evidence import why
-from specviz.frames.nodes import seen
-from specviz.frames.numbers import seconds
+from specviz.frames.numbers import numbers, seconds
 from specviz.frames.scene import Scene, Step
-from specviz.frames.states import open_slot
 from specviz.frames.table import table
-from specviz.frames.verdict import numbers
+from specviz.frames.tree import open_slot, seen
 from specviz.frames.whatif import outcomes
-from specviz.metrics import path
-from specviz.trace import Drew, Judged
+from specviz.trace.events import Drew, Judged
+from specviz.trace.metrics import path
 
 Panel = dict[str, Any]
+
 
 BESIDE_EVIDENCE: Final = 6  # guesses in the list where the reasons stand under it
 

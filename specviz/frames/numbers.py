@@ -10,10 +10,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from specviz.frames.scene import Scene
+from specviz.trace.events import Judged
+
+
+def numbers(scene: Scene, judged: Judged) -> Shown:
+    """p, q (if there is one), the threshold and the coin, in digits that agree."""
+    p = judged.inputs["p"]
+    if "q" in judged.inputs:
+        return ratio_test(p, judged.inputs["q"], judged.threshold, judged.u)
+    return mass_test(p, judged.threshold, judged.u)
+
+
 Form = Callable[[float], str]
+
 
 FEWEST: Final = 2
 MOST: Final = 6
+
+
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

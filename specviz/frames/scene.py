@@ -8,9 +8,10 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import Literal, NamedTuple
 
-from specviz.chance import JUDGE, key
 from specviz.frames.words import Word, word
-from specviz.trace import Guess, Header, Judged, Round, Trace
+from specviz.settings.chance import JUDGE, key
+from specviz.trace.events import Guess, Header, Judged, Round
+from specviz.trace.file import Trace
 
 StepKind = Literal["propose", "score", "judge", "draw", "commit"]
 

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specviz.frames.numbers import FEWEST, visible
+from specviz.frames.numbers import FEWEST, numbers, visible
 from specviz.frames.scene import Scene
-from specviz.frames.verdict import numbers
-from specviz.trace import Drew, Judged, Rows
+from specviz.trace.events import Drew, Judged, Rows
 
 MOST_ROWS: Final = 8
 MOST_DIGITS: Final = 4

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specviz.chance import JUDGE, key
 from specviz.frames.scene import Scene
-from specviz.trace import Judged
+from specviz.settings.chance import JUDGE, key
+from specviz.trace.events import Judged
 
 Parts = list[str | dict[str, Any]]
+
 
 KEPT: Final = 0.0  # below any threshold but 0
 FALLEN: Final = 0.999  # not below any threshold but those next to 1

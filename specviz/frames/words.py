@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 Piece = str | dict[str, str]
+
+
 Word = list[Piece]
+
 
 GLYPHS: Final[Mapping[str, str]] = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 FLAT: Final[Mapping[str, str]] = {"space": "␣", "newline": "↵", "tab": "⇥", "return": "↲"}

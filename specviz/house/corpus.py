@@ -3,6 +3,8 @@
 Rule: which documents are held out depends on their text alone, never on order or on a seed.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import lzma

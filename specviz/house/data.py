@@ -4,6 +4,8 @@ Rule: a batch is a function of (seed, step) and nothing else, so a resumed run s
 uninterrupted one would have seen.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,7 @@ SEPARATORS = (
     "\n",
     " ",
 )
+
 
 Tokens = NDArray[np.uint16]
 

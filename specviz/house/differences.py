@@ -3,6 +3,8 @@
 Rule: a sentence or two each, true to the code named in the catalogue; one entry a drafter.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 HEADS: Final = (
@@ -11,6 +13,7 @@ HEADS: Final = (
     "papers train multi-token heads and blockwise heads jointly with the trunk; on a frozen one "
     "they are weaker. All share the target's embeddings, and all but EAGLE-3 its output projection."
 )
+
 
 DIFFERENCES: Final[dict[str, str]] = {
     "draft-model": (

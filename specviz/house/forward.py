@@ -3,6 +3,8 @@
 Rule: with nothing dropped it computes what transformers' forward computes.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

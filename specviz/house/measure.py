@@ -4,6 +4,8 @@ Rule: a drafter takes turns with plain decoding alone, prompt by prompt, so that
 neighbours in time; and the numbers are kept with the hashes of the weights that gave them.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,17 +16,45 @@ from typing import Any, Final
 import torch
 from tqdm import tqdm
 
-from specviz.bench.entrants import drafters_for, encoded, entrants
 from specviz.bench.measure import Row, measure, shares, tokens_per_pass
-from specviz.bench.methods import Entrant, Prompt, ours, plain
+from specviz.bench.methods import Entrant, Prompt, drafters_for, encoded, entrants, ours, plain
 from specviz.catalog import find, load_target
-from specviz.catalog.known import filled
-from specviz.devices import describe, processor
-from specviz.house.budget import BUDGET, of_equal_size
-from specviz.house.card_base import MEASURED
+from specviz.catalog.entry import filled
+from specviz.house.card.base import MEASURED
 from specviz.house.export import versions
-from specviz.settings import Settings
-from specviz.target import Target
+from specviz.models.devices import describe, processor
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+
+SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.width_under`
+NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
+
+
+def eagle_paths() -> list[list[int]]:
+    """The paths of ranks in that tree: a better sibling on the way costs a child each."""
+    level: list[list[int]] = [[]]
+    found: list[list[int]] = []
+    for width in SIBLINGS:
+        level = [[*path, rank] for path in level for rank in range(max(0, width - sum(path)))]
+        found += level
+    return found
+
+
+BUDGET: Final = len(eagle_paths())
+
+
+def of_equal_size(drafter: str) -> dict[str, Any] | None:
+    """The settings that give such a draft; None for a drafter that makes no such trees."""
+    entry = find(drafter, "drafter")
+    if entry is None or drafter not in NAMES:
+        return None
+    depth = {"gamma": len(SIBLINGS)}
+    if "budget" in entry.reads:
+        return depth | {"budget": BUDGET, "fan_out": SIBLINGS[0]}  # as wide as that tree is
+    if "rank_paths" in entry.reads:
+        return depth | {"rank_paths": eagle_paths()}
+    return depth | {"siblings": SIBLINGS}
+
 
 TEMPERATURES: Final = (0.0, 1.0)
 SEED: Final = 1
@@ -75,7 +105,7 @@ def write_measured(folder: Path, extent: Extent) -> Path:
         raise ValueError(
             f"Only the app's own models can be measured, in {str(house.path.parent)!r}."
         )
-    facts = measured(load_target("house", extent.device), extent)
+    facts = measure_drafters(load_target("house", extent.device), extent)
     path = folder / MEASURED
     path.write_text(as_text(facts), encoding="utf-8")
     return path
@@ -87,14 +117,16 @@ def as_text(facts: Mapping[str, Any]) -> str:
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
 
 
-def measured(target: Target, extent: Extent) -> dict[str, Any]:
+def measure_drafters(target: Target, extent: Extent) -> dict[str, Any]:
     """What the file says, drafter by drafter and domain by domain."""
     names = list(extent.drafters) or drafters_for("house", None)
     taking, absent = entrants(target, names, lambda name: extent.settings(name, 0.0))
     for name, why in absent.items():
         tqdm.write(f"{name} is left out: {why}")
     domains = encoded(target, extent.prompts, extent.new_tokens)
-    rows = [row for entrant in told(taking) for row in _rows(target, entrant, domains, extent)]
+    rows = [
+        row for entrant in with_progress(taking) for row in _rows(target, entrant, domains, extent)
+    ]
     return {
         "machine": {"device": describe(target.device), "processor": processor()},
         "threads": torch.get_num_threads(),
@@ -112,7 +144,7 @@ def measured(target: Target, extent: Extent) -> dict[str, Any]:
     }
 
 
-def told(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
+def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
     """The entrants behind a progress bar that names them."""
     bar = tqdm(entrants, unit="drafter")
     for entrant in bar:
@@ -159,7 +191,7 @@ def _same_budget(
 ) -> dict[str, Any]:
     """Lengths alone, untimed: drafts of equal size, all prompts of a temperature together."""
     rows, drafters = [], {}
-    for entrant in told([e for e in entrants if of_equal_size(e.name) is not None]):
+    for entrant in with_progress([e for e in entrants if of_equal_size(e.name) is not None]):
         drafters[entrant.name] = _about(entrant, extent.of_equal_size(entrant.name, 0.0))
         for temperature in TEMPERATURES:
             settings = extent.of_equal_size(entrant.name, temperature)

@@ -4,6 +4,8 @@ Rule: a batch is a function of (target, seed, number) and is written once; a lon
 the shorter one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -3,6 +3,8 @@
 Rule: a stage reads what the stage before it wrote and leaves a finished folder or nothing.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,28 +12,71 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from specviz.heads.registry import NAMES, family
-from specviz.house.card import write_card
+from specviz.catalog.training import NAMES, family
+from specviz.house.card.card import write_card
 from specviz.house.data import Domain, Mixture, load_domains, token_counts
-from specviz.house.evaluate import closeness, exit_losses, last_loss
-from specviz.house.export import export_model, load_exported, write_manifest
-from specviz.house.heads import HeadRecipe, Plan, train_heads
-from specviz.house.losses import draft_loss, target_loss
+from specviz.house.export import (
+    be_nice,
+    export_model,
+    few_windows,
+    load_exported,
+    ship,
+    token_shares,
+    write_manifest,
+)
+from specviz.house.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
 from specviz.house.measure import Extent, write_measured
-from specviz.house.networks import draft_model_config, new_model, target_config
 from specviz.house.own_text import Writer, with_own_text
-from specviz.house.ship_heads import be_nice, few_windows, ship, token_shares
 from specviz.house.tokenizer import (
+    END_OF_TEXT_ID,
+    MAXIMUM_LENGTH,
+    VOCABULARY_SIZE,
     load_tokenizer,
     save_tokenizer,
     tokenizer_texts,
     train_tokenizer,
 )
+from specviz.house.train_heads import HeadRecipe, Plan, train_heads
 from specviz.house.training import Diverged, Loss, Recipe, Trainer, total_steps
-from specviz.target import Target
-from specviz.trace import ModelCard
+from specviz.models.target import Target
+from specviz.trace.events import ModelCard
+
+
+def target_config() -> LlamaConfig:
+    """Deep and narrow, so that a one-layer drafter is cheap beside it: 10.7 M parameters."""
+    return _llama(layers=12, width=256, inner=704)
+
+
+def draft_model_config() -> LlamaConfig:
+    """A small model of its own: 1.7 M parameters."""
+    return _llama(layers=2, width=192, inner=512)
+
+
+def new_model(config: LlamaConfig, seed: int, device: str = "cpu") -> LlamaForCausalLM:
+    """Build a float32 model with weights drawn, on the CPU, from `seed`."""
+    torch.manual_seed(seed)
+    return nn.Module.to(LlamaForCausalLM(config), device=device)
+
+
+def _llama(layers: int, width: int, inner: int) -> LlamaConfig:
+    return LlamaConfig(
+        vocab_size=VOCABULARY_SIZE,
+        hidden_size=width,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=width // 64,
+        num_key_value_heads=width // 64,
+        head_dim=64,
+        max_position_embeddings=MAXIMUM_LENGTH,
+        tie_word_embeddings=True,
+        bos_token_id=END_OF_TEXT_ID,
+        eos_token_id=END_OF_TEXT_ID,
+        pad_token_id=None,
+    )
+
 
 TARGET_TOKENS = 10_240_000
 DRAFT_TOKENS = 6_553_600

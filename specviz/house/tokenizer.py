@@ -3,6 +3,8 @@
 Rule: any text survives a round trip, and a prompt splits the same way whatever follows it.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ END_OF_TEXT = "<|endoftext|>"
 END_OF_TEXT_ID = 0
 MAXIMUM_LENGTH = 1024
 TRAINING_CHARACTERS = 16_000_000
+
 
 # GPT-2's pattern with two changes: digits stand alone, and line breaks form their own pieces, so
 # that a prompt that ends in a blank line ends in the token that training saw there.

@@ -4,6 +4,8 @@ Rule: the weights after n steps are a function of the recipe; stopping and resum
 the total and the decay later while the learning rate is still constant, changes nothing.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import time

@@ -8,13 +8,13 @@ from typing import Any, Final
 import gradio as gr
 from gradio.events import api
 
-from specviz.ui.runs import Runs
-from specviz.ui.wish import HOUSE, USUAL, Wish
+from specviz.ui.request import HOUSE, USUAL, RunRequest
+from specviz.ui.worker import Worker
 
 NOTHING: Final[dict[str, Any]] = {}  # said, so nothing differs from the usual
 
 
-def add(runs: Runs, any_model: bool) -> None:
+def add(runs: Worker, any_model: bool) -> None:
     """Add the endpoint to the page that is being built."""
 
     async def run(
@@ -39,7 +39,7 @@ def add(runs: Runs, any_model: bool) -> None:
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
         try:
-            wish = Wish.from_json(asked, any_model)
+            wish = RunRequest.from_json(asked, any_model)
             return await runs.trace(wish, str(request.session_hash))
         except ValueError as problem:  # every refusal is one, with a sentence for people
             raise gr.Error(str(problem), print_exception=False) from problem

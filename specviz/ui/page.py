@@ -6,19 +6,19 @@ import os
 from dataclasses import dataclass
 from typing import Any, Final
 
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-
 import gradio as gr
 
-from specviz.ui import api, step
+from specviz.ui import api
 from specviz.ui.compare import tab as compare
+from specviz.ui.component import TabContext, css, header
 from specviz.ui.cost import tab as cost
-from specviz.ui.header import header
-from specviz.ui.line import LONGEST
-from specviz.ui.part import css
-from specviz.ui.place import Place
-from specviz.ui.runs import Machine, Runs
+from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
+from specviz.ui.step import tab as step
+from specviz.ui.worker import Machine, Worker
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
 
 # Events that Gradio lets go on at once. Those in line hold no thread, but each counts as one.
 THREADS: Final = LONGEST + 16
@@ -35,12 +35,12 @@ class Options:
     port: int | None = None
 
 
-def build(options: Options, runs: Runs) -> gr.Blocks:
+def build(options: Options, runs: Worker) -> gr.Blocks:
     """The page with everything wired."""
     demo: gr.Blocks
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
-        place = Place(demo, runs, options.allow_any_model)
+        place = TabContext(demo, runs, options.allow_any_model)
         with gr.Tabs(elem_id="sv-tabs"):
             for name, tab in (("Step", step), ("Compare", compare), ("Cost", cost)):
                 with gr.Tab(name):
@@ -57,7 +57,7 @@ def build(options: Options, runs: Runs) -> gr.Blocks:
 
 def launch(options: Options) -> None:
     """Serve the page; the models are loaded once it is up."""
-    runs = Runs(Machine(options.device, options.dtype))
+    runs = Worker(Machine(options.device, options.dtype))
     demo = build(options, runs)
     demo.launch(**launch_arguments(options), prevent_thread_lock=True)
     runs.warm_up()

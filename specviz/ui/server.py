@@ -6,15 +6,12 @@ start with /gradio_api/, which a proxy in front of Gradio passes on.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from collections.abc import Callable
-from functools import cache, partial
-from pathlib import Path
-from typing import Any, Final
+from functools import partial
+from typing import Any
 from urllib.parse import unquote
 
-import plotly
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -22,11 +19,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from specviz.ui.compare import recorded as races
-from specviz.ui.recorded import body, names
-
-PREFIX: Final = "/gradio_api/sv"
-FOR_EVER: Final = "public, max-age=31536000, immutable"
+from specviz.ui.compare.race import recorded
+from specviz.ui.routes import FOR_EVER, PREFIX, plotly_js
+from specviz.ui.step.recorded import body, names
 
 
 class Guard:
@@ -66,13 +61,6 @@ class Guard:
         return plain in self.EXACT or plain.startswith(self.STARTS)
 
 
-@cache
-def plotly_js() -> tuple[str, bytes]:
-    """The name and the compressed text of the installed wheel's plotly.js."""
-    source = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
-    return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 6)
-
-
 async def send_plotly(request: Request) -> Response:
     """plotly.js, compressed once, kept by browsers for ever: its name changes with its text."""
     headers = {"Content-Encoding": "gzip", "Cache-Control": FOR_EVER}
@@ -88,7 +76,9 @@ def send_recorded(request: Request) -> Response:
 def send_race(request: Request) -> Response:
     """A recorded race as the lines of its part of the page."""
     name = request.path_params["name"]
-    return _send(request, "race", partial(races.body, name) if name in races.names() else None)
+    return _send(
+        request, "race", partial(recorded.body, name) if name in recorded.names() else None
+    )
 
 
 def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Response:

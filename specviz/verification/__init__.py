@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from specviz.settings import Sampling
+from specviz.settings.settings import Sampling
 from specviz.verification.base import (
     Coins,
     Decision,
@@ -16,23 +16,23 @@ from specviz.verification.base import (
     Verdict,
     refusal,
 )
-from specviz.verification.greedy import Greedy
-from specviz.verification.point_mass import PointMass
-from specviz.verification.recursive import RecursiveRejection
+from specviz.verification.rules import Greedy, PointMass, RecursiveRejection
 
 SPECULATIVE = RecursiveRejection("speculative", Drawn.SAMPLED)
 WITHOUT_REPLACEMENT = RecursiveRejection("without-replacement", Drawn.WITHOUT_REPLACEMENT)
 POINT_MASS = PointMass()
 GREEDY = Greedy()
-
 RULES: Mapping[str, Rule] = {
     rule.name: rule for rule in (SPECULATIVE, WITHOUT_REPLACEMENT, POINT_MASS, GREEDY)
 }
+
+
 FITTING: Mapping[Drawn, Rule] = {
     Drawn.SAMPLED: SPECULATIVE,
     Drawn.WITHOUT_REPLACEMENT: WITHOUT_REPLACEMENT,
     Drawn.POINT_MASS: POINT_MASS,
 }
+
 
 __all__ = [
     "RULES",

@@ -13,10 +13,10 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from specviz.distributions import Draw, draw
-from specviz.settings import Sampling
-from specviz.thresholds import TESTS
-from specviz.tree import DraftTree
+from specviz.settings.settings import Sampling
+from specviz.trace.thresholds import TESTS
+from specviz.verification.distributions import Draw, draw
+from specviz.verification.tree import DraftTree
 
 
 class Drawn(Enum):
@@ -32,7 +32,7 @@ class MismatchedRule(ValueError):
 
 
 class Coins(Protocol):
-    """What a rule asks of chance; `specviz.chance.Chance` gives it."""
+    """What a rule asks of chance; `specviz.settings.chance.Chance` gives it."""
 
     def judge(self, node: int) -> float:
         """The number in [0, 1) that decides about `node`."""

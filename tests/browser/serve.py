@@ -35,7 +35,8 @@ def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]
 def main() -> None:
     """Launch the page as `app.py` does, with other recorded runs."""
     from specviz import engine
-    from specviz.ui import page, recorded
+    from specviz.ui import page
+    from specviz.ui.step import recorded
 
     engine.run = unhurried(engine.run)
     recorded.FOLDER = Path(sys.argv[1])

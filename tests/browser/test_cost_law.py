@@ -6,10 +6,10 @@ import pytest
 from made import RUNS, made
 
 from specviz.cost import law
-from specviz.cost.measured import measured
-from specviz.cost.paying import Terms
-from specviz.ui.cost.law import START
-from specviz.ui.cost.law_answer import best_sentence, times
+from specviz.cost.point import measured_point
+from specviz.cost.terms import Terms
+from specviz.ui.cost.law.answer import best_sentence, times
+from specviz.ui.cost.law.section import START
 
 LANE = {
     "alpha": 0.8, "gamma": 5, "guesses": 5, "c": 0.05, "verify": 1, "tokens": 3.7,
@@ -92,7 +92,7 @@ def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(visit):
 
 def test_the_run_on_step_stands_on_the_law_and_can_be_taken(visit):
     page = cost(visit)
-    found = measured(made(RUNS["01-chain"]))
+    found = measured_point(made(RUNS["01-chain"]))
     gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
     says(page, ".sv-law-gap", gap)
     assert page.locator(".sv-law-from").inner_text() == "recorded"
@@ -102,7 +102,7 @@ def test_the_run_on_step_stands_on_the_law_and_can_be_taken(visit):
     says(page, ".sv-law-best", best_sentence(taken))
     assert page.input_value("#sv-law-verify") == "1.25"
     page.evaluate("window.specviz.players['sv-step'].load('02-siblings')")
-    other = measured(made(RUNS["02-siblings"]))
+    other = measured_point(made(RUNS["02-siblings"]))
     says(
         page,
         ".sv-law-gap",
@@ -121,7 +121,7 @@ def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(visit):
     assert page.locator(".sv-law img").count() == 0
     assert "Lane" not in json.dumps(page.evaluate("JSON.parse(window.specviz.law.wish())"))
     page.get_by_role("button", name="Last run on Step").click()
-    found = measured(made(RUNS["01-chain"]))
+    found = measured_point(made(RUNS["01-chain"]))
     gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
     says(page, ".sv-law-gap", gap)
 

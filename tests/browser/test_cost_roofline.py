@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from specviz.cost import presets
-from specviz.cost.batches import Guessing, first_loss, predict
+from specviz.cost import sources
 from specviz.cost.roofline import Serving
+from specviz.cost.serving import Guessing, first_loss, predict
 
 SAY = ".sv-roofline-say"
 PART = "window.specviz.roofline"
@@ -46,8 +46,8 @@ def test_questions_are_answered_with_the_formulas_numbers(roofline):
     assert part(page).get_by_label("Batch size", exact=True).input_value() == "512"
     settled(page, lambda: part(page).get_by_label("Drafter").select_option("llama-3.2-1b"))
     assert button.get_attribute("aria-pressed") == "false"
-    shapes = presets.models()
-    serving = Serving(shapes["llama-3.1-8b"].shape, presets.machines()["h100-sxm"].hardware, "bf16")
+    shapes = sources.models()
+    serving = Serving(shapes["llama-3.1-8b"].shape, sources.machines()["h100-sxm"].hardware, "bf16")
     guessing = Guessing.chain(0.7, 4, shapes["llama-3.2-1b"].shape)
     found = predict(serving, guessing, 512)
     said = page.inner_text(SAY)
@@ -145,8 +145,8 @@ def test_figures_fit_a_phone_and_follow_the_theme_and_sources_are_links(roofline
     page.locator(".sv-roofline-sources summary").click()
     links = page.locator(".sv-roofline a").evaluate_all("all => all.map((a) => [a.href, a.rel])")
     assert {rel for _, rel in links} == {"noopener"}
-    every = [*presets.machines().values(), *presets.models().values()]
+    every = [*sources.machines().values(), *sources.models().values()]
     urls = {one.url for preset in every for one in preset.sources if "://" in one.url}
     assert {href for href, _ in links} == urls
-    for meaning in presets.EVIDENCE.values():
+    for meaning in sources.EVIDENCE.values():
         assert meaning in page.inner_text(".sv-roofline-evidence")

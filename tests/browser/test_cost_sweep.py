@@ -3,7 +3,7 @@
 import pytest
 from test_access import AXE, EXCEPT, WCAG, axe
 
-from specviz.cost.presets import boards, headline
+from specviz.cost.sources import boards, headline
 
 SWEEP = "window.specviz.sweeps['sv-sweep']"
 SOURCES = """() => [...document.querySelectorAll(".sv-headline-table tbody tr")].map((row) => {

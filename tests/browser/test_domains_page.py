@@ -6,9 +6,8 @@ import json
 
 from playwright.sync_api import expect
 
-from specviz.compare.domains import recorded
-from specviz.compare.heat import Heat
-from specviz.compare.heat_view import view
+from specviz.compare.domains.heatmap import Heat, view
+from specviz.compare.domains.plan import recorded
 
 PART = "window.specviz.domains['sv-domains']"
 FIRST = ".sv-domains-map td[data-row='0'][data-column='0']"

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 from serve import SLOW
 
-from specviz.ui.compare.asked import suits
-from specviz.ui.compare.recorded import title
+from specviz.ui.compare.race.recorded import title
+from specviz.ui.compare.race.request import suits
 
 RACE = "window.specviz.races['sv-race']"
 PROMPT = "Once upon a time, a small fox"

@@ -5,7 +5,7 @@ import json
 import pytest
 from made import ODD, RUNS, made
 
-from specviz.figures.panels import drawn
+from specviz.figures.charts import drawn
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat, word
 

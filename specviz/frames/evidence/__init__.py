@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from specviz.frames.evidence.ahead import lookahead
-from specviz.frames.evidence.copied import matches, ngram, suffix
-from specviz.frames.evidence.ends import oracle, uniform
+from specviz.frames.evidence.bounds import oracle, uniform
+from specviz.frames.evidence.dynamic import dynamic
 from specviz.frames.evidence.features import eagle, mtp
+from specviz.frames.evidence.forms import Block, Remark
 from specviz.frames.evidence.heads import block, leaps, side_by_side, states_read
 from specviz.frames.evidence.layers import layerskip
-from specviz.frames.evidence.parts import Block, Remark
-from specviz.frames.evidence.trees import dynamic
+from specviz.frames.evidence.lookahead import lookahead
+from specviz.frames.evidence.match import matches, ngram, suffix
 from specviz.frames.scene import Scene, Step
 
 Teller = Callable[[Scene, Step, Remark], Block | None]
+
+
 Marker = Callable[[Scene, Step, Remark], dict[int, str]]
+
 
 # By the keys that a remark has, then those that every guess's evidence has; the first that fits.
 FAMILIES: Final[tuple[tuple[set[str], set[str], Teller, Marker | None], ...]] = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specviz.frames.evidence.parts import (
+from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     Block,
     Cell,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specviz.frames.evidence.parts import (
+from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     MOST_ROWS,
     Block,
@@ -13,8 +13,8 @@ from specviz.frames.evidence.parts import (
     grid,
     guessed,
     main_path,
-    place,
     row,
+    text_place,
     visible,
 )
 from specviz.frames.numbers import visible as digits
@@ -64,7 +64,7 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
 def _read(scene: Scene, step: Step, remark: Remark) -> Block:
     """What all heads read: one state, and of which layer where that is told."""
     state = evidence(scene.guesses[visible(scene, step)[0] - 1])["state"]
-    read = facts(("all read the state at", place(state)))
+    read = facts(("all read the state at", text_place(state)))
     word = scene.spoken(state)
     if word is not None:
         read["w"] = word

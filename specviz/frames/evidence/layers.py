@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from specviz.frames.evidence.parts import (
-    Block,
-    Cell,
-    Remark,
-    evidence,
-    grid,
-    guessed,
-    row,
-    window,
-)
+from specviz.frames.evidence.forms import Block, Cell, Remark, evidence, grid, guessed, row, window
 from specviz.frames.scene import Scene, Step
-from specviz.trace import Round
+from specviz.trace.events import Round
 
 NOW: Final = 4
 BEFORE: Final = 3

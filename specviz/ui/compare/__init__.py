@@ -1,1 +1,3 @@
 """The Compare tab: a race on one prompt, and the shipped prompts domain by domain."""
+
+from __future__ import annotations

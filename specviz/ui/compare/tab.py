@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from specviz.ui.compare import domains, race
-from specviz.ui.place import Place
+from specviz.ui.compare.domains import section as domains
+from specviz.ui.compare.race import section as race
+from specviz.ui.component import TabContext
 
 
-def build(place: Place) -> None:
+def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
     race.build(place)
     domains.build(place)

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gradio as gr
 
-from specviz.assets import ASSETS
+from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.sweep import Sweep, SweepError
-from specviz.cost.sweep_words import told
-from specviz.figures.cost_sweep import sweep_figure
-from specviz.ui.job import Job, wire
-from specviz.ui.line import Ticket
-from specviz.ui.part import PARTS, part
-from specviz.ui.place import Place
-from specviz.ui.reel import line
-from specviz.ui.runs import Runs, Story
-from specviz.ui.wish import HOUSE
+from specviz.cost.sweep_text import sweep_facts
+from specviz.shipped import ASSETS
+from specviz.ui.component import PARTS, TabContext, component
+from specviz.ui.live import Job, wire
+from specviz.ui.queue import Ticket
+from specviz.ui.request import HOUSE
+from specviz.ui.stream import Stream, line
+from specviz.ui.worker import Worker
 
 if TYPE_CHECKING:
     from specviz.bench.sweep import Sweeping
@@ -34,13 +33,14 @@ RECORDED: Final = ASSETS / "cost" / "sweep.json"
 OFTEN: Final = 1.0  # seconds between pictures of a sweep under way: drawing takes cores it is on
 OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
+
 log = logging.getLogger(__name__)
 
 
-def build(place: Place) -> None:
+def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     runs = place.runs
-    shown = part(NAME, PARTS / "sweep", {"recorded": recorded()})
+    shown = component(NAME, PARTS / "sweep", {"recorded": recorded()})
     go = gr.Button("Measure this machine", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
@@ -49,12 +49,12 @@ def build(place: Place) -> None:
     wire(runs, job, [], shown, lambda: partial(texts, runs))
 
 
-def texts(runs: Runs, visitor: str, number: float) -> AsyncGenerator[str, None]:
+def texts(runs: Worker, visitor: str, number: float) -> AsyncGenerator[str, None]:
     """The story of a sweep so far, growing. Closed early, it ends after its pass."""
     return runs.story(visitor, number, partial(tell, runs))
 
 
-def tell(runs: Runs, ticket: Ticket, story: Story) -> None:
+def tell(runs: Worker, ticket: Ticket, story: Stream) -> None:
     """Load, then measure; nothing of it where it was stopped before."""
     if ticket.unwanted():
         return
@@ -85,7 +85,10 @@ def lines(sweeping: Sweeping, stop: Callable[[], bool], nonce: str) -> Iterator[
 
 def picture(sweep: Sweep, source: str) -> dict[str, Any]:
     """A sweep as the page shows it. source: "live" or "recorded"."""
-    return told(sweep, here=source == "live") | {"source": source, "figure": sweep_figure(sweep)}
+    return sweep_facts(sweep, here=source == "live") | {
+        "source": source,
+        "figure": sweep_figure(sweep),
+    }
 
 
 def recorded() -> dict[str, Any] | None:

@@ -1,0 +1,107 @@
+"""What became of the guesses of a run: counts that add up over runs, and the shares they give.
+
+Rule: nothing here is timed; a method hands over its rounds, and they are counted once the clock has
+stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from specviz.engine.round import alpha
+
+if TYPE_CHECKING:
+    from specviz.engine.round import Played
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """At one depth of the tree (the first guess after the text is 1): judged guesses, the positions
+    that they stood at (siblings share one), and kept guesses, at most one a position.
+    """
+
+    judged: int = 0
+    positions: int = 0
+    kept: int = 0
+
+    def __add__(self, other: Depth) -> Depth:
+        return Depth(
+            self.judged + other.judged, self.positions + other.positions, self.kept + other.kept
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """rounds: with the prefill, which drafts nothing. guesses: drafted. chance: the sum, over
+    judged positions, of the chance that one of the position's guesses is kept.
+    """
+
+    rounds: int = 0
+    guesses: int = 0
+    chance: float = 0.0
+    depths: tuple[Depth, ...] = ()
+
+    def __add__(self, other: Tally) -> Tally:
+        pairs = zip_longest(self.depths, other.depths, fillvalue=Depth())
+        return Tally(
+            self.rounds + other.rounds,
+            self.guesses + other.guesses,
+            self.chance + other.chance,
+            tuple(mine + theirs for mine, theirs in pairs),
+        )
+
+    @property
+    def alpha(self) -> float | None:
+        """α: the mean of that chance over judged positions, as in `metrics.summary`."""
+        return share(self.chance, sum(depth.positions for depth in self.depths))
+
+    @property
+    def accepted_length(self) -> float | None:
+        """Kept guesses a round, the prefill included, as in `metrics.summary`."""
+        return share(sum(depth.kept for depth in self.depths), self.rounds)
+
+    @property
+    def kept_by_depth(self) -> list[float | None]:
+        """Of the guesses judged at each depth, the share that was kept."""
+        return [share(depth.kept, depth.judged) for depth in self.depths]
+
+    @property
+    def passed_by_depth(self) -> list[float | None]:
+        """Of the positions reached at each depth, the share where one of the guesses was kept."""
+        return [share(depth.kept, depth.positions) for depth in self.depths]
+
+
+def share(part: float, whole: int) -> float | None:
+    """The part in the whole; None where there is none."""
+    return part / whole if whole else None
+
+
+def total(fates: Iterable[Tally]) -> Tally:
+    """Runs taken together: every judged position counts the same, whichever run it was in."""
+    return sum(fates, Tally())
+
+
+def tally(rounds: Sequence[Played]) -> Tally:
+    """What became of a run's guesses."""
+    return total(_of(played) for played in rounds)
+
+
+def _of(played: Played) -> Tally:
+    tree, verdict = played.proposal.tree, played.verdict
+    found: dict[int, Depth] = {}
+    chances = [alpha(played, decision) for decision in verdict.decisions]
+    kept = set(verdict.path)
+    for decision, chance in zip(verdict.decisions, chances, strict=True):
+        here = Depth(1, int(chance is not None), int(decision.node in kept))
+        depth = tree.depths[decision.node]
+        found[depth] = found.get(depth, Depth()) + here
+    deepest = max(found, default=0)
+    return Tally(
+        rounds=1,
+        guesses=len(tree) - 1,
+        chance=sum(chance for chance in chances if chance is not None),
+        depths=tuple(found.get(depth, Depth()) for depth in range(1, deepest + 1)),
+    )

@@ -1,0 +1,104 @@
+"""`train`: makes the house models, one stage a call.
+
+Rule: this file only reads the command line; the stages do the work.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from specviz.catalog.training import NAMES
+from specviz.house.measure import Extent
+from specviz.house.stages import STAGES, Options
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register `train` with what argparse's `add_subparsers` returned."""
+    parser = subparsers.add_parser(
+        "train",
+        help="train the small models that ship with the app",
+        description="Stages, in order: "
+        + ", ".join(STAGES)
+        + ". Each resumes where it stopped. The name of a head instead of a stage trains it alone.",
+    )
+    parser.add_argument("stage", choices=(*STAGES, *NAMES), metavar="STAGE")
+    parser.add_argument("--corpus", default="corpus", help="a folder, or owner/name on the Hub")
+    parser.add_argument("--out", type=Path, default=Path("assets/models"), help="finished models")
+    parser.add_argument("--work", type=Path, default=Path(".train"), help="tokens, checkpoints")
+    parser.add_argument("--tokens", type=int, help="training tokens (default: what shipped)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument(
+        "--no-compile",
+        action="store_true",
+        help="do not compile the layers: needs no C++ compiler, takes about 1.5 times as long",
+    )
+    _add_heads(parser)
+    _add_measure(parser)
+    parser.set_defaults(func=train)
+
+
+def _add_heads(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("heads, which one pass of the frozen target a batch serves")
+    group.add_argument("--names", type=_names, default=(), help=f"some of: {', '.join(NAMES)}")
+    group.add_argument(
+        "--own-text",
+        type=int,
+        default=0,
+        metavar="N",
+        help="let the target write N tokens once, and take half of the batches from them",
+    )
+    group.add_argument("--rate", type=float, default=1.0, help="a factor on the learning rates")
+    group.add_argument("--nice", type=int, default=0, help="let other processes go first (0 to 19)")
+    group.add_argument("--float32", action="store_true", help="no bf16 in the passes")
+
+
+def _add_measure(parser: argparse.ArgumentParser) -> None:
+    usual = Extent()
+    group = parser.add_argument_group("measure, every drafter in turns with plain decoding")
+    group.add_argument("--prompts", type=int, default=usual.prompts, help="per domain, at most")
+    group.add_argument("--new-tokens", type=int, default=usual.new_tokens, help="a run's length")
+    group.add_argument("--repeats", type=int, default=usual.repeats, help="turns per prompt")
+    words = "some of the catalogue's drafters, in place of all"
+    group.add_argument("--drafters", default="", metavar="NAME,NAME,...", help=words)
+
+
+def _extent(arguments: argparse.Namespace) -> Extent:
+    """How much is to be measured. Raises ValueError with a sentence."""
+    drafters = tuple(filter(None, arguments.drafters.split(",")))
+    return Extent(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Split "eagle,medusa". Raises argparse's error for a name that there is not."""
+    names = tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in NAMES:
+            raise argparse.ArgumentTypeError(
+                f"There is no head {name!r}; there are {', '.join(NAMES)}."
+            )
+    return names
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Run one stage and return 0; what is missing is a `ValueError` or an `OSError`."""
+    stage = "heads" if arguments.stage in NAMES else arguments.stage
+    options = Options(
+        corpus=arguments.corpus,
+        out=arguments.out,
+        work=arguments.work,
+        tokens=arguments.tokens,
+        seed=arguments.seed,
+        threads=arguments.threads,
+        device=arguments.device,
+        fast=not arguments.no_compile,
+        names=arguments.names if stage == arguments.stage else (arguments.stage,),
+        own_text=arguments.own_text,
+        rate=arguments.rate,
+        nice=arguments.nice,
+        precision="float32" if arguments.float32 else "bfloat16",
+        measure=_extent(arguments),
+    )
+    STAGES[stage](options)
+    return 0

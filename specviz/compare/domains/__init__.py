@@ -1,0 +1,1 @@
+"""Drafter by domain over the shipped prompts: plan, measurement, heat map."""

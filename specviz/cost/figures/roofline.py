@@ -1,0 +1,242 @@
+"""The roofline's figures: a pass by its tokens, the speed-up and the best γ by batch size.
+
+Every number comes from `specviz.cost`; here it only gets a place and a colour. Across, a figure may
+be drawn narrower than WIDTH. Labels stand where the curve is not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from math import log2, log10
+from typing import Any, Final
+
+from specviz.cost.roofline import Serving, free_tokens, pass_time
+from specviz.cost.serving import BATCHES, Guessing, best_gamma, predict
+from specviz.figures.plot import FONT, Figure, Trace, layout
+
+WIDTH: Final = 1216
+HEIGHT: Final = 270
+WIDEST: Final = 512  # tokens of a sequence in a pass, and sequences in a batch
+LONGEST: Final = 16  # the longest chain looked at
+STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))  # batch sizes drawn
+UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+FAINT: Final = "--dead"
+
+
+def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
+    """Time of a target pass by tokens of each sequence in it; a round has `checked` of them."""
+    free = free_tokens(serving, batch)
+    across = next(n for n in (16, 32, 64, 128, 256, WIDEST) if n >= need(free, checked))
+    steps = range(1, across + 1, max(1, across // 64))
+    places = sorted(
+        {1, across, checked, *(n for n in (free, free + 1) if 1 <= n <= across), *steps}
+    )
+    times = [pass_time(serving, batch, n) for n in places]
+    top = max(time.seconds for time in times)
+    unit, name = next((u for u in UNITS if top >= u[0]), UNITS[-1])
+    high = 1.18 * top / unit
+    here = pass_time(serving, batch, checked).seconds / unit
+    said = [
+        f"{tokens(n)}: {t.seconds / unit:.3g} {name}" for n, t in zip(places, times, strict=True)
+    ]
+    data = {
+        "10-memory": line(places, [t.memory / unit for t in times], FAINT, 1.5, "dash"),
+        "11-compute": line(places, [t.compute / unit for t in times], FAINT, 1.5, "dot"),
+        "20-pass": line(places, [t.seconds / unit for t in times], "--p", 3) | hover(said),
+        "40-round": point(checked, here, "--p"),
+        "50-words": round_label(checked, here, free, across, high),
+        **ridge(free, across, high),
+    }
+    made = axes("tokens of each sequence in the pass", f" {name}", high)
+    made["xaxis"] |= {"range": [0, across * 1.02], "nticks": 7}
+    return {"data": data, "layout": made}
+
+
+def round_label(checked: int, here: float, free: int, across: int, high: float) -> Trace:
+    """The round's words: above the curve where that is still flat, else below it."""
+    long = 0.28  # of the figure's width, about
+    late = checked >= long * across
+    above = late or checked + long * across < free
+    rise = 0.07 if above and checked != free else -0.07
+    return beside(checked, here, f"this round: {checked}", rise * high, late and checked != free)
+
+
+def need(free: int, checked: int) -> float:
+    """How far a pass has to be drawn for its ridge and its round to be seen."""
+    return min(WIDEST, max(2 * free, 1.25 * checked, 16))
+
+
+def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
+    """A line where guesses stop being free, with its words."""
+    if not 1 <= free < across:
+        said = "no token is free" if free < 1 else f"free beyond {across} tokens"
+        return {"51-ridge": words([(across * 0.02, high * 0.96, said)], "middle right")}
+    side = "middle left" if free > across / 2 else "middle right"
+    said = f"\u00a0free until {tokens(free)}\u00a0"
+    return {
+        "12-ridge": line([free, free], [0, high], "--ink2", 1, "dot"),
+        "51-ridge": words([(free, high * 0.96, said)], side),
+    }
+
+
+def speed_figure(serving: Serving, guessing: Guessing, batch: int, loss: int | None) -> Figure:
+    """The speed-up by batch size; `loss`: the first size at which speculation loses."""
+    room = bisect_left(
+        range(1, WIDEST + 1), True, key=lambda b: not predict(serving, guessing, b).fits
+    )
+    sizes = sorted({*STOPS, batch, *(b for b in (loss, room, room + 1) if b and b <= WIDEST)})
+    gains = [predict(serving, guessing, b).speedup for b in sizes]
+    free = replace(guessing, draft=None)
+    costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
+    high = 1.2 * max(1.0, *gains, *costless)
+    fit = bisect_left(sizes, room + 1)  # so many sizes fit
+    here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
+    right = log2(batch) > log2(WIDEST) / 2
+    rise = 0.07 if soon < 0.93 * here and not right else -0.07  # where the curve does not go next
+    data = {
+        "10-one": line([1, WIDEST], [1, 1], "--ink2", 1),
+        "20-fits": line(sizes[:fit], gains[:fit], "--ink", 3)
+        | hover(_gains(sizes[:fit], gains[:fit])),
+        "21-not": line(sizes[max(fit - 1, 0) :], gains[max(fit - 1, 0) :], "--ink", 2, "dash"),
+        "40-here": point(batch, here, "--ink"),
+        "50-here": beside(batch, here, f"batch {batch}: {here:.2f} ×", rise * high, right),
+    }
+    if guessing.draft:
+        data["11-costless"] = line(sizes, costless, FAINT, 1.5, "dash")
+    made = axes("sequences in the batch", " ×", high)
+    made["xaxis"] |= {
+        "type": "log",
+        "range": [-0.05, log10(WIDEST) + 0.05],
+        "tickvals": list(BATCHES),
+    }
+    return {"data": data | _unfit(room, high) | _loss(loss, high), "layout": made}
+
+
+def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
+    return [f"batch {b}: {gain:.2f} ×" for b, gain in zip(sizes, gains, strict=True)]
+
+
+def _unfit(room: int, high: float) -> dict[str, Trace]:
+    """The batch sizes that do not fit: an area and its words. room: the last that does."""
+    if room >= WIDEST:
+        return {}
+    left, right = max(room + 0.5, 0.9), WIDEST * 1.12
+    area: Trace = {
+        "x": [left, right, right, left, left],
+        "y": [0, 0, high, high, 0],
+        "fill": "toself",
+    }
+    area |= {"fillcolor": "--edge", "line": {"width": 0, "color": "--edge"}}
+    return {
+        "00-unfit": area,
+        "52-unfit": words(
+            [(WIDEST, high * 0.96, f"no room from batch {room + 1} on")], "middle left"
+        ),
+    }
+
+
+def _loss(loss: int | None, high: float) -> dict[str, Trace]:
+    """A mark where speculation first loses, with its words under the curve."""
+    if loss is None:
+        return {}
+    side = "middle left" if log2(loss) > log2(WIDEST) / 2 else "middle right"
+    return {
+        "12-loss": line([loss, loss], [0, 1], "--ink2", 1, "dot"),
+        "41-loss": point(loss, 1, "--bg") | {"marker": _marker("--bg", "--ink")},
+        "51-loss": words([(loss, high * 0.06, f"\u00a0loses at batch {loss}\u00a0")], side),
+    }
+
+
+def gamma_figure(serving: Serving, guessing: Guessing, alpha: float, batch: int) -> Figure:
+    """The chain length with the best speed-up at each batch size; the one chosen as a line."""
+    best = [best_gamma(serving, alpha, b, guessing.draft, LONGEST) for b in BATCHES]
+    gamma = len(guessing.widths)
+    high = max(*best, gamma, 3) * 1.3
+    places = list(range(len(BATCHES)))
+    # At the bars' feet, where no line crosses them.
+    feet = [(at, 0, f"{n}+" if n == LONGEST else str(n)) for at, n in enumerate(best)]
+    data = {
+        "10-best": {
+            "type": "bar",
+            "x": places,
+            "y": best,
+            "width": 0.62,
+            "hoverinfo": "skip",
+            "marker": {"color": "--q-soft", "line": {"color": "--q-line", "width": 1}},
+        },
+        "05-chosen": line([-0.6, len(BATCHES) - 0.4], [gamma, gamma], "--ink", 1.5, "dash"),
+        # Lines are drawn over bars: it starts where the nearest one ends.
+        "06-here": line([log2(batch)] * 2, [best[round(log2(batch))], high], "--ink2", 1, "dot"),
+        "50-best": words(feet, "top center"),
+    }
+    made = axes("sequences in the batch", "", high)
+    made["xaxis"] |= {
+        "range": [-0.6, len(BATCHES) - 0.4],
+        "tickvals": places,
+        "ticktext": [str(b) for b in BATCHES],
+    }
+    return {"data": data, "layout": made}
+
+
+def tokens(number: int) -> str:
+    """1 token, 5 tokens."""
+    return f"{number} token{'' if number == 1 else 's'}"
+
+
+def line(
+    x: Sequence[float], y: Sequence[float], color: str, width: float, dash: str = "solid"
+) -> Trace:
+    """A curve through points."""
+    return {"x": list(x), "y": list(y), "line": {"color": color, "width": width, "dash": dash}}
+
+
+def hover(said: Sequence[str]) -> Trace:
+    """What a curve says under the pointer, point by point."""
+    return {"hoverinfo": "text", "hovertext": list(said)}
+
+
+def point(x: float, y: float, color: str) -> Trace:
+    """One place on a curve."""
+    return {"mode": "markers", "x": [x], "y": [y], "marker": _marker(color, "--bg")}
+
+
+def _marker(fill: str, edge: str) -> dict[str, Any]:
+    return {"size": 11, "color": fill, "line": {"color": edge, "width": 2}}
+
+
+def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
+    """Labels by place; our own words and numbers only, nothing that a visitor wrote."""
+    return {
+        "mode": "text",
+        "x": [row[0] for row in rows],
+        "y": [row[1] for row in rows],
+        "text": [row[2] for row in rows],
+        "textposition": side,
+        "textfont": {"family": FONT, "size": 12, "color": "--ink"},
+    }
+
+
+def beside(x: float, y: float, text: str, rise: float, left: bool) -> Trace:
+    """A label at a point's left or right, and so much above it that no line crosses it."""
+    gap = "\u00a0\u00a0"  # plotly trims plain spaces
+    said, side = (text + gap, "middle left") if left else (gap + text, "middle right")
+    return words([(x, y + rise, said)], side)
+
+
+def axes(across: str, suffix: str, high: float) -> dict[str, Any]:
+    """Two axes with quiet lines; down, from 0 to `high`."""
+    made = layout(WIDTH, HEIGHT)
+    usual = {
+        "visible": True,
+        "zeroline": False,
+        "tickfont": {"size": 12, "color": "--ink2"},
+        "showline": True,
+    }
+    usual |= {"linecolor": "--line2", "gridcolor": "--line", "ticks": ""}
+    title = {"text": across, "standoff": 6, "font": {"size": 12, "color": "--ink2"}}
+    made["xaxis"] = made["xaxis"] | usual | {"title": title, "showgrid": False}
+    made["yaxis"] = made["yaxis"] | usual | {"range": [0, high], "nticks": 6, "ticksuffix": suffix}
+    made["yaxis"] |= {"showline": False}
+    return made | {"margin": {"l": 56, "r": 10, "t": 6, "b": 44, "pad": 0}}

@@ -1,0 +1,126 @@
+"""Pass time by tokens as a plotly figure: measured as marks, simulated as broken lines.
+
+Across, tokens count in doublings; up, milliseconds from zero, so that heights compare.
+"""
+
+from __future__ import annotations
+
+from math import log10
+from typing import Any, Final
+
+from specviz.cost.sweep import SIZES, Sweep
+from specviz.cost.sweep_text import middle
+from specviz.figures.plot import FONT, Figure, Trace, layout
+
+WIDTH, HEIGHT = 640, 340
+
+
+TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
+EDGES: Final = (0.88, 73.0)  # tokens at the chart's left and right end
+
+
+def sweep_figure(sweep: Sweep) -> Figure:
+    """Medians with their middle half, over the roofline, bare and with the overhead on top."""
+    lines = _lines(sweep)
+    data: dict[str, Trace] = {**lines, "30-measured": _marks(sweep)}
+    if sweep.plain is not None:
+        data["05-plain"] = _level(1000.0 * sweep.plain)
+    tops = [1000.0 * middle(point.seconds)[1] for point in sweep.points]
+    tops += [max(trace["y"]) for trace in lines.values()]
+    return {"data": data, "layout": _layout(1.08 * max(tops, default=1.0))}
+
+
+def _marks(sweep: Sweep) -> Trace:
+    """Measured: a mark for the median, a bar over the middle half of the passes."""
+    medians = [1000.0 * point.usual for point in sweep.points]
+    spans = [middle(point.seconds) for point in sweep.points]
+    said = [_said(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
+    pairs = list(zip(medians, spans, strict=True))
+    return {
+        "mode": "markers",
+        "x": [point.tokens for point in sweep.points],
+        "y": medians,
+        "marker": {"color": "--p", "size": 9, "line": {"color": "--bg", "width": 1}},
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [1000.0 * high - at for at, (_, high) in pairs],
+            "arrayminus": [at - 1000.0 * low for at, (low, _) in pairs],
+            "color": "--p",
+            "thickness": 1.5,
+            "width": 3,
+        },
+        "hoverinfo": "text",
+        "hovertext": said,
+    }
+
+
+def _said(sweep: Sweep, tokens: int, count: int) -> str:
+    """What a mark says when it is pointed at: numbers and our own words only."""
+    line, cost = sweep.predicted(tokens), sweep.passes(tokens)
+    words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
+    words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
+    if cost is not None:
+        words.append(f"{cost:.2f} plain passes")
+    if line is not None:
+        words.append(f"roofline {1000.0 * line.seconds:.2f} ms, bound by {line.bound}: simulated")
+    return "<br>".join(words)
+
+
+def _lines(sweep: Sweep) -> dict[str, Trace]:
+    """Simulated: the roofline, and where the overhead is known, the two together."""
+    if sweep.peaks is None:
+        return {}
+    found = {"10-roofline": _line(sweep, 0.0, {"color": "--ink2", "width": 2, "dash": "6px,5px"})}
+    if sweep.overhead is not None and sweep.overhead > 0.0:
+        dotted = {"color": "--ink3", "width": 2, "dash": "2px,4px"}
+        found["11-overhead"] = _line(sweep, sweep.overhead, dotted)
+    return found
+
+
+def _line(sweep: Sweep, overhead: float, style: dict[str, Any]) -> Trace:
+    tokens = range(1, SIZES[-1] + 1)
+    passes = [sweep.predicted(n, overhead) for n in tokens]
+    y = [1000.0 * each.seconds for each in passes if each is not None]
+    return {"mode": "lines", "x": list(tokens), "y": y, "line": style}
+
+
+def _level(height: float) -> Trace:
+    """One plain pass, to measure the others by."""
+    return {
+        "mode": "lines",
+        "x": list(EDGES),
+        "y": [height, height],
+        "line": {"color": "--line2", "width": 1},
+    }
+
+
+def _layout(top: float) -> dict[str, Any]:
+    made = layout(WIDTH, HEIGHT)
+    words = {"family": FONT, "size": 12, "color": "--ink2"}
+    axis = {
+        "visible": True,
+        "fixedrange": True,
+        "automargin": False,
+        "showline": False,
+        "zeroline": False,
+        "tickfont": words,
+        "gridcolor": "--line",
+    }
+    made["margin"] = {"l": 44, "r": 8, "t": 26, "b": 44, "pad": 0}
+    made["xaxis"] = axis | {
+        "type": "log",
+        "range": [log10(edge) for edge in EDGES],
+        "tickvals": list(TICKS),
+        "ticktext": [f"{n}" for n in TICKS],
+        "showgrid": False,
+        "ticks": "outside",
+        "tickcolor": "--line2",
+        "ticklen": 4,
+        "title": {"text": "tokens in the pass", "font": words, "standoff": 8},
+    }
+    made["yaxis"] = axis | {"range": [0.0, top], "nticks": 6, "rangemode": "tozero"}
+    unit = {"text": "ms", "font": words, "x": 0, "y": 1, "xref": "paper", "yref": "paper"}
+    place = {"xanchor": "right", "yanchor": "bottom", "showarrow": False, "xshift": -6}
+    made["annotations"] = [unit | place | {"yshift": 6}]
+    return made

@@ -1,0 +1,191 @@
+"""Hardware, model shapes and published numbers as data, each with where it was read.
+
+Rule: a figure without a source is refused. The files are `assets/cost/*.json`; the house models'
+shapes come from their own config.json. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Final, Literal
+
+from specviz.cost.checks import positive
+from specviz.cost.roofline import Hardware
+from specviz.cost.shapes import ModelShape
+from specviz.shipped import ASSETS
+from specviz.trace.codec import build
+
+Evidence = Literal["S", "R", "A", "2", "C"]
+
+
+EVIDENCE: Final[dict[Evidence, str]] = {
+    "S": "read in the source itself, at the version linked",
+    "R": "read in the project's own README, documents or blog",
+    "A": "read in the paper's abstract",
+    "2": "read where others quote it; the original could not be read",
+    "C": "computed from figures that were read there",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a number was read.
+
+    url: a link, or the path of a file that ships. evidence: see EVIDENCE. note: what was found.
+    """
+
+    title: str
+    url: str
+    evidence: Evidence
+    note: str
+
+    def __post_init__(self) -> None:
+        if not self.title or not self.url.startswith(("https://", "assets/")):
+            raise ValueError(
+                f"A source needs a title and a link; got {self.title!r}, {self.url!r}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Hardware to choose from. peak, bandwidth, memory: as in `Hardware`, sparsity never counted.
+
+    sheet: the vendor's own document as the sources name it, not read itself; may be empty.
+    """
+
+    name: str
+    title: str
+    peak: dict[str, float]
+    bandwidth: float
+    memory: float
+    sheet: str
+    note: str
+    sources: list[Source]
+
+    def __post_init__(self) -> None:
+        _sourced(self.title, self.sources)
+        Hardware(self.title, self.peak, self.bandwidth, self.memory)  # refuses what is not positive
+
+    @property
+    def hardware(self) -> Hardware:
+        """What the roofline needs of it."""
+        return Hardware(self.title, self.peak, self.bandwidth, self.memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model to choose from. config: the part of its config.json that says its shape."""
+
+    name: str
+    title: str
+    config: dict[str, Any]
+    sources: list[Source]
+
+    def __post_init__(self) -> None:
+        _sourced(self.title, self.sources)
+
+    @property
+    def shape(self) -> ModelShape:
+        """What the roofline needs of it."""
+        return ModelShape.of_config(self.config)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One number from a paper or a note, for the headline table: never one of ours.
+
+    method: family, in our words. says: one sentence. low, high: equal where one number is given.
+    hardware, task, model, conditions: as the source says, or that it does not.
+    """
+
+    origin: ClassVar[str] = "published"
+    method: str
+    says: str
+    low: float
+    high: float
+    unit: Literal["×", "× slower", "%"]
+    model: str
+    task: str
+    hardware: str
+    conditions: str
+    source: Source
+
+    def __post_init__(self) -> None:
+        positive(f"The number of {self.method}", self.low)
+        if self.high < self.low:
+            raise ValueError(f"{self.method}: {self.low:g} to {self.high:g} is no range.")
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """A method on Spec-Bench. tokens_per_pass: the board's mean accepted tokens, 1 where plain."""
+
+    method: str
+    speedups: list[float]
+    tokens_per_pass: float
+    overall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One table of Spec-Bench: many methods on one device. speedups stand by task."""
+
+    origin: ClassVar[str] = "published"
+    device: str
+    model: str
+    conditions: str
+    tasks: list[str]
+    rows: list[BoardRow]
+    source: Source
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row.speedups) != len(self.tasks):
+                raise ValueError(f"{row.method} needs a speed-up for every task.")
+
+
+@cache
+def machines() -> dict[str, Machine]:
+    """Hardware by name."""
+    return {row["name"]: build(Machine, row) for row in _read("hardware")}
+
+
+@cache
+def models() -> dict[str, Model]:
+    """Models by name: the house target and its draft model first, then public ones."""
+    rows = [_house("target", "house"), _house("draft-model", "house-draft"), *_read("shapes")]
+    return {row["name"]: build(Model, row) for row in rows}
+
+
+@cache
+def headline() -> tuple[Published, ...]:
+    """The papers' and notes' numbers, by family."""
+    return tuple(build(Published, row) for row in _read("headline"))
+
+
+@cache
+def boards() -> tuple[Board, ...]:
+    """The Spec-Bench leaderboards."""
+    return tuple(build(Board, row) for row in _read("spec_bench"))
+
+
+def _house(folder: str, name: str) -> dict[str, Any]:
+    """A house model in the form of shapes.json."""
+    where = f"assets/models/{folder}/config.json"
+    title = "House target" if folder == "target" else "House draft model"
+    source = {"title": f"{title}, config.json", "url": where, "evidence": "S", "note": ""}
+    config = json.loads((ASSETS.parent / where).read_text(encoding="utf-8"))
+    return {"name": name, "title": title, "config": config, "sources": [source]}
+
+
+def _read(name: str) -> list[dict[str, Any]]:
+    path = ASSETS / "cost" / f"{name}.json"
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return rows
+
+
+def _sourced(title: str, sources: list[Source]) -> None:
+    if not sources:
+        raise ValueError(f"{title} has no source.")

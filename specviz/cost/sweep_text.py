@@ -1,0 +1,206 @@
+"""What a sweep says in words: how many plain passes a pass takes, and where the time goes.
+
+Rule: every sentence follows from the numbers of the sweep it is about. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median, quantiles
+from typing import Any, Final
+
+from specviz.catalog.entry import title_of
+from specviz.cost.sweep import SIZES, Sweep
+
+ASKED: Final = ((5, "a draft of 4 guesses"), (17, "a tree of 16"))
+TOO_LITTLE: Final = "Too little was measured to say what a longer pass takes."
+NOTHING: Final = "Nothing has been measured yet."
+MOST: Final = SIZES[-1]
+RESTLESS: Final = 0.3  # a middle half wider than this share of the median is no quiet machine
+SAME: Final = 1.5  # gaps within this factor of each other are "about the same"
+
+
+def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
+    """Sentences and rows for the page. Rows: by size, ready to be shown as text.
+
+    here: whether it was measured on this machine just now. Of times that vary too much, no reason
+    is given.
+    """
+    quiet = not restless(sweep)
+    return {
+        "where": where(sweep),
+        "how": how(sweep),
+        "caution": caution(sweep),
+        "answer": answer(sweep, here),
+        "must": must(sweep),
+        "gap": gap(sweep) if quiet else "",
+        "grows": grows(sweep) if quiet else "",
+        "rows": [_row(sweep, point.tokens) for point in sweep.points],
+        "complete": sweep.complete,
+    }
+
+
+def where(sweep: Sweep) -> str:
+    """The model and the machine."""
+    machine = f"{sweep.machine} ({sweep.processor})" if sweep.processor else sweep.machine
+    threads = f"{sweep.threads} thread{'' if sweep.threads == 1 else 's'}"
+    return f"{title_of(sweep.target)} · {machine} · {sweep.dtype} · {threads}"
+
+
+def how(sweep: Sweep) -> str:
+    """How it was measured, and the peaks that the roofline is made from."""
+    counts = [len(point.seconds) for point in sweep.points]
+    if not counts:
+        return ""
+    times = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    said = (
+        f"Median of {times} {'pass' if times == '1' else 'passes'} for each size, "
+        f"in shuffled order, with {sweep.context} tokens in the cache."
+    )
+    if sweep.peaks is None:
+        return said
+    flops, bandwidth = sweep.peaks
+    return (
+        f"{said} The roofline is made from this machine's own best: {_engineering(flops)}FLOP/s "
+        f"in a product of large matrices, {_engineering(bandwidth)}B/s where a matrix as large as "
+        "the weights is read once."
+    )
+
+
+def caution(sweep: Sweep) -> str:
+    """What to hold against the numbers; empty where there is nothing."""
+    if restless(sweep):
+        return (
+            "Passes of one size took very different times: something else was running on this "
+            "machine. Measure again when it is idle."
+        )
+    if sweep.points and not sweep.complete:
+        return "It was stopped before its end, so some of this rests on few passes."
+    return ""
+
+
+def restless(sweep: Sweep) -> bool:
+    """Whether passes of one size took very different times."""
+    halves = [(middle(point.seconds), point.usual) for point in sweep.points]
+    spreads = [(high - low) / usual for (low, high), usual in halves]
+    return bool(spreads) and median(spreads) > RESTLESS
+
+
+def answer(sweep: Sweep, here: bool = True) -> str:
+    """Passes over more tokens, in plain passes."""
+    known = [(size, cost) for size, _ in ASKED if (cost := sweep.passes(size)) is not None]
+    if not known:
+        return TOO_LITTLE if sweep.points else NOTHING
+    (size, cost), *others = known
+    more = "".join(f", with {n} tokens {_times(c)}" for n, c in others)
+    plain = "plain pass" if _times(cost) == "1.00" else "plain passes"
+    place = "this machine" if here else sweep.machine
+    return f"On {place} a pass with {size} tokens takes {_times(cost)} {plain}{more}."
+
+
+def must(sweep: Sweep) -> str:
+    """What a draft must bring before it can pay."""
+    known = [(what, cost) for n, what in ASKED if (cost := sweep.passes(n)) is not None]
+    if not known:
+        return ""
+    costly = [(what, cost) for what, cost in known if cost > 1.0]
+    if not costly:
+        return "Guesses are checked for nothing here: what they cost is drafting them."
+    (what, cost), *others = costly
+    more = "".join(f", {name} more than {_times(c)}" for name, c in others)
+    return (
+        f"So {what} must bring more than {_times(cost)} tokens a round to pay{more}: "
+        "that is the price of checking alone, before any drafting."
+    )
+
+
+def gap(sweep: Sweep) -> str:
+    """Where a plain pass spends what the roofline does not know of."""
+    seconds, line, over = sweep.plain, sweep.predicted(1), sweep.overhead
+    if seconds is None or line is None or over is None:
+        return ""
+    begin = (
+        f"A plain pass takes {_ms(seconds)} ms, "
+        f"the roofline says {_ms(line.seconds)} ms (simulated)."
+    )
+    share = over / seconds
+    if share <= 0.0:
+        return f"{begin} It is no slower than its bytes and sums demand: overhead does not show."
+    why = f"Python, and the start of every small operation in {sweep.shape.layers} layers"
+    rank = "most of the pass" if share > 0.5 else f"{100 * share:.0f} % of the pass"
+    return f"{begin} The other {_ms(over)} ms are overhead, {rank}: {why}."
+
+
+def grows(sweep: Sweep) -> str:
+    """How the gap changes up to the largest pass."""
+    small, large = sweep.overhead, sweep.over(MOST)
+    if small is None or large is None or small <= 0.0:
+        return ""
+    if large <= 0.0:
+        return f"With {MOST} tokens the pass is as fast as the roofline: the overhead is hidden."
+    begin = f"With {MOST} tokens the gap is {_ms(large)} ms"
+    if large > small * SAME:
+        return (
+            f"{begin}: beyond the overhead, products with so few rows stay below the speed of "
+            "a large one."
+        )
+    if large < small / SAME:
+        return f"{begin}: part of the overhead passes while the arithmetic is done."
+    return f"{begin}, about the same: it is a price by the pass, not by the token."
+
+
+def table(sweep: Sweep) -> Iterator[str]:
+    """The sweep as lines for a terminal."""
+    said = sweep_facts(sweep)
+    yield said["where"]
+    for row in said["rows"]:
+        roof = f"  roofline {row['roofline']:>7} ms (simulated)" if row["roofline"] else ""
+        yield (
+            f"{row['tokens']:>3} tokens  {row['measured']:>7} ms ({row['middle']})"
+            f"  {row['passes']:>5} plain passes{roof}"
+        )
+    for name in ("answer", "must", "gap", "grows", "caution", "how"):
+        if said[name]:
+            yield said[name]
+
+
+def middle(seconds: Sequence[float]) -> tuple[float, float]:
+    """The bounds of the middle half of some measurements."""
+    if len(seconds) == 1:
+        return seconds[0], seconds[0]
+    low, _, high = quantiles(seconds, n=4, method="inclusive")
+    return low, high
+
+
+def _row(sweep: Sweep, tokens: int) -> dict[str, Any]:
+    point = next(point for point in sweep.points if point.tokens == tokens)
+    line, cost = sweep.predicted(tokens), sweep.passes(tokens)
+    low, high = middle(point.seconds)
+    return {
+        "tokens": tokens,
+        "guesses": tokens - 1,
+        "measured": _ms(point.usual),
+        "middle": f"{_ms(low)} to {_ms(high)}",
+        "passes": "" if cost is None else _times(cost),
+        "roofline": "" if line is None else _ms(line.seconds),
+        "bound": "" if line is None else line.bound,
+    }
+
+
+def _ms(seconds: float) -> str:
+    """Milliseconds in three figures, as far as that helps: 0.213, 2.13, 21.3, 213."""
+    value = 1000.0 * seconds
+    digits = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{digits}f}"
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _engineering(value: float) -> str:
+    """A rate with its unit's prefix: 92 G, 1.8 T."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.3g} "

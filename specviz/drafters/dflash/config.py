@@ -1,0 +1,143 @@
+"""What config.json says of a DFlash drafter, by the keys of the public checkpoints.
+
+Rule: as in eagle_config.py: what would change the numbers and is not built here is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.config import HeadConfig
+from specviz.models.errors import Unsuitable
+from specviz.models.target import Target
+
+NESTED: Final = ("block_size", "mask_token_id", "target_layer_ids")  # some write them top-level
+NEUTRAL: Final[Mapping[str, Any]] = {
+    "is_causal": False,
+    "attention_bias": False,
+    "fc_layernorm": False,
+    "input_embedding_scale": 1.0,
+    "output_multiplier": 1.0,
+    "final_logit_softcapping": 0,
+}
+
+
+@dataclass(frozen=True)
+class DFlashConfig(HeadConfig):
+    """num_hidden_layers: its own; num_target_layers: the target's.
+
+    block_size: places of a block, the anchor's included. mask_token_id: stands in all the others.
+    target_layer_ids: whose outputs it reads, counted from 0, before the final norm.
+    """
+
+    num_hidden_layers: int = 2
+    num_target_layers: int = 0
+    block_size: int = 8
+    mask_token_id: int = 0
+    target_layer_ids: tuple[int, ...] = ()
+
+    @property
+    def tap_layers(self) -> tuple[int, ...]:
+        """The same layers counted from 1, as `Taps` and transformers' hidden_states have them."""
+        return tuple(k + 1 for k in self.target_layer_ids)
+
+    @classmethod
+    def house(cls, target: Target) -> Self:
+        """Two layers with narrow MLPs and half the key heads.
+
+        An end of the text stands for a mask: nothing is ever drafted after a real one.
+        """
+        shape = target.model.config
+        shared = shape.num_key_value_heads
+        return cls.like(
+            target,
+            intermediate_size=shape.intermediate_size // 2,
+            num_key_value_heads=shared // 2 if shared % 2 == 0 else shared,
+            rope_theta=checkpoint.rope_theta(target.model),
+            num_target_layers=shape.num_hidden_layers,
+            mask_token_id=target.eos[0] if target.eos else target.vocab_size - 1,
+            target_layer_ids=spread(shape.num_hidden_layers, 3),
+        )
+
+    @classmethod
+    def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
+        """From config.json as read; errors call the head `name`. Raises Unsuitable."""
+        inner = data.get("dflash_config") or {}
+        if not isinstance(inner, Mapping):
+            raise Unsuitable(f"{name!r}: its dflash_config is no JSON object.")
+        flat = dict(data) | {key: inner[key] for key in inner if inner[key] is not None}
+        _refuse_others(name, flat)
+        missing = [key for key in NESTED if key not in flat]
+        if missing:
+            raise Unsuitable(f"{name!r}: its config.json gives no {missing[0]}.")
+        layers: Any = flat.get("num_hidden_layers")
+        ids = flat["target_layer_ids"]
+        flat |= {"target_layer_ids": tuple(ids) if isinstance(ids, list) else ()}
+        one = super().from_json(name, flat | {"num_hidden_layers": 1})  # EAGLE heads have only one
+        config = replace(one, num_hidden_layers=layers)
+        config._check(name)
+        return config
+
+    def to_json(self) -> dict[str, Any]:
+        """For config.json, as z-lab writes it."""
+        found = super().to_json() | {
+            "architectures": ["DFlashDraftModel"],
+            "model_type": "qwen3",
+            "num_hidden_layers": self.num_hidden_layers,
+        }
+        nested = {key: found.pop(key) for key in ("mask_token_id", "target_layer_ids")}
+        return found | {"dflash_config": nested}
+
+    def check_fit(self, name: str, target: Target) -> None:
+        """Raise Unsuitable where the target has another width, vocabulary or depth."""
+        super().check_fit(name, target)
+        depth = target.model.config.get_text_config().num_hidden_layers
+        if self.num_target_layers not in (0, depth):
+            raise Unsuitable(
+                f"{name!r} was made for a target of {self.num_target_layers} layers; "
+                f"{target.card.name!r} has {depth}."
+            )
+        # transformers gives the last layer's output normed, so what a file means by it is unclear
+        if self.target_layer_ids[-1] >= depth - 1:
+            raise Unsuitable(
+                f"{name!r} reads layer {self.target_layer_ids[-1]}, counted from 0; "
+                f"of this target's {depth} it can read all but the last."
+            )
+
+    def _check(self, name: str) -> None:
+        """Raise Unsuitable for numbers that no head can have."""
+        for key, least in (("num_hidden_layers", 1), ("block_size", 2), ("mask_token_id", 0)):
+            value = getattr(self, key)
+            if type(value) is not int or value < least:
+                raise Unsuitable(f"{name!r}: {key} must be at least {least}, not {value!r}.")
+        if self.mask_token_id >= self.vocab_size:
+            raise Unsuitable(f"{name!r}: no token has its mask_token_id, {self.mask_token_id:,}.")
+        ids = self.target_layer_ids
+        whole = bool(ids) and all(type(k) is int and k >= 0 for k in ids)
+        if not whole or list(ids) != sorted(set(ids)):
+            raise Unsuitable(f"{name!r}: target_layer_ids {list(ids)} are no rising layers.")
+
+
+def spread(target_layers: int, many: int) -> tuple[int, ...]:
+    """Layers from 1 to L - 3, evenly, as the public code has them, counted from 0.
+
+    A target of a few layers has fewer, up to the last but one.
+    """
+    last = target_layers - (3 if target_layers > 5 else 2)
+    rows = {max(0, min(last, round(1 + i * (last - 1) / (many - 1)))) for i in range(many)}
+    return tuple(sorted(rows))
+
+
+def _refuse_others(name: str, data: Mapping[str, Any]) -> None:
+    """Raise Unsuitable for drafters of another build: DSpark, DFlash2, sliding windows."""
+    kinds = data.get("architectures") or ["DFlashDraftModel"]
+    if kinds != ["DFlashDraftModel"]:
+        raise Unsuitable(f"{name!r} is a {kinds[0]}; only DFlashDraftModel is built here.")
+    if "sliding_attention" in (data.get("layer_types") or []):
+        raise Unsuitable(f"{name!r} has layers with a sliding window, which are not built here.")
+    for key, usual in NEUTRAL.items():
+        if data.get(key) not in (None, usual):
+            raise Unsuitable(f"{name!r} sets {key}, a variant of DFlash that is not built here.")

@@ -1,0 +1,151 @@
+"""DFlash (2602.06036): a block of masks after the newest token, filled whole in one pass.
+
+The newest token x stands at n; the target's states are known up to n - 1. The block is x at n and
+masks at n + 1 and on; all see those states and one another. So no place knows what another will
+say, only that it is masked too: the top token of each makes one path, a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.dflash.head import DFlashHead
+from specviz.drafters.dflash.layer import Past, behind
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import Riders, States, Taps, joined
+from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+from specviz.verification import Drawn
+from specviz.verification.distributions import check_scores
+from specviz.verification.tree import DraftTree
+
+SHOWN: Final = 3  # guesses of a place that a reader can see
+
+
+class DFlash:
+    """The drafter's network in eval mode, on the target's device and in its dtype.
+
+    taps: outputs of the layers that its config names, before the final norm.
+    """
+
+    name = "dflash"
+
+    def __init__(self, head: DFlashHead, card: ModelCard) -> None:
+        self.head = head
+        self.card = card
+        self.made_for: str | None = head.config.made_for
+        self.taps = Taps(layers=head.config.tap_layers)
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        head = DFlashHead.load(folder, target)
+        return cls(head, card_of(head, title, cls.name, folder))
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`. Raises Unsuitable where the target has another shape."""
+        self.head.config.check_fit(self.card.name, target.target)
+        return DFlashSession(self, target.target, settings)
+
+
+class DFlashSession:
+    """Keys and values of the text's states, layer by layer; of a block, none is ever kept.
+
+    waiting: states that were committed and not read yet. read: how many were.
+    """
+
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, drafter: DFlash, target: Target, settings: Settings) -> None:
+        self.head = drafter.head
+        self.name = drafter.card.name
+        self.target = target
+        self.size = drafter.head.config.block_size
+        self.schedule = schedule(settings)
+        self.drafted = 0  # how deep the last proposal went
+        self.past: list[Past] = []
+        self.read = 0
+        self.waiting: list[States] = []
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. At most block_size - 1 guesses; the block is filled whole anyway.
+
+        Score by node: its place's probability at temperature 1. Evidence by node: its place. Under
+        0: how many states and masks the one pass saw, and by place, from the first, the likeliest
+        tokens and their probabilities, for places beyond γ or the text's end too.
+        """
+        depth = min(self.schedule.gamma, self.size - 1, room - 1)
+        tokens, score = [context[-1]], {}
+        evidence: dict[int, dict[str, Any]] = {0: {"block": self.size, "passes": 0}}
+        if depth > 0:
+            soft = self._fill(context).float().softmax(-1)
+            evidence[0] |= {"passes": 1, "states": self.read, "masks": self.size - 1}
+            evidence[0]["places"] = block_shown(soft)
+            for node, token in enumerate(soft.argmax(-1)[:depth].tolist(), start=1):
+                tokens.append(token)
+                score[node] = soft[node - 1, token].item()
+                evidence[node] = {"place": node}
+                if token in self.target.eos:
+                    break
+        self.drafted = len(tokens) - 1
+        tree = DraftTree(tuple(tokens), tuple(range(-1, self.drafted)))
+        return Proposal(tree, self.drawn, score=score, evidence=evidence)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
+        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
+        self.drafted = 0
+        self.waiting.append(states)
+
+    def _fill(self, context: Sequence[int]) -> Tensor:
+        """Logits (block_size - 1, V) of the places after `context`, in one pass of the head.
+
+        Raises ValueError where the states taken are not those of all tokens but the newest.
+        """
+        self._take()
+        newest = len(context) - 1
+        if self.read != newest:
+            raise ValueError(f"{self.read} states for a text of {len(context)} tokens.")
+        block = self.head.block(torch.tensor([context[-1]], device=self.target.device))
+        words = self.target.model.get_input_embeddings()(block)
+        positions = torch.arange(newest, newest + self.size, device=self.target.device)
+        rows = self.head(words, positions, [behind(each) for each in self.past])
+        logits: Tensor = self.target.model.get_output_embeddings()(rows[0, 1:])
+        check_scores(logits, self.name)
+        return logits
+
+    def _take(self) -> None:
+        """Put keys and values of the waiting states behind those that are known."""
+        layers = joined([states.layers for states in self.waiting])
+        self.waiting = []
+        if not layers:
+            return
+        new = len(next(iter(layers.values())))
+        positions = torch.arange(self.read, self.read + new, device=self.target.device)
+        past = self.head.past({k: rows[None] for k, rows in layers.items()}, positions)
+        self.read += new
+        if self.past:
+            past = [
+                (torch.cat([old[0], keys], dim=2), torch.cat([old[1], values], dim=2))
+                for old, (keys, values) in zip(self.past, past, strict=True)
+            ]
+        self.past = past
+
+
+def block_shown(soft: Tensor) -> list[list[dict[str, Any]]]:
+    """By place, its likeliest tokens, falling, each with its probability. soft: (places, V)."""
+    values, ids = soft.topk(min(SHOWN, soft.shape[-1]))
+    return [
+        [{"token": token, "p": round(p, 6)} for token, p in zip(row, chances, strict=True)]
+        for row, chances in zip(ids.tolist(), values.tolist(), strict=True)
+    ]

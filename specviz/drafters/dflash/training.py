@@ -1,0 +1,64 @@
+"""What DFlash's drafter is trained to do on a frozen target (2602.06036, section 4).
+
+Blocks begin at random tokens of the text and are filled side by side, as a session fills one.
+Every place learns the target's law there, given the text up to it (see future_loss.py); the first
+places count most, since a wrong guess ends what can be kept.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+
+from specviz.drafters.dflash.head import DFlashHead
+from specviz.drafters.dflash.layer import many_blocks
+from specviz.drafters.kit.training import Frozen
+
+ANCHORS: Final = 64  # blocks a text, at most; the paper takes 512 of longer texts
+FADE: Final = (
+    4.0  # place k counts exp(-(k - 1) / FADE), equation 4; the public value for blocks of 8
+)
+
+
+def loss(head: DFlashHead, frozen: Frozen, anchors: Tensor | None = None) -> Tensor:
+    """The weighted mean over the places of blocks that the text has.
+
+    anchors: (A,) places of the text; drawn from torch's generator where None.
+    """
+    if anchors is None:
+        anchors = some_anchors(frozen)
+    logits = blocks(head, frozen, anchors).float()
+    places = torch.arange(logits.shape[2], device=logits.device)
+    rows = anchors[:, None] + places  # (A, n - 1): the target's logits there are of the next token
+    length = frozen.tokens.shape[1]
+    teacher = frozen.logits[:, rows.clamp(max=length - 1)].float().softmax(-1)
+    missed = functional.cross_entropy(logits.flatten(0, 2), teacher.flatten(0, 2), reduction="none")
+    weights = (-places / FADE).exp() * (rows < length)
+    return (missed.view_as(logits[..., 0]) * weights).sum() / (weights.sum() * len(logits))
+
+
+def guesses(head: DFlashHead, frozen: Frozen) -> list[Tensor]:
+    """Logits (B, T - 1, V) by depth, as in agreement.py: row t has the block begun at t + 1."""
+    length = frozen.tokens.shape[1]
+    every = torch.arange(1, length, device=frozen.tokens.device)
+    return list(blocks(head, frozen, every).unbind(2))
+
+
+def some_anchors(frozen: Frozen) -> Tensor:
+    """Different places of the text, rising; the first token has no state before it to read."""
+    length = frozen.tokens.shape[1]
+    drawn = torch.randperm(length - 1)[:ANCHORS].sort().values + 1
+    return drawn.to(frozen.tokens.device)
+
+
+def blocks(head: DFlashHead, frozen: Frozen, anchors: Tensor) -> Tensor:
+    """Logits (B, A, block_size - 1, V) of the masks of blocks that begin at `anchors` (A,)."""
+    device, size = frozen.tokens.device, head.config.block_size
+    past = head.past(frozen.states, torch.arange(frozen.tokens.shape[1], device=device))
+    words = frozen.embed(head.block(frozen.tokens[:, anchors])).flatten(1, 2)
+    positions = (anchors[:, None] + torch.arange(size, device=device)).flatten()
+    rows = head(words, positions, [many_blocks(each, anchors) for each in past])
+    return frozen.head(rows.unflatten(1, (-1, size))[:, :, 1:])

@@ -1,0 +1,158 @@
+"""EAGLE (2401.15077): a one-layer head guesses the target's next feature, and from it the token.
+
+A static tree: its shape is known before any token is. Sampled: siblings one after another without
+replacement from q, the law that the target's own output head makes of the guessed feature, under
+the run's temperature, top-k and top-p. Greedy (and at temperature 0): the top tokens, a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.dynamic import DynamicSession
+from specviz.drafters.kit.features import FeatureReader
+from specviz.drafters.kit.growing import Growing, fit, kind
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import Riders, States, Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+
+
+class Eagle:
+    """EAGLE's head in eval mode, on the target's device and in its dtype."""
+
+    name = "eagle"
+    taps = Taps(final=True)
+
+    def __init__(self, head: EagleHead, card: ModelCard) -> None:
+        self.head = head
+        self.card = card
+        self.made_for: str | None = head.config.made_for
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        head = EagleHead.load(folder, target)
+        return cls(head, card_of(head, title, cls.name, folder))
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        self.head.config.check_fit(self.card.name, target.target)
+        reader = eagle_reader(self.head, target.target, self.card.name)
+        return EagleSession(reader, target.target, settings)
+
+
+class EagleSession:
+    """The head's cache of the text, cut back before every proposal. Shape: see `width_under`."""
+
+    def __init__(self, reader: FeatureReader, target: Target, settings: Settings) -> None:
+        self.reader = reader
+        self.vocab_size = target.vocab_size
+        self.eos = target.eos
+        self.settings = settings
+        self.drawn = kind(settings)
+        self.schedule = schedule(settings)
+        self.drafted = 0  # how deep the last proposal went
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. One pass of the head a level; nodes are numbered level by level.
+
+        Score by node: the head's probability at temperature 1. Evidence by node: its rank among
+        siblings, from 0, and on how many guessed features in a row the guess rests.
+        """
+        grown = Growing([context[-1]])
+        paths: dict[int, tuple[int, ...]] = {0: ()}  # by node, the ranks on its way
+        level = [0]
+        for depth in range(min(self.schedule.gamma, room - 1)):
+            open_ = [n for n in level if grown.tokens[n] not in self.eos]
+            level = [n for n in open_ if width_under(self.settings, paths[n])]
+            if not level:
+                break
+            first = len(grown.tokens)
+            self._branch(grown, level, self._read(level, grown, len(context)), paths, chance)
+            level = list(range(first, len(grown.tokens)))
+            self.drafted = depth + 1
+        return self._proposal(grown, paths)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. State i and token i are a row of the head as they come."""
+        self.reader.take(states, tokens)
+        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
+        self.drafted = 0
+
+    def _read(self, level: Sequence[int], grown: Growing, length: int) -> Tensor:
+        """Logits (n, V) of what follows the nodes of a level."""
+        if level[0] == 0:
+            return fit(self.reader.text(length), self.vocab_size)
+        return fit(self.reader.level(level, grown.tokens, grown.parents), self.vocab_size)
+
+    def _branch(
+        self,
+        grown: Growing,
+        level: Sequence[int],
+        logits: Tensor,
+        paths: dict[int, tuple[int, ...]],
+        chance: Chance,
+    ) -> None:
+        """Put guesses under the nodes of a level. logits: (n, V), of what follows each."""
+        first, widths = len(grown.tokens), [width_under(self.settings, paths[n]) for n in level]
+        grown.put(level, widths, logits, self.settings, chance)
+        ranks: dict[int, int] = {}  # by parent, how many of its guesses are numbered
+        for node, parent in enumerate(grown.parents[first:], first):
+            rank = ranks[parent] = ranks.get(parent, -1) + 1
+            paths[node] = (*paths[parent], rank)
+
+    def _proposal(self, grown: Growing, paths: dict[int, tuple[int, ...]]) -> Proposal:
+        """What was grown, with what a reader can be shown of it."""
+        evidence = {
+            node: {"rank": path[-1], "guessed_features": len(path) - 1}
+            for node, path in paths.items()
+            if node
+        }
+        evidence[0] = {"passes": self.reader.passes if len(paths) > 1 else 0}
+        return Proposal(
+            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence=evidence
+        )
+
+
+def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:
+    """A run's reader: states after the final norm in, the target's own output head on top."""
+
+    def final(states: States) -> Tensor:
+        assert states.final is not None
+        return states.final
+
+    return FeatureReader(head, target, final, target.model.get_output_embeddings(), name)
+
+
+def width_under(settings: Settings, ranks: Sequence[int]) -> int:
+    """How many guesses stand under a node. ranks: those on its path, from 0; none for the root.
+
+    As many as the settings give its depth, less one for every better sibling on the way: the
+    likelier a path, the more of the tree it gets. [4, 3, 3, 2] and γ 4 make 25 guesses, as many as
+    EAGLE's own tree has, in nearly its shape. Ranks say nothing of the target: rules stay exact.
+    """
+    return max(0, settings.width(len(ranks)) - sum(ranks))
+
+
+class Eagle2(Eagle):
+    """EAGLE's own head: one file of weights serves both."""
+
+    name = "eagle2"
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        self.head.config.check_fit(self.card.name, target.target)
+        reader = eagle_reader(self.head, target.target, self.card.name)
+        return DynamicSession(reader, target.target, settings)

@@ -1,0 +1,56 @@
+"""EAGLE-3 (2503.01840): a head that reads three of the target's layers, and a dynamic tree.
+
+It learned on its own outputs, so it bears its own guesses better than EAGLE; and it proposes only
+the tokens of a smaller vocabulary, which makes its output head cheap. What it cannot propose, the
+target still draws.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from torch import Tensor
+
+from specviz.drafters.eagle.head3 import Eagle3Head
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.dynamic import DynamicSession
+from specviz.drafters.kit.features import FeatureReader
+from specviz.engine.protocol import DraftSession
+from specviz.models.passes import States, Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+
+
+class Eagle3:
+    """EAGLE-3's head in eval mode, on the target's device and in its dtype.
+
+    taps: outputs of the layers that the head's config names, counted from 1, before the final norm.
+    """
+
+    name = "eagle3"
+
+    def __init__(self, head: Eagle3Head, card: ModelCard) -> None:
+        self.head = head
+        self.card = card
+        self.made_for: str | None = head.config.made_for
+        self.taps = Taps(layers=head.config.tap_layers)
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        head = Eagle3Head.load(folder, target)
+        return cls(head, card_of(head, title, cls.name, folder))
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        head = self.head
+        head.config.check_fit(self.card.name, target.target)
+
+        def fused(states: States) -> Tensor:
+            return head.fuse(states.layers)
+
+        reader = FeatureReader(head, target.target, fused, head.logits, self.card.name)
+        remark = {"tap_layers": list(self.taps.layers), "draft_vocabulary": len(head.d2t)}
+        return DynamicSession(reader, target.target, settings, remark)

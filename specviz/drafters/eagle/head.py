@@ -1,0 +1,95 @@
+"""EAGLE's head (2401.15077; EAGLE-2, 2406.16858, uses the same): it guesses the target's features.
+
+A feature is the target's state after its final norm. Row t pairs feature f_t with the embedding of
+token t + 1 and guesses f_{t+1}; the target's own output head makes of that the law of token t + 2.
+The layer has no norm before its attention, and its output is a feature as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
+
+from specviz.drafters.kit.checkpoint import (
+    fill,
+    freeze_like,
+    read_config,
+    read_tensors,
+    write_tensors,
+)
+from specviz.drafters.kit.config import HeadConfig
+from specviz.drafters.kit.layers import Attention, Mix, Mlp
+from specviz.models.target import Target
+
+
+@dataclass(frozen=True)
+class EagleConfig(HeadConfig):
+    """bias: whether fc has one; public configs that do not say have it."""
+
+    bias: bool = True
+
+
+class EagleLayer(nn.Module):
+    """A Llama layer that lacks the norm before its attention."""
+
+    def __init__(self, config: EagleConfig) -> None:
+        super().__init__()
+        self.self_attn = Attention(config, config.hidden_size)
+        self.mlp = Mlp(config)
+        self.post_attention_layernorm = LlamaRMSNorm(config.hidden_size, config.rms_norm_eps)
+
+    def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """(B, n, h) to (B, n, h)."""
+        rows = rows + self.self_attn(rows, positions, mix)
+        out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
+        return out
+
+
+class EagleHead(nn.Module):
+    """fc and one layer. Names as in the public checkpoints.
+
+    embed_tokens: the file's own embedding; None, as in house files, where the target's serves.
+    """
+
+    def __init__(self, config: EagleConfig, own_embedding: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        wide = config.hidden_size
+        self.embed_tokens = nn.Embedding(config.vocab_size, wide) if own_embedding else None
+        self.fc = nn.Linear(2 * wide, wide, bias=config.bias)
+        self.layers = nn.ModuleList([EagleLayer(config)])
+
+    def forward(self, features: Tensor, words: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """Features f_t and embeddings of the tokens t + 1, (B, n, h) each, to guesses of f_{t+1}.
+
+        positions: (n,), of the rows t; for a guess, that of its parent plus one.
+        """
+        rows = self.fc(torch.cat([words, features], dim=-1))
+        for layer in self.layers:
+            rows = layer(rows, positions, mix)
+        out: Tensor = rows
+        return out
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors in bf16. See `load`."""
+        write_tensors(folder, self.config.to_json(), self)
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """The head in `folder`, on the target's device, in its dtype, ready to draft.
+
+        Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
+        """
+        data: dict[str, Any] = read_config(folder)
+        config = EagleConfig.from_json(folder.name, data)
+        config.check_fit(folder.name, target)
+        tensors = read_tensors(folder)
+        head = cls(config, own_embedding="embed_tokens.weight" in tensors)
+        fill(folder.name, head, tensors)
+        freeze_like(head, target.model)
+        return head

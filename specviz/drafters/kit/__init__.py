@@ -1,0 +1,1 @@
+"""What several families of drafters share: growing drafts, reading heads, layers, training."""

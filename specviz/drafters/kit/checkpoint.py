@@ -1,0 +1,175 @@
+"""What loading these heads has in common: files by other names, configs, dtype and device.
+
+Rule: as in files.py: a tensor that does not fit is named, nothing but tensors is ever loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.files import fingerprint, size_of, weight_files
+from specviz.models.packed import pack
+from specviz.trace.events import ModelCard
+
+
+def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard:
+    """The card of the head in `folder`. parameters: its own, without what the target shares."""
+    files = weight_files(folder)
+    size = sum(weight.numel() for weight in head.parameters())
+    return ModelCard(title, family, size, size_of(files), fingerprint(files))
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's config.json. Raises NotAvailable, or Unsuitable where it is no object."""
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotAvailable(f"{folder.name!r} has no config.json.") from error
+    except ValueError as error:
+        raise Unsuitable(f"{folder.name!r}: its config.json cannot be read: {error}.") from error
+    if not isinstance(found, dict):
+        raise Unsuitable(f"{folder.name!r}: its config.json is no JSON object.")
+    return found
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """All tensors by name, on the CPU. Raises NotAvailable, Unsuitable."""
+    files = weight_files(folder)
+    if not files:
+        raise NotAvailable(f"{folder.name!r} has no weights.")
+    found: dict[str, Tensor] = {}
+    for file in files:
+        try:
+            safe = file.suffix == ".safetensors"
+            found |= load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+        except UnpicklingError as error:
+            raise Unsuitable(
+                f"{folder.name!r} has more than plain weights in its pickle; none is loaded."
+            ) from error
+        except (OSError, RuntimeError, SafetensorError) as error:
+            raise Unsuitable(f"{folder.name!r} could not be loaded: {error}") from error
+    return found
+
+
+def fill(name: str, head: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put `tensors` into `head`. Raises Unsuitable, naming the first tensor that does not fit."""
+    wanted = head.state_dict()
+    _refuse(name, "lacks", wanted.keys() - tensors.keys())
+    _refuse(name, "has an unexpected", tensors.keys() - wanted.keys())
+    for key, place in wanted.items():
+        if tensors[key].shape != place.shape:
+            raise Unsuitable(
+                f"{name!r}: its {key} is {tuple(tensors[key].shape)}, "
+                f"and its config says {tuple(place.shape)}."
+            )
+    head.load_state_dict(dict(tensors))
+
+
+def _refuse(name: str, what: str, keys: Collection[str]) -> None:
+    if keys:
+        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        raise Unsuitable(f"{name!r} {what} tensor: {min(keys)}{more}.")
+
+
+def write_tensors(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
+    """Write config.json and model.safetensors, floats as bf16, integers and booleans as is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        key: (value.bfloat16() if value.is_floating_point() else value).cpu().contiguous()
+        for key, value in head.state_dict().items()
+    }
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    text = json.dumps(dict(config), indent=2)
+    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+
+
+Config = TypeVar("Config")
+
+
+def tensors_in(folder: Path, *others: str) -> dict[str, Tensor]:
+    """The tensors of a head's folder, in transformers' files or in one of these others.
+
+    Raises NotAvailable where there is neither, Unsuitable where there is more than tensors.
+    """
+    other = next((folder / name for name in others if (folder / name).is_file()), None)
+    if other is None or weight_files(folder):
+        return read_tensors(folder)
+    try:
+        if other.suffix == ".safetensors":
+            return load_file(other)
+        found = torch.load(other, map_location="cpu", weights_only=True)
+    except Exception as error:  # a damaged file can raise anything
+        reason = str(error).strip().split("\n")[0]
+        raise Unsuitable(f"{other.name!r} could not be loaded as tensors: {reason}") from error
+    if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
+        raise Unsuitable(f"{other.name!r} holds other things than named tensors.")
+    return found
+
+
+def config_in(folder: Path, kind: type[Config]) -> Config:
+    """`config.json` as `kind`, a dataclass; keys that it does not know are left alone.
+
+    Raises NotAvailable, or Unsuitable where a key is missing or has a value of another type.
+    """
+    data = read_config(folder)
+    known: list[Any] = list(fields(kind))  # type: ignore[arg-type]
+    given = {field.name: data[field.name] for field in known if field.name in data}
+    try:
+        config = kind(**given)
+    except TypeError as error:
+        raise Unsuitable(f"{folder.name!r}: its config.json lacks a key: {error}.") from error
+    for name, value in asdict(config).items():  # type: ignore[call-overload]
+        whole = type(value) is int and value > 0
+        if name.startswith(COUNTS) and not whole:
+            raise Unsuitable(f"{folder.name!r}: {name} must be a whole number, not {value!r}.")
+    return config
+
+
+COUNTS = (
+    "medusa_num", "n_", "head_num", "skip", "block", "filter", "hidden_dim", "num_", "intermediate",
+)  # fmt: skip
+
+
+def write(folder: Path, config: Any, head: nn.Module) -> None:
+    """Write config.json and model.safetensors, in bf16."""
+    write_tensors(folder, asdict(config), head)
+
+
+def freeze_like(module: nn.Module, model: Any) -> None:
+    """Freeze a module for use where `model` is, in its dtype.
+
+    Only weights change dtype: rotary frequencies stay float32.
+    """
+    for weight in module.parameters():
+        weight.data = weight.data.to(model.dtype)
+    nn.Module.to(module.eval().requires_grad_(False), device=model.device)
+    pack(module)
+
+
+def numbered(names: Iterable[str], before: str = "") -> int:
+    """How many parts there are where names read `before`0.…, `before`1.… and so on."""
+    heads = {name.removeprefix(before).split(".")[0] for name in names if name.startswith(before)}
+    return 1 + max((int(head) for head in heads if head.isdigit()), default=-1)
+
+
+def sizes(model: Any) -> tuple[int, int]:
+    """A causal LM's width and its number of token ids."""
+    vocabulary, width = model.get_output_embeddings().weight.shape
+    return int(width), int(vocabulary)
+
+
+def rope_theta(model: Any) -> float:
+    """The base of a causal LM's rotary angles; 10,000 where it says none."""
+    said = getattr(model.config, "rope_parameters", None) or {}
+    return float(said.get("rope_theta", 10_000.0))

@@ -1,0 +1,106 @@
+"""Drafting from the target's own states: a head reads the text's states, then nodes of a tree.
+
+Rule: row t is (state of token t, token t + 1) and speaks of token t + 2; shift one half by one and
+the text stays right, but hardly any guess is kept. A guess has no state yet, so it takes its
+parent's output for one; when the text keeps it, its row is read again from the true state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.kit.layers import KeysValues
+from specviz.models.passes import States
+from specviz.models.target import Target
+from specviz.verification.distributions import check_scores
+
+
+class FeatureReader:
+    """One run's cache over a shared head: the text's rows, then rows of the last tree's nodes.
+
+    head: takes (states, words, positions, mix). states_of: the target's states as the head takes
+    them, (n, h). logits_of: the head's outputs (n, h) to logits (n, V). passes: of the head, since
+    the last text. name: what errors call the head.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        target: Target,
+        states_of: Callable[[States], Tensor],
+        logits_of: Callable[[Tensor], Tensor],
+        name: str,
+    ) -> None:
+        self.head = head
+        self.embed = head.embed_tokens or target.model.get_input_embeddings()
+        self.device = target.device
+        self.states_of = states_of
+        self.logits_of = logits_of
+        self.name = name
+        self.cache = KeysValues()
+        self.rows = 0  # of the text, in the cache
+        self.waiting: list[tuple[States, list[int]]] = []  # and the tokens that they predicted
+        self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
+        self.outputs: dict[int, Tensor] = {}  # by node, (h,)
+        self.passes = 0
+
+    def take(self, states: States, tokens: Sequence[int]) -> None:
+        """The text has these tokens, which these states predicted. Read when next asked."""
+        self.waiting.append((states, list(tokens)))
+
+    def text(self, length: int) -> Tensor:
+        """Forget the last tree, read what waits of a text of `length` tokens.
+
+        Logits (1, V) of what follows the newest token, which is node 0 of the next tree. Raises
+        ValueError where the states taken do not make up that text.
+        """
+        if not self.waiting:
+            raise ValueError("There is no new token to read.")
+        states = torch.cat([self.states_of(states) for states, _ in self.waiting])
+        tokens = [token for _, some in self.waiting for token in some]
+        start = self.rows
+        if not len(states) == len(tokens) == length - 1 - start:
+            raise ValueError(f"{start} + {len(states)} states for a text of {length} tokens.")
+        self.waiting, self.rows, self.passes = [], length - 1, 0
+        self.cache.cut(start)
+        sees = torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start)
+        outputs = self._pass(states, tokens, range(start, self.rows), sees)[-1:]
+        self.paths, self.outputs = {0: []}, {0: outputs[0]}
+        return self._logits(outputs)
+
+    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+        """Read nodes whose parents were read; logits (n, V) of what follows each.
+
+        tokens, parents: by node, of the whole tree so far.
+        """
+        first = self.rows + len(self.paths) - 1
+        sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
+        sees[:, : self.rows] = True
+        for i, node in enumerate(nodes):
+            self.paths[node] = [*self.paths[parents[node]], first + i]
+            sees[i, self.paths[node]] = True
+        states = torch.stack([self.outputs[parents[node]] for node in nodes])
+        positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
+        outputs = self._pass(states, [tokens[node] for node in nodes], positions, sees)
+        self.outputs |= dict(zip(nodes, outputs, strict=True))
+        return self._logits(outputs)
+
+    def _pass(
+        self, states: Tensor, tokens: Sequence[int], positions: Iterable[int], sees: Tensor
+    ) -> Tensor:
+        """The head on new rows, each seeing what `sees` (n, rows) says: outputs (n, h)."""
+        self.passes += 1
+        words = self.embed(torch.tensor(tokens, device=self.device))
+        where = torch.tensor(list(positions), device=self.device)
+        mix = self.cache.mix(sees.to(self.device))
+        out: Tensor = self.head(states[None], words[None], where, mix)[0]
+        return out
+
+    def _logits(self, outputs: Tensor) -> Tensor:
+        logits = self.logits_of(outputs)
+        check_scores(logits, self.name)
+        return logits

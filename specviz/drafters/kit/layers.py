@@ -1,0 +1,230 @@
+"""The parts of a one-layer drafter: attention with rotary positions, and who may attend to whom.
+
+Rule: attention does not know why a row sees another. What it is given decides (a `Mix`): a causal
+text, a tree over a cache, or the unrolled steps of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
+
+from specviz.drafters.kit.config import HeadConfig
+from specviz.models.cache import RoomyLayer
+
+
+def llama_config(
+    width: int, inner: int, heads: int, kv_heads: int, rope_theta: float, eps: float
+) -> LlamaConfig:
+    """The config of a block; heads share the width evenly."""
+    config = LlamaConfig(
+        hidden_size=width,
+        intermediate_size=inner,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        head_dim=width // heads,
+        rms_norm_eps=eps,
+        rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
+    )
+    config._attn_implementation = "sdpa"
+    return config
+
+
+def rotary(config: LlamaConfig) -> LlamaRotaryEmbedding:
+    """Rotary frequencies; they have no tensors in a checkpoint."""
+    return LlamaRotaryEmbedding(config)
+
+
+def causal_mask(rows: int, past: int, like: Tensor) -> Tensor:
+    """Additive (1, 1, rows, past + rows): new rows see the past, themselves and those before."""
+    mask = torch.full((rows, rows), torch.finfo(like.dtype).min, device=like.device).triu(1)
+    return torch.nn.functional.pad(mask, (past, 0)).to(like.dtype)[None, None]
+
+
+def seen_alone(rows: int, blocks: int, like: Tensor) -> Tensor:
+    """Additive (1, 1, rows, (1 + blocks) rows): row i sees rows up to i of the first block.
+
+    Of every later block, the last of which are the new rows, it sees row i alone: what it said
+    itself in an earlier step.
+    """
+    least = torch.finfo(like.dtype).min
+    first = torch.full((rows, rows), least, device=like.device).triu(1)
+    own = torch.full((rows, rows), least, device=like.device).fill_diagonal_(0.0)
+    return torch.cat([first, *[own] * blocks], dim=1).to(like.dtype)[None, None]
+
+
+def attend(
+    block: LlamaDecoderLayer, hidden: Tensor, turns: Any, mask: Tensor, cache: Any = None
+) -> Tensor:
+    """One block on new rows (B, r, h). turns: the rotary pair of their positions."""
+    out: Tensor = block(
+        hidden,
+        attention_mask=mask,
+        past_key_values=cache,
+        use_cache=cache is not None,
+        position_embeddings=turns,
+    )
+    return out
+
+
+Project = Callable[[Tensor], Tensor]  # the target's output projection: (…, h) to (…, V)
+
+
+Embed = Callable[[Tensor], Tensor]  # the target's embeddings: ids (…) to (…, h)
+
+
+def linear_at_zero(width: int) -> nn.Linear:
+    """A square layer that starts as nothing, so that an untrained head repeats the target's."""
+    layer = nn.Linear(width, width)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def residual(layer: nn.Module, x: Tensor) -> Tensor:
+    """x + SiLU(layer(x)): (…, h) to (…, h)."""
+    return x + nn.functional.silu(layer(x))
+
+
+def side_by_side(heads: Sequence[nn.Module], states: Tensor, project: Project | None) -> Tensor:
+    """Logits (heads, …, V) of states (…, h).
+
+    project: the target's, once for all heads; None where they end in projections of their own.
+    """
+    out = torch.stack([head(states) for head in heads])
+    return out if project is None else project(out)
+
+
+Mix = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values -> mixed values, see below
+
+
+Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each, float32
+
+
+class Attention(nn.Module):
+    """Llama's attention from rows of any width. Projections have no bias, as in all EAGLE heads."""
+
+    def __init__(self, shape: HeadConfig, width: int) -> None:
+        super().__init__()
+        self.size, self.theta = shape.head_dim, shape.rope_theta
+        inner, shared = shape.num_attention_heads, shape.num_key_value_heads
+        self.q_proj = nn.Linear(width, inner * self.size, bias=False)
+        self.k_proj = nn.Linear(width, shared * self.size, bias=False)
+        self.v_proj = nn.Linear(width, shared * self.size, bias=False)
+        self.o_proj = nn.Linear(inner * self.size, shape.hidden_size, bias=False)
+
+    def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """(B, n, width) to (B, n, h). positions: (n,).
+
+        mix takes queries (B, heads, n, d) and the new rows' keys and values, rotated, with fewer
+        heads where they are shared; it gives (B, heads, n, d).
+        """
+        queries, keys, values = (
+            made.unflatten(-1, (-1, self.size)).transpose(1, 2)
+            for made in (self.q_proj(rows), self.k_proj(rows), self.v_proj(rows))
+        )
+        turn = rotations(positions, self.size, self.theta)
+        mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
+        out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
+        return out
+
+
+class Mlp(nn.Module):
+    """Llama's gated MLP."""
+
+    def __init__(self, shape: HeadConfig) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(shape.hidden_size, shape.intermediate_size, bias=False)
+        self.up_proj = nn.Linear(shape.hidden_size, shape.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(shape.intermediate_size, shape.hidden_size, bias=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(..., h) to (..., h)."""
+        gated = functional.silu(self.gate_proj(rows)) * self.up_proj(rows)
+        out: Tensor = self.down_proj(gated)
+        return out
+
+
+def rotations(positions: Tensor, size: int, theta: float) -> Turns:
+    """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
+    steps = torch.arange(0, size, 2, device=positions.device, dtype=torch.float32) / size
+    half = positions.float()[:, None] * theta**-steps
+    angles = torch.cat([half, half], dim=-1)
+    return angles.cos(), angles.sin()
+
+
+def rotate(rows: Tensor, turn: Turns) -> Tensor:
+    """Rotate (B, heads, n, d)."""
+    first, second = rows.chunk(2, dim=-1)
+    cosine, sine = (part.to(rows.dtype) for part in turn)
+    return rows * cosine + torch.cat([-second, first], dim=-1) * sine
+
+
+def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """A `Mix` for whole texts: every row sees itself and those before it."""
+    shared = keys.shape[1] != queries.shape[1]
+    return functional.scaled_dot_product_attention(
+        queries, keys, values, is_causal=True, enable_gqa=shared
+    )
+
+
+@dataclass(slots=True)
+class KeysValues:
+    """One run's keys and values."""
+
+    cached: RoomyLayer = field(default_factory=RoomyLayer)
+
+    def mix(self, sees: Tensor) -> Mix:
+        """A `Mix` that appends the new rows. sees: (n, rows, the new included) bool.
+
+        A boolean mask is right here, since the call below is SDPA whatever the target uses.
+        """
+
+        def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            shared = keys.shape[1] != queries.shape[1]
+            keys, values = self.cached.update(keys, values)
+            return functional.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=sees, enable_gqa=shared
+            )
+
+        return mixed
+
+    def cut(self, rows: int) -> None:
+        """Forget all but the first `rows`."""
+        self.cached.cut(rows)
+
+
+@dataclass(slots=True)
+class Unrolled:
+    """A `Mix` for training-time test (EAGLE-3, 2503.01840): call it once a draft step.
+
+    Step 0 is causal over the text. At step s, row t is the s-th guess after text row t: it sees the
+    text's rows up to t, and the rows t of the steps between, which lie on its own path. Later steps
+    may have fewer rows, the first ones.
+    """
+
+    past: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """See `Mix`."""
+        groups = queries.shape[1] // keys.shape[1]
+        new = keys.repeat_interleave(groups, dim=1), values.repeat_interleave(groups, dim=1)
+        self.past.append(new)
+        n, scale = queries.shape[2], queries.shape[3] ** -0.5
+        (text_keys, text_values), *steps = [(k[:, :, :n], v[:, :, :n]) for k, v in self.past]
+        scores = queries @ text_keys.transpose(-1, -2)
+        later = torch.ones(n, n, dtype=torch.bool, device=queries.device).triu(1)
+        scores = scores.masked_fill(later, -torch.inf)
+        own = [(queries * k).sum(-1, keepdim=True) for k, _ in steps]
+        shares = (torch.cat([scores, *own], dim=-1).float() * scale).softmax(-1).to(values.dtype)
+        mixed: Tensor = shares[..., :n] @ text_values
+        for i, (_, v) in enumerate(steps):
+            mixed = mixed + shares[..., n + i : n + i + 1] * v
+        return mixed

@@ -1,0 +1,167 @@
+"""Trees of rank paths: heads that guess positions ahead, none of which sees another's guess.
+
+[0, 2, 1] is the first head's top token, then the second head's third, then the third's second
+(Medusa's `medusa_choices`, 2401.10774). Every parent at a depth has the same candidates, since no
+head knows which one was taken. Ranks are fixed before any coin falls: a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.kit.growing import tops
+from specviz.engine.protocol import Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import Riders, States
+from specviz.settings.chance import Chance
+from specviz.settings.settings import MAX_GUESSES, Settings, require
+from specviz.verification import Drawn
+from specviz.verification.distributions import check_scores
+from specviz.verification.tree import DraftTree
+
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What heads say of the coming positions. logits: (D, V), by depth from the first guess on.
+
+    evidence: by depth, which head said it and what it read.
+    """
+
+    logits: Tensor
+    evidence: Sequence[dict[str, Any]]
+
+
+class Heads(Protocol):
+    """One run's heads: what they keep of the target's states, and what they say.
+
+    name: what errors call them. most: how deep they reach. remark: on every try.
+    """
+
+    name: str
+    most: int
+    remark: dict[str, Any]
+
+    def ahead(self, newest: int, depth: int) -> Ahead:
+        """Guess up to `depth` positions after the text's newest token, which stands at `newest`.
+
+        May say less than asked. The newest state known is that of newest - 1, which predicted it.
+        """
+        ...
+
+    def commit(self, states: States) -> None:
+        """The states of the newest verified rows, as `DraftSession.commit` has them."""
+        ...
+
+
+class RankPathSession:
+    """A run's session over any such heads: ranks them, grows the tree, says why."""
+
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, heads: Heads, eos: Sequence[int], settings: Settings) -> None:
+        self.heads = heads
+        self.eos = eos
+        self.settings = settings
+        self.chosen = chosen_paths(settings)
+        self.schedule = schedule(settings)
+        self.drafted = 0  # how deep the last proposal went
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. Score by node: its head's probability at temperature 1."""
+        depth = min(self.schedule.gamma, self.heads.most, room - 1)
+        evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
+        tree, score = DraftTree((context[-1],), (-1,)), {}
+        if depth > 0:
+            ahead = self.heads.ahead(len(context) - 1, depth)
+            tree, paths = self._grow(context[-1], ahead.logits)
+            evidence |= {
+                node: {**ahead.evidence[len(path) - 1], "path": list(path)}
+                for node, path in enumerate(paths, 1)
+            }
+            score = confidence(tree, ahead.logits)
+        self.drafted = max(tree.depths)
+        return Proposal(tree, self.drawn, score=score, evidence=evidence)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
+        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
+        self.drafted = 0
+        self.heads.commit(states)
+
+    def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path]]:
+        """The tree of these heads' top tokens, and by node (from 1) its path of ranks."""
+        if not len(logits):
+            return DraftTree((root,), (-1,)), []
+        check_scores(logits, self.heads.name)
+        paths = self._paths(len(logits))
+        ranks = 1 + max((max(path) for path in paths), default=-1)
+        return grow(root, paths, tops(logits, ranks), self.eos)
+
+    def _paths(self, depth: int) -> list[Path]:
+        """The paths to try, at most so deep, level by level."""
+        paths = self.chosen or every_path(self.settings, depth)
+        return [path for path in paths if len(path) <= depth]
+
+
+def every_path(settings: Settings, depth: int) -> list[Path]:
+    """All paths that the settings' siblings allow: ranks below a depth's width, level by level."""
+    level: list[Path] = [()]
+    found: list[Path] = []
+    for d in range(depth):
+        level = [(*path, rank) for path in level for rank in range(settings.width(d))]
+        found += level
+    return found
+
+
+def chosen_paths(settings: Settings) -> list[Path]:
+    """The paths that a person chose instead of siblings, in the order of a tree's nodes; or none.
+
+    Raises BadSettings for a path whose beginning is not among them.
+    """
+    paths = sorted(
+        {tuple(path) for path in settings.rank_paths}, key=lambda path: (len(path), path)
+    )
+    require(len(paths) <= MAX_GUESSES, f"A tree can have {MAX_GUESSES} guesses, not {len(paths)}.")
+    known: set[Path] = {(), *paths}
+    for path in paths:
+        good = bool(path) and min(path) >= 0 and path[:-1] in known
+        require(good, f"The rank path {list(path)} needs {list(path[:-1])} in the tree before it.")
+    return paths
+
+
+def grow(
+    root: int, paths: Sequence[Path], ranked: Sequence[Sequence[int]], eos: Sequence[int]
+) -> tuple[DraftTree, list[Path]]:
+    """A tree of tokens from paths of ranks, and the paths that it has, by node from 1.
+
+    ranked: by depth, the head's tokens, likeliest first. paths: level by level. Left out are
+    paths beyond a head's tokens and those through an end-of-text.
+    """
+    tokens, parents = [root], [-1]
+    nodes: dict[Path, int] = {(): 0}
+    for path in paths:
+        row, rank = ranked[len(path) - 1], path[-1]
+        parent = nodes.get(path[:-1])
+        if parent is None or rank >= len(row) or (parent and tokens[parent] in eos):
+            continue
+        nodes[path] = len(tokens)
+        tokens.append(row[rank])
+        parents.append(parent)
+    return DraftTree(tuple(tokens), tuple(parents)), list(nodes)[1:]
+
+
+def confidence(tree: DraftTree, logits: Tensor) -> dict[int, float]:
+    """By node, its probability at temperature 1 by the head of its depth. logits: (D, V)."""
+    if len(tree) == 1:
+        return {}
+    soft = logits.float().softmax(-1)
+    depths = [depth - 1 for depth in tree.depths[1:]]
+    return dict(enumerate(soft[depths, list(tree.tokens[1:])].tolist(), 1))

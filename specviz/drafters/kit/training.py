@@ -1,0 +1,146 @@
+"""What the frozen target says of a batch of texts, from one pass that serves every head's loss.
+
+Rule: nothing here carries a gradient into the target, and the pass is the model's own forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+from transformers import DynamicCache, LlamaForCausalLM
+
+EVERY: Final = -1  # in place of a layer's number: all that the target has
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """What the frozen target says of a batch of texts: one pass serves every head's loss."""
+
+    tokens: Tensor  # (B, T) ids
+    states: tuple[Tensor, ...]  # L + 1 of (B, T, h): [0] the embeddings, [k] the output of layer k,
+    # before the final norm
+    final: Tensor  # (B, T, h) after the final norm
+    logits: Tensor  # (B, T, V) float32: logits[:, t] predict tokens[:, t + 1]
+    keys_values: Mapping[int, tuple[Tensor, Tensor]]  # layer (from 1) -> (B, heads, T, d) each,
+    # only layers asked for; keys are rotated, as in a cache
+    embed: Callable[[Tensor], Tensor]  # ids -> the target's embeddings
+    head: Callable[[Tensor], Tensor]  # final-normed (…, h) -> logits (…, V), the target's own
+
+
+@torch.no_grad()
+def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = ()) -> Frozen:
+    """Read `ids` (B, T) in one pass of `model`, keeping keys and values of the named layers.
+
+    keys_values: layers, from 1; all where `EVERY` is among them.
+    The logits are float32 even under autocast: distillation and argmax want more than 8 bits.
+    Raises ValueError where a layer does not exist.
+    """
+    depth = model.config.num_hidden_layers
+    if EVERY in keys_values:
+        keys_values = range(1, depth + 1)
+    for layer in keys_values:
+        if not 1 <= layer <= depth:
+            raise ValueError(f"Keys and values of layer {layer}: the target has 1 to {depth}.")
+    cache = DynamicCache() if keys_values else None
+    with _before_final_norm(model) as last:
+        out = model.model(
+            input_ids=ids,
+            output_hidden_states=True,
+            use_cache=cache is not None,
+            past_key_values=cache,
+        )
+    final = out.last_hidden_state
+    with torch.autocast(ids.device.type, enabled=False):
+        logits = _head(model)(final.float())
+    return Frozen(
+        tokens=ids,
+        # transformers gives the last layer's output after the final norm only
+        states=(*out.hidden_states[:-1], last[0]),
+        final=final,
+        logits=logits,
+        keys_values={} if cache is None else _kept(cache, keys_values),
+        embed=_embed(model),
+        head=_head(model),
+    )
+
+
+@contextmanager
+def _before_final_norm(model: LlamaForCausalLM) -> Iterator[list[Tensor]]:
+    found: list[Tensor] = []
+    norm: Any = model.model.norm
+    hook = norm.register_forward_pre_hook(lambda _module, inputs: found.append(inputs[0]))
+    try:
+        yield found
+    finally:
+        hook.remove()
+
+
+def _kept(cache: DynamicCache, layers: Collection[int]) -> dict[int, tuple[Tensor, Tensor]]:
+    rows: Any = cache.layers
+    return {layer: (rows[layer - 1].keys, rows[layer - 1].values) for layer in layers}
+
+
+def _embed(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+    table: Any = model.get_input_embeddings()
+    weight: Tensor = table.weight.detach()
+    return lambda ids: functional.embedding(ids, weight)
+
+
+def _head(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+    """The output projection as a function: a gradient passes through it, none stays in it."""
+    projection: Any = model.get_output_embeddings()
+    weight: Tensor = projection.weight.detach()
+    return lambda state: functional.linear(state, weight.to(state.dtype))
+
+
+@torch.no_grad()
+def overlaps(guesses: Sequence[Tensor], frozen: Frozen) -> list[float]:
+    """Σ min(p, q) by depth at temperature 1: how likely a token sampled from the head is kept.
+
+    guesses: by depth, logits (B, rows, V); rows beyond T - d have nothing to be compared with.
+    """
+    shares = []
+    for depth, guess in enumerate(guesses, start=1):
+        p, q = _aligned(guess, frozen, depth)
+        shares.append(float(torch.minimum(p.softmax(-1), q.softmax(-1)).sum(-1).mean()))
+    return shares
+
+
+@torch.no_grad()
+def same_tops(guesses: Sequence[Tensor], frozen: Frozen) -> list[float]:
+    """By depth, how often head and target have the same most probable token (temperature 0)."""
+    shares = []
+    for depth, guess in enumerate(guesses, start=1):
+        p, q = _aligned(guess, frozen, depth)
+        shares.append(float((p.argmax(-1) == q.argmax(-1)).float().mean()))
+    return shares
+
+
+def _aligned(guess: Tensor, frozen: Frozen, depth: int) -> tuple[Tensor, Tensor]:
+    """Logits of target and head for the same token."""
+    rows = min(frozen.tokens.shape[1] - depth, guess.shape[1])
+    return frozen.logits[:, depth : depth + rows], guess[:, :rows].float()
+
+
+def future_loss(logits: Tensor, frozen: Frozen, distance: int) -> Tensor:
+    """Cross-entropy of a head's logits (B, r, V), row t guessing the token t + distance.
+
+    The target's logits for that token stand at t + distance - 1; rows without one are left out.
+    distance: from 1 (the target's own); at most T.
+    """
+    rows = min(logits.shape[1], frozen.tokens.shape[1] - distance + 1)
+    teacher = frozen.logits[:, distance - 1 :][:, :rows].float().softmax(-1)
+    student = logits[:, :rows].float().log_softmax(-1)
+    return -(teacher * student).sum(-1).mean()
+
+
+def weighted(parts: Sequence[Tensor], falling: float = 1.0) -> Tensor:
+    """The mean of losses by depth, each counting `falling` times the one before."""
+    weights = torch.tensor([falling**i for i in range(len(parts))], device=parts[0].device)
+    return (torch.stack(list(parts)) * weights).sum() / weights.sum()

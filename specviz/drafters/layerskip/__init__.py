@@ -1,0 +1,1 @@
+"""LayerSkip: the target's own first layers draft."""

@@ -1,0 +1,119 @@
+"""Early exit: the target's own first layers, with its norm and head, guess; the rest verify.
+
+LayerSkip (2404.16710). The cache and the exit's states are shared for real: verification goes on
+where drafting stopped, so no layer runs twice on a token. Sampled: q is the exit's law under the
+run's temperature, top-k and top-p; siblings without replacement, level by level. Greedy (and at
+temperature 0): the exit's top tokens, a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from specviz.drafters.kit.growing import Growing, kind
+from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
+from specviz.engine.protocol import Proposal
+from specviz.engine.schedule import schedule
+from specviz.models.passes import Riders, States, Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings, require
+from specviz.trace.events import ModelCard
+from specviz.verification.tree import DraftTree
+
+
+class LayerSkip:
+    """No weights of its own: it is the target that it was made of.
+
+    taps: every layer, so that a reader can be shown which of them agree.
+    """
+
+    name = "layerskip"
+    card = ModelCard("layerskip", "layerskip", 0, 0, None)
+
+    def __init__(self, target: Target) -> None:
+        """Raises Unsupported where the target's layers cannot be run one by one."""
+        check_split(target)
+        self.model = target.model
+        self.made_for: str | None = target.card.hash
+        layers = target.model.config.get_text_config().num_hidden_layers
+        self.taps = Taps(layers=tuple(range(1, layers + 1)))
+
+    def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
+        """See `Drafter`. Raises ValueError for another target, BadSettings for a missing layer."""
+        name, layers = target.target.card.name, len(self.taps.layers)
+        if target.target.model is not self.model:
+            raise ValueError(f"This drafter is the first layers of another model than {name}.")
+        exit_layer = settings.exit_layer
+        require(layers > 1, f"{name} has one layer, so a draft cannot leave it early.")
+        sentence = (
+            f"{name} has {layers} layers, so a draft can leave it after layer 1 to {layers - 1}, "
+            f"not after layer {exit_layer}."
+        )
+        require(1 <= exit_layer < layers, sentence)
+        return LayerSkipSession(target, settings, exit_layer)
+
+
+class LayerSkipSession:
+    """Keeps no cache: the target's is its own, and the engine cuts that back.
+
+    exit_layer: layers 1..exit_layer draft.
+    """
+
+    def __init__(self, target: TargetRun, settings: Settings, exit_layer: int) -> None:
+        self.target = target
+        self.settings = settings
+        self.exit_layer = exit_layer
+        self.eos = target.target.eos
+        self.drawn = kind(settings)
+        self.schedule = schedule(settings)
+        self.tree: DraftTree | None = None  # what was proposed and is not yet committed
+        self.before: Callable[[], dict[str, Any]] = dict  # what the last verification showed
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. One pass a level; nodes are numbered level by level.
+
+        Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
+        """
+        reader = ExitReader(self.target, self.exit_layer)
+        grown, level = Growing([context[-1]]), range(1)
+        for depth in range(min(self.schedule.gamma, room - 1)):
+            if all(grown.ends(node, self.settings, self.eos) for node in level):
+                break
+            logits = reader.level(grown.tree(), level)
+            grown.branch(level, logits, depth, self.settings, self.eos, chance)
+            level = range(level.stop, len(grown.tokens))
+        self.tree = tree = grown.tree()
+        evidence = self._evidence(tree, len(reader.states))
+        return Proposal(
+            tree, self.drawn, grown.q, grown.draws, grown.score, evidence, warm=reader.warm()
+        )
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. The states of all layers are kept for the next round's remark."""
+        if self.tree is None:  # the prompt
+            return
+        drafted = max(self.tree.depths)
+        self.schedule.observe(drafted, min(len(tokens) - 1, drafted))
+        self.before = partial(verified, self.target, self.tree, tuple(tokens), states)
+        self.tree = None
+
+    def _evidence(self, tree: DraftTree, passes: int) -> Later:
+        """By node, see `guessed`. Under 0: the exit, all layers, the passes through 1..exit, and
+        `before`: what verification showed of the guesses of the round before (see `verified`);
+        it comes a round late, since a proposal must not tell its own verdicts.
+        """
+        run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
+        layers = len(self.target.taps.layers)
+
+        def work() -> dict[int, dict[str, Any]]:
+            ran = layer if passes else 0
+            remark = {"exit": layer, "layers": layers, "ran": ran, "passes": passes}
+            return {0: remark | {"before": before()}} | guessed(run, tree, early, layer)
+
+        return Later(work)

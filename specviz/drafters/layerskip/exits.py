@@ -1,0 +1,164 @@
+"""Leaving the target early: its first layers as a reader, and which of its layers say a token.
+
+One rule: a layer speaks through the target's own final norm and output head, as the exit does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specviz.models.passes import States, Taps, Unsupported, Warm, joined
+from specviz.models.target import Target, TargetRun
+from specviz.verification.distributions import check_scores, total_variation
+from specviz.verification.tree import DraftTree
+
+
+class ExitReader:
+    """One proposal's passes through layers 1..layer; what they computed waits for verification."""
+
+    def __init__(self, run: TargetRun, layer: int) -> None:
+        self.run = run
+        self.layer = layer
+        self.states: list[Tensor] = []  # by pass, (1, r, h)
+
+    def level(self, tree: DraftTree, nodes: range) -> Tensor:
+        """Read a whole level, whose parents were read; logits (n, V) of what follows each node.
+
+        tree: all nodes up to this level. Raises BadScores.
+        """
+        tokens, depths = tree.tokens[nodes.start :], tree.depths[nodes.start :]
+        hidden = self.run.shallow(tokens, depths, tree.mask()[nodes.start :], self.layer)
+        self.states.append(hidden)
+        logits = self.run.head(hidden)
+        check_scores(logits, f"Layer {self.layer} of {self.run.target.card.name}")
+        return logits
+
+    @property
+    def rows(self) -> int:
+        """How many nodes were read: 0..rows - 1."""
+        return sum(hidden.shape[1] for hidden in self.states)
+
+    def warm(self) -> Warm | None:
+        """Where scoring goes on; None where nothing was read."""
+        return Warm(self.layer, torch.cat(self.states, dim=1)) if self.states else None
+
+
+class Later(Mapping[int, dict[str, Any]]):
+    """Evidence that is worked out when somebody reads it, so that no clock of the run pays for it.
+
+    It takes readings of the output head that drafting itself does not need, and a run that nobody
+    records (a measurement) never takes them.
+    """
+
+    def __init__(self, work: Callable[[], dict[int, dict[str, Any]]]) -> None:
+        self._work = work
+
+    @cached_property
+    def _found(self) -> dict[int, dict[str, Any]]:
+        return self._work()
+
+    def __getitem__(self, node: int) -> dict[str, Any]:
+        return self._found[node]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def guessed(
+    run: TargetRun, tree: DraftTree, early: Sequence[Mapping[int, Tensor]], layer: int
+) -> dict[int, dict[str, Any]]:
+    """What drafting knew of every guess. early: see `TargetRun`.
+
+    exit: the layer whose law or top it comes from. ran: the layers 1..ran have run *on* the guess
+    before verification (the deepest guesses are never read: 0). agree: which of the layers
+    1..exit have it as their top token *after its parent*, where it was guessed.
+    """
+    nodes = range(1, len(tree))
+    states = joined(early)
+    read = len(next(iter(states.values()), ()))
+    agree = agreeing(run, states, tree.parents[1:], tree.tokens[1:])
+    return {
+        node: {"exit": layer, "ran": layer if node < read else 0, "agree": layers}
+        for node, layers in zip(nodes, agree, strict=True)
+    }
+
+
+def verified(
+    run: TargetRun, tree: DraftTree, tokens: Sequence[int], states: States
+) -> dict[str, Any]:
+    """What verification showed of a round, by all layers. tokens, states: as committed.
+
+    verified: by node, for the children of every kept node, which layers have it as their top
+    token. final: the same of the token that ended the round; None where a kept guess ended it.
+    """
+    path = [0]
+    for token in tokens:
+        kids = tree.children[path[-1]]
+        kept = next((kid for kid in kids if tree.tokens[kid] == token), None)
+        if kept is None:
+            break
+        path.append(kept)
+    judged = [(row, kid) for row, at in enumerate(path[: len(tokens)]) for kid in tree.children[at]]
+    rows = [*(row for row, _ in judged), len(tokens) - 1]
+    ids = [*(tree.tokens[kid] for _, kid in judged), tokens[-1]]
+    *agree, final = agreeing(run, states.layers, rows, ids)
+    by_node = {str(kid): layers for (_, kid), layers in zip(judged, agree, strict=True)}
+    return {"verified": by_node, "final": None if len(path) > len(tokens) else final}
+
+
+@torch.inference_mode()
+def agreeing(
+    run: TargetRun, states: Mapping[int, Tensor], rows: Sequence[int], tokens: Sequence[int]
+) -> list[list[int]]:
+    """By row and token, the layers whose top token it is; a tie for the top counts.
+
+    states: layer to (n, h). One layer's logits are held at a time.
+    """
+    device = run.target.device
+    index = torch.tensor(rows, dtype=torch.long, device=device)
+    ids = torch.tensor(tokens, dtype=torch.long, device=device)
+    said = []
+    for hidden in states.values():
+        logits = run.head(hidden[None])
+        said.append(logits[index, ids] >= logits.amax(dim=-1)[index])
+    table = torch.stack(said, dim=1).tolist() if said else []
+    return [[k for k, yes in zip(states, row, strict=True) if yes] for row in table]
+
+
+def check_split(target: Target) -> None:
+    """Raise Unsupported unless the layers run one by one say what the whole model says.
+
+    Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Resuming
+    would leave that out, and judge by a law that is not the target's: no error, only other text.
+    """
+    whole, split = target.start(Taps()), target.start(Taps())
+    tree = DraftTree.chain(2, [3])
+    for run in (whole, split):
+        run.prefill([0, 1])
+    try:
+        early = split.shallow([2], [0], tree.mask()[:1, :1], 1)
+        laws = split.score(tree, warm=Warm(1, early)).logits.float().softmax(dim=-1)
+    except Unsupported:
+        raise
+    except Exception as error:  # layers that want other arguments can raise anything
+        raise _other(target) from error
+    far = total_variation(whole.score(tree).logits.float().softmax(dim=-1), laws).max().item()
+    rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision, other row counts
+    if not far <= rounding:
+        raise _other(target)
+
+
+def _other(target: Target) -> Unsupported:
+    kind = target.model.config.model_type
+    return Unsupported(
+        f"Early exit runs a model's layers one by one, and for {target.card.name}, a {kind}, that "
+        "does not give what the whole model gives."
+    )

@@ -1,0 +1,161 @@
+"""Mixture of Attentions (2410.03804): a memory of all the target's layers, asked again and again.
+
+After every pass of the target the keys and values of its newly verified tokens, all layers, are
+mixed into one memory row each; while a try is drafted the memory stands still, and every guess only
+asks it anew. The tree follows the head's confidence, as EAGLE-2's does: top tokens, a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.dynamic import DynamicSession
+from specviz.drafters.kit.layers import KeysValues
+from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.passes import States, Taps
+from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+from specviz.verification.distributions import check_scores
+
+
+class Moa:
+    """A head in eval mode, on the target's device and in its dtype.
+
+    layers: how many the target has; the keys and values of all of them are asked for.
+    """
+
+    name = "moa"
+
+    def __init__(self, head: MoaHead, card: ModelCard, layers: int) -> None:
+        self.head = head
+        self.card = card
+        self.made_for: str | None = head.config.made_for
+        self.taps = Taps(keys_values=tuple(range(1, layers + 1)))
+
+    @classmethod
+    def load(cls, title: str, folder: Path, target: Target) -> Self:
+        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
+        head = MoaHead.load(folder, target)
+        layers = target.model.config.get_text_config().num_hidden_layers
+        return cls(head, card_of(head, title, cls.name, folder), layers)
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`. Raises Unsuitable where the target has other widths."""
+        self.head.config.check_fit(self.card.name, target.target)
+        reader = MemoryReader(self.head, target.target, self.card.name)
+        return MoaSession(reader, target.target, settings, len(self.taps.keys_values))
+
+
+class MoaSession(DynamicSession):
+    """A dynamic tree over the reader below."""
+
+    def __init__(
+        self, reader: MemoryReader, target: Target, settings: Settings, layers: int
+    ) -> None:
+        super().__init__(reader, target, settings, {"layers": layers})
+        self.memory_reader = reader
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DynamicSession`. Evidence of the try: also how many tokens the memory holds."""
+        self.memory_reader.context = context
+        self.remark["memory"] = len(context) - 1
+        return super().propose(context, room, chance)
+
+
+class MemoryReader:
+    """One run's caches over a shared head: memory of verified tokens, and rows of self-attention.
+
+    context: the text, its first token too, which no commit brings. words: self-attention's rows of
+    the text, then of the last tree's nodes. passes: of the head, since the last text.
+    """
+
+    def __init__(self, head: MoaHead, target: Target, name: str) -> None:
+        self.head = head
+        self.embed = target.model.get_input_embeddings()
+        self.project = target.model.get_output_embeddings()
+        self.device = target.device
+        self.name = name
+        self.context: Sequence[int] = ()
+        self.waiting: list[States] = []  # verified, not yet in the memory
+        self.remembered: Remembered | None = None
+        self.words = KeysValues()
+        self.rows = 0  # of the text, in `words`
+        self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
+        self.passes = 0
+
+    def take(self, states: States, tokens: Sequence[int]) -> None:
+        """These states were verified. Read when next asked."""
+        self.waiting.append(states)
+
+    def text(self, length: int) -> Tensor:
+        """Forget the last tree, read what waits of a text of `length` tokens.
+
+        Logits (1, V) of what follows the newest token, which is node 0 of the next tree and has
+        no memory yet. Raises ValueError where the states taken do not make up that text.
+        """
+        if not self.waiting:
+            raise ValueError("There is no new token to read.")
+        known = self._remember(length)
+        self.words.cut(self.rows)
+        tokens, start = self.context[self.rows : length], self.rows
+        sees = torch.ones(len(tokens), length, dtype=torch.bool).tril(start)
+        heard = self._hear(tokens, range(start, length), sees)[:, -1:]
+        self.rows, self.paths, self.passes = length, {0: []}, 0
+        return self._ask(heard, [length - 1], known)
+
+    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+        """Read nodes whose parents were read; logits (n, V) of what follows each.
+
+        tokens, parents: by node, of the whole tree so far.
+        """
+        assert self.remembered is not None
+        first = self.rows + len(self.paths) - 1
+        sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
+        sees[:, : self.rows] = True
+        for i, node in enumerate(nodes):
+            self.paths[node] = [*self.paths[parents[node]], first + i]
+            sees[i, self.paths[node]] = True
+        positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
+        heard = self._hear([tokens[node] for node in nodes], positions, sees)
+        return self._ask(heard, positions, self.remembered)
+
+    def _remember(self, length: int) -> Remembered:
+        """Layer self-attention on all that waits: once after a pass of the target."""
+        layers = torch.cat([beside(states.keys_values) for states in self.waiting])[None]
+        past = 0 if self.remembered is None else self.remembered[0].shape[2]
+        new = layers.shape[1]
+        if past + new != length - 1:
+            raise ValueError(f"{past} + {new} states for a text of {length} tokens.")
+        made = self.head.remember(layers, self._tensor(range(past, past + new)))
+        if self.remembered is not None:
+            keys, values = self.remembered
+            made = torch.cat([keys, made[0]], dim=2), torch.cat([values, made[1]], dim=2)
+        self.waiting, self.remembered = [], made
+        return made
+
+    def _hear(self, tokens: Sequence[int], positions: Iterable[int], sees: Tensor) -> Tensor:
+        """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h)."""
+        words = self.embed(self._tensor(tokens))[None]
+        mix = self.words.mix(sees.to(self.device))
+        rows: Tensor = self.head.self_attention(words, self._tensor(positions), mix)
+        return rows
+
+    def _ask(self, heard: Tensor, positions: Sequence[int], known: Remembered) -> Tensor:
+        """Cross-attention: rows (1, n, h), each seeing the whole memory, to logits (n, V)."""
+        self.passes += 1
+        output = self.head.cross_attention(heard, self._tensor(positions), recall(known))[0]
+        logits: Tensor = self.project(output)
+        check_scores(logits, self.name)
+        return logits
+
+    def _tensor(self, numbers: Iterable[int]) -> Tensor:
+        return torch.tensor(list(numbers), device=self.device)

@@ -1,0 +1,1 @@
+"""DeepSeek-V3's sequential modules for multi-token prediction."""

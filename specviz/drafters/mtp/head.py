@@ -1,0 +1,141 @@
+"""DeepSeek-V3's sequential modules for multi-token prediction (2412.19437, section 2.2).
+
+h' = eh_proj([enorm(embedding of the next token), hnorm(h)]), one decoder block, then the target's
+projection behind shared_head.norm. Module k reads, at row i, its predecessor's output at i (the
+first: the target's final state) and the token i + k, and guesses the token i + k + 1. Tensors are
+`model.layers.{L}.*`, L the target's number of layers, with or without copies of its embeddings
+and projection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm
+
+from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.layers import Embed, Project, attend, llama_config, rotary
+from specviz.models.target import Target
+
+
+@dataclass(frozen=True)
+class MTPConfig:
+    """config.json, keys as DeepSeek's. num_hidden_layers: the target's, which numbers the modules.
+
+    num_nextn_predict_layers: how many modules; the last is used again for guesses beyond.
+    """
+
+    num_hidden_layers: int
+    num_nextn_predict_layers: int = 1
+    num_attention_heads: int = 4
+    num_key_value_heads: int = 4
+    intermediate_size: int = 704
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10_000.0
+    made_for: str | None = None
+
+
+class SharedHead(nn.Module):
+    """The norm before the projection; `head` only where the file has a copy of its own."""
+
+    def __init__(self, width: int, eps: float, vocabulary: int | None) -> None:
+        super().__init__()
+        self.norm = LlamaRMSNorm(width, eps)
+        self.head = None if vocabulary is None else nn.Linear(width, vocabulary, bias=False)
+
+
+class MTPModule(LlamaDecoderLayer):
+    """One module: the state and the next token's embedding in, the state one further out."""
+
+    def __init__(
+        self, config: LlamaConfig, number: int, own: tuple[int | None, int | None]
+    ) -> None:
+        """number: from 0. own: ids of its own embeddings and projection; None where shared."""
+        super().__init__(config, number)
+        width, eps = config.hidden_size, config.rms_norm_eps
+        self.enorm = LlamaRMSNorm(width, eps)
+        self.hnorm = LlamaRMSNorm(width, eps)
+        self.eh_proj = nn.Linear(2 * width, width, bias=False)
+        self.embed_tokens = None if own[0] is None else nn.Embedding(own[0], width)
+        self.shared_head = SharedHead(width, eps, own[1])
+
+    def join(self, states: Tensor, tokens: Tensor, embed: Embed) -> Tensor:
+        """States (B, r, h) and the tokens (B, r) that follow them, as the block's input."""
+        words = (self.embed_tokens or embed)(tokens)
+        out: Tensor = self.eh_proj(torch.cat([self.enorm(words), self.hnorm(states)], dim=-1))
+        return out
+
+    def logits(self, hidden: Tensor, project: Project) -> Tensor:
+        """The block's output (…, h) to (…, V)."""
+        return (self.shared_head.head or project)(self.shared_head.norm(hidden))
+
+
+class MTPModules(nn.Module):
+    """All modules of one target, under `model.layers`."""
+
+    def __init__(
+        self, config: MTPConfig, width: int, own: tuple[int | None, int | None] = (None, None)
+    ) -> None:
+        super().__init__()
+        self.config = config
+        block = llama_config(
+            width,
+            config.intermediate_size,
+            config.num_attention_heads,
+            config.num_key_value_heads,
+            config.rope_theta,
+            config.rms_norm_eps,
+        )
+        modules = {
+            str(config.num_hidden_layers + k): MTPModule(block, k, own)
+            for k in range(config.num_nextn_predict_layers)
+        }
+        self.model = nn.ModuleDict({"layers": nn.ModuleDict(modules)})
+        self.rotary = rotary(block)
+
+    def module(self, step: int) -> MTPModule:
+        """The module of a step, from 1: each once, then the last again and again."""
+        first, many = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
+        found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, many) - 1)]
+        assert isinstance(found, MTPModule)
+        return found
+
+    def run(
+        self, step: int, joined: Tensor, positions: Tensor, mask: Tensor, cache: Any = None
+    ) -> Tensor:
+        """The block of a step on joined rows (B, r, h); positions: (1, r)."""
+        turns = self.rotary(joined, positions)
+        return attend(self.module(step), joined, turns, mask, cache)
+
+    @classmethod
+    def new(cls, config: MTPConfig, model: Any) -> Self:
+        """Untrained modules for a causal LM, with its embeddings and projection."""
+        return cls(config, checkpoint.sizes(model)[0])
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """See `read`."""
+        return cls.read(folder, target.model)
+
+    @classmethod
+    def read(cls, folder: Path, model: Any) -> Self:
+        """The modules in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
+        config = checkpoint.config_in(folder, MTPConfig)
+        tensors = checkpoint.tensors_in(folder)
+        width, vocabulary = checkpoint.sizes(model)
+        first = f"model.layers.{config.num_hidden_layers}"
+        embeds = vocabulary if f"{first}.embed_tokens.weight" in tensors else None
+        projects = vocabulary if f"{first}.shared_head.head.weight" in tensors else None
+        modules = cls(config, width, (embeds, projects))
+        checkpoint.fill(folder.name, modules, tensors)
+        checkpoint.freeze_like(modules, model)
+        return modules
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors."""
+        checkpoint.write(folder, self.config, self)

@@ -1,0 +1,47 @@
+"""What sequential modules are trained to do on a frozen target.
+
+DeepSeek trains module k on rows of its predecessor's states (2412.19437, section 2.2). A module
+that is used again reads its own output: it is trained on that too, a few steps deep, each row
+behind the true rows and its own earlier ones, as when it drafts (EAGLE-3's training-time test).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from specviz.drafters.kit.layers import causal_mask, seen_alone
+from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.drafters.mtp.head import MTPModules
+
+STEPS: Final = 4  # trained and measured so deep
+FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
+
+
+def loss(head: MTPModules, frozen: Frozen) -> Tensor:
+    """The weighted mean over steps; step s, from 1, guesses i + s + 1 at row i."""
+    parts = [future_loss(row, frozen, s + 2) for s, row in enumerate(guesses(head, frozen))]
+    return weighted(parts, FALLING)
+
+
+def guesses(head: MTPModules, frozen: Frozen) -> Sequence[Tensor]:
+    """Logits by depth, as in agreement.py."""
+    return list(unroll(head, frozen, max(STEPS, head.config.num_nextn_predict_layers)))
+
+
+def unroll(head: MTPModules, frozen: Frozen, steps: int) -> Iterator[Tensor]:
+    """Logits (B, T - steps, V) of steps s = 1, 2, …, along the text, as a session has them."""
+    many, rows = head.config.num_nextn_predict_layers, frozen.tokens.shape[1] - steps
+    hidden, cache = frozen.final[:, :rows], DynamicCache()
+    for step in range(1, steps + 1):
+        again = max(0, step - many)  # how often the last module has read its own output by now
+        tokens = frozen.tokens[:, step : step + rows]
+        joined = head.module(step).join(hidden, tokens, frozen.embed)
+        mask = seen_alone(rows, again, joined) if again else causal_mask(rows, 0, joined)
+        positions = torch.arange(again, again + rows, device=joined.device)[None]
+        hidden = head.run(step, joined, positions, mask, cache)
+        yield head.module(step).logits(hidden, frozen.head)

@@ -1,0 +1,12 @@
+"""The loop of speculative decoding, its protocols, and plain decoding beside it.
+
+Rule: it knows protocols, never a family of drafters or a screen.
+"""
+
+from __future__ import annotations
+
+from specviz.engine.decode import run
+from specviz.engine.loop import Decoding, plain, rounds
+from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
+
+__all__ = ["Clocks", "Decoding", "PlainStep", "Played", "Stop", "never", "plain", "rounds", "run"]

@@ -1,0 +1,51 @@
+"""A recorded run: the loop, its recorder, and plain decoding after it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from time import perf_counter
+
+from specviz.engine.loop import Decoding, plain
+from specviz.engine.protocol import Drafter
+from specviz.engine.recorder import Recorder, header
+from specviz.engine.round import Stop, never
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.trace.events import Baseline, Event, Finished
+
+
+def run(
+    target: Target,
+    drafter: Drafter,
+    prompt: str,
+    settings: Settings,
+    *,
+    baseline: bool = True,
+    stop: Stop = never,
+) -> Generator[Event, None, None]:
+    """A recorded run: its header, the events round by round, the end, then plain decoding.
+
+    stop: asked between rounds; a run that is stopped says so and measures no baseline. Raises
+    BadPrompt, BadSettings, MismatchedRule or BadScores, each with a sentence.
+    """
+    ids = target.encode(prompt, settings.max_new_tokens)
+    decoding = Decoding(target, drafter, ids, settings)
+    recorder = Recorder(target, settings)
+    yield header(target, drafter, prompt, ids, settings, decoding.rule)
+    yield from recorder.words(ids)
+    spent = 0.0
+    for played in decoding.rounds(stop):
+        start = perf_counter()
+        events = recorder.round(played)
+        spent += perf_counter() - start
+        yield from events
+    stopped = not decoding.ended
+    yield Finished("stopped" if stopped else decoding.reason, spent)
+    if baseline and not stopped:
+        steps = list(plain(target, ids, settings, stop))
+        if stop():
+            return  # half a baseline would be no measure, and would read as a shorter text
+        margins = [step.margin for step in steps] if settings.sampling.greedy else None
+        tokens = [step.token for step in steps]
+        yield from recorder.words(tokens)
+        yield Baseline(tokens, [step.seconds for step in steps], margins)

@@ -1,0 +1,219 @@
+"""From live rounds to trace events: what crosses from the device, in a few small batches."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from specviz.engine.protocol import Drafter, Proposal
+from specviz.engine.round import alpha
+from specviz.engine.rows import laws_listed, likeliest
+from specviz.models.devices import describe
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.trace.events import (
+    Committed,
+    Drew,
+    Event,
+    Guess,
+    Header,
+    Interval,
+    Judged,
+    Proposed,
+    Scored,
+    Vocabulary,
+)
+from specviz.verification import Drawn, Rule
+from specviz.verification.distributions import without
+
+if TYPE_CHECKING:
+    from specviz.engine.round import Played
+
+ELSEWHERE = 3  # likeliest next tokens listed at every node
+
+
+def header(
+    target: Target,
+    drafter: Drafter,
+    prompt: str,
+    ids: Sequence[int],
+    settings: Settings,
+    rule: Rule,
+) -> Header:
+    """What was decided before the first round."""
+    return Header(
+        target=target.card,
+        drafter=drafter.card,
+        settings=settings.to_json(),
+        rule=rule.name,
+        lossless=rule.lossless,
+        prompt=prompt,
+        prompt_ids=list(ids),
+        vocab_size=target.vocab_size,
+        eos=list(target.eos),
+        device=str(target.device),
+        machine=describe(target.device),
+        dtype=str(target.dtype).removeprefix("torch."),
+        threads=torch.get_num_threads(),
+        versions=versions(),
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions that a run's numbers may depend on; reading them takes milliseconds."""
+    packages = {name: version(name) for name in ("torch", "transformers")}
+    return {"python": platform.python_version(), **packages}
+
+
+class Recorder:
+    """Turns rounds into events; remembers which tokens' bytes the trace has already."""
+
+    def __init__(self, target: Target, settings: Settings) -> None:
+        self.target = target
+        self.settings = settings
+        self.told: set[int] = set()
+
+    def words(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
+        """The bytes of those tokens that the trace has not shown yet."""
+        new = sorted(set(tokens) - self.told)
+        self.told.update(new)
+        if new:
+            yield Vocabulary({str(t): self.target.token_bytes(t).decode("latin-1") for t in new})
+
+    @torch.inference_mode()
+    def round(self, played: Played) -> list[Event]:
+        """The events of one round, the bytes of every token they show first."""
+        number, verdict = played.number, played.verdict
+        soft = self._soft(played)
+        events: list[Event] = []
+        if number:
+            events.append(self._proposed(played))
+        events.append(self._scored(played, soft))
+        rows = laws_listed(verdict.decisions, played.proposal.tree, soft)
+        for decision, row in zip(verdict.decisions, rows, strict=True):
+            events.append(
+                Judged(
+                    number,
+                    decision.node,
+                    decision.u,
+                    decision.threshold,
+                    dict(decision.inputs),
+                    row,
+                    alpha(played, decision),
+                )
+            )
+        if len(played.tokens) > len(verdict.path):
+            events.append(self._drew(played, soft))
+        clocks = played.clocks
+        events.append(Committed(number, list(played.tokens), clocks.judge, clocks.commit))
+        return [*self.words(shown_tokens(events)), *events]
+
+    def _proposed(self, played: Played) -> Proposed:
+        proposal, tree = played.proposal, played.proposal.tree
+        guesses = [self._guess(played, node) for node in range(1, len(tree))]
+        return Proposed(
+            round=played.number,
+            root=tree.tokens[0],
+            drawn=proposal.drawn.value,
+            guesses=guesses,
+            remark=proposal.evidence.get(0),
+            seconds=played.clocks.draft,
+        )
+
+    def _guess(self, played: Played, node: int) -> Guess:
+        proposal: Proposal = played.proposal
+        tree = proposal.tree
+        made = proposal.draws.get(node)
+        return Guess(
+            token=tree.tokens[node],
+            parent=tree.parents[node],
+            u=played.chance.judge(node),
+            q=None if made is None else drawn_with(proposal, node),
+            drawn=None if made is None else Interval(made.u, made.lo, made.hi),
+            score=proposal.score.get(node),
+            evidence=proposal.evidence.get(node),
+        )
+
+    def _scored(self, played: Played, soft: Tensor | None) -> Scored:
+        tree, p = played.proposal.tree, played.p
+        parents = torch.tensor(tree.parents[1:], dtype=torch.long, device=p.device)
+        tokens = torch.tensor(tree.tokens[1:], dtype=torch.long, device=p.device)
+        values, ids = p.topk(min(ELSEWHERE, p.shape[-1]), dim=-1)
+        pairs = zip(ids.tolist(), values.tolist(), strict=True)
+        riders = played.proposal.riders
+        return Scored(
+            round=played.number,
+            p=p[parents, tokens].tolist(),
+            top=[[[i, v] for i, v in zip(*pair, strict=True) if v > 0] for pair in pairs],
+            rows_in_pass=len(tree) + (len(riders.tokens) if riders else 0),
+            seconds=played.clocks.score,
+            soft=None if soft is None else soft[parents, tokens].tolist(),
+        )
+
+    def _drew(self, played: Played, soft: Tensor | None) -> Drew:
+        final = played.verdict.final
+        law, drawn = final.law, final.drawn
+        tokens = likeliest(law, drawn.token)
+        index = torch.tensor(tokens, device=law.device)
+        last = played.verdict.decisions[-1] if final.kind == "recovered" else None
+        return Drew(
+            round=played.number,
+            parent=final.parent,
+            token=drawn.token,
+            kind=final.kind,
+            drawn=Interval(drawn.u, drawn.lo, drawn.hi),
+            tokens=tokens,
+            p=law[index].tolist(),
+            soft=None if soft is None else soft[final.parent, index].tolist(),
+            rest_p=law.index_fill(0, index, 0.0).sum().item(),
+            rest_tokens=law.shape[-1] - len(tokens),
+            at_p=None if last is None else last.law.p[drawn.token].item(),
+            at_q=None if last is None or last.law.q is None else last.law.q[drawn.token].item(),
+        )
+
+    def _soft(self, played: Played) -> Tensor | None:
+        """At temperature 0, the softmax at temperature 1 after every node: (n, V)."""
+        if not self.settings.sampling.greedy:
+            return None
+        return played.scores.logits.to(played.p.dtype).softmax(-1)
+
+
+def drawn_with(proposal: Proposal, node: int) -> float:
+    """q of a sampled guess under the law it was drawn from: siblings before it may be masked."""
+    tree = proposal.tree
+    parent = tree.parents[node]
+    q = proposal.q[parent]
+    if proposal.drawn is Drawn.WITHOUT_REPLACEMENT:
+        for sibling in tree.children[parent][: tree.children[parent].index(node)]:
+            q = without(q, tree.tokens[sibling])
+    return q[tree.tokens[node]].item()
+
+
+def shown_tokens(events: Iterable[Event]) -> set[int]:
+    """Every token id that these events show."""
+    ids: set[int] = set()
+    for event in events:
+        if isinstance(event, Proposed):
+            ids.update(guess.token for guess in event.guesses)
+            ids.update(_remarked(event.remark or {}))
+        elif isinstance(event, Scored):
+            ids.update(int(pair[0]) for node in event.top for pair in node)
+        elif isinstance(event, Judged):
+            ids.update(event.rows.tokens)
+        elif isinstance(event, Drew | Committed):
+            ids.update(event.tokens)
+    return ids
+
+
+def _remarked(remark: Mapping[str, Any]) -> set[int]:
+    """Tokens that only a remark shows: lookahead's window and n-grams, DFlash's block."""
+    rows = [row for name in ("window", "ngrams") for row in remark.get(name, [])]
+    places = [each["token"] for place in remark.get("places", []) for each in place]
+    return {token for row in rows for token in row} | set(places)

@@ -1,0 +1,141 @@
+"""The few forms that evidence is shown in, as plain data; every family is made of them.
+
+A line of words with marked spans, rows with a bar, a grid, and facts. A form is cut to what the
+inspector has room for, and says how many it left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from specviz.frames.scene import Scene, Step
+from specviz.frames.words import Word
+from specviz.trace.events import Guess
+
+Part = str | dict[str, Any]
+
+
+Block = dict[str, Any]
+
+
+Cell = dict[str, Any]
+
+
+Remark = Mapping[str, Any]
+
+
+MOST_ROWS: Final = 6
+MOST_COLUMNS: Final = 6
+
+
+def marked_line(label: str, *spans: Block) -> Block:
+    """Words in their order, with a label before them. spans: see `span`."""
+    return {"as": "line", "label": label, "spans": [one for one in spans if one.get("words")]}
+
+
+def span(kind: str, words: Sequence[Word]) -> Block:
+    """Neighbours of one kind: "near", "match", "copied", or "gap" (what is left out)."""
+    return {"is": kind, "words": list(words)}
+
+
+GAP: Final[Block] = {"is": "gap", "words": [["…"]]}
+
+
+def rows(heads: Sequence[str], found: Sequence[Block], of: int | None = None) -> Block:
+    """Guesses one under the other; `of` is how many there are, where not all are shown.
+
+    A row: `at` (a short name), `words`, `text` (numbers), `bar` (0 to 1), `here` if it stands out.
+    """
+    more = 0 if of is None else of - len(found)
+    return {"as": "rows", "heads": list(heads), "rows": list(found)} | (
+        {"more": more} if more else {}
+    )
+
+
+def grid(
+    heads: Sequence[str],
+    found: Sequence[Block],
+    keys: Sequence[tuple[str, str]] = (),
+    **options: Any,
+) -> Block:
+    """A table of cells: {"w": word}, {"n": text}, {"s": "on" | "off" | "none"}, or {} for nothing.
+
+    heads: over the first column and each after it. keys: what the states mean.
+    """
+    return {"as": "grid", "heads": list(heads), "rows": list(found)} | (
+        {"keys": [list(key) for key in keys], **options}
+    )
+
+
+def row(label: str | Word, cells: Iterable[Cell], **options: Any) -> Block:
+    """A row of a grid; its label is text or a token."""
+    named: Block = {"label": label} if isinstance(label, str) else {"w": label}
+    return named | {"cells": list(cells)} | options
+
+
+def facts(*pairs: tuple[str, object]) -> Block:
+    """Numbers by name, on one line where there is room."""
+    return {"as": "facts", "facts": [[name, number(value)] for name, value in pairs]}
+
+
+def number(value: object) -> str:
+    """A number as text, thousands apart."""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def evidence(guess: Guess) -> Remark:
+    """What the drafter said of a guess; empty where it said nothing."""
+    return guess.evidence or {}
+
+
+def visible(scene: Scene, step: Step) -> list[int]:
+    """The guesses that are on screen at a step."""
+    depth = step.at if step.kind == "propose" else max(scene.depths)
+    return [node for node in range(1, len(scene.depths)) if scene.depths[node] <= depth]
+
+
+def window(scene: Scene, step: Step, most: int = MOST_ROWS) -> list[int]:
+    """As many of them as there is room for: the newest while they come, then the first."""
+    nodes = visible(scene, step)
+    return nodes[-most:] if step.kind == "propose" else nodes[:most]
+
+
+def main_path(scene: Scene, step: Step) -> list[int]:
+    """The first guess at every depth on screen, each under the one before."""
+    seen = set(visible(scene, step))
+    path: list[int] = []
+    kids = scene.children[0]
+    while kids and kids[0] in seen:
+        path.append(kids[0])
+        kids = scene.children[kids[0]]
+    return path
+
+
+def path_to(scene: Scene, node: int) -> list[int]:
+    """The guesses from depth 1 to this one."""
+    path: list[int] = []
+    while node:
+        path.append(node)
+        node = scene.guesses[node - 1].parent
+    return path[::-1]
+
+
+def guessed(scene: Scene, node: int) -> Word:
+    """The word of a guess."""
+    return scene.word(scene.guesses[node - 1].token)
+
+
+def at(scene: Scene, node: int) -> str:
+    """Where a guess stands: +1 follows the text."""
+    return f"+{scene.depths[node]}"
+
+
+def text_place(index: int) -> str:
+    """A place in the text, as people count."""
+    return f"token {index + 1:,}"
+
+
+def words(scene: Scene, start: int, end: int) -> list[Word]:
+    """The text's tokens from `start` to `end`; none where the text is not known."""
+    return [scene.word(token) for token in scene.text[max(start, 0) : max(end, 0)]]

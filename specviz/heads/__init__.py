@@ -1,1 +1,0 @@
-"""Heads that learn to draft from a frozen target: modules, losses, and how they are trained."""

@@ -1,0 +1,1 @@
+"""The house models' card, generated."""

@@ -1,0 +1,129 @@
+"""What every section of the card is made from: the manifests, and what was measured.
+
+Rule: numbers that were measured on other weights than those that lie there are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from specviz.catalog import find
+from specviz.catalog.training import NAMES
+from specviz.house.export import MANIFEST, read_manifest
+from specviz.models.files import fingerprint, weight_files
+
+Manifest = dict[str, Any]
+
+
+FINISHED: Final = ("target", "draft-model")
+MEASURED: Final = "measured.json"
+
+
+class StaleMeasurements(ValueError):
+    """Numbers of other weights; the message is a sentence that says which, and what to do."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """The manifests by stage, what was measured (None: nothing yet), and where the folders lie."""
+
+    folder: Path
+    manifests: dict[str, Manifest]
+    measured: dict[str, Any] | None = None
+
+    @property
+    def target(self) -> Manifest:
+        """The target's manifest."""
+        return self.manifests["target"]
+
+    @property
+    def draft(self) -> Manifest:
+        """The draft model's manifest."""
+        return self.manifests["draft-model"]
+
+    @property
+    def heads(self) -> dict[str, Manifest]:
+        """The manifests of the heads that are finished, in the order in which they are known."""
+        return {name: self.manifests[name] for name in NAMES if name in self.manifests}
+
+
+def read_models(folder: Path) -> Models:
+    """All that lies in `folder`. Raises `FileNotFoundError` where a model is not finished, and
+    `StaleMeasurements`.
+    """
+    heads = [name for name in NAMES if (folder / name / MANIFEST).is_file()]
+    manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
+    return Models(folder, manifests, read_measured(folder))
+
+
+def read_measured(folder: Path) -> dict[str, Any] | None:
+    """What was measured on the weights in `folder`; None where nothing was.
+
+    Raises `StaleMeasurements` for numbers of a target or drafter with other weights.
+    """
+    path = folder / MEASURED
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    _require(folder / "target", "the target", found["target"])
+    for facts in (found["drafters"], found["same_budget"]["drafters"]):
+        for name, about in facts.items():
+            if about["hash"] is not None:
+                _require(folder / _weights_of(name), name, about["hash"])
+    return found
+
+
+def _weights_of(drafter: str) -> str:
+    """The name of the folder that holds its weights: EAGLE-2 has EAGLE's."""
+    entry = find(drafter, "drafter")
+    return drafter if entry is None or entry.folder is None else Path(entry.folder).name
+
+
+def _require(folder: Path, name: str, hash: str | None) -> None:
+    if fingerprint(weight_files(folder)) != hash:
+        raise StaleMeasurements(
+            f"{MEASURED} has numbers of {name} with other weights than those in {folder.name!r}: "
+            "run `python -m specviz train measure`, or delete that file."
+        )
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number for a table; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percents(values: Sequence[float | None] | None, counts: Sequence[int], least: int) -> str:
+    """Shares as "90 · 75", in percent; a dash for one of fewer than `least` cases."""
+    shown = [
+        "–" if value is None or many < least else f"{value:.0%}".rstrip("%")
+        for value, many in zip(values or [], counts, strict=True)
+    ]
+    while shown and shown[-1] == "–":
+        shown.pop()
+    return " · ".join(shown) or "–"
+
+
+def megabytes(size: float) -> str:
+    """Bytes for a table."""
+    return f"{size / 1e6:.2f} MB" if size else "none"
+
+
+def wording(settings: Mapping[str, Any]) -> str:
+    """Settings in a few words: those that are off or empty are left out."""
+    skipped = {"schedule", "candidates"}
+    parts = []
+    for name, value in settings.items():
+        if name not in skipped and value not in ([], 0, 0.0):
+            many = isinstance(value, list) and value and isinstance(value[0], list)
+            parts.append(f"{name} {f'{len(value)} paths' if many else value}")
+    return ", ".join(parts) or "none"

@@ -1,0 +1,199 @@
+"""The card's sections about drafting: heads from their manifests, and what drafters measured.
+
+Rule: every number comes from a manifest or from measured.json, with what it was measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any, Final
+
+from specviz.bench.methods import drafters_for
+from specviz.house.card.base import Models, megabytes, number, percents, table, wording
+from specviz.house.differences import DIFFERENCES, HEADS
+
+LEAST: Final = 10  # judged guesses: a share of fewer says nothing
+DEPTHS: Final = 6  # shown at most
+NOT_YET = "Not measured yet: run `python -m specviz train measure`, then `train card` again."
+DEFINITIONS: Final = (
+    "- **α**: the chance that a judged position keeps one of its guesses, by p and q over the "
+    "whole vocabulary before any coin falls, averaged over all judged positions of all runs. "
+    "A chain has one guess a position; siblings share one. At temperature 0 it is the share of "
+    "positions where the target's top token is among the guesses.\n"
+    "- **tokens a pass**: new tokens by target passes, the prefill included; one more than the "
+    "guesses kept in a round.\n"
+    "- **kept by depth**: of the guesses *judged* at depth 1, 2, ... (1 is the first after the "
+    "text), the percentage kept. With siblings most guesses must be rejected, since at most one "
+    f"of them is kept. A dash: fewer than {LEAST} were judged.\n"
+    "- **drafting, checking**: seconds of a round, in plain passes of the target: of the drafter; "
+    "and of the target's pass over all guesses, judging and keeping.\n"
+    "- **speed-up**: tokens per second by those of plain decoding, prefill included, measured in "
+    "turns with it on the same prompt: the median over prompts. At temperature 0 both wrote the "
+    "same text; at 1 the texts differ, and so may their lengths."
+)
+
+
+def heads(models: Models) -> str:
+    """The heads' training; empty where there are none."""
+    rows = [
+        (
+            f"`{name}`",
+            f"{facts['parameters'] / 1e6:.2f} M",
+            megabytes(facts["bytes"]),
+            f"{facts['steps']:,}",
+            f"{facts['tokens'] / 1e6:.1f} M",
+            f"{facts['recipe']['own_text'] / 1e6:.1f} M",
+            f"{facts['seconds'] / 60:.0f} min",
+            f"{facts['loss']:.3f}",
+            _on_average(facts, "agreement"),
+            _on_average(facts, "overlap"),
+        )
+        for name, facts in models.heads.items()
+    ]
+    if not rows:
+        return "## Heads\n\nNone is finished yet."
+    names = (
+        "head", "parameters", "weights", "steps", "tokens seen", "of own text", "time", "loss",
+        "same top token, by depth", "Σ min(p, q), by depth",
+    )  # fmt: skip
+    return (
+        "## Heads\n\n"
+        + table(names, rows)
+        + "\n\n`of own text`: how many tokens the target wrote itself, from which half of the "
+        "windows come. `time` leaves out the target's passes, which all heads share. Losses of "
+        "different kinds of heads do not compare. The last columns are percentages on held-out "
+        "text, the text's own tokens before each guess, averaged over the domains."
+    )
+
+
+def measured_sections(models: Models) -> str:
+    """The tables by domain and temperature."""
+    facts = models.measured
+    if facts is None:
+        return f"## Measured\n\n{NOT_YET}"
+    return "\n\n".join(
+        [
+            f"## Measured\n\n{_where(facts)}\n\n{DEFINITIONS}{_left_out(facts)}",
+            _overview(facts),
+            *_domains(facts),
+            _same_budget(facts["same_budget"]),
+        ]
+    )
+
+
+def differences(models: Models) -> str:
+    """What differs from the papers, drafter by drafter."""
+    lines = [f"- `{name}`: {DIFFERENCES[name]}" for name in drafters_for("house", None)]
+    return "## What differs from the papers\n\n" + HEADS + "\n\n" + "\n".join(lines)
+
+
+def _on_average(facts: dict[str, Any], what: str) -> str:
+    """Shares by depth, averaged over domains."""
+    by_domain = list(facts[what].values())
+    shares = [fmean(depth) for depth in zip(*by_domain, strict=False)]
+    return percents(shares, [LEAST] * len(shares), LEAST)
+
+
+def _where(facts: dict[str, Any]) -> str:
+    found, machine = facts["versions"], facts["machine"]
+    return (
+        f"By `python -m specviz train measure` on {machine['device']} ({machine['processor']}), "
+        f"{facts['dtype']}, torch {found['torch']} (threads: {facts['threads']}). For each domain "
+        f"the first {facts['prompts']} of the app's own prompts, which were written for it and are "
+        f"in no training text; at most {facts['new_tokens']} new tokens; turns a prompt: "
+        f"{facts['repeats']}; seed {facts['seed']}. Few prompts: the second digit is noise."
+    )
+
+
+def _left_out(facts: dict[str, Any]) -> str:
+    names = [name for name in drafters_for("house", None) if name not in facts["drafters"]]
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"\n\nNot measured, since not on that machine: {listed}." if names else ""
+
+
+def _overview(facts: dict[str, Any]) -> str:
+    """A line a drafter: its weights and settings, and means over domains by temperature."""
+    temperatures = sorted({row["temperature"] for row in facts["rows"]})
+    rows = []
+    for name, about in facts["drafters"].items():
+        line = [f"`{name}`", megabytes(about["bytes"]), wording(about["settings"])]
+        for temperature in temperatures:
+            mine = _rows_of(facts, name, temperature)
+            line += [_mean(mine, "tokens_per_pass"), f"× {_mean(mine, 'ratio_to_plain')}"]
+        rows.append(line)
+    told = [f"{what}, T {t:g}" for t in temperatures for what in ("tokens a pass", "speed-up")]
+    return (
+        "### Drafters\n\n"
+        + table(("drafter", "weights", "settings", *told), rows)
+        + "\n\nMeans over the domains, where drafters differ most: see there."
+    )
+
+
+def _domains(facts: dict[str, Any]) -> Iterator[str]:
+    """One table a domain and temperature, in the order measured."""
+    columns = (
+        "drafter", "α", "tokens a pass", "kept by depth, %", "guesses a round", "drafting",
+        "checking", "speed-up",
+    )  # fmt: skip
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for row in facts["rows"]:
+        groups.setdefault((row["domain"], row["temperature"]), []).append(row)
+    for (domain, temperature), rows in sorted(groups.items(), key=lambda item: item[0][1]):
+        lines = [
+            (
+                f"`{row['name']}`",
+                number(row["alpha"]),
+                number(row["tokens_per_pass"]),
+                _by_depth(row, "kept_by_depth"),
+                number(row["guesses_per_round"], 1),
+                number(row["round_draft_cost"]),
+                number(row["round_check_cost"]),
+                f"× {number(row['ratio_to_plain'])}",
+            )
+            for row in rows
+        ]
+        yield f"### {domain}, temperature {temperature:g}\n\n" + table(columns, lines)
+
+
+def _by_depth(row: dict[str, Any], what: str) -> str:
+    counts = row["judged_by_depth"][:DEPTHS]
+    return percents(row[what][:DEPTHS], counts, LEAST)
+
+
+def _same_budget(facts: dict[str, Any]) -> str:
+    """Drafts of equal size: lengths compare, whatever they cost."""
+    about = (
+        "### On the same budget\n\n"
+        f"Drafts of {facts['guesses']} guesses, as deep as EAGLE's static tree, for each of these "
+        "drafters, so that lengths compare; fewer only where a text or a tree ends early. Means "
+        "over the domains."
+    )
+    if not facts["rows"]:
+        return f"{about} None of them was on that machine."
+    rows = []
+    for name in facts["drafters"]:
+        for temperature in sorted({row["temperature"] for row in facts["rows"]}):
+            mine = _rows_of(facts, name, temperature)
+            rows.append((f"`{name}`", f"{temperature:g}", *_means(mine)))
+    columns = ("drafter", "temperature", "guesses a round", "α", "tokens a pass")
+    domains = list(dict.fromkeys(row["domain"] for row in facts["rows"]))
+    return about + "\n\n" + table((*columns, *domains), rows)
+
+
+def _means(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Means over domains, then tokens a pass of each domain."""
+    for what, digits in (("guesses_per_round", 1), ("alpha", 2), ("tokens_per_pass", 2)):
+        yield _mean(rows, what, digits)
+    yield from (number(row["tokens_per_pass"]) for row in rows)
+
+
+def _rows_of(facts: dict[str, Any], name: str, temperature: float) -> list[dict[str, Any]]:
+    """A drafter's rows at a temperature, by domain."""
+    wanted = (name, temperature)
+    return [row for row in facts["rows"] if (row["name"], row["temperature"]) == wanted]
+
+
+def _mean(rows: list[dict[str, Any]], what: str, digits: int = 2) -> str:
+    values = [row[what] for row in rows if row[what] is not None]
+    return number(fmean(values) if values else None, digits)

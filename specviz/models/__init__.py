@@ -1,0 +1,1 @@
+"""A causal language model that scores a draft tree: cache, passes, devices, checkpoints."""

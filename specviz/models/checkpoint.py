@@ -1,0 +1,187 @@
+"""Reads one transformers checkpoint from a folder: weights, tokenizer and fingerprint.
+
+Rule: files may come from anyone, so no code of theirs is ever run (no remote code, no free
+pickles), a checkpoint that lacks weights is refused rather than filled up by chance, and every
+fault leaves as one sentence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    DynamicCache,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.utils import logging
+
+from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
+from specviz.models.errors import MismatchedVocabulary, Unsuitable
+from specviz.models.files import fingerprint, size_of, weight_files
+from specviz.models.packed import pack
+from specviz.trace.events import ModelCard
+
+
+def check_config(name: str, config: PreTrainedConfig) -> None:
+    """Raise Unsuitable for a kind of network whose cache cannot forget a rejected guess.
+
+    A sliding window is no hindrance by itself: a target never lets a run grow past it.
+    """
+    if config.is_encoder_decoder:
+        raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used here.")
+    window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
+    plain = {DynamicLayer, DynamicSlidingWindowLayer} if window else {DynamicLayer}
+    if any(type(layer) not in plain for layer in DynamicCache(config=config).layers):
+        raise Unsuitable(_stateful(name))
+
+
+def check_model(name: str, model: PreTrainedModel) -> None:
+    """Raise Unsuitable for a network that keeps a state, or takes no explicit positions."""
+    if model._is_stateful:
+        raise Unsuitable(_stateful(name))
+    takes = inspect.signature(model.forward).parameters
+    if not {"position_ids", "past_key_values", "logits_to_keep"} <= takes.keys():
+        raise Unsuitable(
+            f"{name!r} cannot be given positions and a cache, which the nodes of a tree need."
+        )
+
+
+def _stateful(name: str) -> str:
+    return (
+        f"{name!r} keeps a running state, which cannot be rolled back when a guess is rejected; "
+        "only models with a plain key-value cache can be used here."
+    )
+
+
+def check_vocabularies(
+    target: str,
+    target_tokenizer: PreTrainedTokenizerBase,
+    drafter: str,
+    drafter_tokenizer: PreTrainedTokenizerBase,
+) -> None:
+    """Raise MismatchedVocabulary unless every token id is the same token for both."""
+    ours = {i: token for token, i in target_tokenizer.get_vocab().items()}
+    theirs = {i: token for token, i in drafter_tokenizer.get_vocab().items()}
+    if ours == theirs:
+        return
+    i = min(i for i in ours.keys() | theirs.keys() if ours.get(i) != theirs.get(i))
+    raise MismatchedVocabulary(
+        f"{target!r} and {drafter!r} do not share a vocabulary: token {i} is "
+        f"{_word(ours.get(i))} for the target and {_word(theirs.get(i))} for the drafter."
+    )
+
+
+def _word(token: str | None) -> str:
+    return "nothing" if token is None else repr(token)
+
+
+def check_reach(drafter: str, config: PreTrainedConfig, target: str, length: int) -> None:
+    """Raise Unsuitable where the drafter cannot see as many tokens as a run of the target has."""
+    sees = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    if sees is not None and sees < length:
+        raise Unsuitable(
+            f"{drafter!r} sees {sees:,} tokens at most; a run of {target!r} can have {length:,}."
+        )
+
+
+def check_made_for(drafter: str, made_for: str | None, target: str, hash: str | None) -> None:
+    """Raise Unsuitable where a drafter was made for a target with other weights (SHA-256)."""
+    if made_for is not None and made_for != hash:
+        raise Unsuitable(
+            f"{drafter!r} was made for another target than {target!r}: it needs the weights with "
+            f"SHA-256 {made_for[:12]}…, and these have {hash[:12] + '…' if hash else 'none'}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model in memory, shared by all who use it. bytes, hash: of its weight files."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    parameters: int
+    bytes: int
+    hash: str | None
+
+    def card(self, name: str, family: str) -> ModelCard:
+        """What a trace says of it when it goes by `name`."""
+        return ModelCard(name, family, self.parameters, self.bytes, self.hash)
+
+
+def read(name: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Checkpoint:
+    """Load the model in `folder`; errors call it `name`. Raises Unsuitable, NotEnoughMemory."""
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        check_config(name, config)
+        model = _weights(name, folder, config, dtype)
+        check_model(name, model)
+        model = model.eval().requires_grad_(False).to(device)
+        pack(model)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+        _warm_up(model)
+    except Unsuitable:
+        raise
+    except Exception as error:  # a damaged file can raise anything
+        raise _sentence(name, error, device) from error
+    files = weight_files(folder)
+    parameters = sum(p.numel() for p in model.parameters())
+    return Checkpoint(model, tokenizer, parameters, size_of(files), fingerprint(files))
+
+
+def _weights(
+    name: str, folder: Path, config: PreTrainedConfig, dtype: torch.dtype
+) -> PreTrainedModel:
+    """The network with its weights. Raises Unsuitable where the files lack some."""
+    logging.disable_progress_bar()  # a command's standard error holds sentences for a person
+    logging.set_verbosity_error()
+    from_pretrained: Any = AutoModelForCausalLM.from_pretrained  # the stubs know one return only
+    model, info = from_pretrained(
+        folder,
+        config=config,
+        dtype=dtype,
+        local_files_only=True,
+        trust_remote_code=False,
+        weights_only=True,
+        ignore_mismatched_sizes=True,  # said below, in our words
+        output_loading_info=True,
+    )
+    if missing := sorted(info["missing_keys"]):
+        raise Unsuitable(
+            f"{name!r} lacks {len(missing)} of its weights, such as {missing[0]}; "
+            "they would be random."
+        )
+    if other := sorted(key for key, *_ in info["mismatched_keys"]):
+        raise Unsuitable(f"{name!r} has weights of other shapes than its config says: {other[0]}.")
+    assert isinstance(model, PreTrainedModel)
+    return model
+
+
+def _warm_up(model: PreTrainedModel) -> None:
+    """One pass, since the first of a process pays for set-up that no measured run should."""
+    with torch.inference_mode():
+        model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=model.device))
+
+
+def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:
+    """What went wrong while loading, for a person."""
+    if ran_out_of_memory(error):
+        return NotEnoughMemory(f"{name!r} does not fit in the memory of this {device.type}.")
+    if "trust_remote_code" in str(error):
+        return Unsuitable(f"{name!r} brings program code of its own, which is never run here.")
+    if isinstance(error, UnpicklingError):
+        return Unsuitable(f"{name!r} has more than plain weights in its pickle; none is loaded.")
+    reason = str(error).strip().split("\n")[0]
+    return Unsuitable(f"{name!r} could not be loaded: {reason or type(error).__name__}")

@@ -1,0 +1,281 @@
+"""A causal LM with a cache that can score a draft tree in one pass and keep one path of it.
+
+One rule: the weights are shared by all visitors and never changed; what a run needs is its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specviz.models.cache import RoomyCache
+from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
+from specviz.trace.events import ModelCard
+from specviz.verification.distributions import check_scores
+from specviz.verification.tree import DraftTree
+
+BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+def token_bytes(tokenizer: Any, token: int) -> bytes:
+    """The bytes that `token` adds to a text; "<id>" in bytes where the tokenizer has no such id."""
+    text = tokenizer.convert_ids_to_tokens(token) if 0 <= token < len(tokenizer) else None
+    if text is None:
+        return f"<{token}>".encode()
+    if token in tokenizer.added_tokens_decoder:
+        return str(text).encode()
+    if is_byte_level(tokenizer):
+        table = byte_of_character()
+        if all(character in table for character in text):
+            return bytes(table[character] for character in text)
+    found = BYTE_TOKEN.fullmatch(text)
+    if found:
+        return bytes([int(found[1], 16)])
+    return str(text).replace("▁", " ").encode()
+
+
+def is_byte_level(tokenizer: Any) -> bool:
+    """True for GPT-2's scheme, where every byte is written as one printable character."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return backend is not None and "ByteLevel" in str(backend.decoder)
+
+
+@cache
+def byte_of_character() -> dict[str, int]:
+    """GPT-2's table: printable bytes stand for themselves, the others for U+0100 and on."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    return table | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+class BadPrompt(ValueError):
+    """A prompt that cannot be run; the message is a sentence for the person who wrote it."""
+
+
+class Target:
+    """Weights, tokenizer and description; shared by every run.
+
+    model: a transformers causal LM in eval mode. tokenizer: its own. card: what the trace keeps.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, card: ModelCard) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.card = card
+        self.vocab_size: int = model.get_output_embeddings().weight.shape[0]
+        self.device: torch.device = model.device
+        self.dtype: torch.dtype = model.dtype
+        text = model.config.get_text_config()
+        limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
+        limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
+        self.max_length: int = min((n for n in limits if n), default=2048)
+        ends = model.generation_config.eos_token_id
+        self.eos: tuple[int, ...] = tuple(ends) if isinstance(ends, list) else _some(ends)
+
+    def encode(self, prompt: str, new_tokens: int) -> list[int]:
+        """The prompt's ids, with room for `new_tokens`. Raises BadPrompt with a sentence."""
+        if not prompt.strip():
+            raise BadPrompt("The prompt is empty. Write a few words for the model to go on from.")
+        ids: list[int] = self.tokenizer(prompt).input_ids
+        if not ids:
+            raise BadPrompt("The tokenizer makes no tokens of this prompt.")
+        if len(ids) + new_tokens > self.max_length:
+            raise BadPrompt(
+                f"The prompt has {len(ids):,} tokens; with {new_tokens:,} new ones that is more "
+                f"than the {self.max_length:,} that {self.card.name} can see. Shorten one of them."
+            )
+        return ids
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes that a token adds to a text."""
+        return token_bytes(self.tokenizer, token)
+
+    def text(self, tokens: Iterable[int]) -> str:
+        """Tokens as text; bytes that are no character yet show as U+FFFD."""
+        return b"".join(map(self.token_bytes, tokens)).decode("utf-8", errors="replace")
+
+    def start(self, taps: Taps) -> TargetRun:
+        """A run of its own over the shared weights."""
+        return TargetRun(self, taps)
+
+
+class TargetRun:
+    """One run's cache. It holds every committed token but the newest, which is the next root.
+
+    early: by pass of `shallow` since the last `keep`, its tapped layers, k to (r, h).
+    """
+
+    def __init__(self, target: Target, taps: Taps) -> None:
+        self.target = target
+        self.taps = taps
+        self.cache = RoomyCache()
+        self.length = 0  # committed tokens in the cache
+        self.early: list[dict[int, Tensor]] = []
+
+    @torch.inference_mode()
+    def prefill(self, ids: Sequence[int]) -> Scores:
+        """Read the prompt. logits: (1, V), after its last token; states: a row per token."""
+        scores = self._pass(list(ids), range(len(ids)), None, keep_logits=1)
+        check_scores(scores.logits, self.target.card.name)
+        self.length = len(ids)
+        return scores
+
+    @torch.inference_mode()
+    def score(
+        self, tree: DraftTree, riders: Riders | None = None, warm: Warm | None = None
+    ) -> Scores:
+        """One pass over the tree (and riders): explicit positions, additive float mask.
+
+        A boolean mask would be silently wrong under eager attention.
+        """
+        tokens, depths, sees = list(tree.tokens), list(tree.depths), tree.mask()
+        if riders is not None:
+            tokens += riders.tokens
+            depths += riders.positions
+            sees = torch.nn.functional.pad(sees, (0, len(riders.tokens)))
+            sees = torch.cat([sees, riders.sees.cpu()])
+        positions = [self.length + depth for depth in depths]
+        mask = self.additive(sees) if len(tokens) > 1 else None
+        if warm is None:
+            scores = self._pass(tokens, positions, mask)
+        else:
+            scores = self._resume(tokens, positions, self.additive(sees), warm)
+        check_scores(scores.logits, self.target.card.name)
+        n = len(tree)
+        if riders is None:
+            return scores
+        after = Riders(riders.tokens, riders.positions, riders.sees, scores.logits[n:])
+        return Scores(scores.logits[:n], scores.states.take(range(n)), after)
+
+    @torch.inference_mode()
+    def keep(self, path: Sequence[int]) -> None:
+        """Keep the cache of these tree nodes (the root first, each the child of the one before)."""
+        self.cache.keep(self.length, [self.length + node for node in path])
+        self.length += len(path)
+        self.early = []  # a new list: who looks at the old one may keep it
+
+    def additive(self, sees: Tensor) -> Tensor:
+        """(r, c) bool over new rows to a float mask (1, 1, r, length + c); the past is all seen."""
+        mask = torch.zeros(sees.shape[0], self.length + sees.shape[1], dtype=self.target.dtype)
+        mask[:, self.length :].masked_fill_(~sees, torch.finfo(self.target.dtype).min)
+        return mask.to(self.target.device)[None, None]
+
+    @torch.inference_mode()
+    def shallow(
+        self, tokens: Sequence[int], depths: Sequence[int], sees: Tensor, layer: int
+    ) -> Tensor:
+        """Run layers 1..layer on new tree nodes, keeping their keys and values: (1, r, h).
+
+        For early-exit drafting. sees: (r, c) bool over all nodes run so far, these included.
+        """
+        positions = [self.length + depth for depth in depths]
+        hidden = self._anatomy.embed_tokens(self._tensor(tokens)[None])
+        self.early.append({})
+        return self._layers(hidden, positions, self.additive(sees), range(layer), self.early[-1])
+
+    @torch.inference_mode()
+    def head(self, hidden: Tensor) -> Tensor:
+        """The target's own final norm and output head: (1, r, h) to logits (r, V)."""
+        normed: Tensor = self._anatomy.norm(hidden)[0]
+        logits: Tensor = self.target.model.get_output_embeddings()(normed)
+        return logits
+
+    def _pass(
+        self,
+        tokens: Sequence[int],
+        positions: Iterable[int],
+        mask: Tensor | None,
+        keep_logits: int = 0,
+    ) -> Scores:
+        """The model's own forward, with taps."""
+        model = self.target.model
+        with tapped(model, self.taps) as found:
+            out = model(
+                input_ids=self._tensor(tokens)[None],
+                position_ids=self._tensor(positions)[None],
+                attention_mask=mask,
+                past_key_values=self.cache,
+                use_cache=True,
+                logits_to_keep=keep_logits,
+            )
+        states = States(found.layers, found.final, self._keys_values(len(tokens)))
+        return Scores(out.logits[0], states)
+
+    def _resume(
+        self, tokens: Sequence[int], positions: list[int], mask: Tensor, warm: Warm
+    ) -> Scores:
+        """The pass from `warm` on: lower layers only for rows that did not run them."""
+        done, rows, below = warm.states.shape[1], warm.states, [*self.early]
+        above: dict[int, Tensor] = {}
+        if done < len(tokens):
+            found: dict[int, Tensor] = {}
+            late = self._anatomy.embed_tokens(self._tensor(tokens[done:])[None])
+            late = self._layers(late, positions[done:], mask[:, :, done:], range(warm.layer), found)
+            rows = torch.cat([rows, late], dim=1)
+            below.append(found)
+        depth = len(self._anatomy.layers)
+        with tapped(self.target.model, Taps(final=self.taps.final)) as after:
+            hidden = self._layers(rows, positions, mask, range(warm.layer, depth), above)
+            logits = self.head(hidden)
+        layers = joined(below) | above
+        return Scores(logits, States(layers, after.final, self._keys_values(len(tokens))))
+
+    def _layers(
+        self,
+        hidden: Tensor,
+        positions: Sequence[int],
+        mask: Tensor,
+        layers: Iterable[int],
+        found: dict[int, Tensor],
+    ) -> Tensor:
+        """Decoder layers in turn, each appending to its own cache: (1, r, h). Taps fill `found`."""
+        base, where = self._anatomy, self._tensor(positions)[None]
+        rotary = base.rotary_emb(hidden, position_ids=where)
+        for i in layers:
+            hidden = base.layers[i](
+                hidden,
+                attention_mask=mask,
+                position_ids=where,
+                past_key_values=self.cache,
+                use_cache=True,
+                position_embeddings=rotary,
+            )
+            if i + 1 in self.taps.layers:
+                found[i + 1] = hidden[0]
+        return hidden
+
+    @property
+    def _anatomy(self) -> Any:
+        """The decoder, where its layers can be run one by one. Raises Unsupported otherwise."""
+        base = self.target.model.base_model
+        parts = ("embed_tokens", "layers", "norm", "rotary_emb")
+        if not all(hasattr(base, part) for part in parts):
+            kind = self.target.model.config.model_type
+            raise Unsupported(f"Early exit needs a Llama-like decoder; this is a {kind}.")
+        return base
+
+    def _keys_values(self, rows: int) -> dict[int, tuple[Tensor, Tensor]]:
+        """The newest `rows` of the tapped layers' caches, row first, copied: see `RoomyLayer`."""
+        wanted = {k: self.cache.layers[k - 1] for k in self.taps.keys_values}
+        return {
+            k: (_row_first(layer.keys, rows), _row_first(layer.values, rows))
+            for k, layer in wanted.items()
+        }
+
+    def _tensor(self, numbers: Iterable[int]) -> Tensor:
+        return torch.tensor(list(numbers), device=self.target.device)
+
+
+def _row_first(cached: Tensor, rows: int) -> Tensor:
+    """The newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
+    return cached[0, :, -rows:].transpose(0, 1).clone()
+
+
+def _some(value: int | None) -> tuple[int, ...]:
+    return () if value is None else (value,)

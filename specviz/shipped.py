@@ -1,0 +1,49 @@
+"""What ships with the app: where its files are, its prompts, and the recipes of its recorded runs.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
+FOLDER: Final = ASSETS / "traces"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One shipped run. name: its file, without suffix; title: what it shows, for people.
+
+    prompt: a domain and a place in it. settings: what differs from the usual.
+    """
+
+    name: str
+    title: str
+    prompt: tuple[str, int]
+    drafter: str
+    settings: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The prompt."""
+        domain, place = self.prompt
+        return prompts()[domain][place]
+
+
+def recipes(folder: Path = FOLDER) -> list[Recipe]:
+    """Every shipped run, in the order shown; none for a folder that lists none."""
+    listed = folder / "recipes.json"
+    rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
+    return [Recipe(**row) for row in rows]
+
+
+@cache
+def prompts() -> dict[str, list[str]]:
+    """Domain -> its prompts, in the order they are shown."""
+    data = json.loads((ASSETS / "prompts.json").read_text(encoding="utf-8"))
+    return {domain: list(texts) for domain, texts in data.items()}

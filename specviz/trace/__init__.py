@@ -1,0 +1,49 @@
+"""A run as data: events, the file they are kept in, and what can be recomputed from them.
+
+Rule: causes only; effects are derived. Standard library only.
+"""
+
+from __future__ import annotations
+
+from specviz.trace.events import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Finished,
+    Guess,
+    Header,
+    Interval,
+    Judged,
+    ModelCard,
+    Proposed,
+    Round,
+    Rows,
+    Scored,
+    Unknown,
+    Vocabulary,
+)
+from specviz.trace.file import Trace, TraceError, dumps, loads
+
+__all__ = [
+    "Baseline",
+    "Committed",
+    "Drew",
+    "Event",
+    "Finished",
+    "Guess",
+    "Header",
+    "Interval",
+    "Judged",
+    "ModelCard",
+    "Proposed",
+    "Round",
+    "Rows",
+    "Scored",
+    "Trace",
+    "TraceError",
+    "Unknown",
+    "Vocabulary",
+    "dumps",
+    "loads",
+]

@@ -1,0 +1,143 @@
+"""From a trace to its numbers. Every effect (kept, lengths, α, speed-up) is computed here, once.
+
+Round 0, the prefill, drafts nothing and counts as a pass in both loops. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specviz.trace.events import Baseline, Judged, Round
+from specviz.trace.file import Trace
+
+NEAR_TIE = 1e-3  # logits closer than this may swap between two shapes of the same computation
+
+
+def path(judged: Sequence[Judged]) -> list[int]:
+    """The kept nodes, in order."""
+    return [event.node for event in judged if event.accepted]
+
+
+def kept(played: Round) -> list[int]:
+    """The draft tokens that a round kept."""
+    guesses = played.proposed.guesses if played.proposed else []
+    return [guesses[node - 1].token for node in path(played.judged)]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a temperature-0 run first left plain decoding, and by what margin the two were tied.
+
+    position: index among the new tokens. margin: the target's top logit minus its second there;
+    None where plain decoding had already ended.
+    """
+
+    position: int
+    margin: float | None
+
+    @property
+    def near_tie(self) -> bool:
+        """True where rounding explains it; anything else is a fault."""
+        return self.margin is not None and self.margin < NEAR_TIE
+
+
+def token_ids(trace: Trace) -> list[int]:
+    """The new tokens."""
+    return [token for played in trace.rounds for token in _tokens(played)]
+
+
+def text(trace: Trace) -> str:
+    """The new text; bytes that are no character show as U+FFFD."""
+    words = trace.vocabulary
+    joined = b"".join(words.get(token, b"") for token in token_ids(trace))
+    return joined.decode("utf-8", errors="replace")
+
+
+def difference(trace: Trace) -> Difference | None:
+    """The first place where a temperature-0 run and its baseline differ; None where they agree.
+
+    Lengths count: a text that stops early differs at its end.
+    """
+    plain = trace.baseline
+    if plain is None or plain.margins is None:
+        return None
+    ours = token_ids(trace)
+    for position, token in enumerate(plain.token_ids):
+        if position >= len(ours) or ours[position] != token:
+            return Difference(position, plain.margins[position])
+    return Difference(len(plain.token_ids), None) if len(ours) > len(plain.token_ids) else None
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """The numbers of a run. Seconds leave out the recording itself.
+
+    accepted_length averages over all rounds, round 0 included; acceptance_rate = accepted /
+    judged; alpha = the chance that a judged candidate is kept, averaged over judged positions.
+    Values that nothing was measured for (no baseline, nothing judged) are None.
+    """
+    rounds = [played for played in trace.rounds if played.committed]
+    tokens, passes = sum(len(_tokens(r)) for r in rounds), len(rounds)
+    judged = [event for played in rounds for event in played.judged]
+    accepted = sum(event.accepted for event in judged)
+    chances = [event.alpha for event in judged if event.alpha is not None]
+    draft = sum(r.proposed.seconds for r in rounds if r.proposed)
+    verify = sum(verify_seconds(r) for r in rounds)
+    commit = sum(r.committed.commit_seconds for r in rounds if r.committed)
+    total = draft + verify + commit
+    plain = trace.baseline
+    return {
+        "tokens": tokens,
+        "target_passes": passes,
+        "tokens_per_pass": _share(tokens, passes),
+        "accepted_length": _share(accepted, passes),
+        "acceptance_rate": _share(accepted, len(judged)),
+        "alpha": _share(sum(chances), len(chances)),
+        "draft_seconds": draft,
+        "verify_seconds": verify,
+        "total_seconds": total,
+        "baseline_seconds": sum(plain.seconds) if plain else None,
+        "speedup": speedup(tokens, total, plain),
+    }
+
+
+def verify_seconds(played: Round) -> float:
+    """Seconds of a round's target pass and of the judging."""
+    scored = played.scored.seconds if played.scored else 0.0
+    return scored + (played.committed.judge_seconds if played.committed else 0.0)
+
+
+def speedup(tokens: int, seconds: float, plain: Baseline | None) -> float | None:
+    """Seconds per token of plain decoding, over ours; None until plain decoding was measured."""
+    if plain is None or not plain.token_ids or not tokens or seconds <= 0:
+        return None
+    return (sum(plain.seconds) / len(plain.token_ids)) / (seconds / tokens)
+
+
+def report(trace: Trace) -> dict[str, Any]:
+    """What `specviz run --json` prints."""
+    rounds = [
+        {
+            "drafted": [g.token for g in played.proposed.guesses] if played.proposed else [],
+            "accepted": kept(played),
+            "emitted": _tokens(played),
+        }
+        for played in trace.rounds
+        if played.committed
+    ]
+    return {
+        "text": text(trace),
+        "prompt_ids": trace.header.prompt_ids,
+        "token_ids": token_ids(trace),
+        "rounds": rounds,
+        "summary": summary(trace),
+    }
+
+
+def _tokens(played: Round) -> list[int]:
+    return played.committed.tokens if played.committed else []
+
+
+def _share(part: float, whole: int) -> float | None:
+    return part / whole if whole else None

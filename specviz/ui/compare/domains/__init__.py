@@ -1,0 +1,1 @@
+"""The shipped prompts by domain, recorded, or measured here."""

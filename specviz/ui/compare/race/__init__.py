@@ -1,0 +1,1 @@
+"""The race: a form, live lanes, and their replay."""

@@ -1,0 +1,109 @@
+"""The race's drawer: its lanes, each a drafter and settings as they are typed, and what all share.
+
+A lane that is not there has no drafter; the page's script shows as many as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+
+from specviz.catalog.entry import Kind, entries
+from specviz.compare.race import MOST
+from specviz.settings.settings import Sampling, Settings
+from specviz.ui.compare.race.presets import presets
+from specviz.ui.compare.race.request import LONGEST_SETTINGS
+from specviz.ui.step.drawer import group, limits, sampling
+
+OURS: Final = "window.specviz.raceform"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawer:
+    """Components by what they are. shared: in the order of `RaceAsked`, from its target on.
+
+    lanes: lane by lane, the drafter and its settings.
+    """
+
+    shared: list[Any]
+    lanes: list[Any]
+
+
+def drawer(first: Sequence[Any], any_model: bool) -> Drawer:
+    """Every setting of a race, with what needs no server wired.
+
+    first: the form's values at first, as `asked.values` gives them, from the target on.
+    """
+    shared = len(first) - 2 * MOST
+    with gr.Column(elem_id="sv-raceform-drawer", elem_classes="sv-drawer"):
+        with group("Lanes, beside plain decoding", "sv-raceform-lanes"):
+            lanes = lane_fields(first[shared:], any_model)
+        with group("All lanes", "sv-raceform-shared"):
+            fields = shared_fields(first[:shared], any_model)
+    return Drawer(fields, lanes)
+
+
+def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
+    """What is the same in all lanes."""
+    target, temperature, top_k, top_p, seed, new_tokens = first
+    model = models("target", "Target", target, any_model)
+    made = sampling(Sampling(temperature, top_k, top_p))
+    made |= limits(Settings(seed=seed, max_new_tokens=new_tokens))
+    return [model, *made.values()]
+
+
+def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
+    """Presets, the lanes themselves, and the buttons that add and remove one."""
+    with gr.Row(elem_id="sv-raceform-presets"):
+        chips = {p.name: gr.Button(p.title, elem_id=f"sv-raceform-{p.name}") for p in presets()}
+    gr.HTML("<p></p>", elem_id="sv-raceform-said", padding=False)
+    lanes, removers = [], []
+    for place in range(MOST):
+        with gr.Row(elem_id=f"sv-raceform-lane-{place + 1}", elem_classes="sv-raceform-lane"):
+            pair, remover = lane(place, first[2 * place : 2 * place + 2], any_model)
+        lanes += pair
+        removers.append(remover)
+    add = gr.Button("Add a lane", elem_id="sv-raceform-add")
+    wired = [(chip, f"preset('{name}')") for name, chip in chips.items()]
+    wired += [(remover, f"remove({place}, lanes)") for place, remover in enumerate(removers)]
+    for button, call in [*wired, (add, "add(lanes)")]:
+        js = f"(...lanes) => {OURS}.{call}"
+        button.click(None, lanes, lanes, js=js, api_visibility="private")
+    return lanes
+
+
+def lane(place: int, first: Sequence[Any], any_model: bool) -> tuple[list[Any], gr.Button]:
+    """One lane's fields, and the button that removes it.
+
+    place: from 0. first: its drafter and settings, as they are at first.
+    """
+    drafter, settings = first
+    number = place + 1
+    method = models("drafter", f"Lane {number}", drafter, any_model)
+    typed = gr.Textbox(
+        settings or "",
+        label=f"Settings of lane {number}",
+        lines=1,
+        max_lines=1,
+        max_length=LONGEST_SETTINGS,
+    )
+    remover = gr.Button("Remove", elem_classes="sv-raceform-remove")
+    gr.HTML("<p></p>", elem_classes="sv-raceform-hint", padding=False)
+    # Only a visitor's own pick changes settings: a preset or a recorded race brings its own.
+    method.input(None, method, typed, js=f"(name) => {OURS}.suits(name)", api_visibility="private")
+    return [method, typed], remover
+
+
+def models(kind: Kind, label: str, value: str | None, any_model: bool) -> gr.Dropdown:
+    """The catalogue's models of a kind; with any_model a folder or a Hub id may be typed."""
+    return gr.Dropdown(
+        [(entry.title, entry.name) for entry in entries() if entry.kind == kind],
+        value=value,
+        label=label,
+        filterable=any_model,
+        allow_custom_value=any_model,
+        elem_classes=["sv-pick", "sv-raceform-model"],
+    )

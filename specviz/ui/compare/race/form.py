@@ -1,0 +1,91 @@
+"""The row on top of a race and its drawer: prompt, examples, settings, Run live, Stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+
+from specviz.catalog.entry import entries, reads_of
+from specviz.compare.race import FEWEST, MOST
+from specviz.shipped import prompts
+from specviz.ui.compare.race import recorded
+from specviz.ui.compare.race.drawer import OURS, drawer
+from specviz.ui.compare.race.presets import presets
+from specviz.ui.compare.race.request import slots, suits, values
+from specviz.ui.component import PARTS, component
+from specviz.ui.request import HOUSE
+from specviz.ui.step.drawer import drafters
+from specviz.ui.step.form import prompt_box, recorded_box
+
+SAID: Final = f"(...values) => {{ {OURS}.show(values) }}"
+LINKED: Final = f"(...filled) => {OURS}.linked(filled)"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a race reads, in the order of `RaceAsked.from_form`, and what acts."""
+
+    inputs: list[Any]
+    run: gr.Button
+    stop: gr.Button
+    recorded: gr.Dropdown
+    number: gr.Number
+
+
+def build(any_model: bool) -> Form:
+    """Lay the form out and wire what needs no server."""
+    first = opening()
+    with gr.Row(elem_id="sv-raceform", elem_classes="sv-ask", equal_height=True):
+        prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples")
+        titles = {name: recorded.title(name) for name in recorded.names()}
+        chosen = recorded_box(titles, "sv-raceform-recorded")
+        classes = "sv-part sv-ask-settings"
+        sentence = component("sv-raceform-settings", PARTS / "race-form", config(first), classes)
+        run = gr.Button("Run live", variant="primary", elem_id="sv-race-go", min_width=96)
+        stop = gr.Button("Stop", elem_id="sv-race-stop", elem_classes="sv-ask-stop", min_width=96)
+    made = drawer(first[1:], any_model)
+    inputs = [prompt, *made.shared, *made.lanes]
+    said = inputs[1:]
+    changes = [component.change for component in said]
+    gr.on(changes, None, said, js=SAID, api_visibility="private")
+    # The page's script asks for it where a link names another recorded race than the first.
+    both = [chosen, *inputs]
+    sentence.linked(None, both, both, js=LINKED, api_visibility="private")
+    return Form(inputs, run, stop, chosen, gr.Number(0, visible=False))
+
+
+def opening() -> list[Any]:
+    """The form's values at first: of the race that plays then, else of the first preset."""
+    made = next(iter(followed().values()), None)
+    usual = [prompts()["stories"][0], HOUSE, 0.0, 0, 1.0, 1, 64, *slots(presets()[0].lanes)]
+    return usual if made is None else made
+
+
+def followed() -> dict[str, list[Any]]:
+    """The form's values that ask for each recorded race again, by its name."""
+    made = {name: recorded.recipe(name) for name in recorded.names()}
+    return {name: list(values(recipe.race)) for name, recipe in made.items() if recipe}
+
+
+def config(first: Sequence[Any]) -> dict[str, Any]:
+    """What the form's script knows beside the usual."""
+    known = {
+        entry.name: {
+            "title": entry.title,
+            "suits": suits(entry.name),
+            "reads": [name.replace("_", "-") for name in reads_of(entry.name) or []],
+        }
+        for entry in drafters()
+    }
+    return {
+        "first": list(first[1:]),
+        "drafters": known,
+        "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},
+        "presets": {p.name: {"said": p.said, "lanes": slots(p.lanes)} for p in presets()},
+        "recorded": followed(),
+        "fewest": FEWEST,
+        "most": MOST,
+    }

@@ -1,0 +1,135 @@
+"""A race as lines for its part of the page: the race, then what each lane did, and the numbers.
+
+Rule: what a lane did is told when it has ended, never between its rounds, which are timed. One way
+for recorded and live races. Standard library, frames and figures only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+from typing import Any, Final
+
+from specviz.catalog.entry import title_of
+from specviz.compare.names import lane_names, shared
+from specviz.compare.race import PLAIN, Race
+from specviz.compare.results import Ended, Opening, Progress, RaceEvent, Results, Started
+from specviz.compare.summary import race_summary
+from specviz.compare.timing import parts, rounds
+from specviz.frames.scene import Scene
+from specviz.frames.strip import brought
+from specviz.frames.words import Word, word
+from specviz.models.files import public_name
+from specviz.trace.events import Header
+from specviz.trace.file import Trace
+from specviz.ui.stream import Source, line
+
+PAUSE: Final = 0.5  # seconds between lines of progress: each takes time from the lane it tells of
+ELSEWHERE: Final = ("timeline", "parts", "token_ids")  # of a lane's numbers: in its `ended`
+
+
+Token = tuple[Word, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a race runs. target: the model's name in the catalogue, or that of its folder."""
+
+    target: str
+    machine: str
+    dtype: str
+
+    @classmethod
+    def of(cls, header: Header) -> Ground:
+        """Where a recorded lane ran."""
+        return cls(header.target.name, header.machine, header.dtype)
+
+
+class RaceLines:
+    """One race as it goes on."""
+
+    def __init__(self, race: Race, source: Source, nonce: str, ground: Ground) -> None:
+        self.results = Results(race)
+        self._about = source, nonce, ground
+        self._sent = -inf
+
+    def take(self, event: RaceEvent) -> str:
+        """The lines that an event is worth, perhaps none."""
+        self.results.take(event)
+        match event:
+            case Opening():
+                return opening(self.results, *self._about)
+            case Started():
+                return line("started", {"lane": event.lane, "place": event.place})
+            case Progress() if perf_counter() - self._sent > PAUSE:
+                self._sent = perf_counter()
+                data = {"lane": event.lane, "tokens": event.tokens}
+                return line("progress", data | {"seconds": round(event.seconds, 6)})
+            case Ended():
+                return ended(event.lane, event.trace) + numbers(self.results)
+        return ""
+
+
+def replay(results: Results, name: str) -> Iterator[str]:
+    """The lines of a race that was recorded. name: of the recording."""
+    header = next(iter(results.traces.values())).header
+    yield opening(results, "recorded", name, Ground.of(header))
+    for place, (lane, trace) in enumerate(results.traces.items(), start=1):
+        yield line("started", {"lane": lane, "place": place})
+        yield ended(lane, trace)
+    yield numbers(results)
+
+
+def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str:
+    """What is known before any lane runs. nonce: names the race."""
+    race = results.race
+    drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
+    lanes = [
+        {"name": name, "title": one.title, "said": one.said, "drafter": drafters[name]}
+        for name, one in lane_names(race).items()
+    ]
+    target = title_of(ground.target)
+    data = {
+        "source": source,
+        "id": nonce,
+        "prompt": race.prompt,
+        "prompt_pieces": word(race.prompt.encode("utf-8", "surrogatepass")),
+        "target": target,
+        "where": f"{target} · {ground.machine} · {ground.dtype}",
+        "said": shared(race.shared),
+        "greedy": race.sampling.greedy,
+        "order": list(results.order),
+        "lanes": lanes,
+    }
+    return line("race", data)
+
+
+def ended(lane: str, trace: Trace) -> str:
+    """What a lane did: by pass, its seconds and the tokens that it brought, as pieces and state."""
+    passes = [[round(seconds, 6) for seconds in each] for each in parts(trace)]
+    tokens = list(_brought(trace)) if trace.rounds else list(_plain(trace))
+    return line("ended", {"lane": lane, "passes": passes, "brought": tokens})
+
+
+def _brought(trace: Trace) -> Iterator[list[Token]]:
+    """By whole round, what it brought."""
+    vocabulary, words = trace.vocabulary, dict[int, Word]()
+    for played in rounds(trace):
+        scene = Scene(trace.header, vocabulary, played, _words=words)
+        yield [(token.word, token.kind) for token in brought(scene)]
+
+
+def _plain(trace: Trace) -> Iterator[list[Token]]:
+    """By pass of plain decoding, its token."""
+    vocabulary = trace.vocabulary
+    for token in trace.baseline.token_ids if trace.baseline else ():
+        yield [(word(vocabulary[token]), "plain")]
+
+
+def numbers(results: Results) -> str:
+    """All numbers and sentences so far."""
+    whole: dict[str, Any] = race_summary(results)
+    lanes = [{k: v for k, v in lane.items() if k not in ELSEWHERE} for lane in whole["lanes"]]
+    return line("told", {"whole": whole | {"lanes": lanes}})

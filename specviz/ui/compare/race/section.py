@@ -1,0 +1,36 @@
+"""The race: a form, live lanes, and their replay."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from specviz.ui.compare.race import form as forms
+from specviz.ui.compare.race import recorded
+from specviz.ui.compare.race.drawer import OURS
+from specviz.ui.compare.race.live import texts
+from specviz.ui.compare.race.request import RaceRequest
+from specviz.ui.component import PARTS, TabContext, component
+from specviz.ui.live import PRIVATE, Job, Texts, wire
+
+RACE: Final = "sv-race"
+PLAYER: Final = f"window.specviz.races['{RACE}']"
+
+
+# The form follows the race that is chosen, unless it cannot be read.
+LOAD: Final = f"""async (name, ...filled) =>
+  (await {PLAYER}.load(name)) ? {OURS}.follow(name, filled) : filled"""
+
+
+def build(place: TabContext) -> None:
+    """Lay the section out, with everything wired."""
+    runs, form = place.runs, forms.build(place.any_model)
+    view = component(RACE, PARTS / "race", recorded.config())
+
+    def wanted(*filled: Any) -> Texts:
+        return partial(texts, runs, RaceRequest.from_form(*filled).race(place.any_model))
+
+    job = Job("race", PLAYER, form.run, form.stop, form.number)
+    wire(runs, job, form.inputs, view, wanted)
+    chosen = [form.recorded, *form.inputs]
+    form.recorded.select(None, chosen, form.inputs, js=LOAD, **PRIVATE)

@@ -1,0 +1,1 @@
+"""The speed law, with the last run on its surface."""

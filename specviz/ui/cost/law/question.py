@@ -1,0 +1,156 @@
+"""What a visitor asks of the speed law, as data: checked, with a sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from math import isfinite
+from typing import Any, Final, Self
+
+from specviz.cost.point import MeasuredPoint
+from specviz.cost.terms import Terms
+
+LONGEST_TEXT: Final = 4000  # characters of what is asked, and of a tree's text far less
+LONGEST_LIST: Final = 100
+MOST_GUESSES: Final = 64
+MOST_PLACES: Final = 8
+DEEPEST: Final = 12
+MAPS: Final = ("gamma", "c")
+LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # how it is called, least, most
+    "alpha": ("α", 0.0, 1.0),
+    "gamma": ("γ", 0.0, 64.0),
+    "c": ("c", 0.0, 10.0),
+    "verify": ("The checking pass", 0.1, 20.0),
+    "c_hat": ("ĉ", 0.0, 10.0),
+}
+
+
+class Unasked(ValueError):
+    """This cannot be asked; `field` says which box it is about, "" where none."""
+
+    def __init__(self, sentence: str, field: str = "") -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class LawQuestion:
+    """The sliders, which map, a tree as it was typed, and the run that is shown beside the law."""
+
+    number: int
+    terms: Terms
+    gamma: float
+    map: str
+    widths: str
+    places: str
+    run: MeasuredPoint | None
+
+    @classmethod
+    def from_text(cls, text: Any) -> Self:
+        """What JSON text asks. Raises Unasked with a sentence."""
+        data = _object(text)
+        if data.get("map") not in MAPS:
+            raise Unasked(f"A map is one of {', '.join(MAPS)}.")
+        found = {name: _number(data.get(name), name) for name in LIMITS}
+        gamma = found.pop("gamma")
+        return cls(
+            number=int(_finite(data.get("id"), "The number of a question")),
+            terms=Terms(**found),
+            gamma=gamma,
+            map=data["map"],
+            widths=str(data.get("widths")),
+            places=str(data.get("places")),
+            run=_run(data.get("run")),
+        )
+
+
+def widths(text: str) -> list[int]:
+    """The children of a node at each depth, typed like "3, 2, 1". Raises Unasked."""
+    found = [int(_typed(part, "widths", whole=True)) for part in _parts(text, "widths", DEEPEST)]
+    guesses, level = 0, 1
+    for width in found:
+        level *= width
+        guesses += level
+        if guesses > MOST_GUESSES:
+            raise Unasked(f"This tree has more than {MOST_GUESSES} guesses.", "widths")
+    if not all(width >= 1 for width in found):
+        raise Unasked("Each level needs at least 1 child, like 3, 2, 1, 1.", "widths")
+    return found
+
+
+def places(text: str) -> list[float]:
+    """The chances of siblings by place, typed like "0.65, 0.11". Raises Unasked."""
+    found = [_typed(part, "places") for part in _parts(text, "places", MOST_PLACES)]
+    if not all(0.0 <= chance <= 1.0 for chance in found):
+        raise Unasked("Chances by place lie between 0 and 1, like 0.65, 0.11.", "places")
+    if any(after > before for before, after in pairwise(found)):
+        raise Unasked("A later sibling is never likelier than the one before it.", "places")
+    if sum(found) > 1.0 + 1e-9:
+        said = f"Only one sibling can be kept, and these chances sum to {sum(found):.4g}."
+        raise Unasked(said, "places")
+    return found
+
+
+def _object(text: Any) -> Mapping[str, Any]:
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+        raise Unasked(f"A question is JSON text of {LONGEST_TEXT:,} characters at most.")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise Unasked("This is not whole JSON, so no question.") from problem
+    if not isinstance(data, dict):
+        raise Unasked("A question is a JSON object.")
+    return data
+
+
+def _finite(value: Any, called: str, field: str = "") -> float:
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if not real or abs(value) > 1e15 or not isfinite(value):
+        raise Unasked(f"{called} must be a number.", field)
+    return float(value)
+
+
+def _number(value: Any, name: str) -> float:
+    called, least, most = LIMITS[name]
+    found = _finite(value, called, name)
+    if not least <= found <= most:
+        raise Unasked(f"{called} lies between {least:g} and {most:g}.", name)
+    return found
+
+
+def _run(data: Any) -> MeasuredPoint | None:
+    """A measured point; what else it carries is not read."""
+    if data is None:
+        return None
+    if not isinstance(data, dict):
+        raise Unasked("A measured run is a JSON object.")
+    names = [field.name for field in fields(MeasuredPoint)]
+    found = {name: _finite(data.get(name), f"A run's {name}") for name in names}
+    costs = [found[name] for name in names if name != "alpha"]
+    if not 0.0 <= found["alpha"] <= 1.0 or min(costs) < 0.0 or max(costs) > 1e6:
+        raise Unasked("This measured run has numbers that no run has.")
+    if min(found["verify"], found["gamma"], found["tokens"], found["speedup"]) <= 0.0:
+        raise Unasked("This measured run has numbers that no run has.")
+    return MeasuredPoint(**found)
+
+
+def _parts(text: str, field: str, most: int) -> list[str]:
+    if len(text) > LONGEST_LIST:
+        raise Unasked(f"That is longer than {LONGEST_LIST} characters.", field)
+    found = text.replace(",", " ").split()
+    if not 1 <= len(found) <= most:
+        raise Unasked(f"Type 1 to {most} numbers with commas between them.", field)
+    return found
+
+
+def _typed(part: str, field: str, whole: bool = False) -> float:
+    kind = "a whole number" if whole else "a number"
+    try:
+        found = float(int(part)) if whole else float(part)
+    except (ValueError, OverflowError) as problem:
+        raise Unasked(f"“{part[:20]}” is not {kind}.", field) from problem
+    if not isfinite(found):
+        raise Unasked(f"“{part[:20]}” is not {kind}.", field)
+    return found

@@ -1,0 +1,1 @@
+"""The roofline: what a pass costs by its tokens."""

@@ -1,0 +1,158 @@
+"""A question to the roofline: the page's text, checked, as what `specviz.cost` takes.
+
+Rule: whatever cannot be answered is refused here, with a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Self
+
+from specviz.cost import sources, trees
+from specviz.cost.roofline import Serving
+from specviz.cost.serving import Guessing
+from specviz.cost.shapes import ModelShape
+from specviz.settings.settings import Settings, require
+from specviz.ui.step.choices import real, whole, wholes
+
+NGRAM: Final = "n-gram"
+HEAD: Final = "head"
+LONGEST: Final = 2000  # characters of a question
+LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
+    "cards": ("The number of cards", 1, 64),
+    "context": ("The context", 0, 131_072),
+    "gamma": ("γ", 0, 16),
+    "batch": ("The batch size", 1, 512),
+}
+
+
+SLOWEST: Final = 1000  # ms of overhead
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One setting of the roofline's controls.
+
+    hardware, model: names of presets. drafter: NGRAM, HEAD, or a model's name. siblings: under
+    every node by depth, 1 where they end, as in a run's settings; empty for a chain. alpha: the
+    chance that one of the siblings is kept. context: tokens in each cache. overhead: ms.
+    """
+
+    hardware: str
+    cards: int
+    dtype: str
+    model: str
+    context: int
+    overhead: float
+    drafter: str
+    gamma: int
+    siblings: tuple[int, ...]
+    alpha: float
+    batch: int
+
+    @classmethod
+    def from_text(cls, text: Any) -> Self:
+        """The question that JSON text asks. Raises ValueError with a sentence."""
+        data = read(text)
+        names = {f.name for f in fields(cls)}
+        require(names <= set(data), f"The page did not say {', '.join(sorted(names - set(data)))}.")
+        for name, known in (("hardware", sources.machines()), ("model", sources.models())):
+            require(_in(data[name], known), f"No {name} is called {data[name]!r:.60} here.")
+        machine, drafting = sources.machines()[data["hardware"]], drafters(data["model"])
+        sentence = f"{machine.title} has figures for {', '.join(machine.peak)} only."
+        require(_in(data["dtype"], machine.peak), sentence)
+        sentence = f"{data['drafter']!r:.60} does not draft for {data['model']}."
+        require(_in(data["drafter"], drafting), sentence)
+        numbers = {name: limited(name, data[name]) for name in LIMITS}
+        alpha, overhead = real("α", data["alpha"]), real("The overhead", data["overhead"])
+        require(0 <= alpha <= 1, f"α must be a chance from 0 to 1, and {alpha:g} is not.")
+        require(0 <= overhead <= SLOWEST, f"The overhead must lie between 0 and {SLOWEST:,} ms.")
+        siblings = tree(numbers["gamma"], data["siblings"])
+        found = data | numbers | {"siblings": siblings, "alpha": alpha, "overhead": overhead}
+        return cls(**{name: found[name] for name in names})
+
+    @property
+    def machine(self) -> sources.Machine:
+        """The hardware's preset."""
+        return sources.machines()[self.hardware]
+
+    @property
+    def serving(self) -> Serving:
+        """The target on the hardware."""
+        return Serving(
+            sources.models()[self.model].shape,
+            self.machine.hardware,
+            self.dtype,
+            self.context,
+            self.cards,
+            self.overhead / 1000,
+        )
+
+    @property
+    def draft(self) -> ModelShape | None:
+        """The drafter's shape; None where drafting costs nothing."""
+        return drafters(self.model)[self.drafter][1]
+
+    @property
+    def guessing(self) -> Guessing:
+        """What a round brings and holds. Siblings share α evenly: only their sum counts."""
+        widths = [*self.siblings, *[1] * self.gamma][: self.gamma]
+        if not widths:
+            return Guessing.chain(self.alpha, 0, self.draft)
+        parents = trees.full(widths)
+        levels = trees.depths(parents)[1:]
+        keep = [1.0, *(self.alpha / widths[level - 1] for level in levels)]
+        return Guessing.tree(parents, keep, self.draft)
+
+
+def read(text: Any) -> dict[str, Any]:
+    """The page's text as data. Raises ValueError with a sentence."""
+    short = isinstance(text, str) and len(text) <= LONGEST
+    require(short, f"A question is JSON text of {LONGEST:,} characters at most.")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError("This is not whole JSON, so no question.") from problem
+    require(isinstance(data, dict), "A question is a JSON object.")
+    found: dict[str, Any] = data
+    return found
+
+
+def limited(name: str, value: Any) -> int:
+    """A whole number within its limits. Raises ValueError with a sentence."""
+    words, least, most = LIMITS[name]
+    number = whole(words, value)
+    sentence = f"{words} must lie between {least} and {most:,}, and {number:,} does not."
+    require(least <= number <= most, sentence)
+    return number
+
+
+def tree(gamma: int, typed: Any) -> tuple[int, ...]:
+    """Siblings by depth as they were typed, within what a run may have. Raises ValueError."""
+    siblings = wholes("Siblings at each depth", typed)
+    Settings(gamma=max(gamma, 1), siblings=siblings)
+    return tuple(siblings)
+
+
+def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
+    """By name what can draft for a model: title and shape; None where drafting costs nothing.
+
+    A drafter needs the target's tokenizer; among these presets the vocabulary's size tells it.
+    """
+    target = sources.models()[model].shape
+    head = replace(target, layers=1, tied=True)  # its output head is the target's own
+    found: dict[str, tuple[str, ModelShape | None]] = {
+        HEAD: ("A head of one layer, as EAGLE's", head),
+        NGRAM: ("N-gram lookup, which costs nothing", None),
+    }
+    for name, other in sources.models().items():
+        smaller = other.shape.parameters < target.parameters
+        if smaller and other.shape.vocabulary == target.vocabulary:
+            found[name] = (f"{other.title}, a model of its own", other.shape)
+    return found
+
+
+def _in(name: Any, known: Mapping[str, Any]) -> bool:
+    return isinstance(name, str) and name in known

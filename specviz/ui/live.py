@@ -1,0 +1,68 @@
+"""A live job of a section: a start button, a stop button, and a story that its part listens to.
+
+Rule: each kind of job has a name of its own in the line, so Stop ends no other of the visitor's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+
+from specviz.ui.stream import error
+from specviz.ui.worker import Worker
+
+PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
+
+
+Texts = Callable[[str, float], AsyncGenerator[str, None]]  # (visitor, number) -> the grown text
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """name: in the line, after the visitor's. page: the part's object in the browser's script,
+    which has `begin()` (the page numbers its jobs), `stop()` and `ended()`.
+    """
+
+    name: str
+    page: str
+    start: gr.Button
+    halt: gr.Button
+    number: gr.Number
+
+    def visitor(self, request: gr.Request) -> str:
+        """Whose job it is, in the line."""
+        return f"{request.session_hash} {self.name}"
+
+
+def wire(
+    runs: Worker, job: Job, inputs: Sequence[Any], view: gr.HTML, wanted: Callable[..., Texts]
+) -> None:
+    """Let the buttons start and stop the job.
+
+    wanted: the inputs' values -> the story; a ValueError's sentence is told instead of one.
+    """
+
+    async def stream(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
+        *said, number = values
+        try:
+            texts = wanted(*said)
+        except ValueError as problem:
+            yield error(str(problem), f"{float(number):.0f}")
+            return
+        async with aclosing(texts(job.visitor(request), float(number))) as story:
+            async for text in story:
+                yield text
+
+    async def stop(number: float, request: gr.Request) -> None:
+        runs.line.stop(job.visitor(request), float(number))
+
+    begin = f"(...values) => [...values.slice(0, -1), {job.page}.begin()]"
+    filled = [*inputs, job.number]
+    event = job.start.click(stream, filled, view, js=begin, concurrency_limit=None, **PRIVATE)
+    event.then(None, js=f"() => {{ {job.page}.ended() }}", **PRIVATE)
+    js = f"() => {job.page}.stop()"
+    job.halt.click(stop, job.number, js=js, queue=False, **PRIVATE)

@@ -1,0 +1,1 @@
+"""The Step tab: the form, the player, live runs between them."""

@@ -1,0 +1,162 @@
+"""A run as lines for the player: the run, a round at a time, the end, the baseline.
+
+Text only grows, line by line, so Gradio sends each line once and the player misses none. One way
+for recorded and live runs. Standard library, frames and figures only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from specviz.catalog.entry import reads_of, title_of
+from specviz.cost.point import MeasuredPoint, measured_point
+from specviz.figures.charts import drawn
+from specviz.frames import Scene, difference, frames
+from specviz.frames.numbers import count, seconds
+from specviz.frames.strip import brought
+from specviz.settings.text import brief
+from specviz.trace import metrics
+from specviz.trace.events import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Finished,
+    Header,
+    Judged,
+    Proposed,
+    Round,
+    Scored,
+    Vocabulary,
+)
+from specviz.trace.file import Trace
+from specviz.ui.stream import Source, line
+
+Names = tuple[str, str]
+
+
+def lines(
+    events: Iterable[Event], source: Source, nonce: str = "", names: Names | None = None
+) -> Iterator[str]:
+    """The player's lines, each as soon as its round is whole.
+
+    nonce: names the run. names: of target and drafter as they were asked for, where that differs
+    from what the trace calls them (a folder, say), so that the page can ask for the same again.
+    """
+    reel: RunLines | None = None
+    for event in events:
+        if isinstance(event, Header):
+            reel = RunLines(event)
+            yield line("run", run_facts(event, source, names) | {"id": nonce})
+        elif reel is not None:
+            yield from reel.lines(event)
+    if reel is not None:
+        yield from reel.unfinished()
+
+
+class RunLines:
+    """The run so far, and the round that is being told."""
+
+    def __init__(self, header: Header) -> None:
+        self.trace = Trace(header)
+        self.vocabulary: dict[int, bytes] = {}
+        self.round: Round | None = None
+        self.earlier: list[Round] = []
+
+    def lines(self, event: Event) -> Iterator[str]:
+        """What the page learns from one event: nothing until a round is whole."""
+        self.trace.events.append(event)
+        match event:
+            case Vocabulary():
+                self.vocabulary |= {int(k): v.encode("latin-1") for k, v in event.tokens.items()}
+            case Proposed() | Scored() | Judged() | Drew() | Committed():
+                yield from self._told(event)
+            case Finished():
+                yield line("finished", {"reason": event.reason, "summary": self._summary()})
+            case Baseline():
+                plain = {"seconds": [round(s, 6) for s in event.seconds]}
+                facts = {"summary": self._summary(), "point": self._point()}
+                yield line("baseline", plain | facts)
+
+    def unfinished(self) -> Iterator[str]:
+        """A last round that broke off, as far as it came."""
+        if self.round is not None:
+            yield self._whole(self.round)
+
+    def _told(self, event: Proposed | Scored | Judged | Drew | Committed) -> Iterator[str]:
+        if self.round is None or self.round.number != event.round:
+            yield from self.unfinished()
+            self.round = Round(event.round)
+        if isinstance(event, Judged):
+            self.round.judged.append(event)
+        else:
+            setattr(self.round, event.event, event)
+        if isinstance(event, Committed):
+            yield self._whole(self.round)
+            self.round = None
+
+    def _whole(self, played: Round) -> str:
+        scene = Scene(self.trace.header, self.vocabulary, played, tuple(self.earlier))
+        self.earlier.append(played)
+        shots = [drawn(frame) for frame in frames(scene)]
+        data = {
+            "number": played.number,
+            "first": shots[0],
+            "then": [difference(shots[0], shot) for shot in shots[1:]],
+            "brings": [list(token) for token in brought(scene)],
+            "seconds": [round(s, 6) for s in parts(played)],
+        }
+        return line("round", data)
+
+    def _summary(self) -> str:
+        """The run in one line, without a speed-up until plain decoding was measured."""
+        numbers = metrics.summary(self.trace)
+        said = f"{count(numbers['tokens'], 'token')} in {seconds(numbers['total_seconds'])}"
+        if numbers["speedup"] is not None:
+            return f"{said}, {numbers['speedup']:.2f} × plain"
+        ended = self.trace.finished
+        stopped = ended is not None and ended.reason == "stopped"
+        return said if stopped else f"{said}; plain decoding is measured next"
+
+    def _point(self) -> dict[str, float] | None:
+        """The run's place on the speed law; None where nothing was drafted or measured."""
+        found = measured_point(self.trace)
+        if found is None:
+            return None
+        return {name: round(value, 6) for name, value in numbers_of(found).items()}
+
+
+def numbers_of(point: MeasuredPoint) -> dict[str, float]:
+    """A measured point as plain data, `predicted` (simulated) among it."""
+    return asdict(point) | {"predicted": point.predicted}
+
+
+def parts(played: Round) -> tuple[float, float, float]:
+    """A round's seconds: drafting, the target pass, judging and keeping the caches."""
+    draft = played.proposed.seconds if played.proposed else 0.0
+    scored = played.scored.seconds if played.scored else 0.0
+    rest = (
+        played.committed.judge_seconds + played.committed.commit_seconds if played.committed else 0
+    )
+    return draft, scored, rest
+
+
+def run_facts(header: Header, source: Source, names: Names | None = None) -> dict[str, Any]:
+    """What the page says of a run as a whole, and what it takes to ask for it again."""
+    settings = header.settings
+    sampling = settings.get("sampling", {})
+    return {
+        "source": source,
+        "prompt": header.prompt,
+        "target": header.target.name,
+        "drafter": title_of(header.drafter.name),
+        "where": f"{title_of(header.target.name)} · {header.machine} · {header.dtype}",
+        "said": brief(settings, reads_of(header.drafter.name)),
+        "greedy": sampling.get("temperature") == 0,
+        "rule": header.rule,
+        "lossless": header.lossless,
+        "names": list(names or (header.target.name, header.drafter.name)),
+        "settings": settings,
+    }

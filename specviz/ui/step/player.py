@@ -1,0 +1,43 @@
+"""The player: the part of the page that steps through runs in the browser.
+
+Its value is JSON Lines (see reel.py) that only grow during a run. It starts as None: recorded runs
+are fetched once the page is up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import gradio as gr
+
+from specviz.catalog.entry import entries
+from specviz.frames.whatif import FALLEN, KEPT
+from specviz.settings.settings import Settings
+from specviz.shipped import ASSETS
+from specviz.ui.component import component
+from specviz.ui.routes import PREFIX
+from specviz.ui.step.choices import Choices
+from specviz.ui.step.recorded import names
+
+FOLDER = ASSETS / "player"
+
+
+def player(name: str) -> gr.HTML:
+    """A component that steps through runs.
+
+    name: its id on the page, and in `window.specviz.players`.
+    """
+    return component(name, FOLDER, config(), "sv-player")
+
+
+def config() -> dict[str, Any]:
+    """What the player's script knows."""
+    return {
+        "traces": f"{PREFIX}/traces/".lstrip("/"),
+        "recorded": list(names()),
+        "usual": Settings().to_json(),
+        "form": [f.name for f in fields(Choices) if f.name not in ("target", "drafter")],
+        "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
+        "laid": {"kept": KEPT, "fallen": FALLEN},
+    }

@@ -1,0 +1,120 @@
+"""The rules beside each other: greedy match, the point mass, and speculative sampling.
+
+All walk down from the root and draw one token more; they differ in the test and in what a
+rejection leaves of p and q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from specviz.verification.base import Coins, Decision, Drawn, Law, Verdict, decide, finish
+from specviz.verification.distributions import residual, without
+from specviz.verification.tree import DraftTree
+
+
+class Greedy:
+    """Walks down along the target's top tokens; p must be one-hot."""
+
+    name = "greedy"
+    accepts = frozenset(Drawn)
+    lossless = True
+    temperature_zero = True
+
+    def judge(
+        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+    ) -> Verdict:
+        """See `Rule`. The coins are kept in the decisions though none matters."""
+        decisions: list[Decision] = []
+        path: list[int] = []
+        node = 0
+        while tree.children[node]:
+            law = Law(p[node], None)
+            for child in tree.children[node]:
+                inputs = {"p": law.p[tree.tokens[child]].item()}
+                decisions.append(decide(self.name, child, chance.judge(child), inputs, law))
+                if decisions[-1].accepted:
+                    break
+            else:
+                break
+            node = decisions[-1].node
+            path.append(node)
+        return finish(decisions, path, p[node], chance)
+
+
+class PointMass:
+    """Walks down; q is never read."""
+
+    name = "point-mass"
+    accepts = frozenset(Drawn)
+    lossless = True
+    temperature_zero = False
+
+    def judge(
+        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+    ) -> Verdict:
+        """See `Rule`."""
+        decisions: list[Decision] = []
+        path: list[int] = []
+        node, left = 0, p[0]
+        while tree.children[node]:
+            for child in tree.children[node]:
+                x = tree.tokens[child]
+                inputs = {"p": left[x].item()}
+                law = Law(left, None)
+                decisions.append(decide(self.name, child, chance.judge(child), inputs, law))
+                if decisions[-1].accepted:
+                    break
+                left = without(left, x)
+            else:
+                return finish(decisions, path, left, chance)
+            node = decisions[-1].node
+            path.append(node)
+            left = p[node]
+        return finish(decisions, path, left, chance)
+
+
+class RecursiveRejection:
+    """One rule for both kinds of sampled siblings; they differ in what a rejection does to q."""
+
+    lossless = True
+    temperature_zero = False
+
+    def __init__(self, name: str, drawn: Drawn) -> None:
+        self.name = name
+        self.accepts = frozenset({drawn})
+
+    def judge(
+        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+    ) -> Verdict:
+        """See `Rule`. Walks down from the root; q must hold every node with children."""
+        decisions: list[Decision] = []
+        path: list[int] = []
+        node, left = 0, p[0]
+        while tree.children[node]:
+            kept, left = self._siblings(tree, node, Law(p[node], q[node]), chance, decisions)
+            if kept is None:
+                return finish(decisions, path, left, chance)
+            path.append(kept)
+            node, left = kept, p[kept]
+        return finish(decisions, path, left, chance)
+
+    def _siblings(
+        self, tree: DraftTree, node: int, law: Law, chance: Coins, decisions: list[Decision]
+    ) -> tuple[int | None, Tensor]:
+        """Try the children of `node` in order: the one kept, and the law that is left of p."""
+        left, guess = law.p, law.q
+        assert guess is not None
+        for child in tree.children[node]:
+            x = tree.tokens[child]
+            inputs = {"p": left[x].item(), "q": guess[x].item()}
+            decision = decide(self.name, child, chance.judge(child), inputs, Law(left, guess))
+            decisions.append(decision)
+            if decision.accepted:
+                return child, left
+            left = residual(left, guess)
+            if Drawn.WITHOUT_REPLACEMENT in self.accepts:
+                guess = without(guess, x)
+        return None, left
