@@ -1,6 +1,7 @@
-"""Writes the README's file map from module docstrings; `python tests/file_map.py` renews it.
+"""Writes the README's file map from docstrings; `python tests/file_map.py` renews it.
 
-Rule: a line is a module's path and the first line of its docstring. Standard library only.
+Rule: one line a room, that is a folder or a loose module of the package: its path and the first
+paragraph of its docstring. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- file map: python tests/file_map.py -->", "<!-- end of file map -->"
 
 
+def rooms() -> list[Path]:
+    """app.py, the package's loose modules, and the `__init__` of each of its folders, by name."""
+    package = ROOT / "specviz"
+    return [*ROOT.glob("app.py"), *sorted([*package.glob("*.py"), *package.glob("*/__init__.py")])]
+
+
 def file_map() -> str:
-    """The map as Markdown: app.py, then every module of the package."""
-    modules = sorted((ROOT / "specviz").rglob("*.py"), key=_order)
-    return "\n".join(_line(path) for path in [*ROOT.glob("app.py"), *modules])
-
-
-def _order(path: Path) -> tuple[str, ...]:
-    """Files of a folder by name, its `__init__` first, folders among them."""
-    return tuple(part.removesuffix(".py") for part in path.relative_to(ROOT).parts)
+    """The map as Markdown."""
+    return "\n".join(_line(path) for path in rooms())
 
 
 def _line(path: Path) -> str:

@@ -3,5 +3,3 @@
 Rule: what is compared is measured side by side, on the same prompts, models and settings; nothing
 here is ever asserted by a test.
 """
-
-from __future__ import annotations

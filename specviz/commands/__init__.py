@@ -3,5 +3,3 @@
 Rule: each gives `add_parser(subparsers)`, whose parser names its handler as `func`; importing a
 command imports no torch, so that traces check and models list on a machine without it.
 """
-
-from __future__ import annotations

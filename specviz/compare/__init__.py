@@ -1,3 +1,4 @@
-"""Several lanes and plain decoding on one prompt: run one after the other, compared by numbers."""
+"""Several lanes and plain decoding on one prompt: run one after the other, compared by numbers.
 
-from __future__ import annotations
+Rule: what a lane says is computed from its trace; the prompts by domain are in `domains`.
+"""

@@ -3,5 +3,3 @@
 Rule: what is predicted here is marked simulated, what was published says where, and what a run
 measured (measured.py) never mixes with either. Standard library only.
 """
-
-from __future__ import annotations

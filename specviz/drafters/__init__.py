@@ -1,3 +1,5 @@
-"""Drafters: the protocol in base.py, then one file per family."""
+"""Drafters: one file or one folder a family, with its network, its session and its training.
 
-from __future__ import annotations
+Rule: a family knows the engine's protocols and what `kit` has for all; no family knows another's
+name but where it builds on it.
+"""

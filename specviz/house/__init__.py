@@ -3,5 +3,3 @@
 Rule: what is trained here leaves as an ordinary transformers checkpoint; nothing here is needed
 to run one, and nothing here imports the screen.
 """
-
-from __future__ import annotations

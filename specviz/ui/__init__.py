@@ -1,3 +1,4 @@
-"""The page: gradio, the player, live runs. Its one rule: a run's state stays within its run."""
+"""The page: gradio, one folder a tab, the queue and the worker of live runs.
 
-from __future__ import annotations
+Rule: a run's state stays within its run.
+"""

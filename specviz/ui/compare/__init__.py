@@ -1,3 +1,1 @@
 """The Compare tab: a race on one prompt, and the shipped prompts domain by domain."""
-
-from __future__ import annotations

@@ -1,3 +1,1 @@
 """The Cost tab: when drafting pays, by law, by roofline, by measurement."""
-
-from __future__ import annotations
