@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy
 import numpy as np
 import tokenizers
 import torch
@@ -163,6 +162,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Name the versions that a result may depend on."""
-    modules = (torch, transformers, tokenizers, numpy)
+    modules = (torch, transformers, tokenizers, np)
     found = {module.__name__: str(module.__version__) for module in modules}
     return {"python": platform.python_version(), **found}
