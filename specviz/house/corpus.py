@@ -73,7 +73,7 @@ SOURCES = (
 
 
 def documents(corpus: str, domain: str) -> Iterator[str]:
-    """Yield the texts of one domain.
+    """The texts of one domain.
 
     `corpus` is a folder with `<domain>.jsonl.xz` or `<domain>.jsonl` files, one `{"text": ...}` a
     line, or the name of a Hub data set that holds such files. Raises `CorpusError`.
@@ -91,7 +91,7 @@ def documents(corpus: str, domain: str) -> Iterator[str]:
 
 
 def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
-    """Return (training texts, held-out texts) of one source. Raises `CorpusError`."""
+    """(training texts, held-out texts) of one source. Raises `CorpusError`."""
     texts = list(documents(corpus, source.domain))
     if source.held_out is not None:
         return texts, list(documents(corpus, source.held_out))
@@ -100,7 +100,7 @@ def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
 
 
 def is_held_out(text: str) -> bool:
-    """Say whether a document is validation text: about 2 % are, chosen by a hash of the text."""
+    """Whether a document is validation text: about 2 % are, chosen by a hash of the text."""
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], "big") % 1000 < HELD_OUT_PER_THOUSAND
 

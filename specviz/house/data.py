@@ -96,7 +96,7 @@ class Mixture:
         self.shares = np.array([domain.share for domain in domains])
 
     def batch(self, step: int, rows: int) -> Tensor:
-        """Return (rows, length + 1) token ids for `step`: inputs and, one further on, targets."""
+        """(rows, length + 1) token ids for `step`: inputs and, one further on, targets."""
         chance = np.random.default_rng([self.seed, step])
         windows = [self._window(chance) for _ in range(rows)]
         return torch.from_numpy(np.stack(windows).astype(np.int64))
@@ -120,14 +120,14 @@ class Mixture:
 
 
 def told_twice(tokenizer: PreTrainedTokenizerFast, passage: list[int], separator: str) -> list[int]:
-    """Return the ids of passage, separator, passage and the end token, tokenised as one text."""
+    """The ids of passage, separator, passage and the end token, tokenised as one text."""
     text = str(tokenizer.decode(passage)).strip("\ufffd \n")
     ids: list[int] = tokenizer.encode(text + separator + text, add_special_tokens=False)
     return [*ids, END_OF_TEXT_ID]
 
 
 def _within_one_document(tokens: Tokens) -> Tokens:
-    """Return the longest stretch of `tokens` without an end token."""
+    """The longest stretch of `tokens` without an end token."""
     pieces = np.split(tokens, np.flatnonzero(tokens == END_OF_TEXT_ID))
     longest: Tokens = max(pieces, key=len)
     return longest[1:] if longest[0] == END_OF_TEXT_ID else longest
@@ -145,7 +145,7 @@ def _place(domain: Domain, chance: np.random.Generator, length: int) -> int:
 
 
 def held_out_windows(domain: Domain, length: int, limit: int) -> Tensor:
-    """Return up to `limit` windows (n, length + 1) of validation text, spread evenly over it."""
+    """Up to `limit` windows (n, length + 1) of validation text, spread evenly over it."""
     count = (len(domain.held_out) - 1) // length
     chosen = np.linspace(0, count - 1, min(limit, count)).astype(np.int64)
     windows = [domain.held_out[i * length : (i + 1) * length + 1] for i in chosen]

@@ -34,7 +34,7 @@ class TrainingForward:
         )
 
     def states(self, ids: Tensor, keep: Tensor | None = None) -> list[Tensor]:
-        """Return the (rows, length, width) output of every layer, before the final norm.
+        """The (rows, length, width) output of every layer, before the final norm.
 
         `keep` is (layers, rows) of bool: where it is false, a row skips the layer.
         """
@@ -52,11 +52,11 @@ class TrainingForward:
         return states
 
     def cross_entropy(self, state: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss (nats a token) of the shared norm and head on a layer's output."""
+        """The mean loss (nats a token) of the shared norm and head on a layer's output."""
         return self._cross_entropy(self.model, state, targets)
 
     def distillation(self, state: Tensor, teacher_logits: Tensor) -> Tensor:
-        """Return the mean KL(teacher || this model), nats a token, at the last layer's output."""
+        """The mean KL(teacher || this model), nats a token, at the last layer's output."""
         return self._distillation(self.model, state, teacher_logits)
 
 

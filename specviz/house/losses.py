@@ -23,7 +23,7 @@ ROWS = 4  # windows a pass
 
 @torch.inference_mode()
 def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> list[float]:
-    """Return nats a token when reading the model out after each layer; the last is its loss."""
+    """Nats a token when reading the model out after each layer; the last is its loss."""
     total = torch.zeros(model.config.num_hidden_layers)
     count = 0
     for ids in _passes(model, domain, windows):
@@ -38,7 +38,7 @@ def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS)
 
 @torch.inference_mode()
 def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> float:
-    """Return nats a token at the last layer."""
+    """Nats a token at the last layer."""
     total, count = 0.0, 0
     for ids in _passes(model, domain, windows):
         total += float(_loss(model(ids[:, :-1], use_cache=False).logits, ids[:, 1:])) * len(ids)
@@ -50,7 +50,7 @@ def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -
 def closeness(
     draft: LlamaForCausalLM, target: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS
 ) -> dict[str, float]:
-    """Return how a draft model fits its target on held-out text, averaged over positions.
+    """How a draft model fits its target on held-out text, averaged over positions.
 
     `overlap` is Σ min(p, q) at temperature 1: the chance that one sampled draft token is kept.
     `agreement` is how often both have the same most probable token.

@@ -202,7 +202,7 @@ STAGES: Mapping[str, Callable[[Options], None]] = {
 
 
 def weights_hash(folder: Path) -> str:
-    """Return the SHA-256 of a model folder's weights file, in hexadecimal."""
+    """The SHA-256 of a model folder's weights file, in hexadecimal."""
     with (folder / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

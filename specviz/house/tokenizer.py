@@ -60,7 +60,7 @@ def train_tokenizer(
 
 
 def tokenizer_texts(corpus: str, characters: int = TRAINING_CHARACTERS) -> Iterator[str]:
-    """Yield training texts of every domain, by characters in proportion to its share."""
+    """Training texts of every domain, by characters in proportion to its share."""
     for source in SOURCES:
         training, _ = split_documents(corpus, source)
         budget = int(characters * source.share)

@@ -133,7 +133,7 @@ def agreements(
 
 
 def stopped_moving(alpha: Mapping[int, float]) -> bool:
-    """Say whether α gained next to nothing over the last few measurements."""
+    """Whether α gained next to nothing over the last few measurements."""
     values = [alpha[step] for step in sorted(alpha)]
     if len(values) <= STILL_MEASUREMENTS:
         return False

@@ -44,12 +44,12 @@ class Diverged(ValueError):
 
 
 def total_steps(recipe: Recipe, tokens: int) -> int:
-    """Say how many steps see `tokens` tokens."""
+    """How many steps see `tokens` tokens."""
     return max(1, tokens // (recipe.rows * recipe.length))
 
 
 def decay_start(recipe: Recipe, steps: int) -> int:
-    """Say at which step the learning rate begins to fall."""
+    """At which step the learning rate begins to fall."""
     return steps - math.ceil(recipe.decay_share * steps)
 
 
@@ -214,5 +214,5 @@ def _optimizers(
 
 
 def _fixed(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run may not change half-way; where its rate begins to fall, it may."""
+    """What a run may not change half-way; where its rate begins to fall, it may."""
     return {name: value for name, value in recipe.items() if name != "decay_share"}
