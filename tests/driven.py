@@ -47,7 +47,8 @@ def driven(target, drafter, settings, text=TEXT):
         final = whole[-1][0, rows] if drafter.taps.final else None
         session.commit(text[at + 1 : at + 1 + many], States(layers, final))
         at += many
-        yield text[: at + 1], session.propose(text[: at + 1], 9, Chance(1, number))
+        known, chance = text[: at + 1], Chance(1, number)
+        yield known, session.propose(known, tiny.room(settings), chance)
 
 
 def plainly(head, states, logits_of, target, text, path):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import dflash_made
 import headed
 import pytest
+import tiny
 import torch
 from dflash_made import (
     SIZE,
@@ -124,10 +125,10 @@ def test_all_places_are_filled_in_one_pass_whatever_gamma_asks_for(monkeypatch):
         return forward(head, words, positions, mixes)
 
     monkeypatch.setattr(DFlashHead, "forward", counted)
-    whole = begun(text, replace(GREEDY, gamma=9)).propose(text, 20, Chance(1, 1))
+    whole = begun(text, GREEDY).propose(text, 20, Chance(1, 1))
     assert len(whole.tree) - 1 == SIZE - 1  # a larger γ is not more places
     for gamma in range(1, SIZE):
-        part = begun(text, replace(GREEDY, gamma=gamma)).propose(text, 20, Chance(1, 1))
+        part = begun(text, GREEDY).propose(text, gamma + 1, Chance(1, 1))
         assert part.tree.tokens == whole.tree.tokens[: gamma + 1]
         assert part.evidence[0] == whole.evidence[0]
     assert len(seen) == SIZE
@@ -146,7 +147,7 @@ def test_later_places_matter_to_earlier_ones_but_only_as_masks():
     assert (usual[0] - other[0]).abs().max() > 1e-3
     shorter = plainly(head, target, text, masks[:-1])
     assert (usual[0] - shorter[0]).abs().max() > 1e-3
-    proposal = begun(text, replace(GREEDY, gamma=9)).propose(text, 20, Chance(1, 1))
+    proposal = begun(text, GREEDY).propose(text, 20, Chance(1, 1))
     assert [row[0]["token"] for row in proposal.evidence[0]["places"]] == usual.argmax(-1).tolist()
     assert usual.argmax(-1)[0] != masks[1]  # its choice is another token, which no place reads
 
@@ -210,7 +211,9 @@ def test_nothing_of_a_rejected_block_stays_behind(settings):
     lengths = set()
     for text, turn in turns(settings):
         end = len(headed.target().encode(headed.PROMPTS[0], 0)) + settings.max_new_tokens
-        fresh = begun(text, settings).propose(text, end - len(text), turn.chance)
+        fresh = begun(text, settings).propose(
+            text, tiny.room(settings, end - len(text)), turn.chance
+        )
         assert fresh.tree == turn.proposal.tree
         assert fresh.score == pytest.approx(turn.proposal.score, abs=1e-5)
         lengths.add(len(turn.verdict.path))
@@ -235,7 +238,7 @@ def test_a_run_stops_exactly_at_its_limit(limit):
     check(trace)
 
 
-@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, 4)])
+@pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
 def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
     text = headed.target().encode("The cat saw the", 9)
     proposal = begun(text, GREEDY).propose(text, room, Chance(1, 1))
@@ -286,7 +289,7 @@ def test_states_that_are_missing_are_a_fault_that_is_said():
         session.propose([*text, 7], 9, Chance(1, 1))
     row = session.past[0][0].new_zeros(1, 48)
     session.commit([7], States(dict.fromkeys(drafter().taps.layers, row)))
-    assert len(session.propose([*text, 7], 9, Chance(1, 2)).tree) == GREEDY.gamma + 1
+    assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
 
 
 def test_scores_that_are_no_numbers_are_reported_in_a_sentence():

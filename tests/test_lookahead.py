@@ -42,7 +42,7 @@ class Shaped(Lookahead):
         self.pool = pool
 
     def begin(self, target, settings):
-        self.session = LookaheadSession(target, settings, self.shape)
+        self.session = LookaheadSession(target, self.shape)
         if self.pool is not None:
             self.session.pool = copy.deepcopy(self.pool)
         return self.session
@@ -356,8 +356,8 @@ def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
         assert len(tokens) == limit or tokens[-1] == 0
 
 
-def session(shape=SHAPES[2], settings=GREEDY, ngrams=()):
-    made = LookaheadSession(tiny.target().start(Taps()), settings, shape)
+def session(shape=SHAPES[2], ngrams=()):
+    made = LookaheadSession(tiny.target().start(Taps()), shape)
     for tokens in ngrams:
         made.pool.add(Found(tokens, 0, 0))
     return made
@@ -370,14 +370,6 @@ def test_guesses_fit_the_room_and_nothing_rides_in_the_last_pass(room, depth):
     assert max(proposal.tree.depths) == depth
     assert len(proposal.tree) == [1, 2, 4][depth]
     assert (proposal.riders is None) == (room == 1)
-
-
-def test_gamma_limits_how_deep_an_ngram_is_tried_and_learns():
-    settings = replace(GREEDY, gamma=1, schedule="learning")
-    made = session(shape=Shape(2, 5, 4), settings=settings, ngrams=[(7, 8, 9, 1, 2)])
-    assert made.propose([5, 6, 7], 9, Chance(1, 1)).tree == DraftTree.chain(7, [8])
-    made.commit([8, 7], States())
-    assert made.propose([5, 6, 7, 8, 7], 9, Chance(1, 2)).tree == DraftTree.chain(7, [8, 9, 1])
 
 
 def test_nothing_follows_an_end_of_text():

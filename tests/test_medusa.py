@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import headed
 import pytest
+import tiny
 import torch
 from safetensors.torch import save_file
 
@@ -21,7 +22,8 @@ GREEDY = Settings(Sampling(0), gamma=3)
 
 def proposed(settings, head=None, text="The cat saw the", target=None):
     ids = headed.target().encode(text, 9)
-    return headed.begun("medusa", ids, settings, head, target).propose(ids, 9, Chance(1, 1))
+    session = headed.begun("medusa", ids, settings, head, target)
+    return session.propose(ids, tiny.room(settings), Chance(1, 1))
 
 
 def choosing(*paths, gamma=4):

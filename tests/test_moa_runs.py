@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import headed
 import pytest
+import tiny
 from moa_made import GREEDY, TEXT, WARM, begun, drafter, learnt, turns, wild
 from test_engine import generated, joint, traced
 
@@ -73,7 +74,9 @@ def test_a_session_says_what_one_that_reads_the_text_anew_says(settings):
     lengths = set()
     for text, turn in turns(settings):
         end = len(headed.target().encode(headed.PROMPTS[1], 0)) + settings.max_new_tokens
-        fresh = begun(text, settings).propose(text, end - len(text), turn.chance)
+        fresh = begun(text, settings).propose(
+            text, tiny.room(settings, end - len(text)), turn.chance
+        )
         assert fresh.tree == turn.proposal.tree
         for node, score in turn.proposal.score.items():
             assert fresh.score[node] == pytest.approx(score, abs=1e-5)
@@ -96,6 +99,7 @@ def test_candidates_are_a_point_mass_within_the_budget():
 def test_a_tree_grows_no_deeper_than_there_is_room(room, depth):
     text = headed.target().encode(TEXT, 9)
     settings = replace(GREEDY, budget=100)
+    room = tiny.room(settings, room)
     proposal = begun(text, settings).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
     proposal.check(proposal.drawn, room, ())
@@ -122,10 +126,10 @@ def test_a_drafted_end_of_text_ends_it_exactly_there():
 
 def test_two_sessions_over_one_head_do_not_disturb_each_other():
     one, other = (headed.target().encode(p, 9) for p in (TEXT, "The dog liked a fox"))
-    alone = [begun(t, GREEDY).propose(t, 9, Chance(1, 1)).tree for t in (one, other)]
+    alone = [begun(t, GREEDY).propose(t, 5, Chance(1, 1)).tree for t in (one, other)]
     sessions = [begun(t, GREEDY) for t in (one, other)]
     assert [
-        s.propose(t, 9, Chance(1, 1)).tree for s, t in zip(sessions, (one, other), strict=True)
+        s.propose(t, 5, Chance(1, 1)).tree for s, t in zip(sessions, (one, other), strict=True)
     ] == alone
 
 
@@ -133,11 +137,11 @@ def test_states_that_do_not_make_up_the_text_are_refused():
     text = headed.target().encode(TEXT, 9)
     session = begun(text, GREEDY)
     with pytest.raises(ValueError, match="states for a text of"):
-        session.propose([*text, 5], 9, Chance(1, 1))
+        session.propose([*text, 5], 5, Chance(1, 1))
     session = begun(text, GREEDY)
-    session.propose(text, 9, Chance(1, 1))
+    session.propose(text, 5, Chance(1, 1))
     with pytest.raises(ValueError, match="no new token"):
-        session.propose(text, 9, Chance(1, 1))
+        session.propose(text, 5, Chance(1, 1))
 
 
 def test_what_several_commits_brought_is_read_at_once():
@@ -148,8 +152,8 @@ def test_what_several_commits_brought_is_read_at_once():
     session = made.begin(run, GREEDY)
     session.commit(text[1:5], states.take(range(4)))
     session.commit(text[5:], states.take(range(4, len(text) - 1)))
-    whole = begun(text, GREEDY).propose(text, 9, Chance(1, 1))
-    assert session.propose(text, 9, Chance(1, 1)).tree == whole.tree
+    whole = begun(text, GREEDY).propose(text, 5, Chance(1, 1))
+    assert session.propose(text, 5, Chance(1, 1)).tree == whole.tree
 
 
 def test_a_head_that_gives_nan_is_reported_in_a_sentence():

@@ -55,7 +55,7 @@ def by_hand(modules, text, final, steps):
 
 def test_a_chain_is_what_the_formula_says_step_by_step():
     final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
-    proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 9, Chance(1, 1))
+    proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
     with torch.inference_mode():
         logits = by_hand(headed.heads("mtp"), ids(), final, 4)
     assert list(proposal.tree.tokens[1:]) == [int(row.argmax()) for row in logits]
@@ -67,7 +67,7 @@ def test_a_chain_is_what_the_formula_says_step_by_step():
 
 def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
     chance = Chance(3, 2)
-    proposal = headed.begun("mtp", ids(), WARM).propose(ids(), 9, chance)
+    proposal = headed.begun("mtp", ids(), WARM).propose(ids(), 5, chance)
     assert proposal.drawn is Drawn.SAMPLED
     assert set(proposal.q) == {0, 1, 2, 3}
     final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
@@ -116,7 +116,7 @@ def test_several_modules_take_turns_and_forget_what_was_rejected(many, settings)
             depth = max(1, len(turn.proposal.tree) - 1)
             as_deep = replace(settings, gamma=depth, schedule="fixed")
             session = headed.begun("mtp", whole, as_deep, modules)
-            fresh = session.propose(whole, end - len(whole), turn.chance)
+            fresh = session.propose(whole, tiny.room(as_deep, end - len(whole)), turn.chance)
             assert fresh.tree == turn.proposal.tree
             for node, score in turn.proposal.score.items():
                 assert fresh.score[node] == pytest.approx(score, abs=1e-5)
@@ -165,7 +165,7 @@ def test_copies_of_the_targets_embeddings_and_projection_are_read_too(tmp_path, 
     loaded = MTPModules.load(tmp_path, headed.target())
     module = loaded.module(1)
     assert (module.embed_tokens is not None, module.shared_head.head is not None) == copies
-    proposal = headed.begun("mtp", ids(), GREEDY, loaded).propose(ids(), 9, Chance(1, 1))
+    proposal = headed.begun("mtp", ids(), GREEDY, loaded).propose(ids(), 5, Chance(1, 1))
     assert len(proposal.tree) == 5
 
 
@@ -236,4 +236,4 @@ def test_a_session_of_a_chain_ignores_siblings():
     session = headed.begun("mtp", ids(), replace(WARM, siblings=[3, 2]))
     assert isinstance(session, MTPSession)
     assert session.drawn is Drawn.SAMPLED
-    assert session.propose(ids(), 9, Chance(1, 1)).tree.is_chain
+    assert session.propose(ids(), 5, Chance(1, 1)).tree.is_chain

@@ -105,7 +105,7 @@ def test_drafting_leaves_the_runs_own_cache_alone(tiny_target):
     decoding = Decoding(tiny_target, Oracle(tiny_target), [3, 5, 7], WARM)
     next(decoding.rounds())
     keys = decoding.cache.cache.layers[0].keys
-    proposal = decoding.session.propose(decoding.text, 9, Chance(1, 1))
+    proposal = decoding.session.propose(decoding.text, 5, Chance(1, 1))
     assert len(proposal.tree) == 5
     assert decoding.cache.cache.layers[0].keys is keys
     assert decoding.session.reader.cache is not decoding.cache.cache
@@ -116,7 +116,7 @@ def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
 
     def proposed(room=9):
         session = Oracle(target).begin(target.start(Taps()), WARM)
-        return session.propose([3, 5, 7], room, Chance(1, 1))
+        return session.propose([3, 5, 7], tiny.room(WARM, room), Chance(1, 1))
 
     assert [len(proposed(room).tree) for room in (1, 2, 9)] == [1, 2, 5]
     assert proposed(1).evidence == {}
@@ -159,4 +159,4 @@ def test_how_it_draws_is_known_before_the_first_guess(tiny_target):
         ({"sampling": Sampling(0)}, Drawn.POINT_MASS),
     ]:
         session = Oracle(tiny_target).begin(tiny_target.start(Taps()), replace(WARM, **change))
-        assert session.drawn is session.propose([3, 5], 9, Chance(1, 1)).drawn is drawn
+        assert session.drawn is session.propose([3, 5], 5, Chance(1, 1)).drawn is drawn

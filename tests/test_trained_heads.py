@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import headed
 import pytest
+import tiny
 import torch
 from safetensors.torch import load_file, save_file
 from test_engine import generated, joint, traced
@@ -117,7 +118,9 @@ def test_a_session_says_what_one_that_reads_the_text_anew_says(name, settings):
     lengths = set()
     for text, turn in turns(name, settings):
         end = len(headed.target().encode(headed.PROMPTS[0], 0)) + settings.max_new_tokens
-        fresh = headed.begun(name, text, settings).propose(text, end - len(text), turn.chance)
+        fresh = headed.begun(name, text, settings).propose(
+            text, tiny.room(settings, end - len(text)), turn.chance
+        )
         assert fresh.tree == turn.proposal.tree
         assert fresh.evidence == turn.proposal.evidence
         for node, q in turn.proposal.q.items():
@@ -215,6 +218,7 @@ def test_a_run_stops_exactly_at_its_limit(name, limit):
 def test_a_tree_grows_no_deeper_than_there_is_room(name, room, depth):
     text = headed.target().encode("The cat saw the", 9)
     settings = replace(GREEDY, gamma=3, siblings=TREE)
+    room = tiny.room(settings, room)
     proposal = headed.begun(name, text, settings).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
     chain = name in ("mtp", "blockwise")
@@ -226,11 +230,11 @@ def test_a_tree_grows_no_deeper_than_there_is_room(name, room, depth):
 def test_nothing_follows_an_end_of_text(name):
     text = headed.target().encode("The cat saw the", 9)
     settings = replace(GREEDY, gamma=3, siblings=TREE)
-    whole = headed.begun(name, text, settings).propose(text, 9, Chance(1, 1)).tree
+    whole = headed.begun(name, text, settings).propose(text, 4, Chance(1, 1)).tree
     target = headed.again()
     target.eos = (whole.tokens[1],)
-    proposal = headed.begun(name, text, settings, of=target).propose(text, 9, Chance(1, 1))
-    proposal.check(proposal.drawn, 9, target.eos)
+    proposal = headed.begun(name, text, settings, of=target).propose(text, 4, Chance(1, 1))
+    proposal.check(proposal.drawn, 4, target.eos)
     assert proposal.tree.tokens[1] == whole.tokens[1]
     assert not proposal.tree.children[1]
     assert set(proposal.evidence) == set(range(len(proposal.tree)))
@@ -266,11 +270,11 @@ def test_only_a_module_that_samples_has_a_q(name):
     session = headed.begun(name, text, settings)
     sampled = name == "mtp"
     assert session.drawn is (Drawn.SAMPLED if sampled else Drawn.POINT_MASS)
-    assert bool(session.propose(text, 9, Chance(1, 1)).q) is sampled
+    assert bool(session.propose(text, 5, Chance(1, 1)).q) is sampled
     for fixed in (replace(settings, candidates="greedy"), replace(settings, sampling=Sampling(0))):
         session = headed.begun(name, text, fixed)
         assert session.drawn is Drawn.POINT_MASS
-        assert not session.propose(text, 9, Chance(1, 1)).q
+        assert not session.propose(text, 5, Chance(1, 1)).q
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from test_engine import PROMPTS, generated, joint, traced
 
 from specviz.drafters.uniform import Uniform, distinct_picks
 from specviz.engine.loop import rounds
-from specviz.models.passes import States, Taps
+from specviz.models.passes import Taps
 from specviz.settings.chance import FINAL, Chance, key
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
@@ -72,7 +72,7 @@ def test_a_coin_at_the_edge_of_an_interval_lies_in_the_one_it_picks(size):
 
 def proposed(settings, room=9, target=None, chance=None):
     session = Uniform().begin((target or tiny.target()).start(Taps()), settings)
-    return session.propose([3, 5, 7], room, chance or Chance(1, 1))
+    return session.propose([3, 5, 7], tiny.room(settings, room), chance or Chance(1, 1))
 
 
 @given(
@@ -190,13 +190,6 @@ def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
     trace = traced(tiny_target, Uniform(), "The dog", replace(WARM, max_new_tokens=limit))
     assert len(token_ids(trace)) == limit or token_ids(trace)[-1] == 0
     check(trace)
-
-
-def test_a_learning_schedule_hears_that_nearly_all_guesses_fall():
-    session = Uniform().begin(tiny.target().start(Taps()), replace(WARM, schedule="learning"))
-    for gamma in (4, 3, 2, 1, 1):
-        assert max(session.propose([3, 5], 9, Chance(1, 1)).tree.depths) == gamma
-        session.commit([1], States())
 
 
 @pytest.mark.parametrize("change", [{}, {"siblings": [3, 2]}, {"candidates": "greedy"}])

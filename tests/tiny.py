@@ -24,6 +24,7 @@ from transformers import (
 
 from specviz.drafters.draft_model import DraftModel
 from specviz.models.target import Target
+from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 
 VOCABULARY = 280
@@ -136,6 +137,11 @@ def draft(model: Any | None = None) -> DraftModel:
     """A draft model in memory for `target()`."""
     model = model or blurred(llama())
     return DraftModel(model, card(model, "tiny-draft", "draft-model"))
+
+
+def room(settings: Settings, left: int = 9) -> int:
+    """A round's room as the engine gives it at a fixed γ, with `left` tokens to go."""
+    return min(left, settings.gamma + 1)
 
 
 def save(model: Any, folder: Path, words: Any | None = None, **options: Any) -> Path:

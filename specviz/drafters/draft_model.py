@@ -18,7 +18,6 @@ import torch
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.drafters.kit.levels import LevelReader
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
@@ -51,8 +50,6 @@ class DraftModelSession:
         self.eos = target.target.eos
         self.settings = settings
         self.drawn = kind(settings)
-        self.schedule = schedule(settings)
-        self.drafted = 0  # how deep the last proposal went
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
@@ -62,18 +59,14 @@ class DraftModelSession:
         """
         grown = Growing([context[-1]])
         level = range(1)
-        for depth in range(min(self.schedule.gamma, room - 1)):
+        for depth in range(room - 1):
             if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break
             read = self.reader.level(grown.tree(), level) if depth else self.reader.text(context)
             logits = fit(read, self.vocab_size)
             grown.branch(level, logits, depth, self.settings, self.eos, chance)
             level = range(level.stop, len(grown.tokens))
-        tree = grown.tree()
-        self.drafted = max(tree.depths)
-        return Proposal(tree, self.drawn, grown.q, grown.draws, grown.score)
+        return Proposal(grown.tree(), self.drawn, grown.q, grown.draws, grown.score)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
@@ -62,23 +61,19 @@ class NGram:
 
 
 class NGramSession:
-    """Keeps nothing but its γ: the text is the memory."""
+    """Keeps nothing: the text is the memory."""
 
     drawn = Drawn.POINT_MASS
 
     def __init__(self, eos: Sequence[int], settings: Settings) -> None:
         self.eos = eos
         self.settings = settings
-        self.schedule = schedule(settings)
-        self.drafted = 0
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence by node: the match, and where in the text the token is."""
         shortest, longest = self.settings.ngram_min, self.settings.ngram_max
         found = longest_match(context, shortest, longest)
-        gamma = min(self.schedule.gamma, room - 1)
-        guesses = self._until_end(context[found.end : found.end + gamma]) if found else []
-        self.drafted = len(guesses)
+        guesses = self._until_end(context[found.end : found.end + room - 1]) if found else []
         remark: dict[str, Any] = {"min": shortest, "max": longest}
         if found:
             remark |= {"start": found.start, "length": found.length}
@@ -89,9 +84,7 @@ class NGramSession:
         return Proposal(tree, Drawn.POINT_MASS, evidence=evidence)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
-        """See `DraftSession`. One committed token is the target's own, the others were guesses."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
+        """See `DraftSession`. The next proposal sees the text; there is nothing to roll back."""
 
     def _until_end(self, guesses: Sequence[int]) -> list[int]:
         """Guesses up to the first end-of-text, it included."""

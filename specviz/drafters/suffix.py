@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
@@ -147,7 +146,7 @@ class Growing:
 
 
 class SuffixSession:
-    """The automaton of this run's text, and γ."""
+    """The automaton of this run's text."""
 
     drawn = Drawn.POINT_MASS
 
@@ -156,9 +155,7 @@ class SuffixSession:
         self.settings = settings
         self.factor: float = settings.suffix_factor
         self.least: float = settings.suffix_least
-        self.schedule = schedule(settings)
         self.seen = Suffixes()
-        self.drafted = 0  # how deep the last proposal went
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Nodes are numbered level by level; siblings as `Settings` says.
@@ -170,18 +167,15 @@ class SuffixSession:
         """
         self._read(context)
         remark: dict[str, Any] = {"factor": self.factor, "least": self.least}
-        best, end = self._best(context[-1], min(self.schedule.gamma, room - 1))
+        best, end = self._best(context[-1], room - 1)
         if end is not None:
             start = end.following()[0][1].last - end.length
             remark |= {"start": start, "length": end.length, "expected": best.expected}
         tree = DraftTree(tuple(best.tokens), tuple(best.parents))
-        self.drafted = max(tree.depths)
         return Proposal(tree, self.drawn, score=best.score, evidence={0: remark} | best.evidence)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The next proposal reads what was added; guesses were never stored."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
 
     def _read(self, context: Sequence[int]) -> None:
         """Bring the automaton up to `context`, by what was added to it."""

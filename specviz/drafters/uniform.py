@@ -14,7 +14,6 @@ import torch
 
 from specviz.drafters.kit.growing import kind
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
@@ -39,7 +38,7 @@ class Uniform:
 
 
 class UniformSession:
-    """Keeps nothing but its γ and the one law that it has."""
+    """Keeps nothing but the one law that it has."""
 
     def __init__(self, target: TargetRun, settings: Settings) -> None:
         self.eos = target.target.eos
@@ -48,15 +47,13 @@ class UniformSession:
         self.law = torch.full((self.size,), 1 / self.size, dtype=exact_dtype(device), device=device)
         self.settings = settings
         self.drawn = kind(settings)
-        self.schedule = schedule(settings)
-        self.drafted = 0  # how deep the last proposal went
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Nodes are numbered level by level."""
         tokens, parents = [context[-1]], [-1]
         draws: dict[int, Draw] = {}
         level = [0]
-        for depth in range(min(self.schedule.gamma, room - 1)):
+        for depth in range(room - 1):
             start = len(tokens)
             for parent in level:
                 first = len(tokens)
@@ -67,8 +64,7 @@ class UniformSession:
                 parents += [parent] * len(made)
             level = [node for node in range(start, len(tokens)) if tokens[node] not in self.eos]
         tree = DraftTree(tuple(tokens), tuple(parents))
-        self.drafted = max(tree.depths)
-        evidence = {0: {"vocabulary": self.size}} if self.drafted else {}
+        evidence = {0: {"vocabulary": self.size}} if len(tree) > 1 else {}
         if self.drawn is Drawn.POINT_MASS:
             return Proposal(tree, self.drawn, evidence=evidence)
         q = dict.fromkeys(parents[1:], self.law)
@@ -76,8 +72,6 @@ class UniformSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. There is nothing to roll back."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
 
 
 def distinct_picks(size: int, coins: Iterable[float]) -> list[Draw]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from specviz.engine.protocol import Drafter, DraftSession, Proposal
 from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
+from specviz.engine.schedule import GammaSchedule, schedule
 from specviz.models.devices import synchronize
 from specviz.models.passes import Taps
 from specviz.models.target import Target, TargetRun
@@ -22,7 +23,7 @@ from specviz.verification.tree import DraftTree
 
 
 class Decoding:
-    """One speculative run: the text so far, the target's cache, the drafter's session."""
+    """One speculative run: the text so far, the target's cache, the drafter's session, and γ."""
 
     def __init__(
         self, target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
@@ -36,6 +37,7 @@ class Decoding:
         self.cache: TargetRun = target.start(drafter.taps)
         self.session: DraftSession = drafter.begin(self.cache, settings)
         self.rule: Rule = choose(settings.rule, self.session.drawn, settings.sampling)
+        self.schedule: GammaSchedule = schedule(settings)
 
     def rounds(self, stop: Stop = never) -> Iterator[Played]:
         """Round 0 and on, until the end of the text, the limit, or `stop` says so in between."""
@@ -71,7 +73,7 @@ class Decoding:
         return Played(0, chance, nothing, scores, p, verdict, (token,), clocks)
 
     def _round(self, number: int) -> Played:
-        room = self.goal - len(self.text)
+        room = min(self.goal - len(self.text), self.schedule.gamma + 1)
         chance = self.settings.chance(number)
         start = self._now()
         proposal = self.session.propose(self.text, room, chance)
@@ -81,6 +83,7 @@ class Decoding:
         scored = self._now()
         p = law(scores.logits, self.settings.sampling)
         verdict = self.rule.judge(proposal.tree, proposal.drawn, p, proposal.q, chance)
+        self.schedule.observe(max(proposal.tree.depths), len(verdict.path))
         tokens = self._emitted(proposal, verdict)
         judged = self._now()
         kept = (0, *verdict.path)

@@ -85,7 +85,11 @@ class DraftSession(Protocol):
     drawn: Drawn
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
-        """Guess what follows `context`; at most room - 1 deep, nothing after an end-of-text."""
+        """Guess what follows `context`; at most room - 1 deep, nothing after an end-of-text.
+
+        room: γ + 1, or how many tokens the run may still add where these are fewer. A round adds
+        one token that is no guess.
+        """
         ...
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:

@@ -16,7 +16,7 @@ class GammaSchedule(Protocol):
     gamma: int
 
     def observe(self, drafted: int, kept: int) -> None:
-        """A round drafted so deep (a chain: so many tokens) and kept so many tokens."""
+        """A round drafted so deep (a chain: so many tokens) and kept so many guesses."""
         ...
 
 

@@ -18,7 +18,6 @@ from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.dflash.layer import Past, behind
 from specviz.drafters.kit.checkpoint import card_of
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps, joined
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -54,7 +53,7 @@ class DFlash:
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another shape."""
         self.head.config.check_fit(self.card.name, target.target)
-        return DFlashSession(self, target.target, settings)
+        return DFlashSession(self, target.target)
 
 
 class DFlashSession:
@@ -65,13 +64,11 @@ class DFlashSession:
 
     drawn = Drawn.POINT_MASS
 
-    def __init__(self, drafter: DFlash, target: Target, settings: Settings) -> None:
+    def __init__(self, drafter: DFlash, target: Target) -> None:
         self.head = drafter.head
         self.name = drafter.card.name
         self.target = target
         self.size = drafter.head.config.block_size
-        self.schedule = schedule(settings)
-        self.drafted = 0  # how deep the last proposal went
         self.past: list[Past] = []
         self.read = 0
         self.waiting: list[States] = []
@@ -84,7 +81,7 @@ class DFlashSession:
         0: how many states and masks the one pass saw, and by place, from the first, the likeliest
         tokens and their probabilities, for places beyond γ or the text's end too.
         """
-        depth = min(self.schedule.gamma, self.size - 1, room - 1)
+        depth = min(self.size - 1, room - 1)
         tokens, score = [context[-1]], {}
         evidence: dict[int, dict[str, Any]] = {0: {"block": self.size, "passes": 0}}
         if depth > 0:
@@ -97,14 +94,11 @@ class DFlashSession:
                 evidence[node] = {"place": node}
                 if token in self.target.eos:
                     break
-        self.drafted = len(tokens) - 1
-        tree = DraftTree(tuple(tokens), tuple(range(-1, self.drafted)))
+        tree = DraftTree(tuple(tokens), tuple(range(-1, len(tokens) - 1)))
         return Proposal(tree, self.drawn, score=score, evidence=evidence)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
         self.waiting.append(states)
 
     def _fill(self, context: Sequence[int]) -> Tensor:

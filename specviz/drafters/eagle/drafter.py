@@ -20,7 +20,6 @@ from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -61,8 +60,6 @@ class EagleSession:
         self.eos = target.eos
         self.settings = settings
         self.drawn = kind(settings)
-        self.schedule = schedule(settings)
-        self.drafted = 0  # how deep the last proposal went
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
@@ -74,7 +71,7 @@ class EagleSession:
         grown = Growing([context[-1]])
         paths: dict[int, tuple[int, ...]] = {0: ()}  # by node, the ranks on its way
         level = [0]
-        for depth in range(min(self.schedule.gamma, room - 1)):
+        for _ in range(room - 1):
             open_ = [n for n in level if grown.tokens[n] not in self.eos]
             level = [n for n in open_ if width_under(self.settings, paths[n])]
             if not level:
@@ -82,14 +79,11 @@ class EagleSession:
             first = len(grown.tokens)
             self._branch(grown, level, self._read(level, grown, len(context)), paths, chance)
             level = list(range(first, len(grown.tokens)))
-            self.drafted = depth + 1
         return self._proposal(grown, paths)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         self.reader.take(states, tokens)
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
 
     def _read(self, level: Sequence[int], grown: Growing, length: int) -> Tensor:
         """Logits (n, V) of what follows the nodes of a level."""

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from specviz.drafters.kit.growing import fit
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -63,8 +62,6 @@ class DynamicSession:
         self.budget: int = settings.budget
         self.fan_out: int = settings.fan_out
         self.remark = dict(remark or {})
-        self.schedule = schedule(settings)
-        self.drafted = 0  # how deep the last proposal went
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
@@ -75,7 +72,7 @@ class DynamicSession:
         """
         growth = Growth([context[-1]])
         level = [0]
-        for depth in range(min(self.schedule.gamma, room - 1)):
+        for depth in range(room - 1):
             if depth:
                 level = growth.frontier(self.fan_out, self.budget, self.eos)
             if not level:
@@ -86,8 +83,6 @@ class DynamicSession:
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         self.reader.take(states, tokens)
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
 
     def _expand(self, growth: Growth, level: Sequence[int], length: int) -> None:
         """Put the head's `fan_out` top tokens under every node of a level."""
@@ -106,7 +101,6 @@ class DynamicSession:
     def _proposal(self, growth: Growth) -> Proposal:
         """The best of what was grown, with what a reader can be shown of it."""
         tree, kept = growth.tree(self.budget)
-        self.drafted = max(tree.depths)
         place = {node: i for i, node in enumerate(growth.best(self.budget))}
         score: dict[int, float] = {}
         evidence: dict[int, dict[str, Any]] = {0: self._remark(growth, kept)}

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from specviz.drafters.kit.growing import tops
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, require
@@ -70,13 +69,11 @@ class RankPathSession:
         self.eos = eos
         self.settings = settings
         self.chosen = chosen_paths(settings)
-        self.schedule = schedule(settings)
-        self.drafted = 0  # how deep the last proposal went
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: its head's probability at temperature 1."""
-        depth = min(self.schedule.gamma, self.heads.most, room - 1)
+        depth = min(self.heads.most, room - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
         tree, score = DraftTree((context[-1],), (-1,)), {}
         if depth > 0:
@@ -87,13 +84,10 @@ class RankPathSession:
                 for node, path in enumerate(paths, 1)
             }
             score = confidence(tree, ahead.logits)
-        self.drafted = max(tree.depths)
         return Proposal(tree, self.drawn, score=score, evidence=evidence)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
         self.heads.commit(states)
 
     def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path]]:

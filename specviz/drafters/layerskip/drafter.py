@@ -17,7 +17,6 @@ import torch
 from specviz.drafters.kit.growing import Growing, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -70,7 +69,6 @@ class LayerSkipSession:
         self.exit_layer = exit_layer
         self.eos = target.target.eos
         self.drawn = kind(settings)
-        self.schedule = schedule(settings)
         self.tree: DraftTree | None = None  # what was proposed and is not yet committed
         self.before: Callable[[], dict[str, Any]] = dict  # what the last verification showed
 
@@ -82,7 +80,7 @@ class LayerSkipSession:
         """
         reader = ExitReader(self.target, self.exit_layer)
         grown, level = Growing([context[-1]]), range(1)
-        for depth in range(min(self.schedule.gamma, room - 1)):
+        for depth in range(room - 1):
             if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break
             logits = reader.level(grown.tree(), level)
@@ -98,8 +96,6 @@ class LayerSkipSession:
         """See `DraftSession`. The states of all layers are kept for the next round's remark."""
         if self.tree is None:  # the prompt
             return
-        drafted = max(self.tree.depths)
-        self.schedule.observe(drafted, min(len(tokens) - 1, drafted))
         self.before = partial(verified, self.target, self.tree, tuple(tokens), states)
         self.tree = None
 

@@ -18,7 +18,6 @@ import torch
 from specviz.drafters.lookahead.pool import Found, Pool, merged
 from specviz.drafters.lookahead.window import Window, places, visible
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
@@ -53,7 +52,7 @@ class Lookahead:
 
     def begin(self, target: TargetRun, settings: Settings) -> LookaheadSession:
         """See `Drafter`."""
-        return LookaheadSession(target, settings, Shape.of(settings))
+        return LookaheadSession(target, Shape.of(settings))
 
 
 class LookaheadSession:
@@ -61,15 +60,13 @@ class LookaheadSession:
 
     drawn = Drawn.POINT_MASS
 
-    def __init__(self, target: TargetRun, settings: Settings, shape: Shape) -> None:
+    def __init__(self, target: TargetRun, shape: Shape) -> None:
         self.ends = target.target.eos
         self.max_length = target.target.max_length
         self.shape = shape
-        self.schedule = schedule(settings)
         self.pool = Pool(shape.guesses)
         self.window: Window | None = None  # from the first proposal on, which sees the prompt
         self.round = 0
-        self.drafted = 0  # how deep the last proposal went
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence by node: which of the n-grams below put it there, and in
@@ -84,8 +81,7 @@ class LookaheadSession:
             self.window = Window(context[:-1], self.shape.window, self.shape.ngram, self.ends)
         self.window.stand(context[-1])
         ngrams = self.pool.after(context[-1])
-        tree, origins = merged(context[-1], ngrams, min(self.schedule.gamma, room - 1), self.ends)
-        self.drafted = max(tree.depths)
+        tree, origins = merged(context[-1], ngrams, room - 1, self.ends)
         riders = self._riders(self.window, len(tree), len(context), room)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}
@@ -103,8 +99,6 @@ class LookaheadSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The riders' top tokens move the window on and fill the pool."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
         if self.window is None or riders is None or riders.logits is None:
             return
         newest = riders.logits[-self.window.columns :].argmax(dim=-1).tolist()

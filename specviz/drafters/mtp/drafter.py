@@ -20,7 +20,6 @@ from specviz.drafters.kit.growing import Growing, fit
 from specviz.drafters.kit.layers import causal_mask
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.cache import RoomyCache
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
@@ -70,8 +69,6 @@ class MTPSession:
         self.settings = settings
         greedy = settings.candidates == "greedy" or settings.sampling.greedy
         self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
-        self.schedule = schedule(settings)
-        self.drafted = 0
         self.cache = RoomyCache()
         self.known = 0
         self.states: Tensor | None = None
@@ -83,7 +80,7 @@ class MTPSession:
         evidence: dict[int, dict[str, Any]] = {0: {"modules": self.many}}
         assert self.states is not None
         hidden, text, newest, step = self.states, list(context), len(context) - 1, 0
-        while step < min(self.schedule.gamma, room - 1):
+        while step < room - 1:
             step += 1
             hidden = self._step(step, hidden, text, newest)
             logits = self.modules.module(step).logits(hidden[0, -1], self.project)
@@ -93,15 +90,12 @@ class MTPSession:
             if text[-1] in self.target.eos:
                 break
         self._forget(newest, step)
-        self.drafted = step
         return Proposal(
             grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence=evidence
         )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Rows with guesses were forgotten when they had been made."""
-        self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
-        self.drafted = 0
         assert states.final is not None
         new = states.final[None]
         self.states = new if self.states is None else torch.cat([self.states, new], dim=1)

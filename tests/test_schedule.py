@@ -1,0 +1,71 @@
+"""γ belongs to the engine: one schedule for every family, heard by a session as room alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny
+from test_evidence import FAMILIES, target_of
+
+from specviz.engine.loop import Decoding
+from specviz.settings.settings import Sampling, Settings, deepest
+
+COLD = Settings(Sampling(0), gamma=2, max_new_tokens=20, exit_layer=1)
+SETTINGS = [
+    replace(COLD, sampling=Sampling(temperature), schedule=kind, siblings=siblings)
+    for temperature in (0, 0.9)
+    for kind in ("fixed", "learning")
+    for siblings in ([], [3, 2])
+]
+
+
+def pair(name):
+    """A target of its own and a drafter of that family."""
+    if name == "draft-model":
+        return tiny.target(), tiny.draft()
+    target = target_of(name)
+    return target, FAMILIES[name](target)
+
+
+def played(target, drafter, settings):
+    """By round that had room: the room it was given, how deep it went, how many it kept."""
+    ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
+    decoding, rooms = Decoding(target, drafter, ids, settings), []
+    propose = decoding.session.propose
+
+    def spied(context, room, chance):
+        rooms.append((room, len(ids) + settings.max_new_tokens - len(context)))
+        return propose(context, room, chance)
+
+    decoding.session.propose = spied
+    _, *rounds = decoding.rounds()
+    for given, turn in zip(rooms, rounds, strict=True):
+        yield *given, max(turn.proposal.tree.depths), len(turn.verdict.path)
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "draft-model"])
+def test_a_sessions_room_is_gamma_and_gamma_follows_its_hits(name):
+    target, drafter = pair(name)
+    for settings in SETTINGS:
+        gamma = settings.gamma
+        for room, left, deep, kept in played(target, drafter, settings):
+            assert room == min(left, gamma + 1)
+            assert kept <= deep <= room - 1
+            if deep and settings.schedule == "learning":
+                step = 2 if kept == deep else -1
+                gamma = min(deepest(settings.siblings), max(1, gamma + step))
+
+
+def test_hits_raise_gamma_misses_lower_it_and_a_fixed_one_hears_of_neither():
+    learning = replace(COLD, schedule="learning", max_new_tokens=40)
+    for name, rooms in [("oracle", [3, 5, 7]), ("uniform", [3, 2, 2])]:
+        assert [room for room, *_ in played(*pair(name), learning)][:3] == rooms
+        fixed = replace(learning, schedule="fixed")
+        assert [room for room, *_ in played(*pair(name), fixed)][:3] == [3, 3, 3]
+
+
+def test_a_kept_path_to_a_leaf_of_a_tree_is_a_clean_sweep():
+    settings = replace(COLD, siblings=[2, 2], schedule="learning", max_new_tokens=40)
+    rooms = [room for room, *_ in played(*pair("oracle"), settings)]
+    assert rooms[:3] == [3, 5, 7]
