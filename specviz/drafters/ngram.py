@@ -79,7 +79,7 @@ class NGramSession:
         gamma = min(self.schedule.gamma, room - 1)
         guesses = self._until_end(context[found.end : found.end + gamma]) if found else []
         self.drafted = len(guesses)
-        remark: dict[str, Any] = {"min": shortest, "max": longest}
+        remark: dict[str, Any] = {"form": "match", "min": shortest, "max": longest}
         if found:
             remark |= {"start": found.start, "length": found.length}
         evidence = {0: remark}

@@ -68,7 +68,8 @@ class UniformSession:
             level = [node for node in range(start, len(tokens)) if tokens[node] not in self.eos]
         tree = DraftTree(tuple(tokens), tuple(parents))
         self.drafted = max(tree.depths)
-        evidence = {0: {"vocabulary": self.size}} if self.drafted else {}
+        remark = {"form": "lower-bound", "vocabulary": self.size}
+        evidence = {0: remark} if self.drafted else {}
         if self.drawn is Drawn.POINT_MASS:
             return Proposal(tree, self.drawn, evidence=evidence)
         q = dict.fromkeys(parents[1:], self.law)
