@@ -24,7 +24,7 @@ def test_a_block_is_the_heads_top_tokens_in_a_chain_whatever_the_siblings():
         logits = headed.heads("blockwise")(frozen.final[0, -2], frozen.head)
     assert proposal.tree.is_chain
     assert list(proposal.tree.tokens[1:]) == logits.argmax(-1).tolist()
-    assert proposal.evidence[0] == {"block": 4}
+    assert proposal.evidence[0] == {"form": "heads", "block": 4}
     assert proposal.evidence[2] == {"head": 2, "state": len(text) - 2, "path": [0, 0]}
 
 

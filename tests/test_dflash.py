@@ -80,7 +80,8 @@ def test_a_block_is_what_transformers_own_network_makes_of_the_whole_text():
             assert [each["token"] for each in best] == ids.tolist()
             assert [each["p"] for each in best] == pytest.approx(values.tolist(), abs=1e-4)
         states = sum(CHUNKS[: number + 1])
-        assert remark == {"block": SIZE, "passes": 1, "states": states, "masks": SIZE - 1}
+        seen = {"passes": 1, "states": states, "masks": SIZE - 1}
+        assert remark == {"form": "block", "block": SIZE} | seen
         assert proposal.drawn is Drawn.POINT_MASS
         assert not proposal.q
         assert not proposal.draws

@@ -43,7 +43,7 @@ def lookup(context, room=9, **choices):
 def test_lookup_says_where_in_the_text_the_guess_stands():
     proposal = lookup([7, 8, 9, 5, 7, 8], gamma=3)
     assert proposal.tree.tokens == (8, 9, 5, 7)
-    assert proposal.evidence[0] == {"min": 1, "max": 3, "start": 0, "length": 2}
+    assert proposal.evidence[0] == {"form": "match", "min": 1, "max": 3, "start": 0, "length": 2}
     assert [proposal.evidence[n]["from"] for n in (1, 2, 3)] == [2, 3, 4]
     assert proposal.drawn is Drawn.POINT_MASS
     assert not proposal.q
@@ -55,7 +55,7 @@ def test_lookup_keeps_to_room_stops_at_the_end_of_a_text_and_may_find_nothing():
     assert lookup([7, 0, 9, 7], gamma=5).tree.tokens == (7, 0)
     missed = lookup([1, 2, 3])
     assert missed.tree.tokens == (3,)
-    assert missed.evidence == {0: {"min": 1, "max": 3}}
+    assert missed.evidence == {0: {"form": "match", "min": 1, "max": 3}}
 
 
 def test_a_schedule_learns_two_up_one_down_and_a_fixed_one_does_not():

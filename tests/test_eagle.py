@@ -178,7 +178,7 @@ def test_the_shape_is_eagles_own_at_25_guesses_and_follows_ranks():
     assert [len(kids) for kids in tree.children[:7]] == [4, 3, 2, 1, 0, 3, 2]
     assert turn.proposal.drawn is Drawn.WITHOUT_REPLACEMENT
     assert turn.proposal.evidence[6] == {"rank": 1, "guessed_features": 1}
-    assert turn.proposal.evidence[0] == {"passes": 4}
+    assert turn.proposal.evidence[0] == {"form": "features", "passes": 4}
     chain = replace(WARM, siblings=[])
     (_, turn, *_) = rounds(counts, circle.drafters(counts)["eagle"], [5, 6], chain)
     assert turn.proposal.tree.is_chain

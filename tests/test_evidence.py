@@ -21,11 +21,13 @@ from specviz.drafters.oracle import Oracle
 from specviz.drafters.suffix import Suffix
 from specviz.drafters.uniform import Uniform
 from specviz.frames import Scene, applied, difference, frames
-from specviz.frames.evidence import why
+from specviz.frames.evidence import FORMS, why
 from specviz.frames.words import flat
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
+from specviz.trace.file import Trace
 
 WARM = Settings(Sampling(0.9), gamma=4, max_new_tokens=14, exit_layer=1)
 CHAIN = Recipe(point_mass=True, odd=False, rounds=14)
@@ -136,7 +138,7 @@ def guesses(scene):
 
 
 def test_an_n_gram_shows_the_very_places_in_the_text():
-    remark = {"min": 1, "max": 3, "start": 1, "length": 2}
+    remark = {"form": "match", "start": 1, "length": 2}
     scene = scene_with(remark, lambda node, _: {"from": 2 + node})
     text = [flat(scene.word(token)) for token in scene.text]
     assert len(text) > 8
@@ -151,7 +153,7 @@ def test_an_n_gram_shows_the_very_places_in_the_text():
 
 def test_its_places_are_marked_in_the_strip_by_token():
     scene = scene_with(
-        {"min": 1, "max": 3, "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
+        {"form": "match", "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
     )
     first, last = len(scene.header.prompt_ids), len(scene.text) - 1
     wanted = {2: "match", last: "match", 3: "copied", 4: "copied"}
@@ -168,7 +170,7 @@ def test_a_prompt_is_marked_by_its_letters_and_neighbours_are_one():
         4: "🦊".encode()[2:],
         5: b"b",
     }
-    scene = scene_with({"min": 1, "max": 3, "start": 1, "length": 2}, lambda node, _: {"from": 3})
+    scene = scene_with({"form": "match", "start": 1, "length": 2}, lambda node, _: {"from": 3})
     header = replace(scene.header, prompt="Aé🦊b", prompt_ids=[7, 1, 2, 3, 4, 5])
     scene = replace(scene, header=header, vocabulary={**scene.vocabulary, **words})
     assert scene.prompt_spans == [(0, 0), (0, 1), (1, 2), (2, 2), (2, 4), (4, 5)]
@@ -178,7 +180,14 @@ def test_a_prompt_is_marked_by_its_letters_and_neighbours_are_one():
 
 
 def test_a_suffix_tree_shows_the_counts_behind_each_guess():
-    remark = {"factor": 1.0, "least": 0.1, "start": 0, "length": 8, "expected": 2.0}
+    remark = {
+        "form": "counts",
+        "factor": 1.0,
+        "least": 0.1,
+        "start": 0,
+        "length": 8,
+        "expected": 2.0,
+    }
     counts = [(3, 4), (2, 3), (1, 1), (1, 2), (1, 1)]
 
     def each(node, _):
@@ -198,7 +207,7 @@ def test_a_suffix_tree_shows_the_counts_behind_each_guess():
 
 def test_early_exit_shows_layers_by_token_and_last_round_through_all_layers():
     before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
-    remark = {"exit": 2, "layers": 4, "ran": 2, "passes": 5, "before": before}
+    remark = {"form": "layers", "exit": 2, "layers": 4, "before": before}
     scene = scene_with(
         remark, lambda node, _: {"exit": 2, "ran": 2 if node < 5 else 0, "agree": [2]}
     )
@@ -220,7 +229,7 @@ def test_early_exit_shows_layers_by_token_and_last_round_through_all_layers():
 def test_lookahead_shows_the_pool_and_a_window_whose_corner_is_the_last_token():
     root = Scene.of(made(CHAIN), LATE).round.proposed.root
     remark = {
-        "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
+        "form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
         "window": [[5, 6], [7, 8, 9]], "rows_verified": 5, "rows_window": 5,
     }  # fmt: skip
     scene = scene_with(remark, lambda *_: {"ngram": 0, "round": 2, "column": 1})
@@ -240,7 +249,9 @@ def test_heads_offer_the_same_candidates_under_every_parent():
         node: shape.children[shape.guesses[node - 1].parent].index(node) for node in range(1, 7)
     }
     scene = scene_with(
-        {"heads": 2}, lambda node, depth: {"head": depth, "state": 4, "path": [ranks[node]]}, recipe
+        {"form": "heads", "heads": 2},
+        lambda node, depth: {"head": depth, "state": 4, "path": [ranks[node]]},
+        recipe,
     )
     said = guesses(scene)
     assert cells(block(scored(scene), "grid"))["head 1"] == said[:2]
@@ -250,12 +261,12 @@ def test_heads_offer_the_same_candidates_under_every_parent():
     assert flat(block(scored(scene), "facts")["w"]) == flat(scene.word(scene.text[4]))
 
 
-@pytest.mark.parametrize("family", ["eagle", "mtp"])
-def test_a_step_reads_the_feature_of_the_step_before_its_token(family):
-    if family == "eagle":
-        remark, each = {"passes": 5}, lambda _, depth: {"rank": 0, "guessed_features": depth - 1}
+@pytest.mark.parametrize("form", ["features", "modules"])
+def test_a_step_reads_the_feature_of_the_step_before_its_token(form):
+    remark = {"form": form, "passes": 5, "modules": 1}
+    if form == "features":
+        each = lambda _, depth: {"rank": 0, "guessed_features": depth - 1}  # noqa: E731
     else:
-        remark = {"modules": 1}
         each = lambda _, depth: {"module": 1, "state": 3, "own": depth - 1}  # noqa: E731
     scene = scene_with(remark, each)
     table = block(scored(scene), "grid")
@@ -273,7 +284,7 @@ def test_leaps_show_which_past_state_made_which_guess():
         back = 2 * -(-depth // 2) - depth
         return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
 
-    scene = scene_with({"heads": 3, "leap": 2}, each)
+    scene = scene_with({"form": "leaps", "heads": 3, "leap": 2}, each)
     older, newest = block(scored(scene), "grid")["rows"]
     said = guesses(scene)
     assert [flat(cell["w"]) if cell else "" for cell in older["cells"]][::2] == said[::2]
@@ -285,6 +296,7 @@ def test_leaps_show_which_past_state_made_which_guess():
 
 def test_a_dynamic_tree_shows_its_likeliest_paths_by_place():
     remark = {
+        "form": "dynamic",
         "weighed": 84,
         "kept": 5,
         "passes": 5,
@@ -303,7 +315,8 @@ def test_a_dynamic_tree_shows_its_likeliest_paths_by_place():
 
 def test_a_block_is_whole_from_its_first_step():
     places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(6)]
-    remark = {"block": 7, "passes": 1, "states": 9, "masks": 6, "places": places}
+    remark = {"form": "block", "block": 7, "passes": 1, "states": 9, "masks": 6}
+    remark["places"] = places
     scene = scene_with(remark, lambda node, _: {"place": node})
     table = block(at(scene, ("propose", 1)), "grid")
     assert table == block(scored(scene), "grid")
@@ -316,17 +329,19 @@ def test_a_block_is_whole_from_its_first_step():
 
 def test_the_two_ends_of_alpha_say_which_they_are():
     sampled = Recipe(odd=False, rounds=14)
-    oracle = scored(scene_with({"passes": 5}, lambda *_: None, sampled))
-    blind = scored(scene_with({"vocabulary": 4096}, lambda *_: None, sampled))
+    oracle = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled))
+    blind = scored(
+        scene_with({"form": "lower-bound", "vocabulary": 4096}, lambda *_: None, sampled)
+    )
     assert [row.get("here") for row in block(oracle, "rows")["rows"]] == [None, True]
     assert [row.get("here") for row in block(blind, "rows")["rows"]] == [True, None]
     assert ["chance of each", "0.0002"] in block(blind, "facts")["facts"]
-    fixed = scored(scene_with({"passes": 5}, lambda *_: None))
+    fixed = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None))
     assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
 
 
 def test_without_the_rounds_before_no_word_of_the_text_is_made_up():
-    remark = {"min": 1, "max": 3, "start": 1, "length": 2}
+    remark = {"form": "match", "start": 1, "length": 2}
     known = scene_with(remark, lambda node, _: {"from": 2 + node})
     scene = Scene(known.header, known.vocabulary, known.round)
     assert scene.text == []
@@ -336,9 +351,54 @@ def test_without_the_rounds_before_no_word_of_the_text_is_made_up():
     assert "marks" not in scored(scene)
 
 
-def test_evidence_that_nobody_knows_says_nothing():
-    assert scored(scene_with({"novel": 1}, lambda *_: {"x": 1})) is None
-    assert scored(scene_with({"min": 1, "max": 3, "start": 0, "length": 1}, lambda *_: {})) is None
+PLAIN = "The drafter's top token at +1 is "
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        {"passes": 3},
+        {"form": "novel", "passes": 3},
+        {"form": ["match"], "start": 0, "length": 1},
+        {"vocabulary": 9},
+        {"min": 1, "max": 3, "start": 0, "length": 1},
+        {"form": "leaps"},
+    ],
+)
+def test_of_a_form_that_is_not_known_or_not_whole_nothing_is_said(remark):
+    scene = scene_with(remark, lambda node, _: {"from": node, "rank": 0, "guessed_features": 0})
+    assert scored(scene) is None
+    assert sentence(scene, 1).startswith(PLAIN)
+    none = scene_with(remark, lambda *_: None, Recipe(drafts=False), 3)
+    assert sentence(none, 1).startswith("The drafter has no guess here")
+
+
+def test_every_family_names_a_form_that_is_known(run):
+    remarks = [
+        turn.proposed.remark for turn in run.rounds if turn.proposed and turn.proposed.remark
+    ]
+    assert remarks
+    assert {remark["form"] for remark in remarks} <= set(FORMS)
+
+
+def test_every_form_that_is_known_is_some_shipped_drafters():
+    """And every recorded round with a remark says a known one."""
+    paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
+    rounds = [turn for path in paths for turn in Trace.read(path).rounds]
+    named = [
+        turn.proposed.remark["form"] for turn in rounds if turn.proposed and turn.proposed.remark
+    ]
+    assert set(named) == set(FORMS)
+
+
+def test_a_trace_has_the_bytes_of_every_token_that_its_evidence_shows(run):
+    """The unknown token is shown by its number, as #17."""
+    for _, _, shot in shots(run):
+        assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
+
+
+def test_evidence_without_what_its_form_promises_says_nothing():
+    assert scored(scene_with({"form": "match", "start": 0, "length": 1}, lambda *_: {})) is None
     assert scored(Scene.of(made(CHAIN), LATE)) is None
 
 
@@ -348,13 +408,14 @@ def sentence(scene, depth):
 
 
 def test_a_caption_tells_the_counts_and_the_pool():
-    remark = {"factor": 1.0, "least": 0.1, "start": 0, "length": 2}
+    remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 2}
     scene = scene_with(remark, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
     first, second, *_ = guesses(scene)
     earlier = "3 of the 4 times that the last 2 tokens stood earlier, "
     assert sentence(scene, 1) == f"{earlier}{first} followed: it is +1."
     assert sentence(scene, 2).endswith(f"stood earlier, {second} followed: it is +2.")
     pool = {"pool": 1, "window": [], "ngrams": [[1, 2]], "rows_verified": 1, "rows_window": 0}
+    pool["form"] = "lookahead"
     scene = scene_with(pool, lambda *_: {"ngram": 0, "round": 1, "column": 0})
     assert sentence(scene, 1) == f"An n-gram of the pool goes on with {first}, the guess at +1."
 
@@ -363,13 +424,17 @@ def test_only_who_looks_in_the_text_says_that_nothing_was_found_there():
     def without_guesses(remark):
         return sentence(scene_with(remark, lambda *_: None, Recipe(drafts=False), 3), 1)
 
-    assert without_guesses({"factor": 1.0, "least": 0.1}).startswith("No earlier place in the text")
-    assert without_guesses({"heads": 4}).startswith("The drafter has no guess here")
+    assert without_guesses({"form": "counts", "factor": 1.0, "least": 0.1}).startswith(
+        "No earlier place in the text"
+    )
+    assert without_guesses({"form": "heads", "heads": 4}).startswith(
+        "The drafter has no guess here"
+    )
 
 
 def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
     recipe = Recipe(shape=(4, 2), point_mass=True, odd=False, bushy=True, rounds=14)
-    remark = {"factor": 1.0, "least": 0.1, "start": 0, "length": 1}
+    remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 1}
     scene = scene_with(remark, lambda node, _: {"count": 1, "total": 2, "from": node}, recipe)
     said = guesses(scene)
     assert len(said) == 12

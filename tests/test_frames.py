@@ -342,12 +342,17 @@ def propose(trace, **changes):
     ]
 
 
+MATCH = {"form": "match", "min": 1, "max": 3}
+
+
 def test_a_guess_from_the_text_says_where_it_stood_and_no_match_says_so():
     fixed = made(RECIPES["point mass"])
-    first, second, *_ = propose(fixed, remark={"min": 1, "max": 3, "start": 4, "length": 2})
+    guesses = Scene.of(fixed, 1).guesses
+    copied = [replace(guess, evidence={"from": at}) for at, guess in enumerate(guesses)]
+    first, second, *_ = propose(fixed, remark=MATCH | {"start": 4, "length": 2}, guesses=copied)
     assert first.startswith("The last 2 tokens stand earlier in the text too; there followed ")
-    assert second.startswith("Next after them stood ")
-    (none,) = propose(made(RECIPES["nothing drafted"]), remark={"min": 1, "max": 3})
+    assert second.startswith("Next there stood ")
+    (none,) = propose(made(RECIPES["nothing drafted"]), remark=MATCH)
     assert none.startswith("No earlier place in the text ends as it does now")
 
 

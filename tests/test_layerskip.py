@@ -307,7 +307,8 @@ def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
     assert len(proposal.tree) - 1 == guesses([3, 2], depth)
     proposal.check(proposal.drawn, room, target.eos)
     assert (proposal.warm is None) == (depth == 0)
-    remark = {"exit": 3, "layers": LAYERS, "ran": 3 if depth else 0, "passes": depth, "before": {}}
+    ran = {"ran": 3 if depth else 0, "passes": depth}
+    remark = {"form": "layers", "exit": 3, "layers": LAYERS, "before": {}} | ran
     assert proposal.evidence[0] == remark
 
 

@@ -67,7 +67,7 @@ def test_candidates_are_the_top_tokens_of_the_head_of_their_depth_falling():
 
 def test_a_node_says_its_head_its_ranks_and_how_sure_the_head_was():
     proposal = proposed(replace(GREEDY, siblings=[3, 2]))
-    assert proposal.evidence[0] == {"heads": 4}
+    assert proposal.evidence[0] == {"form": "heads", "heads": 4}
     newest = len(headed.target().encode("The cat saw the", 9)) - 1
     assert proposal.evidence[7] == {"head": 2, "state": newest - 1, "path": [1, 1]}
     assert proposal.score[1] > proposal.score[2] > proposal.score[3] > 0

@@ -96,7 +96,8 @@ def test_a_guess_costs_a_full_pass_of_the_target_itself(tiny_target, siblings, m
     for turn in decoding.rounds():
         deep = max(turn.proposal.tree.depths)
         assert len(passes) == deep + 1
-        assert turn.proposal.evidence == ({0: {"passes": deep}} if deep else {})
+        remark = {"form": "upper-bound", "passes": deep}
+        assert turn.proposal.evidence == ({0: remark} if deep else {})
         passes.clear()
     assert turn.number > 4
 

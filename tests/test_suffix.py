@@ -144,7 +144,7 @@ def test_drafts_are_those_of_a_slow_count_round_after_round(
         best = slow(text, min(gamma, room - 1), settings, target.eos)
         if best is None:
             assert len(tree) == 1
-            assert remark == {"factor": factor, "least": least}
+            assert remark == {"form": "counts", "factor": factor, "least": least}
             continue
         expected, length, nodes = best
         assert remark["expected"] == pytest.approx(expected, abs=SLOPPY)
@@ -174,7 +174,8 @@ def test_a_chain_follows_the_most_frequent_token_and_says_the_counts():
         4,
     )  # not 3, which came later but once; 4 beats the older 2
     assert proposal.evidence[0] == {
-        "factor": 1.0, "least": 0.1, "start": 7, "length": 2, "expected": 2 / 3 + 1 / 3,
+        "form": "counts", "factor": 1.0, "least": 0.1,
+        "start": 7, "length": 2, "expected": 2 / 3 + 1 / 3,
     }  # fmt: skip
     assert proposal.evidence[1] == {"count": 2, "total": 3, "from": 9}
     assert proposal.evidence[2] == {"count": 1, "total": 2, "from": 10}
@@ -202,9 +203,8 @@ def test_a_guess_must_be_likely_enough_over_the_whole_path():
     assert proposed(text, suffix_least=0.33).tree.tokens == (7, 3)
     weak = proposed(text, suffix_least=0.34)
     assert weak.tree.tokens == (7,)
-    assert weak.evidence == {
-        0: {"factor": 1.0, "least": 0.34, "start": 4, "length": 1, "expected": 0.0}
-    }
+    match = {"start": 4, "length": 1, "expected": 0.0}
+    assert weak.evidence == {0: {"form": "counts", "factor": 1.0, "least": 0.34} | match}
     text = [7, 8, 1, 7, 8, 2, 9, 7, 8, 2, 4, 7, 8]  # 2 has 2/3, then 4 has 1/2 of that
     assert proposed(text, suffix_least=0.4).tree.tokens == (8, 2)
 
@@ -233,7 +233,7 @@ def test_it_keeps_to_room_stops_at_the_end_of_a_text_and_may_find_nothing():
     assert proposed([5, 6, 7, 0, 9, 5, 6, 7]).tree.tokens == (7, 0)
     for missed in ([1, 2, 3], [4]):
         assert len(proposed(missed).tree) == 1
-        assert proposed(missed).evidence == {0: {"factor": 1.0, "least": 0.1}}
+        assert proposed(missed).evidence == {0: {"form": "counts", "factor": 1.0, "least": 0.1}}
 
 
 def test_a_session_keeps_its_own_text_and_forgets_another():

@@ -131,7 +131,7 @@ def test_it_knows_nothing_of_temperature_and_a_point_mass_picks_by_the_same_coin
 def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
     assert [len(proposed(WARM, room=room).tree) for room in (1, 2, 3, 9)] == [1, 2, 3, 5]
     assert proposed(WARM, room=1).evidence == {}
-    assert proposed(WARM).evidence == {0: {"vocabulary": tiny.VOCABULARY}}
+    assert proposed(WARM).evidence == {0: {"form": "lower-bound", "vocabulary": tiny.VOCABULARY}}
     settings = replace(WARM, siblings=[3, 2], gamma=3)
     target = tiny.target()
     tree = proposed(settings).tree

@@ -97,7 +97,7 @@ class Blockwise:
         """See `Drafter`."""
         project = target.target.model.get_output_embeddings()
         reader = NewestState(self.heads, self.heads.heads, project, self.card.name)
-        reader.remark = {"block": self.heads.config.block_size}
+        reader.remark = {"form": "heads", "block": self.heads.config.block_size}
         return BlockSession(reader, target.target.eos, settings)
 
 

@@ -144,7 +144,11 @@ class NewestStates:
         self.most = self.leap * len(heads.heads)
         self.project = project
         self.name = name
-        self.remark: dict[str, Any] = {"heads": len(heads.heads), "leap": self.leap}
+        self.remark: dict[str, Any] = {
+            "form": "leaps",
+            "heads": len(heads.heads),
+            "leap": self.leap,
+        }
         self.states: Tensor | None = None
 
     def ahead(self, newest: int, depth: int) -> Ahead:

@@ -128,7 +128,7 @@ class NewestState:
         self.most = most
         self.project = project
         self.name = name
-        self.remark: dict[str, Any] = {"heads": most}
+        self.remark: dict[str, Any] = {"form": "heads", "heads": most}
         self.state: Tensor
 
     def ahead(self, newest: int, depth: int) -> Ahead:

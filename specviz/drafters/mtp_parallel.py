@@ -191,7 +191,7 @@ class TrunkRows:
         self.project = project
         self.name = name
         self.most = len(heads.extra_heads)
-        self.remark: dict[str, Any] = {"heads": self.most, "layer": layer}
+        self.remark: dict[str, Any] = {"form": "heads", "heads": self.most, "layer": layer}
         self.cache = RoomyCache()
         self.read = 0  # rows in the cache
         self.waiting: list[Tensor] = []

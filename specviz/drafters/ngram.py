@@ -74,7 +74,7 @@ class NGramSession:
         shortest, longest = self.settings.ngram_min, self.settings.ngram_max
         found = longest_match(context, shortest, longest)
         guesses = self._until_end(context[found.end : found.end + room - 1]) if found else []
-        remark: dict[str, Any] = {"min": shortest, "max": longest}
+        remark: dict[str, Any] = {"form": "match", "min": shortest, "max": longest}
         if found:
             remark |= {"start": found.start, "length": found.length}
         evidence = {0: remark}

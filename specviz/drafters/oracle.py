@@ -44,4 +44,5 @@ class OracleSession(DraftModelSession):
         """See `DraftSession`. Evidence on the whole try: the full passes spent, one a level."""
         proposal = super().propose(context, room, chance)
         passes = max(proposal.tree.depths)
-        return replace(proposal, evidence={0: {"passes": passes}} if passes else {})
+        remark = {"form": "upper-bound", "passes": passes}
+        return replace(proposal, evidence={0: remark} if passes else {})

@@ -166,7 +166,7 @@ class SuffixSession:
         how many guesses are expected to be kept.
         """
         self._read(context)
-        remark: dict[str, Any] = {"factor": self.factor, "least": self.least}
+        remark: dict[str, Any] = {"form": "counts", "factor": self.factor, "least": self.least}
         best, end = self._best(context[-1], room - 1)
         if end is not None:
             start = end.following()[0][1].last - end.length

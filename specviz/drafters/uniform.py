@@ -64,7 +64,8 @@ class UniformSession:
                 parents += [parent] * len(made)
             level = [node for node in range(start, len(tokens)) if tokens[node] not in self.eos]
         tree = DraftTree(tuple(tokens), tuple(parents))
-        evidence = {0: {"vocabulary": self.size}} if len(tree) > 1 else {}
+        remark = {"form": "lower-bound", "vocabulary": self.size}
+        evidence = {0: remark} if len(tree) > 1 else {}
         if self.drawn is Drawn.POINT_MASS:
             return Proposal(tree, self.drawn, evidence=evidence)
         q = dict.fromkeys(parents[1:], self.law)

@@ -34,7 +34,9 @@ class Proposal:
     parent, (V,), the law its children were drawn from; empty for a point mass. draws: by node, the
     draw from q that made it; empty for a point mass. score: by node, the drafter's confidence, for
     ranking and drawing, never for a verdict. evidence: by node, what a reader can be shown (the
-    match, the head, the layer); under 0, a remark on the whole try. riders, warm: see `passes`.
+    match, the head, the layer); under 0, a remark on the whole try, whose "form" names what it and
+    the guesses' evidence are (see `frames.evidence`; of a form that is not known there nothing is
+    said). shown: the tokens that only the evidence shows. riders, warm: see `passes`.
     """
 
     tree: DraftTree
@@ -45,6 +47,7 @@ class Proposal:
     evidence: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     riders: Riders | None = None
     warm: Warm | None = None
+    shown: Sequence[int] = ()
 
     def check(self, drawn: Drawn, room: int, eos: Sequence[int]) -> None:
         """Raise BadProposal where the engine could not use this without a lie."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -113,7 +113,7 @@ class Recorder:
             events.append(self._drew(played, soft))
         clocks = played.clocks
         events.append(Committed(number, list(played.tokens), clocks.judge, clocks.commit))
-        return [*self.words(shown_tokens(events)), *events]
+        return [*self.words(shown_tokens(events).union(played.proposal.shown)), *events]
 
     def _proposed(self, played: Played) -> Proposed:
         proposal, tree = played.proposal, played.proposal.tree
@@ -197,12 +197,11 @@ def drawn_with(proposal: Proposal, node: int) -> float:
 
 
 def shown_tokens(events: Iterable[Event]) -> set[int]:
-    """Every token id that these events show."""
+    """Every token id that these events show outside of evidence (see `Proposal.shown`)."""
     ids: set[int] = set()
     for event in events:
         if isinstance(event, Proposed):
             ids.update(guess.token for guess in event.guesses)
-            ids.update(_remarked(event.remark or {}))
         elif isinstance(event, Scored):
             ids.update(int(pair[0]) for node in event.top for pair in node)
         elif isinstance(event, Judged):
@@ -210,10 +209,3 @@ def shown_tokens(events: Iterable[Event]) -> set[int]:
         elif isinstance(event, Drew | Committed):
             ids.update(event.tokens)
     return ids
-
-
-def _remarked(remark: Mapping[str, Any]) -> set[int]:
-    """Tokens that only a remark shows: lookahead's window and n-grams, DFlash's block."""
-    rows = [row for name in ("window", "ngrams") for row in remark.get(name, [])]
-    places = [each["token"] for place in remark.get("places", []) for each in place]
-    return {token for row in rows for token in row} | set(places)

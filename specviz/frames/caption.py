@@ -5,12 +5,24 @@ A sentence is a list of parts: text, {"w": word}, or {"n": number, "as": whose n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any, Literal
 
-from specviz.frames.numbers import count, interval, numbers, seconds, visible
+from specviz.frames.evidence import guess_sentence, no_guess
+from specviz.frames.numbers import (
+    Form,
+    count,
+    first,
+    interval,
+    numbers,
+    read,
+    seconds,
+    visible,
+)
 from specviz.frames.scene import Scene, Step
 from specviz.frames.table import left_text
-from specviz.trace.events import Drew, Guess, Judged
+from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import path
 
 Part = str | dict[str, Any]
@@ -53,8 +65,7 @@ def number(text: str, whose: Whose) -> Part:
 def _propose(scene: Scene, depth: int) -> list[Part]:
     nodes = [n for n, d in enumerate(scene.depths) if n and d == depth]
     if not nodes:
-        reason = _nothing(_remark(scene))
-        return [f"{reason}: this round is one step of plain decoding."]
+        return [f"{_nothing(scene)}: this round is one step of plain decoding."]
     listed: list[Part] = []
     for place, node in enumerate(nodes[:FEW]):
         listed += [", " if place else "", {"w": scene.word(scene.guesses[node - 1].token)}]
@@ -62,70 +73,52 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
         listed.append(f" and {len(nodes) - FEW} more")
     if len(nodes) > 1:
         return [f"The drafter puts {len(nodes)} guesses at +{depth}: ", *listed, "."]
-    return _guess(scene, scene.guesses[nodes[0] - 1], depth, listed)
+    return _guess(scene, nodes[0], listed)
 
 
-def _nothing(remark: dict[str, Any]) -> str:
-    """Why there is no guess, as far as the drafter has said."""
-    if remark.get("filling"):
-        return "The window is still filling, so there is no n-gram to try"
-    if "ngrams" in remark:
-        return "No n-gram in the pool begins with the last token, so there is no guess"
-    if ("min" in remark or "factor" in remark) and "length" not in remark:
-        return "No earlier place in the text ends as it does now, so there is no guess"
-    return "The drafter has no guess here"
+def _nothing(scene: Scene) -> str:
+    """Why there is no guess, as far as the text and the drafter say."""
+    if scene.room == 1:
+        return "One token is left to write, and the target's pass gives it, so there is no guess"
+    return no_guess(scene) or "The drafter has no guess here"
 
 
-def _guess(scene: Scene, guess: Guess, depth: int, listed: list[Part]) -> list[Part]:
+def _guess(scene: Scene, node: int, listed: list[Part]) -> list[Part]:
     """One guess: how it was drawn, or why it is the guess."""
+    guess, depth = scene.guesses[node - 1], scene.depths[node]
     if guess.q is not None:
         given = number(visible(guess.q), "q")
         return ["The drafter draws ", *listed, f" at +{depth}, to which it gave ", given, "."]
-    found = _found(scene, guess, depth, listed)
-    if found:
-        return found
+    if sentence := guess_sentence(scene, node, listed):
+        return sentence
     if guess.score is not None:
         own = f", with a chance of {visible(guess.score)} of its own that no verdict will use."
         return ["The drafter's top token at ", f"+{depth} is ", *listed, own]
     return ["The drafter puts ", *listed, f" at +{depth}."]
 
 
-def _found(scene: Scene, guess: Guess, depth: int, listed: list[Part]) -> list[Part]:
-    """The sentence of a guess that stood somewhere before; none for other guesses."""
-    remark = _remark(scene)
-    if "ngrams" in remark:
-        return ["An n-gram of the pool goes on with ", *listed, f", the guess at +{depth}."]
-    if "length" not in remark:
-        return []
-    many = count(remark["length"], "token")
-    if guess.evidence and "total" in guess.evidence:
-        seen, total = guess.evidence["count"], guess.evidence["total"]
-        times = "The one time" if total == 1 else f"{seen} of the {total} times"
-        those = f"the last {many.removeprefix('1 ')}" if depth == 1 else "all this"
-        return [f"{times} that {those} stood earlier, ", *listed, f" followed: it is +{depth}."]
-    if depth > 1:
-        return ["Next after them stood ", *listed, f", the guess at +{depth}."]
-    stood = "stands" if many.startswith("1 ") else "stand"
-    return [f"The last {many} {stood} earlier in the text too; there followed ", *listed, "."]
-
-
-def _remark(scene: Scene) -> dict[str, Any]:
-    """The drafter's evidence about the whole try."""
-    return (scene.round.proposed.remark if scene.round.proposed else None) or {}
-
-
 def _score(scene: Scene) -> list[Part]:
     assert scene.round.scored is not None
     took = seconds(scene.round.scored.seconds)
-    if not scene.round.scored.p:
+    many = len(scene.round.scored.p)
+    if not many:
         if scene.round.number == 0:
             return [f"The target reads the prompt in one pass ({took}). Nothing is drafted yet."]
         return [f"One target pass ({took}), with no guess to check."]
-    many = len(scene.round.scored.p)
     checked = "the guess" if many == 1 else f"all {many} guesses at once"
-    if scene.greedy:
-        return [f"One target pass ({took}) scores {checked}. Is each the target's top token?"]
-    return [f"One target pass ({took}) gives p for {checked}. Now each is judged in turn."]
+    gives = "scores" if scene.greedy else "gives p for"
+    return [f"One target pass ({took}) {gives} {checked}. {_trial(scene, many)}"]
+
+
+def _trial(scene: Scene, many: int) -> str:
+    """How the guesses will be judged, and that not all need be."""
+    if many == 1:
+        return "Is it the target's top token?" if scene.greedy else "Now it is judged."
+    if max(scene.depths) == many:
+        return "Now they are judged in turn, up to the first that falls."
+    if max(scene.depths) == 1:
+        return "Now they are tried in turn, until one is kept."
+    return "At each place they are tried until one is kept, and then those that follow it."
 
 
 def _judge(scene: Scene, judged: Judged) -> list[Part]:
@@ -164,26 +157,84 @@ def _draw(scene: Scene, drew: Drew) -> list[Part]:
     at = number(interval(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text["u"], "u")
     end: list[Part] = [" at ", at, ": ", token, "."]
     if drew.kind == "recovered":
-        last = scene.round.judged[-1]
-        left = number(left_text(scene, last, drew), "residual")
-        if last.rows.q is None:
-            fallen: Part = {"w": scene.word(scene.guesses[last.node - 1].token)}
-            return ["Without ", fallen, " the target has ", left, " left. Drawn from it", *end]
-        reason = " to give that the draft had not covered. Drawn from it"
-        who = "What was left of p still had " if scene.fallen(last) else "The target still had "
-        return [who, left, reason, *end]
+        return [*_left(scene, scene.round.judged[-1], drew), " Drawn from it", *end]
     if drew.kind == "bonus":
-        kept = len(path(scene.round.judged))
-        all_kept = "The guess was kept" if kept == 1 else f"All {kept} guesses were kept"
-        return [f"{all_kept}, and the same pass has scored what follows. Drawn from p", *end]
+        return [
+            f"{_all_kept(scene)}, and the same pass has scored what follows. Drawn from p",
+            *end,
+        ]
     return ["Nothing was drafted, so the next token is drawn from p itself", *end]
+
+
+def _left(scene: Scene, last: Judged, drew: Drew) -> list[Part]:
+    """What the rejections at the last place have left to draw from."""
+    if last.rows.q is None:
+        return _without(scene, last, drew)
+    left = number(left_text(scene, last, drew), "residual")
+    who = "What was left of p still had " if scene.fallen(last) else "The target still had "
+    return [who, left, " to give that the draft had not covered."]
+
+
+def _without(scene: Scene, last: Judged, drew: Drew) -> list[Part]:
+    """Of a point mass: the mass of p outside of all siblings that fell. Each rejection leaves its
+    share of what was left before, so that is the product."""
+    fell = [*scene.fallen(last), last]
+    shares = [judged.rows.residual for judged in fell]
+    tokens = list(dict.fromkeys(scene.guesses[judged.node - 1].token for judged in fell))
+    if len(fell) == 1:
+        left: list[Part] = [number(left_text(scene, last, drew), "residual")]
+    else:
+        left = _product(shares)
+    named: list[Part] = [{"w": scene.word(token)} for token in tokens]
+    return ["Without ", *_listed(named), " the target has ", *left, " left."]
+
+
+def _listed(words: Sequence[Part]) -> list[Part]:
+    """A, B and C; of many the first few, and how many more."""
+    shown, more = words[:FEW], len(words) - FEW
+    if more > 0:
+        shown = [*shown, f"{more} more"]
+    parts: list[Part] = []
+    for place, word in enumerate(shown):
+        joint = "" if not place else " and " if place == len(shown) - 1 else ", "
+        parts += [joint, word] if joint else [word]
+    return parts
+
+
+def _product(shares: Sequence[float]) -> list[Part]:
+    """Shares and their product, in digits that multiply; of many shares the product alone."""
+    whole = prod(shares)
+
+    def multiplies(form: Form) -> bool:
+        shown = [read(form(share)) for share in shares]
+        return (read(form(whole)) > 0) == (whole > 0) and form(prod(shown)) == form(whole)
+
+    form = first(multiplies)[1]
+    product = number(form(whole), "residual")
+    if len(shares) > FEW:
+        return [product]
+    factors: list[Part] = []
+    for share in shares:
+        factors += [" × " if factors else "", number(form(share), "residual")]
+    return [*factors, " = ", product]
+
+
+def _all_kept(scene: Scene) -> str:
+    """That nothing fell at the branch's end; of the whole try only where it was that branch."""
+    kept = len(path(scene.round.judged))
+    whole = kept == len(scene.guesses)
+    if kept == 1:
+        return "The guess was kept" if whole else "The one guess on this branch was kept"
+    return f"All {kept} guesses{'' if whole else ' on this branch'} were kept"
 
 
 def _greedy_draw(scene: Scene, drew: Drew) -> list[Part]:
     if drew.kind == "recovered":
-        return ["In its place stands the target's top token, "]
+        fell = len(scene.fallen(scene.round.judged[-1])) + 1
+        return [f"In {'its' if fell == 1 else 'their'} place stands the target's top token, "]
     if drew.kind == "bonus":
-        return ["Every guess was kept, and the same pass gives the top token after them: "]
+        after = "it" if len(path(scene.round.judged)) == 1 else "them"
+        return [f"{_all_kept(scene)}, and the same pass gives the top token after {after}: "]
     return ["Nothing was drafted: the target gives its top token, "]
 
 

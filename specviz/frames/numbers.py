@@ -161,6 +161,10 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
 
 
-def count(number: int, noun: str) -> str:
-    """A number and its noun: 1 token, 4 tokens."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number and its noun: 1 token, 4 tokens; `plural` where that is not the noun and an s.
+
+    >>> count(1, "pass", "passes"), count(4, "pass", "passes")
+    ('1 pass', '4 passes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -65,6 +65,14 @@ class Scene:
         added = [round.committed.tokens for round in self.earlier if round.committed]
         return [*self.header.prompt_ids, *chain.from_iterable(added)]
 
+    @property
+    def room(self) -> int | None:
+        """How many tokens the round may add; None where the text or the limit is not known."""
+        most: int | None = self.header.settings.get("max_new_tokens")
+        if not self.text or most is None:
+            return None
+        return most - len(self.text) + len(self.header.prompt_ids)
+
     def spoken(self, place: int) -> Word | None:
         """The word at a place in the text; None where there is none, or the text is not known."""
         return self.word(self.text[place]) if 0 <= place < len(self.text) else None

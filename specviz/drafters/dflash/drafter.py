@@ -83,11 +83,12 @@ class DFlashSession:
         """
         depth = min(self.size - 1, room - 1)
         tokens, score = [context[-1]], {}
-        evidence: dict[int, dict[str, Any]] = {0: {"block": self.size, "passes": 0}}
+        remark: dict[str, Any] = {"form": "block", "block": self.size, "passes": 0}
+        evidence: dict[int, dict[str, Any]] = {0: remark}
         if depth > 0:
             soft = self._fill(context).float().softmax(-1)
-            evidence[0] |= {"passes": 1, "states": self.read, "masks": self.size - 1}
-            evidence[0]["places"] = block_shown(soft)
+            remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
+            remark["places"] = block_shown(soft)
             for node, token in enumerate(soft.argmax(-1)[:depth].tolist(), start=1):
                 tokens.append(token)
                 score[node] = soft[node - 1, token].item()
@@ -95,7 +96,8 @@ class DFlashSession:
                 if token in self.target.eos:
                     break
         tree = DraftTree(tuple(tokens), tuple(range(-1, len(tokens) - 1)))
-        return Proposal(tree, self.drawn, score=score, evidence=evidence)
+        shown = [each["token"] for place in remark.get("places", []) for each in place]
+        return Proposal(tree, self.drawn, score=score, evidence=evidence, shown=shown)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""

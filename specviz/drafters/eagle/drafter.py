@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -109,12 +109,13 @@ class EagleSession:
 
     def _proposal(self, grown: Growing, paths: dict[int, tuple[int, ...]]) -> Proposal:
         """What was grown, with what a reader can be shown of it."""
-        evidence = {
+        evidence: dict[int, dict[str, Any]] = {
             node: {"rank": path[-1], "guessed_features": len(path) - 1}
             for node, path in paths.items()
             if node
         }
-        evidence[0] = {"passes": self.reader.passes if len(paths) > 1 else 0}
+        passes = self.reader.passes if len(paths) > 1 else 0
+        evidence[0] = {"form": "features", "passes": passes}
         return Proposal(
             grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence=evidence
         )

@@ -113,7 +113,7 @@ class DynamicSession:
     def _remark(self, growth: Growth, kept: Sequence[int]) -> dict[str, Any]:
         weighed = len(growth.tokens) - 1
         passes = self.reader.passes if weighed else 0
-        found = {"weighed": weighed, "kept": len(kept) - 1, "passes": passes}
+        found = {"form": "dynamic", "weighed": weighed, "kept": len(kept) - 1, "passes": passes}
         return found | self.remark
 
 

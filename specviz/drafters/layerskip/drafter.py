@@ -109,7 +109,8 @@ class LayerSkipSession:
 
         def work() -> dict[int, dict[str, Any]]:
             ran = layer if passes else 0
-            remark = {"exit": layer, "layers": layers, "ran": ran, "passes": passes}
-            return {0: remark | {"before": before()}} | guessed(run, tree, early, layer)
+            remark = {"form": "layers", "exit": layer, "layers": layers, "ran": ran}
+            remark |= {"passes": passes, "before": before()}
+            return {0: remark} | guessed(run, tree, early, layer)
 
         return Later(work)

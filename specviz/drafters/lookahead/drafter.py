@@ -88,6 +88,7 @@ class LookaheadSession:
             for node, at in enumerate(origins, 1)
         }
         evidence[0] = {
+            "form": "lookahead",
             "pool": len(self.pool),
             "ngrams": [list(ngram.tokens) for ngram in ngrams] if origins else [],
             "filling": not self.window.full,
@@ -95,7 +96,8 @@ class LookaheadSession:
             "rows_verified": len(origins),
             "rows_window": len(riders.tokens) if riders else 0,
         }
-        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, riders=riders)
+        shown = [token for row in evidence[0]["window"] + evidence[0]["ngrams"] for token in row]
+        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, riders=riders, shown=shown)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The riders' top tokens move the window on and fill the pool."""

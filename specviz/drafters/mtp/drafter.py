@@ -77,7 +77,7 @@ class MTPSession:
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: the module's probability at temperature 1."""
         grown = Growing([context[-1]])
-        evidence: dict[int, dict[str, Any]] = {0: {"modules": self.many}}
+        evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         assert self.states is not None
         hidden, text, newest, step = self.states, list(context), len(context) - 1, 0
         while step < room - 1:

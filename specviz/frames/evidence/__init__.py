@@ -1,74 +1,116 @@
 """Why a guess was made, as its drafter said it: plain data for the inspector and the text strip.
 
-A family is known by the keys of its remark, so a trace needs no name that this program knows. Its
-one rule: every number is the trace's, and a guess is explained once it is on screen (a block that
-one pass filled, at its first guess); of verdicts nothing is said but of the rounds before.
+A drafter's remark names the form of its evidence, so a trace needs no name of a drafter that this
+program knows; of a form that is not known nothing is said. Its one rule: every number is the
+trace's, and a guess is explained once it is on screen (a block that one pass filled, at its first
+guess); of verdicts nothing is said but of the rounds before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.frames.evidence.bounds import oracle, uniform
+from specviz.frames.evidence.bounds import lower_bound, upper_bound
 from specviz.frames.evidence.dynamic import dynamic
-from specviz.frames.evidence.features import eagle, mtp
-from specviz.frames.evidence.forms import Block, Remark
-from specviz.frames.evidence.heads import block, leaps, side_by_side, states_read
-from specviz.frames.evidence.layers import layerskip
-from specviz.frames.evidence.lookahead import lookahead
-from specviz.frames.evidence.match import matches, ngram, suffix
+from specviz.frames.evidence.features import features, modules
+from specviz.frames.evidence.forms import Block, Part, Remark, evidence
+from specviz.frames.evidence.heads import block, leaps, side_by_side, states_read, top_or_rank
+from specviz.frames.evidence.layers import layers
+from specviz.frames.evidence.lookahead import lookahead, no_ngram, pooled
+from specviz.frames.evidence.match import copied, counted, counts, match, matches, no_match
 from specviz.frames.scene import Scene, Step
 
-Teller = Callable[[Scene, Step, Remark], Block | None]
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of evidence: what it must have, and who puts it into words.
+
+    remark, each: the keys that the remark and every guess's evidence must have; what more they may
+    have is the teller's to know. tell: the section of a step. mark: places in the text, by token.
+    guess: the sentence of a step with one guess, [] where there is none, from the remark, the
+    guess's evidence, its depth and its word. nothing: why there is no guess.
+    """
+
+    tell: Callable[[Scene, Step, Remark], Block | None]
+    remark: frozenset[str] = frozenset()
+    each: frozenset[str] = frozenset()
+    mark: Callable[[Scene, Step, Remark], dict[int, str]] | None = None
+    guess: Callable[[Remark, Remark, int, Sequence[Part]], list[Part]] | None = None
+    nothing: Callable[[Remark], str | None] | None = None
 
 
-Marker = Callable[[Scene, Step, Remark], dict[int, str]]
+def _keys(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
-# By the keys that a remark has, then those that every guess's evidence has; the first that fits.
-FAMILIES: Final[tuple[tuple[set[str], set[str], Teller, Marker | None], ...]] = (
-    ({"min", "max"}, {"from"}, ngram, matches),
-    ({"factor", "least"}, {"from", "count", "total"}, suffix, matches),
-    ({"exit", "layers", "before"}, {"agree", "ran"}, layerskip, None),
-    ({"pool", "window", "ngrams"}, {"ngram", "round", "column"}, lookahead, None),
-    ({"weighed", "kept", "passes"}, {"path", "place"}, dynamic, None),
-    ({"leap"}, {"head", "state", "back"}, leaps, states_read),
-    ({"block", "passes"}, {"place"}, block, None),
-    ({"modules"}, {"module", "state", "own"}, mtp, states_read),
-    ({"heads"}, {"head", "state", "path"}, side_by_side, states_read),
-    ({"block"}, {"head", "state", "path"}, side_by_side, states_read),
-    ({"vocabulary"}, set(), uniform, None),
-    ({"passes"}, {"rank", "guessed_features"}, eagle, None),
-    ({"passes"}, set(), oracle, None),
-)
+FORMS: Final[Mapping[str, Form]] = {
+    "match": Form(match, each=_keys("from"), mark=matches, guess=copied, nothing=no_match),
+    "counts": Form(
+        counts, each=_keys("from count total"), mark=matches, guess=counted, nothing=no_match
+    ),
+    "lookahead": Form(
+        lookahead,
+        remark=_keys("pool window ngrams rows_verified rows_window"),
+        each=_keys("ngram round column"),
+        guess=pooled,
+        nothing=no_ngram,
+    ),
+    "layers": Form(layers, remark=_keys("exit layers"), each=_keys("agree ran")),
+    "dynamic": Form(dynamic, remark=_keys("weighed kept passes"), each=_keys("path place")),
+    "heads": Form(side_by_side, each=_keys("head state path"), mark=states_read, guess=top_or_rank),
+    "leaps": Form(
+        leaps, _keys("leap"), _keys("head state back path"), mark=states_read, guess=top_or_rank
+    ),
+    "block": Form(block, remark=_keys("block passes"), each=_keys("place")),
+    "features": Form(features, remark=_keys("passes"), each=_keys("guessed_features")),
+    "modules": Form(modules, _keys("modules"), _keys("module state own"), mark=states_read),
+    "upper-bound": Form(upper_bound, remark=_keys("passes")),
+    "lower-bound": Form(lower_bound, remark=_keys("vocabulary")),
+}
 
 
 def why(scene: Scene, step: Step) -> Block | None:
     """The section "Why these guesses" of a step; None where the drafter said nothing of it.
 
-    say: a sentence, as a caption's parts. blocks: see parts.py. marks: see `marks`.
+    say: a sentence, as a caption's parts. blocks: see forms.py. marks: see `marks`.
     """
-    found = _family(scene)
-    if found is None or step.kind not in ("propose", "score"):
+    form, remark = _form(scene)
+    if form is None or step.kind not in ("propose", "score"):
         return None
-    remark, tell, mark = found
-    told = tell(scene, step, remark)
-    if told is None:
+    section = form.tell(scene, step, remark)
+    if section is None:
         return None
-    marked = marks(scene, mark(scene, step, remark)) if mark else {}
-    return told | ({"marks": marked} if marked else {})
+    marked = marks(scene, form.mark(scene, step, remark)) if form.mark else {}
+    return section | ({"marks": marked} if marked else {})
 
 
-def _family(scene: Scene) -> tuple[Remark, Teller, Marker | None] | None:
+def guess_sentence(scene: Scene, node: int, words: Sequence[Part]) -> list[Part]:
+    """The sentence of a step's only guess, `words` being the guess; [] where its form has none."""
+    form, remark = _form(scene)
+    if form is None or form.guess is None:
+        return []
+    return form.guess(remark, evidence(scene.guesses[node - 1]), scene.depths[node], words)
+
+
+def no_guess(scene: Scene) -> str | None:
+    """Why there is no guess, as far as the drafter has said."""
+    form, remark = _form(scene)
+    return form.nothing(remark) if form is not None and form.nothing else None
+
+
+def _form(scene: Scene) -> tuple[Form | None, Remark]:
+    """The form that a round's remark names, and the remark; None where it is not known, or where
+    the evidence is not what the form promises."""
     proposed = scene.round.proposed
-    if proposed is None or not proposed.remark:
-        return None
-    said = [set(guess.evidence or {}) for guess in proposed.guesses]
-    for remark, each, tell, mark in FAMILIES:
-        if remark <= set(proposed.remark) and all(each <= keys for keys in said):
-            return proposed.remark, tell, mark
-    return None
+    remark = (proposed.remark if proposed else None) or {}
+    name = remark.get("form")
+    form = FORMS.get(name) if isinstance(name, str) else None
+    if form is None or not form.remark <= remark.keys():
+        return None, {}
+    whole = all(form.each <= evidence(guess).keys() for guess in scene.guesses)
+    return (form, remark) if whole else (None, {})
 
 
 def marks(scene: Scene, by_place: dict[int, str]) -> dict[str, Any]:

@@ -8,16 +8,18 @@ from specviz.frames.numbers import visible as digits
 from specviz.frames.scene import Scene, Step
 
 
-def oracle(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """Every guess is the target's own, at its full price."""
-    passes = count(remark["passes"], "full pass").replace("passs", "passes")
+    passes = count(remark["passes"], "full pass", "full passes")
     whose = "its own top tokens" if scene.point_mass else "draws of p itself"
-    say = f"The target guesses for itself, {whose}: no draft fits better, and it costs {passes}."
+    # At a temperature a draw of p is always kept, a fixed guess with chance p alone.
+    best = "no fixed guess" if scene.point_mass and not scene.greedy else "no draft"
+    say = f"The target guesses for itself, {whose}: {best} fits better, and it costs {passes}."
     price = facts(("full target passes spent on guessing", remark["passes"]))
     return {"say": [say], "blocks": [_scale(scene, "oracle"), price]}
 
 
-def uniform(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def lower_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """Every token of the vocabulary is as likely as any other."""
     many = remark["vocabulary"]
     say = (

@@ -37,12 +37,17 @@ def dynamic(scene: Scene, step: Step, remark: Remark) -> Block | None:
         }
         for node in best
     ]
-    weighed, kept = number(remark["weighed"]), number(remark["kept"])
-    say: list[Part] = [
-        f"Of {weighed} guesses weighed, the {kept} on the likeliest paths are checked."
-    ]
+    say: list[Part] = [_chosen(remark["weighed"], remark["kept"])]
     listed = rows(["place", "path", "its probability"], shown, len(nodes))
     return {"say": say, "blocks": [listed, _size(scene, remark), *_taps(scene, remark)]}
+
+
+def _chosen(weighed: int, kept: int) -> str:
+    """How many of the guesses weighed are in the tree."""
+    if weighed == kept:
+        return f"All {kept} guesses weighed are checked." if kept > 1 else "One guess is weighed."
+    those = f"{number(kept)} on the likeliest paths are" if kept > 1 else "likeliest is"
+    return f"Of {number(weighed)} guesses weighed, the {those} checked."
 
 
 def _size(scene: Scene, remark: Remark) -> Block:

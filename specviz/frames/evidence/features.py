@@ -24,7 +24,7 @@ from specviz.frames.scene import Scene, Step
 KEYS: Final = (("given", "the target's own feature"), ("own", "the head's guess at one"))
 
 
-def eagle(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """The best path: what each step read, and how many guesses share its place."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
@@ -34,7 +34,7 @@ def eagle(scene: Scene, step: Step, remark: Remark) -> Block | None:
     beside = [len(scene.children[scene.guesses[node - 1].parent]) for node in path]
     if max(beside) > 1:
         cells: list[Cell] = [{"n": f"1st of {many}"} for many in beside]
-        found.append(row("rank", cells))
+        found.append(row("rank" if scene.point_mass else "drawn", cells))
     say = (
         "A step reads a feature and, one place on, the token after it. Later features are guesses."
     )
@@ -42,14 +42,14 @@ def eagle(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": [say], "blocks": [grid(_heads(path), found, KEYS), passes]}
 
 
-def mtp(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def modules(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """The chain: which module each step ran, and what it read."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
         return None
     said = [evidence(scene.guesses[node - 1]) for node in path]
-    modules: list[Cell] = [{"n": str(why["module"])} for why in said]
-    found = [row("module", modules), *_rows(scene, path, [why["own"] for why in said])]
+    ran: list[Cell] = [{"n": str(why["module"])} for why in said]
+    found = [row("module", ran), *_rows(scene, path, [why["own"] for why in said])]
     many = remark["modules"]
     once = f"The {many} modules run one after another, each on the output before."
     again = "One module, used again and again: from the second step on it reads its own output."
@@ -67,10 +67,10 @@ def _rows(scene: Scene, path: list[int], own: list[int]) -> list[Block]:
     guesses = [guessed(scene, node) for node in path]
     tokens = [scene.word(scene.round.proposed.root), *guesses]
     first = scene.spoken(len(scene.text) - 2)
-    features = [first if first is not None else ["the text"], *tokens]
+    read_of = [first if first is not None else ["the text"], *tokens]
     read: list[Cell] = [
         {"w": word, "is": "own" if count else "given"}
-        for word, count in zip(features, own, strict=False)
+        for word, count in zip(read_of, own, strict=False)
     ]
     return [
         row("feature of", read),

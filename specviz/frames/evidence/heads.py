@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     MOST_ROWS,
     Block,
     Cell,
+    Part,
     Remark,
     evidence,
     facts,
@@ -25,7 +28,7 @@ ORDINALS = ("1st", "2nd", "3rd", "4th", "5th", "6th")
 
 
 def side_by_side(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """A row a head, its candidates by rank: the same under every parent."""
+    """A row a head, its candidates by rank."""
     offers = _offers(scene, step)
     if not offers:
         return None
@@ -36,16 +39,40 @@ def side_by_side(scene: Scene, step: Step, remark: Remark) -> Block | None:
     heads = ["", *(ORDINALS[rank] for rank in range(wide))] if wide > 1 else ["", "its guess"]
     said = "Beside a word: its own head's probability, which no verdict uses."
     table = grid(heads, found, more=len(offers) - len(found), note=said)
-    return {"say": [_sentence(remark, wide)], "blocks": [table, _read(scene, step, remark)]}
+    return {"say": [_sentence(scene, remark, wide)], "blocks": [table, _read(scene, step, remark)]}
 
 
-def _sentence(remark: Remark, wide: int) -> str:
+def _sentence(scene: Scene, remark: Remark, wide: int) -> str:
     if "block" in remark:
         block = f"A block of {remark['block']} at once"
         return f"{block}: every head reads one state and sees no other head's guess."
-    if wide > 1:
+    if wide > 1 and _full(scene):
         return "No head sees another's guess: every parent at a depth gets the same candidates."
-    return "All heads read one state at once; none sees what another guesses."
+    if wide > 1:
+        return (
+            "No head sees another's guess. Its candidates are one list, "
+            "of which each parent gets some or none."
+        )
+    return "All heads read the same at once; none sees what another guesses."
+
+
+def _full(scene: Scene) -> bool:
+    """Whether the tree has every combination: at a depth all guesses, or none, lead to the same."""
+    by_depth: dict[int, set[tuple[int, ...]]] = {}
+    for node, kids in enumerate(scene.children):
+        if node and scene.guesses[node - 1].token in scene.header.eos:
+            continue  # nothing follows an end of the text
+        tokens = tuple(scene.guesses[kid - 1].token for kid in kids)
+        by_depth.setdefault(scene.depths[node], set()).add(tokens)
+    return all(len(each) == 1 for each in by_depth.values())
+
+
+def top_or_rank(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
+    """The sentence of one guess that is not its head's top token; [] where it is."""
+    rank = guess["path"][-1]
+    if not rank:
+        return []
+    return [f"At +{depth} stands ", *words, f", number {rank + 1} of its head's candidates."]
 
 
 def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
@@ -88,7 +115,7 @@ def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
         found.append(row(_source(scene, back), cells))
     heads = ["state read", *(f"+{depth}" for depth in range(1, len(path) + 1))]
     leap = remark["leap"]
-    say = f"Each head leaps {leap} places ahead; older states fill the places between."
+    say = f"Each head guesses {leap} places beyond the one before; older states fill the gaps."
     return {"say": [say], "blocks": [grid(heads, found, stacked=True)]}
 
 

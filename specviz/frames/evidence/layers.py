@@ -18,23 +18,24 @@ KEYS: Final = (
 )
 
 
-def layerskip(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def layers(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """A row a guess, a column a layer: those of this round, then the round before, verified."""
-    layers, leave = remark["layers"], remark["exit"]
+    deepest, leave = remark["layers"], remark["exit"]
     found = [
         row(
             guessed(scene, node),
-            states(layers, said["agree"], leave),
+            states(deepest, said["agree"], leave),
             tail=_span(said["ran"]),
         )
         for node in window(scene, step, NOW)
         for said in [evidence(scene.guesses[node - 1])]
     ]
-    before = _before(scene, remark.get("before") or {}, layers)
-    heads = ["this round", *(_name(k, leave, layers) for k in range(1, layers + 1)), "ran on it"]
+    before = _before(scene, remark.get("before") or {}, deepest)
+    numbers = [_name(k, leave, deepest) for k in range(1, deepest + 1)]
+    heads = ["this round", *numbers, "ran on it"]
     blocks = [grid(heads, [*found, *before], KEYS, split=leave, states=True)]
     say = (
-        f"Layers 1 to {leave} guess. The target's pass goes on from there, through layer {layers}."
+        f"Layers 1 to {leave} guess. The target's pass goes on from there, through layer {deepest}."
     )
     return {"say": [say], "blocks": blocks}
 

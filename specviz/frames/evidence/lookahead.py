@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     Block,
@@ -22,13 +24,7 @@ TRIED = 3
 
 def lookahead(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """What is tried, from where it came, and the rows that ride along."""
-    say: list[Part] = [
-        "Guesses come from a pool. Rows of a window ride in every target pass and refill it."
-    ]
-    if remark.get("filling"):
-        say = [
-            "The window still fills: with each pass one more row, until its columns are n-grams."
-        ]
+    say: list[Part] = [_source(remark)]
     sizes = facts(
         ("n-grams in the pool", remark["pool"]),
         ("guesses in this pass", remark["rows_verified"]),
@@ -36,6 +32,27 @@ def lookahead(scene: Scene, step: Step, remark: Remark) -> Block | None:
     )
     blocks = [_tried(scene, step, remark), _window(scene, remark), sizes]
     return {"say": say, "blocks": [block for block in blocks if block is not None]}
+
+
+def _source(remark: Remark) -> str:
+    """Where guesses come from, and what refills that."""
+    if remark.get("filling"):
+        return "The window still fills: with each pass one more row, until its columns are n-grams."
+    if not remark["rows_window"]:
+        return "Guesses come from a pool, which earlier passes filled. No window rides in this one."
+    return "Guesses come from a pool. Rows of a window ride in this target pass and refill it."
+
+
+def pooled(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
+    """The sentence of one guess: an n-gram has it."""
+    return ["An n-gram of the pool goes on with ", *words, f", the guess at +{depth}."]
+
+
+def no_ngram(remark: Remark) -> str | None:
+    """Why nothing is tried."""
+    if remark.get("filling"):
+        return "The window is still filling, so there is no n-gram to try"
+    return "No n-gram in the pool begins with the last token, so there is no guess"
 
 
 def _tried(scene: Scene, step: Step, remark: Remark) -> Block | None:
@@ -72,6 +89,10 @@ def _window(scene: Scene, remark: Remark) -> Block | None:
     found[0]["cells"][0]["is"] = "root"
     heads = ["window", *(str(column) for column in range(columns))]
     left = count(wide - columns, "more column") if wide > columns else ""
-    return grid(
-        heads, found, note=f"Read down: a column, and what its pass adds, is an n-gram. {left}"
+    # Until the window is full its columns are too short to be n-grams.
+    read = (
+        ""
+        if remark.get("filling")
+        else "Read down: a column, and what its pass adds, is an n-gram."
     )
+    return grid(heads, found, note=" ".join(filter(None, [read, left])))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from specviz.frames.evidence.forms import (
     GAP,
     Block,
+    Part,
     Remark,
     at,
     evidence,
@@ -28,7 +30,7 @@ NEAR: Final = 2  # tokens shown before a match
 LONG: Final = 4  # tokens of a match that are shown; of a longer one the last
 
 
-def ngram(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def match(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """The match, and what followed it."""
     if "start" not in remark:
         return None
@@ -38,7 +40,7 @@ def ngram(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": [say], "blocks": _places(scene, step, remark)}
 
 
-def suffix(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def counts(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """The match, and how often each guess followed there."""
     if "start" not in remark:
         return None
@@ -56,6 +58,30 @@ def suffix(scene: Scene, step: Step, remark: Remark) -> Block | None:
     many = _last(remark["length"])
     say = f"The text's {many} stood earlier too. Counts of what followed there choose the guesses."
     return {"say": [say], "blocks": [*_places(scene, step, remark), listed]}
+
+
+def copied(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
+    """The sentence of one copied guess."""
+    if depth > 1:
+        return ["Next there stood ", *words, f", the guess at +{depth}."]
+    stands = "stands" if remark["length"] == 1 else "stand"
+    many = _last(remark["length"])
+    return [f"The {many} {stands} earlier in the text too; there followed ", *words, "."]
+
+
+def counted(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
+    """The sentence of one guess that counts have chosen."""
+    seen, total = guess["count"], guess["total"]
+    times = "The one time" if total == 1 else f"{number(seen)} of the {number(total)} times"
+    those = f"the {_last(remark['length'])}" if depth == 1 else "all this"
+    return [f"{times} that {those} stood earlier, ", *words, f" followed: it is +{depth}."]
+
+
+def no_match(remark: Remark) -> str | None:
+    """Why nothing is copied; None where there was a match, and another reason."""
+    if "start" in remark:
+        return None
+    return "No earlier place in the text ends as it does now, so there is no guess"
 
 
 def _last(length: int) -> str:
