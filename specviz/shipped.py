@@ -13,6 +13,14 @@ from typing import Any, Final
 
 ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
+MEASURED: Final = ASSETS / "models" / "measured.json"
+DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence calls the domain
+    "stories": ("Story", "stories"),
+    "dialogues": ("Dialogue", "dialogues"),
+    "python": ("Python", "Python"),
+    "maths": ("Maths", "maths"),
+    "repeat": ("Repetition", "repetition"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +55,26 @@ def prompts() -> dict[str, list[str]]:
     """Domain -> its prompts, in the order they are shown."""
     data = json.loads((ASSETS / "prompts.json").read_text(encoding="utf-8"))
     return {domain: list(texts) for domain, texts in data.items()}
+
+
+def spoken(domain: str) -> str:
+    """What a sentence calls a domain; its own name where nobody gave it another."""
+    return DOMAINS.get(domain, (domain, domain))[1]
+
+
+def prompt_kind(domain: str) -> str:
+    """What one prompt of a domain is called; the domain's name where nobody gave it another."""
+    return DOMAINS.get(domain, (domain, domain))[0]
+
+
+def measured(path: Path = MEASURED) -> dict[str, Any] | None:
+    """The numbers behind the card of the house models; None where there is no such file.
+
+    Raises ValueError where it is no JSON object.
+    """
+    if not path.is_file():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name} is no JSON object.")
+    return found

@@ -7,23 +7,23 @@ import pytest
 
 from specviz.catalog import entries
 from specviz.figures import diagram as drawing
-from specviz.figures.diagram import HEIGHT, WIDTH, diagram, known
+from specviz.figures.diagram import HEIGHT, WIDTH, diagram
 from specviz.figures.text_width import width
 
-DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
+DIAGRAMS = {entry.name: entry.diagram for entry in entries() if entry.kind == "drafter"}
 
 
-@pytest.mark.parametrize("name", DRAFTERS)
+@pytest.mark.parametrize("name", DIAGRAMS)
 def test_every_drafter_has_a_diagram_that_is_whole_and_says_what_it_shows(name):
-    root = ElementTree.fromstring(diagram(name))
-    assert root.get("aria-label") == known()[name]["says"]
-    assert len(root.findall(".//rect")) == len(known()[name]["boxes"])
-    assert len(root.findall("path")) == len(known()[name]["arrows"])
+    root = ElementTree.fromstring(diagram(DIAGRAMS[name]))
+    assert root.get("aria-label") == DIAGRAMS[name]["says"]
+    assert len(root.findall(".//rect")) == len(DIAGRAMS[name]["boxes"])
+    assert len(root.findall("path")) == len(DIAGRAMS[name]["arrows"])
 
 
-@pytest.mark.parametrize("name", known())
+@pytest.mark.parametrize("name", DIAGRAMS)
 def test_boxes_stand_apart_inside_the_canvas_and_hold_their_words(name):
-    boxes = list(known()[name]["boxes"].values())
+    boxes = list(DIAGRAMS[name]["boxes"].values())
     for left, top, wide, high, _, words in boxes:
         assert left >= 0 <= top
         assert left + wide <= WIDTH
@@ -33,10 +33,9 @@ def test_boxes_stand_apart_inside_the_canvas_and_hold_their_words(name):
         assert x + w <= u or u + s <= x or y + h <= v or v + t <= y
 
 
-def test_words_are_data(monkeypatch):
+def test_words_are_data():
     odd = {"says": 'a "b" <i>', "boxes": {"a": [0, 0, 9, 9, "text", "<script>&"]}, "arrows": []}
-    monkeypatch.setattr(drawing, "known", lambda: {"odd": odd})
-    root = ElementTree.fromstring(diagram("odd"))
+    root = ElementTree.fromstring(diagram(odd))
     assert root.find(".//text").text == "<script>&"
     assert root.get("aria-label") == 'a "b" <i>'
 

@@ -29,7 +29,7 @@ from specviz.compare.domains.plan import Cell, Plan, choices, recorded
 from specviz.compare.domains.run import Began, Board, Measured, run
 from specviz.drafters.ngram import NGram
 from specviz.settings.settings import BadSettings
-from specviz.shipped import prompts
+from specviz.shipped import measured, prompts
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import live
@@ -346,7 +346,7 @@ def two_said(heat):
 
 
 def test_the_recorded_map_is_the_measured_file():
-    facts = json.loads(domains.MEASURED.read_text(encoding="utf-8"))
+    facts = measured()
     maps = recorded()
     assert [one.temperature for one in maps] == [0, 1]
     for one in maps:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from specviz.cost.sources import EVIDENCE, Published, Source, boards, headline
+from specviz.shipped import measured
 from specviz.ui.component import PARTS, script
 from specviz.ui.cost import published as section
-from specviz.ui.cost.published import MEASURED, NAME, OURS, config, measured, number, ours, row
+from specviz.ui.cost.published import NAME, config, drafters, number, ours, row
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
 FACTS = {
@@ -96,17 +97,18 @@ def test_a_family_that_we_did_not_measure_says_so():
 
 
 def test_every_family_has_a_drafter_of_ours_and_the_card_measured_it():
-    facts = json.loads(MEASURED.read_text(encoding="utf-8"))
-    names = {found["name"] for found in facts["rows"]}
+    names = {found["name"] for found in measured()["rows"]}
     for each in headline():
-        assert OURS[each.method] in names
+        assert drafters()[each.method] in names
 
 
-def test_without_a_card_there_is_no_column_of_ours(tmp_path, monkeypatch):
-    monkeypatch.setattr(section, "MEASURED", tmp_path / "none.json")
-    measured.cache_clear()
+@pytest.mark.parametrize("text", [None, "{", "[]"])
+def test_without_a_card_that_can_be_read_there_is_no_column_of_ours(text, tmp_path, monkeypatch):
+    path = tmp_path / "measured.json"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr(section, "measured", lambda: measured(path))
     assert config()["ours"] is None
-    measured.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["method", "says", "model", "task", "hardware", "conditions"])

@@ -16,9 +16,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from specviz.catalog import training
-from specviz.catalog.training import Family
 from specviz.commands import cli, train
-from specviz.drafters.kit.training import Frozen, freeze, overlaps, same_tops
+from specviz.drafters.kit.training import Family, Frozen, freeze, overlaps, same_tops
 from specviz.house import export, own_text, stages
 from specviz.house import train_heads as heads
 from specviz.house.corpus import SOURCES
@@ -413,7 +412,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
     monkeypatch.setattr(stages, "HeadRecipe", partial(HeadRecipe, rows=2, length=16, warm_up=2))
     monkeypatch.setattr(stages, "Writer", partial(own_text.Writer, rows=4, length=48))
     toys = {"toy": toy, "bad": lambda: toy("bad", poisoned(2, good=False))}
-    monkeypatch.setattr(training, "_MAKERS", {**training._MAKERS, **toys})
+    monkeypatch.setattr(stages, "family", lambda name: toys[name]())
     return stages.Options(
         corpus=str(corpus),
         out=tmp_path / "out",
@@ -491,7 +490,7 @@ def tells(head: nn.Module, inputs: Frozen, family: Family) -> float:
     return float(family.loss(head, inputs).detach())
 
 
-@pytest.mark.parametrize("name", training.NAMES)
+@pytest.mark.parametrize("name", training.names())
 def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
     before = heads._enrol(deep, family, plan(tmp_path / "new", 20)).head
@@ -509,7 +508,7 @@ def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, 
     assert list(pupil.alpha) == [10, 20]
 
 
-@pytest.mark.parametrize("name", training.NAMES)
+@pytest.mark.parametrize("name", training.names())
 def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
     (straight,) = train_heads(deep, [family], plan(tmp_path / "straight"))

@@ -11,7 +11,7 @@ import tiny
 from specviz.bench import methods as entrants
 from specviz.bench.measure import take_turns
 from specviz.bench.methods import Prompt
-from specviz.catalog import find
+from specviz.catalog import entries, find
 from specviz.commands.cli import main
 from specviz.drafters.eagle.drafter import width_under
 from specviz.drafters.kit.rank_paths import chosen_paths
@@ -21,7 +21,6 @@ from specviz.house import measure as budget
 from specviz.house.card import measured as card_measured
 from specviz.house.card.base import StaleMeasurements, percents, read_models, wording
 from specviz.house.card.card import card, write_card
-from specviz.house.differences import DIFFERENCES
 from specviz.house.measure import Extent, as_text, measure_drafters
 from specviz.models.files import fingerprint
 from specviz.settings.settings import Sampling, Settings
@@ -272,9 +271,8 @@ def test_the_card_shows_what_was_measured(folder):
     assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
     assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text
     assert "Not measured, since not on that machine: `draft-model`" in text
-    for name in DIFFERENCES:
-        if find(name, "drafter"):
-            assert f"\n- `{name}`: {DIFFERENCES[name]}" in text
+    for name in entrants.drafters_for("house", None):
+        assert f"\n- `{name}`: {find(name, 'drafter').differences}" in text
 
 
 def test_the_card_shows_how_heads_were_trained(folder):
@@ -314,7 +312,7 @@ def test_equal_budgets_are_held_to_the_weights_too(folder):
 
 
 def test_every_drafter_of_the_catalogue_says_what_differs_from_its_paper():
-    assert {*entrants.drafters_for("house", None)} <= DIFFERENCES.keys()
+    assert all(entry.differences for entry in entries() if entry.kind == "drafter")
 
 
 def test_the_shipped_card_is_what_was_trained_and_measured():

@@ -15,7 +15,7 @@ from typing import Any, Final
 from specviz import engine
 from specviz.bench import reference
 from specviz.bench.outcomes import Tally, tally
-from specviz.catalog import NotAvailable, Unsuitable, entries, load_drafter
+from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafter
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.engine.round import Played
@@ -124,7 +124,6 @@ LOOKUP: Final = "transformers prompt lookup"
 EARLY_EXIT: Final = "transformers early exit"
 MTP: Final = "transformers MTP"
 PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see specviz/packed.py
-COUNTERPARTS: Final = {"draft-model": ASSISTED, "ngram": LOOKUP, "layerskip": EARLY_EXIT}
 
 
 Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
@@ -156,8 +155,9 @@ def ours(target: Target, entrant: Entrant) -> Method:
 
 
 def counterpart(drafter: Drafter) -> str | None:
-    """transformers' way of doing what this drafter does."""
-    return COUNTERPARTS.get(drafter.name)
+    """transformers' way of doing what this drafter does, by its row; None where it has none."""
+    entry = find(drafter.name, "drafter")
+    return entry.counterpart or None if entry else None
 
 
 def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> list[Method]:

@@ -1,17 +1,20 @@
-"""The catalogue as data: which targets and drafters ship with the app or need no weights.
+"""The catalogue as data: the targets and drafters that there are, one row each.
 
-Rule: what can be known without loading a model is here. Standard library only.
+Rule: what can be known without loading a model is in its row, and nowhere else; a drafter's code is
+named by its dotted path and imported when it is loaded. Rows of other people's drafters come from
+the file that the environment variable SPECVIZ_CATALOG names. Standard library only.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from specviz.models.files import size_of, weight_files
 from specviz.settings.settings import Sampling, Settings
@@ -20,31 +23,49 @@ from specviz.shipped import ASSETS
 Kind = Literal["target", "drafter"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the catalogue.
+MORE_ROWS: Final = "SPECVIZ_CATALOG"  # the environment variable that names a file of further rows
 
-    title: what people call it. folder: of the weights, under `assets`; None where there are none.
-    made_for: the target that a drafter was made for; None fits any. reads: the fields of Settings
-    that change what a drafter guesses. usual: what suits it better than their defaults. how, knows,
-    costs: a drafter in three sentences: how it drafts, what it knows when it guesses, what it
-    costs.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row of the catalogue.
+
+    title: what people call it. folder: of the weights, under the folder of the row's own file;
+    None where there are none. made_for: the target that a drafter was made for; None fits any.
+    reads: the fields of Settings that change what a drafter guesses. usual: what suits it better
+    than their defaults.
+
+    Of a drafter. drafter: "module:Class", whose `load(title, folder, target)` gives it, as
+    `drafters.kit.base` says. training: "module:NAME", its `drafters.kit.training.Family`, where it
+    can be trained here. how, knows, costs: three sentences: how it drafts, what it knows when it
+    guesses, what it costs. differences: from its paper, in words. diagram: see `figures.diagram`.
+    counterpart: the name of transformers' way of doing the same. published_as: its method's name
+    among published numbers. bound: nobody would decode with it: an end of the scale. copies: its
+    guesses are copied from the text.
     """
 
     name: str
     kind: Kind
     title: str
     family: str
-    layout: str
     licence: str
-    folder: str | None
-    made_for: str | None
-    reads: list[str]
-    usual: dict[str, Any]
     about: str
-    how: str
-    knows: str
-    costs: str
+    layout: str = "no weights"
+    folder: str | None = None
+    made_for: str | None = None
+    reads: list[str] = field(default_factory=list)
+    usual: dict[str, Any] = field(default_factory=dict)
+    drafter: str = ""
+    training: str = ""
+    how: str = ""
+    knows: str = ""
+    costs: str = ""
+    differences: str = ""
+    diagram: dict[str, Any] | None = None
+    counterpart: str = ""
+    published_as: str = ""
+    bound: bool = False
+    copies: bool = False
 
     @property
     def path(self) -> Path | None:
@@ -54,9 +75,33 @@ class Entry:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Every entry: targets first, then drafters."""
-    rows = json.loads((ASSETS / "catalog.json").read_text(encoding="utf-8"))
-    return tuple(Entry(**row) for row in rows)
+    """Every entry: targets first, then drafters, those of SPECVIZ_CATALOG last.
+
+    Raises ValueError with a sentence where that file cannot be used.
+    """
+    own = tuple(Entry(**row) for row in json.loads(_text(ASSETS / "catalog.json")))
+    more = os.environ.get(MORE_ROWS)
+    return own if not more else own + _further(Path(more), {(e.kind, e.name) for e in own})
+
+
+def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
+    """The drafters of another file; folders are under its own. Raises ValueError."""
+    try:
+        found = tuple(Entry(**{"kind": "drafter", **row}) for row in json.loads(_text(path)))
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"{MORE_ROWS} names no file of rows: {error}") from error
+    for entry in found:
+        if entry.kind != "drafter" or not entry.drafter:
+            raise ValueError(f"{MORE_ROWS}: {entry.name!r} needs a drafter, as module:Class.")
+        if (entry.kind, entry.name) in taken:
+            raise ValueError(f"{MORE_ROWS}: there is a drafter called {entry.name!r} already.")
+        taken.add((entry.kind, entry.name))
+    place = path.resolve().parent
+    return tuple(replace(e, folder=str(place / e.folder)) if e.folder else e for e in found)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def find(name: str, kind: Kind) -> Entry | None:

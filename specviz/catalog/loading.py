@@ -6,29 +6,14 @@ one of the catalogue's errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from pkgutil import resolve_name
+from typing import Any, Final
 
 import torch
 
 from specviz.catalog.entry import Entry, Kind, find
-from specviz.drafters.blockwise import Blockwise
-from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.eagle.drafter import Eagle, Eagle2
-from specviz.drafters.eagle.drafter3 import Eagle3
-from specviz.drafters.layerskip.drafter import LayerSkip
-from specviz.drafters.lmtp import LeapMTP
-from specviz.drafters.lookahead.drafter import Lookahead
-from specviz.drafters.medusa import Medusa
-from specviz.drafters.moa.drafter import Moa
-from specviz.drafters.mtp.drafter import MTP
-from specviz.drafters.mtp_parallel import ParallelMTP
-from specviz.drafters.ngram import NGram
-from specviz.drafters.oracle import Oracle
-from specviz.drafters.suffix import Suffix
-from specviz.drafters.uniform import Uniform
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
@@ -39,30 +24,13 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
-from specviz.models.files import folder_of, weight_files
+from specviz.models.files import folder_of, public_name, weight_files
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 
 SHELF: Final[Shelf[Checkpoint]] = Shelf()
 HEADS: Final[Shelf[Drafter]] = Shelf()
-
-
-# Drafters without weights of their own, by family, each made for a target.
-WEIGHTLESS: Final[dict[str, Callable[[Target], Drafter]]] = {
-    "ngram": lambda target: NGram(),
-    "suffix": lambda target: Suffix(),
-    "layerskip": LayerSkip,
-    "lookahead": lambda target: Lookahead(),
-    "oracle": Oracle,
-    "uniform": lambda target: Uniform(),
-}
-
-
-# Heads, by family: (name to show, folder, target) -> the drafter.
-READERS: Final[dict[str, Callable[[str, Path, Target], Drafter]]] = {
-    made.name: made.load
-    for made in (Eagle, Eagle2, Eagle3, Medusa, Blockwise, MTP, ParallelMTP, LeapMTP, Moa, DFlash)
-}
+LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
 
 
 def load(
@@ -81,7 +49,7 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     """
     place = pick_device(device)
     found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
-    return Target(found.model, found.tokenizer, found.card(_title(name), "causal-lm"))
+    return Target(found.model, found.tokenizer, found.card(public_name(name), "causal-lm"))
 
 
 def load_drafter(name: str, target: Target) -> Drafter:
@@ -97,12 +65,28 @@ def load_drafter(name: str, target: Target) -> Drafter:
 
 def _drafter(name: str, target: Target) -> Drafter:
     entry = find(name, "drafter")
-    if entry is not None and entry.folder is None:
-        return WEIGHTLESS[entry.family](target)
-    if entry is not None and entry.family in READERS:
-        return _head(entry, target)
+    if entry is None or entry.drafter == LANGUAGE_MODEL:
+        return _draft_model(name, target)
+    if entry.folder is None:
+        drafter: Drafter = _kind(entry).load(entry.name, None, target)
+        return drafter
+    return _head(entry, target)
+
+
+def _kind(entry: Entry) -> Any:
+    """The class that a drafter's row names. Raises NotAvailable where its code cannot be found."""
+    try:
+        return resolve_name(entry.drafter)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise NotAvailable(
+            f"The code of {entry.name!r} is not on this machine: {entry.drafter!r}: {error}"
+        ) from error
+
+
+def _draft_model(name: str, target: Target) -> Drafter:
+    """A causal LM of the catalogue, of a folder or of the Hub."""
     found = _checkpoint(name, "drafter", target.model.device, target.model.dtype)
-    title, other = _title(name), target.card.name
+    title, other = public_name(name), target.card.name
     check_vocabularies(other, target.tokenizer, title, found.tokenizer)
     check_reach(title, found.model.config, other, target.max_length)
     return DraftModel(found.model, found.card(title, "draft-model"))
@@ -110,10 +94,10 @@ def _drafter(name: str, target: Target) -> Drafter:
 
 def _head(entry: Entry, target: Target) -> Drafter:
     """The shared head of a catalogue entry, read for this target."""
-    folder = _shipped(entry)
+    folder, kind = _shipped(entry), _kind(entry)
     place = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (entry.name, str(folder.resolve()), *place)
-    return HEADS.get(key, lambda: READERS[entry.family](entry.name, folder, target), house=True)
+    return HEADS.get(key, lambda: kind.load(entry.name, folder, target), house=True)
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
@@ -121,18 +105,12 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
     entry = find(name, kind)
     folder = folder_of(name) if entry is None else _shipped(entry)
     key = (str(folder.resolve()), str(device), str(dtype))
-    return SHELF.get(key, lambda: read(_title(name), folder, device, dtype), entry is not None)
+    return SHELF.get(key, lambda: read(public_name(name), folder, device, dtype), entry is not None)
 
 
 def _shipped(entry: Entry) -> Path:
     """The folder of a catalogue entry. Raises NotAvailable where this copy lacks its weights."""
     if entry.path is None or not weight_files(entry.path):
-        raise NotAvailable(
-            f"{entry.name!r} is not on this machine: its weights belong in assets/{entry.folder}."
-        )
+        place = Path("assets", entry.folder or "")
+        raise NotAvailable(f"{entry.name!r} is not on this machine: its weights belong in {place}.")
     return entry.path
-
-
-def _title(name: str) -> str:
-    """What a model is called on screen and in traces, which must not name anyone's folders."""
-    return Path(name).resolve().name if Path(name).is_dir() else name

@@ -43,8 +43,8 @@ def parser(training: bool) -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status."""
     words = sys.argv[1:] if argv is None else argv
-    args = parser(training=list(words[:1]) == ["train"]).parse_args(words)
     try:
+        args = parser(training=list(words[:1]) == ["train"]).parse_args(words)
         status: int = args.func(args)
         sys.stdout.flush()
     except KeyboardInterrupt:

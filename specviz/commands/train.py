@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from specviz.catalog.training import NAMES
+from specviz.catalog.training import names
 from specviz.house.measure import Extent
 from specviz.house.stages import STAGES, Options
 
@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
         + ", ".join(STAGES)
         + ". Each resumes where it stopped. The name of a head instead of a stage trains it alone.",
     )
-    parser.add_argument("stage", choices=(*STAGES, *NAMES), metavar="STAGE")
+    parser.add_argument("stage", choices=(*STAGES, *names()), metavar="STAGE")
     parser.add_argument("--corpus", default="corpus", help="a folder, or owner/name on the Hub")
     parser.add_argument("--out", type=Path, default=Path("assets/models"), help="finished models")
     parser.add_argument("--work", type=Path, default=Path(".train"), help="tokens, checkpoints")
@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
 
 def _add_heads(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("heads, which one pass of the frozen target a batch serves")
-    group.add_argument("--names", type=_names, default=(), help=f"some of: {', '.join(NAMES)}")
+    group.add_argument("--names", type=_names, default=(), help=f"some of: {', '.join(names())}")
     group.add_argument(
         "--own-text",
         type=int,
@@ -72,18 +72,18 @@ def _extent(arguments: argparse.Namespace) -> Extent:
 
 def _names(text: str) -> tuple[str, ...]:
     """Split "eagle,medusa". Raises argparse's error for a name that there is not."""
-    names = tuple(dict.fromkeys(text.split(",")))
-    for name in names:
-        if name not in NAMES:
+    wanted = tuple(dict.fromkeys(text.split(",")))
+    for name in wanted:
+        if name not in names():
             raise argparse.ArgumentTypeError(
-                f"There is no head {name!r}; there are {', '.join(NAMES)}."
+                f"There is no head {name!r}; there are {', '.join(names())}."
             )
-    return names
+    return wanted
 
 
 def train(arguments: argparse.Namespace) -> int:
     """Run one stage and return 0; what is missing is a `ValueError` or an `OSError`."""
-    stage = "heads" if arguments.stage in NAMES else arguments.stage
+    stage = "heads" if arguments.stage in names() else arguments.stage
     options = Options(
         corpus=arguments.corpus,
         out=arguments.out,

@@ -83,23 +83,23 @@ def _dflash(drafter: Any, borrowed: int) -> Weights:
 
 def _medusa(drafter: Any, borrowed: int) -> Weights:
     """One of the heads, which are alike; an output head of its own is a part of it."""
-    heads = drafter.heads
+    heads = drafter.head
     return Weights(matrices(heads) // len(heads), 0 if heads.own else borrowed)
 
 
 def _lmtp(drafter: Any, borrowed: int) -> Weights:
     """As Medusa's."""
-    heads = drafter.heads
+    heads = drafter.head
     return Weights(matrices(heads) // len(heads.heads), 0 if heads.own else borrowed)
 
 
 def _all_heads(drafter: Any, borrowed: int) -> Weights:
-    return Weights(matrices(drafter.heads), borrowed)
+    return Weights(matrices(drafter.head), borrowed)
 
 
 def _mtp(drafter: Any, borrowed: int) -> Weights:
     """One of the modules, which are alike."""
-    modules = drafter.modules
+    modules = drafter.head
     many, own = modules.config.num_nextn_predict_layers, modules.module(1).shared_head.head
     size = 0 if own is None else own.weight.numel()
     return Weights(matrices(modules) // many - size, size or borrowed)

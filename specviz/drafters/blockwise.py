@@ -8,22 +8,20 @@ a round is one pass of the model. A chain of top tokens: a point mass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from torch import Tensor, nn
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project
 from specviz.drafters.kit.rank_paths import RankPathSession
-from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.drafters.medusa import NewestState
-from specviz.models.passes import Taps
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 
 
 @dataclass(frozen=True)
@@ -60,44 +58,28 @@ class BlockwiseHeads(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """See `read`."""
-        return cls.read(folder, target.model)
-
-    @classmethod
-    def read(cls, folder: Path, model: Any) -> Self:
-        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
-        heads = cls.new(checkpoint.config_in(folder, BlockwiseConfig), model)
-        checkpoint.fill(folder.name, heads, checkpoint.tensors_in(folder))
-        checkpoint.freeze_like(heads, model)
+        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
+        heads = cls.new(checkpoint.config_in(folder, BlockwiseConfig), target.model)
+        checkpoint.restore(folder.name, heads, checkpoint.read_tensors(folder), target.model)
         return heads
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config, self)
+        checkpoint.write(folder, asdict(self.config), self)
 
 
-class Blockwise:
+class Blockwise(HeadDrafter):
     """Heads in eval mode, trained on the one target."""
 
     name = "blockwise"
-    taps = Taps(final=True)
-
-    def __init__(self, heads: BlockwiseHeads, card: ModelCard) -> None:
-        self.heads = heads
-        self.card = card
-        self.made_for = heads.config.made_for
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        heads = BlockwiseHeads.load(folder, target)
-        return cls(heads, card_of(heads, title, cls.name, folder))
+    network = BlockwiseHeads
+    head: BlockwiseHeads
 
     def begin(self, target: TargetRun, settings: Settings) -> BlockSession:
         """See `Drafter`."""
         project = target.target.model.get_output_embeddings()
-        reader = NewestState(self.heads, self.heads.heads, project, self.card.name)
-        reader.remark = {"form": "heads", "block": self.heads.config.block_size}
+        reader = NewestState(self.head, self.head.heads, project, self.card.name)
+        reader.remark = {"form": "heads", "block": self.head.config.block_size}
         return BlockSession(reader, target.target.eos, settings)
 
 
@@ -118,3 +100,11 @@ def loss(head: BlockwiseHeads, frozen: Frozen) -> Tensor:
 def guesses(head: BlockwiseHeads, frozen: Frozen) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py."""
     return list(head(frozen.final, frozen.head))
+
+
+def build(target: Target, _counts: Tensor) -> BlockwiseHeads:
+    """New heads for this target."""
+    return BlockwiseHeads.new(BlockwiseConfig(made_for=target.card.hash), target.model)
+
+
+TRAINING: Final = Family("blockwise", build, loss, guesses)

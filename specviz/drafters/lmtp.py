@@ -8,22 +8,21 @@ with k = 2 from the newest state where j is even, from the one before where it i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor, cat, nn
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Frozen, future_loss, weighted
-from specviz.models.passes import States, Taps
+from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 
 
 @dataclass(frozen=True)
@@ -90,48 +89,32 @@ class LeapHeads(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """See `read`."""
-        return cls.read(folder, target.model)
-
-    @classmethod
-    def read(cls, folder: Path, model: Any) -> Self:
-        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
+        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
         config = checkpoint.config_in(folder, LeapConfig)
-        tensors = checkpoint.tensors_in(folder, "heads.safetensors")
+        tensors = checkpoint.read_tensors(folder, "heads.safetensors")
         config = replace(config, n_head=checkpoint.numbered(tensors, "heads."))
-        width, vocabulary = checkpoint.sizes(model)
+        width, vocabulary = checkpoint.sizes(target.model)
         own = "heads.0.lm_head.weight" in tensors
         heads = cls(config, width, vocabulary if own else None)
-        checkpoint.fill(folder.name, heads, tensors)
-        checkpoint.freeze_like(heads, model)
+        checkpoint.restore(folder.name, heads, tensors, target.model)
         return heads
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config, self)
+        checkpoint.write(folder, asdict(self.config), self)
 
 
-class LeapMTP:
+class LeapMTP(HeadDrafter):
     """Heads in eval mode, trained on the one target."""
 
     name = "lmtp"
-    taps = Taps(final=True)
-
-    def __init__(self, heads: LeapHeads, card: ModelCard) -> None:
-        self.heads = heads
-        self.card = card
-        self.made_for = heads.config.made_for
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        heads = LeapHeads.load(folder, target)
-        return cls(heads, card_of(heads, title, cls.name, folder))
+    network = LeapHeads
+    head: LeapHeads
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""
         project = target.target.model.get_output_embeddings()
-        reader = NewestStates(self.heads, project, self.card.name)
+        reader = NewestStates(self.head, project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
 
@@ -201,3 +184,12 @@ def guesses(head: LeapHeads, frozen: Frozen) -> Sequence[Tensor]:
         row = logits[m - 1]
         found.append(torch.cat([torch.zeros_like(row[:, :back]), row[:, : row.shape[1] - back]], 1))
     return found
+
+
+def build(target: Target, _counts: Tensor) -> LeapHeads:
+    """New heads for this target."""
+    config = LeapConfig(model_name=target.card.name, made_for=target.card.hash)
+    return LeapHeads.new(config, target.model)
+
+
+TRAINING: Final = Family("lmtp", build, loss, guesses)

@@ -8,21 +8,20 @@ head knows that x was drawn (2401.10774).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from torch import Tensor, nn
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Frozen, future_loss, weighted
-from specviz.models.passes import States, Taps
+from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 
 
 @dataclass(frozen=True)
@@ -71,51 +70,35 @@ class MedusaHeads(nn.ModuleList):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """See `read`."""
-        return cls.read(folder, target.model)
-
-    @classmethod
-    def read(cls, folder: Path, model: Any) -> Self:
-        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable.
+        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable.
 
         The file says how many heads there are: some public configs say too few.
         """
         config = checkpoint.config_in(folder, MedusaConfig)
-        tensors = checkpoint.tensors_in(folder, "medusa_lm_head.safetensors", "medusa_lm_head.pt")
+        tensors = checkpoint.read_tensors(folder, "medusa_lm_head.safetensors", "medusa_lm_head.pt")
         config = replace(config, medusa_num_heads=checkpoint.numbered(tensors))
-        width, vocabulary = checkpoint.sizes(model)
+        width, vocabulary = checkpoint.sizes(target.model)
         own = f"0.{config.medusa_num_layers}.weight" in tensors
         heads = cls(config, width, vocabulary if own else None)
-        checkpoint.fill(folder.name, heads, tensors)
-        checkpoint.freeze_like(heads, model)
+        checkpoint.restore(folder.name, heads, tensors, target.model)
         return heads
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config, self)
+        checkpoint.write(folder, asdict(self.config), self)
 
 
-class Medusa:
+class Medusa(HeadDrafter):
     """Heads in eval mode, trained on the one target."""
 
     name = "medusa"
-    taps = Taps(final=True)
-
-    def __init__(self, heads: MedusaHeads, card: ModelCard) -> None:
-        self.heads = heads
-        self.card = card
-        self.made_for = heads.config.made_for
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        heads = MedusaHeads.load(folder, target)
-        return cls(heads, card_of(heads, title, cls.name, folder))
+    network = MedusaHeads
+    head: MedusaHeads
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""
         project = target.target.model.get_output_embeddings()
-        reader = NewestState(self.heads, len(self.heads), project, self.card.name)
+        reader = NewestState(self.head, len(self.head), project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
 
@@ -154,3 +137,12 @@ def loss(head: MedusaHeads, frozen: Frozen) -> Tensor:
 def guesses(head: MedusaHeads, frozen: Frozen) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py."""
     return list(head(frozen.final, frozen.head))
+
+
+def build(target: Target, _counts: Tensor) -> MedusaHeads:
+    """New heads for this target."""
+    config = MedusaConfig(base_model_name_or_path=target.card.name, made_for=target.card.hash)
+    return MedusaHeads.new(config, target.model)
+
+
+TRAINING: Final = Family("medusa", build, loss, guesses)

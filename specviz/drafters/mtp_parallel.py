@@ -8,19 +8,19 @@ read there for the token n + 1 + i (2404.19737). All heads run at once, in one s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, causal_mask
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.cache import RoomyCache
 from specviz.models.passes import States, Taps, part_of
 from specviz.models.target import Target, TargetRun
@@ -140,45 +140,36 @@ class ParallelHeads(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """See `read`."""
-        return cls.read(folder, target.model)
-
-    @classmethod
-    def read(cls, folder: Path, model: Any) -> Self:
-        """The heads in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
-        heads = cls(checkpoint.config_in(folder, ParallelConfig), model)
-        checkpoint.fill(folder.name, heads, checkpoint.tensors_in(folder))
-        checkpoint.freeze_like(heads, model)
+        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
+        heads = cls(checkpoint.config_in(folder, ParallelConfig), target.model)
+        checkpoint.restore(folder.name, heads, checkpoint.read_tensors(folder), target.model)
         return heads
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config, self)
+        checkpoint.write(folder, asdict(self.config), self)
 
 
-class ParallelMTP:
+class ParallelMTP(HeadDrafter):
     """Heads in eval mode, trained on the one target. layers: how many the target has."""
 
     name = "mtp-parallel"
+    network = ParallelHeads
+    head: ParallelHeads
 
-    def __init__(self, heads: ParallelHeads, card: ModelCard, layers: int) -> None:
-        self.heads = heads
-        self.card = card
-        self.made_for = heads.config.made_for
+    def __init__(self, head: ParallelHeads, card: ModelCard, layers: int) -> None:
+        super().__init__(head, card)
         self.taps = Taps(layers=(layers - 1,))
 
     @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The heads in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        heads = ParallelHeads.load(folder, target)
-        return cls(
-            heads, card_of(heads, title, cls.name, folder), target.model.config.num_hidden_layers
-        )
+    def around(cls, head: ParallelHeads, card: ModelCard, target: Target) -> Self:
+        """See `HeadDrafter`."""
+        return cls(head, card, target.model.config.num_hidden_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""
         project = target.target.model.get_output_embeddings()
-        reader = TrunkRows(self.heads, self.taps.layers[0], project, self.card.name)
+        reader = TrunkRows(self.head, self.taps.layers[0], project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
 
@@ -220,3 +211,20 @@ def loss(head: ParallelHeads, frozen: Frozen) -> Tensor:
 def guesses(head: ParallelHeads, frozen: Frozen) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py. The trunk is all layers but the last."""
     return [head.logits(row, frozen.head) for row in head.features(frozen.states[-2])]
+
+
+def build(target: Target, _counts: Tensor) -> ParallelHeads:
+    """New heads for this target, with MLPs half as wide as its layers'."""
+    shape = target.model.config
+    config = ParallelConfig(
+        n_heads=shape.num_attention_heads,
+        n_kv_heads=shape.num_key_value_heads,
+        hidden_dim=shape.intermediate_size // 2,
+        norm_eps=shape.rms_norm_eps,
+        rope_theta=checkpoint.rope_theta(target.model),
+        made_for=target.card.hash,
+    )
+    return ParallelHeads.new(config, target.model)
+
+
+TRAINING: Final = Family("mtp-parallel", build, loss, guesses)

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from specviz.drafters.kit.base import Weightless
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -47,13 +47,10 @@ def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match 
     return None
 
 
-class NGram:
+class NGram(Weightless):
     """Fits any target; nothing to load."""
 
     name = "ngram"
-    card = ModelCard("ngram", "ngram", 0, 0, None)
-    made_for: str | None = None
-    taps = Taps()
 
     def begin(self, target: TargetRun, settings: Settings) -> NGramSession:
         """See `Drafter`."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Self
 
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.engine.protocol import Proposal
@@ -26,6 +28,11 @@ class Oracle(DraftModel):
     def __init__(self, target: Target) -> None:
         super().__init__(target.model, replace(target.card, name=self.name, family=self.name))
         self.made_for = target.card.hash
+
+    @classmethod
+    def load(cls, title: str, folder: Path | None, target: Target) -> Self:
+        """The drafter of this target; it has no weights of its own. See `Drafter`."""
+        return cls(target)
 
     def begin(self, target: TargetRun, settings: Settings) -> OracleSession:
         """See `Drafter`. Raises ValueError for a run of any model but its own."""

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specviz.drafters.kit.base import Weightless
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -112,13 +112,10 @@ class Suffixes:
 SLACK = 1e-6  # rounding must not take the last token off 0.29 · 100, nor break a tie
 
 
-class Suffix:
+class Suffix(Weightless):
     """Fits any target; nothing to load, nothing kept between runs."""
 
     name = "suffix"
-    card = ModelCard("suffix", "suffix", 0, 0, None)
-    made_for: str | None = None
-    taps = Taps()
 
     def begin(self, target: TargetRun, settings: Settings) -> SuffixSession:
         """See `Drafter`."""

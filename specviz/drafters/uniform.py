@@ -12,25 +12,22 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from specviz.drafters.kit.base import Weightless
 from specviz.drafters.kit.growing import kind
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw, exact_dtype
 from specviz.verification.tree import DraftTree
 
 
-class Uniform:
+class Uniform(Weightless):
     """Fits any target; nothing to load."""
 
     name = "uniform"
-    card = ModelCard("uniform", "uniform", 0, 0, None)
-    made_for: str | None = None
-    taps = Taps()
 
     def begin(self, target: TargetRun, settings: Settings) -> UniformSession:
         """See `Drafter`."""

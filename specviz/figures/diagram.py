@@ -1,18 +1,15 @@
 """How a drafter drafts, as a small drawing: boxes and arrows from data, markup made here alone.
 
-Data: `boxes` by name as [left, top, width, height, kind, words]; `arrows` as [from, to]. Kinds:
-text, draft, target, guess, state. Colours come from the style sheet, by kind.
+Data, as a row of the catalogue has it: `says`, for who cannot see it; `boxes` by name as [left,
+top, width, height, kind, words]; `arrows` as [from, to]. Kinds: text, draft, target, guess, state.
+Colours come from the style sheet, by kind.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import cache
 from html import escape
 from typing import Any, Final
-
-from specviz.shipped import ASSETS
 
 WIDTH: Final = 360
 HEIGHT: Final = 132
@@ -25,16 +22,8 @@ Box = Sequence[Any]
 Point = tuple[float, float]
 
 
-@cache
-def known() -> Mapping[str, Any]:
-    """Every diagram by its drafter's name."""
-    found: dict[str, Any] = json.loads((ASSETS / "diagrams.json").read_text(encoding="utf-8"))
-    return found
-
-
-def diagram(name: str) -> str:
-    """The SVG of a drafter; empty where there is none."""
-    data = known().get(name)
+def diagram(data: Mapping[str, Any] | None) -> str:
+    """The SVG of a drafter's diagram; empty where there is none."""
     if data is None:
         return ""
     boxes: Mapping[str, Box] = data["boxes"]

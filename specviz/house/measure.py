@@ -20,11 +20,11 @@ from specviz.bench.measure import Row, measure, shares, tokens_per_pass
 from specviz.bench.methods import Entrant, Prompt, drafters_for, encoded, entrants, ours, plain
 from specviz.catalog import find, load_target
 from specviz.catalog.entry import filled
-from specviz.house.card.base import MEASURED
 from specviz.house.export import versions
 from specviz.models.devices import describe, processor
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
+from specviz.shipped import MEASURED
 
 SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.width_under`
 NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
@@ -106,7 +106,7 @@ def write_measured(folder: Path, extent: Extent) -> Path:
             f"Only the app's own models can be measured, in {str(house.path.parent)!r}."
         )
     facts = measure_drafters(load_target("house", extent.device), extent)
-    path = folder / MEASURED
+    path = folder / MEASURED.name
     path.write_text(as_text(facts), encoding="utf-8")
     return path
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from specviz.catalog.training import NAMES, family
+from specviz.catalog.training import family, names
 from specviz.house.card.card import write_card
 from specviz.house.data import Domain, Mixture, load_domains, token_counts
 from specviz.house.export import (
@@ -156,7 +156,7 @@ def make_heads(options: Options) -> None:
     Raises `Diverged`, after the others are written.
     """
     be_nice(options.nice)
-    families = [family(name) for name in options.names or NAMES]
+    families = [family(name) for name in options.names or names()]
     shop, folder = _workshop(options), options.out / "target"
     target = _frozen_target(folder, shop)
     recipe = _head_recipe(options, weights_hash(folder))

@@ -21,8 +21,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from specviz.catalog.training import Family
-from specviz.drafters.kit.training import Frozen, freeze
+from specviz.drafters.kit.training import Family, Frozen, freeze
 from specviz.house.training import Diverged, Recipe, Trainer, decay_start, total_steps
 from specviz.models.target import Target
 

@@ -12,9 +12,10 @@ from math import log
 from statistics import fmean
 from typing import Any, Final
 
-from specviz.catalog.entry import title_of
-from specviz.compare.domains.plan import Cell, family, spoken
+from specviz.catalog.entry import find, title_of
+from specviz.compare.domains.plan import Cell
 from specviz.frames.numbers import count, seconds
+from specviz.shipped import spoken
 
 
 def view(heat: Heat) -> dict[str, Any]:
@@ -134,8 +135,6 @@ def _capital(word: str) -> str:
 
 
 MEAN: Final = "mean"  # the last column: over the domains
-BOUNDS: Final = ("oracle", "uniform")  # families that nobody would decode with: ends of the scale
-COPIERS: Final = ("ngram", "suffix")  # families that copy their guesses from the text
 GAIN: Final = 1.05  # a speed-up below this is no gain: two measurements of one drafter differ so
 ROUGH: Final = 1.5  # said where plain decoding was so many times faster in one run than another
 NONE_WHOLE: Final = "No domain has all its cells, so none has a winner."
@@ -164,7 +163,7 @@ class Heat:
     @property
     def rivals(self) -> list[str]:
         """The drafters that one would decode with."""
-        return [name for name in self.drafters if family(name) not in BOUNDS]
+        return [name for name in self.drafters if not _is_bound(name)]
 
     def whole(self, drafters: Sequence[str], domain: str) -> bool:
         """Whether each of these was measured on as many prompts of this domain as was asked."""
@@ -178,6 +177,18 @@ class Heat:
             if all(self.whole([name], domain) for domain in self.domains):
                 found[name, MEAN] = fmean(found[name, domain] for domain in self.domains)
         return found
+
+
+def _is_bound(name: str) -> bool:
+    """Whether nobody would decode with this drafter: it is an end of the scale."""
+    entry = find(name, "drafter")
+    return entry is not None and entry.bound
+
+
+def _copies(name: str) -> bool:
+    """Whether this drafter copies its guesses from the text."""
+    entry = find(name, "drafter")
+    return entry is not None and entry.copies
 
 
 def winners(heat: Heat) -> dict[str, str]:
@@ -212,9 +223,9 @@ def headline(heat: Heat) -> str:
 
 def _copied(heat: Heat, won: Mapping[str, str]) -> list[str]:
     """The domains where a drafter that copies gains most, if others were there to beat."""
-    kinds = {family(name) in COPIERS for name in heat.rivals}
+    kinds = {_copies(name) for name in heat.rivals}
     gains = [d for d, name in won.items() if heat.cells[name, d].speedup >= GAIN]
-    return [d for d in gains if family(won[d]) in COPIERS] if len(kinds) == 2 else []
+    return [d for d in gains if _copies(won[d])] if len(kinds) == 2 else []
 
 
 def _alone(heat: Heat, name: str, domains: Sequence[str]) -> str:

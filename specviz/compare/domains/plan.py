@@ -6,36 +6,22 @@ seed, so that a machine that slows down slows no drafter more than another. Stan
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.catalog.entry import entries, filled, find
+from specviz.catalog.entry import entries, filled
 from specviz.frames.numbers import count
 from specviz.settings.chance import coin
 from specviz.settings.settings import BadSettings, Settings, require
-from specviz.shipped import ASSETS, prompts
+from specviz.shipped import MEASURED, measured, prompts
 
-MEASURED: Final = ASSETS / "models" / "measured.json"
 SEED: Final = 1  # of every run's coins, as in the recorded measurement
 MOST_PROMPTS: Final = min(map(len, prompts().values()))  # a domain: all that ship
 FEWEST_TOKENS: Final = 8
 MOST_TOKENS: Final = 64
 HOTTEST: Final = 2.0
-SPOKEN: Final = {  # what a sentence calls a domain
-    "stories": "stories",
-    "dialogues": "dialogues",
-    "python": "Python",
-    "maths": "maths",
-    "repeat": "repetition",
-}
-
-
-def spoken(domain: str) -> str:
-    """What a sentence calls a domain; its own name where nobody gave it another."""
-    return SPOKEN.get(domain, domain)
 
 
 def choices() -> list[tuple[str, str]]:
@@ -167,10 +153,10 @@ def recorded(path: Path = MEASURED) -> list[Recorded]:
 
     Raises BadSettings where the file is no measurement.
     """
-    if not path.is_file():
-        return []
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = measured(path)
+        if facts is None:
+            return []
         temperatures = sorted({row["temperature"] for row in facts["rows"]})
         return [_at(facts, temperature) for temperature in temperatures]
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
@@ -203,9 +189,3 @@ def _cell(row: Mapping[str, Any], many: int) -> Cell:
         guesses_per_round=row["guesses_per_round"],
         tokens_per_second=row["tokens_per_second"],
     )
-
-
-def family(drafter: str) -> str:
-    """The drafter's family; its own name where the catalogue lacks it."""
-    entry = find(drafter, "drafter")
-    return drafter if entry is None else entry.family

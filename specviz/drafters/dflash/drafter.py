@@ -8,15 +8,14 @@ say, only that it is masked too: the top token of each makes one path, a point m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.dflash.layer import Past, behind
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import Riders, States, Taps, joined
 from specviz.models.target import Target, TargetRun
@@ -30,25 +29,19 @@ from specviz.verification.tree import DraftTree
 SHOWN: Final = 3  # guesses of a place that a reader can see
 
 
-class DFlash:
+class DFlash(HeadDrafter):
     """The drafter's network in eval mode, on the target's device and in its dtype.
 
     taps: outputs of the layers that its config names, before the final norm.
     """
 
     name = "dflash"
+    network = DFlashHead
+    head: DFlashHead
 
     def __init__(self, head: DFlashHead, card: ModelCard) -> None:
-        self.head = head
-        self.card = card
-        self.made_for: str | None = head.config.made_for
+        super().__init__(head, card)
         self.taps = Taps(layers=head.config.tap_layers)
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        head = DFlashHead.load(folder, target)
-        return cls(head, card_of(head, title, cls.name, folder))
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another shape."""

@@ -18,8 +18,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.layer import BlockLayer, Past
-from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.checkpoint import fill, read_config, read_tensors, write_tensors
+from specviz.drafters.kit.checkpoint import read_config, read_tensors, restore, write
 from specviz.drafters.kit.layers import Mix
 from specviz.models.target import Target
 
@@ -67,7 +66,7 @@ class DFlashHead(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors in bf16. See `load`."""
-        write_tensors(folder, self.config.to_json(), self)
+        write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
@@ -78,8 +77,7 @@ class DFlashHead(nn.Module):
         config = DFlashConfig.from_json(folder.name, read_config(folder))
         config.check_fit(folder.name, target)
         head = cls(config)
-        fill(folder.name, head, read_tensors(folder))
-        checkpoint.freeze_like(head, target.model)
+        restore(folder.name, head, read_tensors(folder), target.model)
         return head
 
     def _layers(self) -> list[BlockLayer]:

@@ -13,9 +13,11 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
+from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.dflash.layer import many_blocks
-from specviz.drafters.kit.training import Frozen
+from specviz.drafters.kit.training import Family, Frozen
+from specviz.models.target import Target
 
 ANCHORS: Final = 64  # blocks a text, at most; the paper takes 512 of longer texts
 FADE: Final = (
@@ -62,3 +64,11 @@ def blocks(head: DFlashHead, frozen: Frozen, anchors: Tensor) -> Tensor:
     positions = (anchors[:, None] + torch.arange(size, device=device)).flatten()
     rows = head(words, positions, [many_blocks(each, anchors) for each in past])
     return frozen.head(rows.unflatten(1, (-1, size))[:, :, 1:])
+
+
+def build(target: Target, _counts: Tensor) -> DFlashHead:
+    """A new head of the house size for this target."""
+    return DFlashHead(DFlashConfig.house(target))
+
+
+TRAINING: Final = Family("dflash", build, loss, guesses)

@@ -8,41 +8,29 @@ the run's temperature, top-k and top-p. Greedy (and at temperature 0): the top t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.eagle.head import EagleHead
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import Riders, States
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 
 
-class Eagle:
+class Eagle(HeadDrafter):
     """EAGLE's head in eval mode, on the target's device and in its dtype."""
 
     name = "eagle"
-    taps = Taps(final=True)
-
-    def __init__(self, head: EagleHead, card: ModelCard) -> None:
-        self.head = head
-        self.card = card
-        self.made_for: str | None = head.config.made_for
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        head = EagleHead.load(folder, target)
-        return cls(head, card_of(head, title, cls.name, folder))
+    network = EagleHead
+    head: EagleHead
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another width."""

@@ -7,41 +7,32 @@ target still draws.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Self
-
 from torch import Tensor
 
 from specviz.drafters.eagle.head3 import Eagle3Head
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.features import FeatureReader
 from specviz.engine.protocol import DraftSession
 from specviz.models.passes import States, Taps
-from specviz.models.target import Target, TargetRun
+from specviz.models.target import TargetRun
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 
 
-class Eagle3:
+class Eagle3(HeadDrafter):
     """EAGLE-3's head in eval mode, on the target's device and in its dtype.
 
     taps: outputs of the layers that the head's config names, counted from 1, before the final norm.
     """
 
     name = "eagle3"
+    network = Eagle3Head
+    head: Eagle3Head
 
     def __init__(self, head: Eagle3Head, card: ModelCard) -> None:
-        self.head = head
-        self.card = card
-        self.made_for: str | None = head.config.made_for
+        super().__init__(head, card)
         self.taps = Taps(layers=head.config.tap_layers)
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        head = Eagle3Head.load(folder, target)
-        return cls(head, card_of(head, title, cls.name, folder))
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another width."""

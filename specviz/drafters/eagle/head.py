@@ -15,13 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from specviz.drafters.kit.checkpoint import (
-    fill,
-    freeze_like,
-    read_config,
-    read_tensors,
-    write_tensors,
-)
+from specviz.drafters.kit.checkpoint import read_config, read_tensors, restore, write
 from specviz.drafters.kit.config import HeadConfig
 from specviz.drafters.kit.layers import Attention, Mix, Mlp
 from specviz.models.target import Target
@@ -77,7 +71,7 @@ class EagleHead(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors in bf16. See `load`."""
-        write_tensors(folder, self.config.to_json(), self)
+        write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
@@ -90,6 +84,5 @@ class EagleHead(nn.Module):
         config.check_fit(folder.name, target)
         tensors = read_tensors(folder)
         head = cls(config, own_embedding="embed_tokens.weight" in tensors)
-        fill(folder.name, head, tensors)
-        freeze_like(head, target.model)
+        restore(folder.name, head, tensors, target.model)
         return head

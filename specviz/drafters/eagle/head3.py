@@ -16,13 +16,7 @@ import torch
 from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from specviz.drafters.kit.checkpoint import (
-    fill,
-    freeze_like,
-    read_config,
-    read_tensors,
-    write_tensors,
-)
+from specviz.drafters.kit.checkpoint import read_config, read_tensors, restore, write
 from specviz.drafters.kit.config import HeadConfig
 from specviz.drafters.kit.layers import Attention, Mix, Mlp
 from specviz.models.errors import Unsuitable
@@ -138,7 +132,7 @@ class Eagle3Head(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors in bf16. See `load`."""
-        write_tensors(folder, self.config.to_json(), self)
+        write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
@@ -149,12 +143,11 @@ class Eagle3Head(nn.Module):
         config = read_eagle3(folder, target)
         tensors = read_tensors(folder)
         head = cls(config, own_embedding="embed_tokens.weight" in tensors)
-        fill(folder.name, head, tensors)
+        restore(folder.name, head, tensors, target.model)
         listed = head.tokens
         in_order = bool((listed[1:] > listed[:-1]).all()) and int(listed[-1]) < len(head.t2d)
         if not in_order or not torch.equal(head.t2d.nonzero().flatten(), listed):
             raise Unsuitable(f"{folder.name!r}: its d2t and t2d name different tokens.")
-        freeze_like(head, target.model)
         return head
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
-from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.drafters.kit.layers import Unrolled
-from specviz.drafters.kit.training import Frozen
+from specviz.drafters.kit.training import DEPTH, Family, Frozen
+from specviz.models.target import Target
 
 
 def unroll(head: Any, states: Tensor, frozen: Frozen, steps: int) -> Iterator[Tensor]:
@@ -48,3 +49,13 @@ def loss(head: EagleHead, frozen: Frozen) -> Tensor:
 def guesses(head: EagleHead, frozen: Frozen, depth: int) -> list[Tensor]:
     """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
     return [frozen.head(output) for output in unroll(head, frozen.final, frozen, depth)]
+
+
+def build(target: Target, _counts: Tensor) -> EagleHead:
+    """A new head for this target."""
+    return EagleHead(EagleConfig.like(target))
+
+
+TRAINING: Final = Family(
+    "eagle", build, loss, guesses=lambda head, frozen: guesses(head, frozen, DEPTH), sampled=True
+)

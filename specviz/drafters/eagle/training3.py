@@ -11,10 +11,12 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from specviz.drafters.eagle.head3 import Eagle3Head
+from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head, usual_taps
 from specviz.drafters.eagle.training import unroll
-from specviz.drafters.kit.training import Frozen
+from specviz.drafters.kit.training import DEPTH, Family, Frozen
+from specviz.models.target import Target
 
+DRAFT_VOCABULARY: Final = 0.75  # it may propose so much of the vocabulary, the commonest of it
 STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
 FADE: Final = 0.8  # a step counts this much of the one before, as in the paper's code
 
@@ -42,3 +44,20 @@ def guesses(head: Eagle3Head, frozen: Frozen, depth: int) -> list[Tensor]:
     """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
     states = head.fuse(frozen.states)
     return [head.logits(output) for output in unroll(head, states, frozen, depth)]
+
+
+def build(target: Target, counts: Tensor) -> Eagle3Head:
+    """A new head for this target. counts: (V,), how often each token occurs."""
+    config = Eagle3Config.like(
+        target,
+        draft_vocab_size=round(DRAFT_VOCABULARY * target.vocab_size),
+        tap_layers=usual_taps(target.model.config.num_hidden_layers),
+    )
+    head = Eagle3Head(config)
+    head.propose_only(counts)
+    return head
+
+
+TRAINING: Final = Family(
+    "eagle3", build, loss, guesses=lambda head, frozen: guesses(head, frozen, DEPTH)
+)

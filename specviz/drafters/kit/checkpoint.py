@@ -1,6 +1,7 @@
-"""What loading these heads has in common: files by other names, configs, dtype and device.
+"""A head's folder: its config, its tensors, and a network filled with them.
 
-Rule: as in files.py: a tensor that does not fit is named, nothing but tensors is ever loaded.
+Rule: a tensor that does not fit is named, nothing but tensors is ever loaded. Every head is read in
+three steps: `read_config` or `config_in`, `read_tensors`, `restore`; and written by `write`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pickle import UnpicklingError
 from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -43,23 +43,56 @@ def read_config(folder: Path) -> dict[str, Any]:
     return found
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors by name, on the CPU. Raises NotAvailable, Unsuitable."""
-    files = weight_files(folder)
+def made_for(folder: Path) -> str | None:
+    """The SHA-256 of the weights that a head's config says it is made for; None where it does not.
+
+    Raises NotAvailable, or Unsuitable where it says something else.
+    """
+    said = read_config(folder).get("made_for")
+    if not isinstance(said, str | None):
+        raise Unsuitable(f"{folder.name!r}: made_for must be a SHA-256, not {said!r:.80}.")
+    return said
+
+
+def read_tensors(folder: Path, *others: str) -> dict[str, Tensor]:
+    """All tensors by name, on the CPU: of transformers' files, else of the first of `others`.
+
+    Raises NotAvailable where there is none, Unsuitable where there is more than tensors.
+    """
+    known = weight_files(folder)
+    files = known or [folder / name for name in others if (folder / name).is_file()][:1]
     if not files:
         raise NotAvailable(f"{folder.name!r} has no weights.")
     found: dict[str, Tensor] = {}
     for file in files:
-        try:
-            safe = file.suffix == ".safetensors"
-            found |= load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
-        except UnpicklingError as error:
-            raise Unsuitable(
-                f"{folder.name!r} has more than plain weights in its pickle; none is loaded."
-            ) from error
-        except (OSError, RuntimeError, SafetensorError) as error:
-            raise Unsuitable(f"{folder.name!r} could not be loaded: {error}") from error
+        found |= _tensors(folder.name if known else file.name, file)
     return found
+
+
+def _tensors(name: str, file: Path) -> dict[str, Tensor]:
+    """The tensors of one file, called `name` in errors."""
+    try:
+        safe = file.suffix == ".safetensors"
+        found = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+    except UnpicklingError as error:
+        raise Unsuitable(
+            f"{name!r} has more than plain weights in its pickle; none is loaded."
+        ) from error
+    except Exception as error:  # a damaged file can raise anything
+        reason = str(error).strip().split("\n")[0]
+        raise Unsuitable(f"{name!r} could not be loaded as tensors: {reason}") from error
+    if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
+        raise Unsuitable(f"{name!r} holds other things than named tensors.")
+    return found
+
+
+def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: Any) -> None:
+    """Put `tensors` into `head` and freeze it for use where `model` is, in its dtype.
+
+    Raises Unsuitable, calling the head `name`, with the first tensor that does not fit.
+    """
+    fill(name, head, tensors)
+    freeze_like(head, model)
 
 
 def fill(name: str, head: nn.Module, tensors: Mapping[str, Tensor]) -> None:
@@ -82,7 +115,7 @@ def _refuse(name: str, what: str, keys: Collection[str]) -> None:
         raise Unsuitable(f"{name!r} {what} tensor: {min(keys)}{more}.")
 
 
-def write_tensors(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
+def write(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
     """Write config.json and model.safetensors, floats as bf16, integers and booleans as is."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
@@ -95,26 +128,6 @@ def write_tensors(folder: Path, config: Mapping[str, Any], head: nn.Module) -> N
 
 
 Config = TypeVar("Config")
-
-
-def tensors_in(folder: Path, *others: str) -> dict[str, Tensor]:
-    """The tensors of a head's folder, in transformers' files or in one of these others.
-
-    Raises NotAvailable where there is neither, Unsuitable where there is more than tensors.
-    """
-    other = next((folder / name for name in others if (folder / name).is_file()), None)
-    if other is None or weight_files(folder):
-        return read_tensors(folder)
-    try:
-        if other.suffix == ".safetensors":
-            return load_file(other)
-        found = torch.load(other, map_location="cpu", weights_only=True)
-    except Exception as error:  # a damaged file can raise anything
-        reason = str(error).strip().split("\n")[0]
-        raise Unsuitable(f"{other.name!r} could not be loaded as tensors: {reason}") from error
-    if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
-        raise Unsuitable(f"{other.name!r} holds other things than named tensors.")
-    return found
 
 
 def config_in(folder: Path, kind: type[Config]) -> Config:
@@ -139,11 +152,6 @@ def config_in(folder: Path, kind: type[Config]) -> Config:
 COUNTS = (
     "medusa_num", "n_", "head_num", "skip", "block", "filter", "hidden_dim", "num_", "intermediate",
 )  # fmt: skip
-
-
-def write(folder: Path, config: Any, head: nn.Module) -> None:
-    """Write config.json and model.safetensors, in bf16."""
-    write_tensors(folder, asdict(config), head)
 
 
 def freeze_like(module: nn.Module, model: Any) -> None:

@@ -15,6 +15,9 @@ import torch.nn.functional as functional
 from torch import Tensor
 from transformers import DynamicCache, LlamaForCausalLM
 
+from specviz.models.target import Target
+
+DEPTH: Final = 5  # how many guesses in a row are measured where a head could make any number
 EVERY: Final = -1  # in place of a layer's number: all that the target has
 
 
@@ -144,3 +147,31 @@ def weighted(parts: Sequence[Tensor], falling: float = 1.0) -> Tensor:
     """The mean of losses by depth, each counting `falling` times the one before."""
     weights = torch.tensor([falling**i for i in range(len(parts))], device=parts[0].device)
     return (torch.stack(list(parts)) * weights).sum() / weights.sum()
+
+
+@dataclass(frozen=True)
+class Family:
+    """What training needs of one kind of head; `name` is its folder's, and its drafter's.
+
+    build: (target, how often each token occurs in the training text (V,)) -> a new head, an
+    `nn.Module` with `save(folder)` and `load(folder, target)`, drawn from torch's own generator,
+    which is seeded. loss: (head, batch) -> mean loss. guesses: (head, batch) -> logits by depth,
+    as `overlaps` takes them; None where there are no simple ones. sampled: α is Σ min(p, q);
+    otherwise, for a point mass, the share of equal tops. keys_values: the target's layers, from 1,
+    whose keys and values the loss reads; (EVERY,) for all.
+    """
+
+    name: str
+    build: Callable[[Target, Tensor], Any]
+    loss: Callable[[Any, Frozen], Tensor]
+    guesses: Callable[[Any, Frozen], Sequence[Tensor]] | None = None
+    sampled: bool = False
+    keys_values: tuple[int, ...] = ()
+
+    def agreement(self, head: Any, frozen: Frozen) -> list[float]:
+        """α by depth on this batch; empty where the family has no guesses to measure."""
+        if self.guesses is None:
+            return []
+        measure = overlaps if self.sampled else same_tops
+        with torch.no_grad():
+            return measure(self.guesses(head, frozen), frozen)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import torch
 
@@ -41,6 +42,11 @@ class LayerSkip:
         self.made_for: str | None = target.card.hash
         layers = target.model.config.get_text_config().num_hidden_layers
         self.taps = Taps(layers=tuple(range(1, layers + 1)))
+
+    @classmethod
+    def load(cls, title: str, folder: Path | None, target: Target) -> Self:
+        """The drafter of this target; it has no weights of its own. Raises Unsupported."""
+        return cls(target)
 
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
         """See `Drafter`. Raises ValueError for another target, BadSettings for a missing layer."""

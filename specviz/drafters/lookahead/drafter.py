@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
+from specviz.drafters.kit.base import Weightless
 from specviz.drafters.lookahead.pool import Found, Pool, merged
 from specviz.drafters.lookahead.window import Window, places, visible
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
 
 
@@ -42,13 +42,10 @@ class Shape:
         return cls(settings.lookahead_window, settings.lookahead_ngram, settings.lookahead_guesses)
 
 
-class Lookahead:
+class Lookahead(Weightless):
     """Fits any target; nothing to load."""
 
     name = "lookahead"
-    card = ModelCard("lookahead", "lookahead", 0, 0, None)
-    made_for: str | None = None
-    taps = Taps()
 
     def begin(self, target: TargetRun, settings: Settings) -> LookaheadSession:
         """See `Drafter`."""

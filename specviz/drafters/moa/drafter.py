@@ -8,13 +8,12 @@ asks it anew. The tree follows the head's confidence, as EAGLE-2's does: top tok
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Self
 
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.layers import KeysValues
 from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
@@ -27,26 +26,24 @@ from specviz.trace.events import ModelCard
 from specviz.verification.distributions import check_scores
 
 
-class Moa:
+class Moa(HeadDrafter):
     """A head in eval mode, on the target's device and in its dtype.
 
     layers: how many the target has; the keys and values of all of them are asked for.
     """
 
     name = "moa"
+    network = MoaHead
+    head: MoaHead
 
     def __init__(self, head: MoaHead, card: ModelCard, layers: int) -> None:
-        self.head = head
-        self.card = card
-        self.made_for: str | None = head.config.made_for
+        super().__init__(head, card)
         self.taps = Taps(keys_values=tuple(range(1, layers + 1)))
 
     @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        head = MoaHead.load(folder, target)
-        layers = target.model.config.get_text_config().num_hidden_layers
-        return cls(head, card_of(head, title, cls.name, folder), layers)
+    def around(cls, head: MoaHead, card: ModelCard, target: Target) -> Self:
+        """See `HeadDrafter`."""
+        return cls(head, card, target.model.config.get_text_config().num_hidden_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has other widths."""

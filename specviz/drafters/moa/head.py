@@ -104,7 +104,7 @@ class MoaHead(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors in bf16. See `load`."""
-        checkpoint.write_tensors(folder, self.config.to_json(), self)
+        checkpoint.write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
@@ -115,8 +115,7 @@ class MoaHead(nn.Module):
         config = MoaConfig.read(folder)
         config.check_fit(folder.name, target)
         head = cls(config)
-        checkpoint.fill(folder.name, head, checkpoint.read_tensors(folder))
-        checkpoint.freeze_like(head, target.model)
+        checkpoint.restore(folder.name, head, checkpoint.read_tensors(folder), target.model)
         return head
 
 

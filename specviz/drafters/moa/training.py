@@ -17,8 +17,10 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from specviz.drafters.kit.layers import causal
-from specviz.drafters.kit.training import Frozen, future_loss, weighted
+from specviz.drafters.kit.training import EVERY, Family, Frozen, future_loss, weighted
+from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.head import MoaHead, beside, recall
+from specviz.models.target import Target
 
 STEPS: Final = 5  # trained and measured so deep
 FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
@@ -54,3 +56,11 @@ def unroll(head: MoaHead, frozen: Frozen, steps: int) -> Iterator[Tensor]:
     for step in range(1, min(steps, length - 1) + 1):
         sees = torch.ones(length - step, length, dtype=torch.bool, device=where.device).tril()
         yield head.cross_attention(heard[:, step:], where[step:], recall(remembered, sees))
+
+
+def build(target: Target, _counts: Tensor) -> MoaHead:
+    """A new head of the house size for this target."""
+    return MoaHead(MoaConfig.like(target))
+
+
+TRAINING: Final = Family("moa", build, loss, guesses, keys_values=(EVERY,))

@@ -9,43 +9,31 @@ own output instead of a state that the target has not computed yet, so guesses g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.checkpoint import card_of
+from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.growing import Growing, fit
 from specviz.drafters.kit.layers import causal_mask
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.cache import RoomyCache
-from specviz.models.passes import Riders, States, Taps
-from specviz.models.target import Target, TargetRun
+from specviz.models.passes import Riders, States
+from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
 from specviz.verification.distributions import check_scores
 
 
-class MTP:
+class MTP(HeadDrafter):
     """Modules in eval mode, trained on the one target."""
 
     name = "mtp"
-    taps = Taps(final=True)
-
-    def __init__(self, modules: MTPModules, card: ModelCard) -> None:
-        self.modules = modules
-        self.card = card
-        self.made_for = modules.config.made_for
-
-    @classmethod
-    def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The modules in `folder`, shown as `title`. Raises NotAvailable, Unsuitable."""
-        modules = MTPModules.load(folder, target)
-        return cls(modules, card_of(modules, title, cls.name, folder))
+    network = MTPModules
+    head: MTPModules
 
     def begin(self, target: TargetRun, settings: Settings) -> MTPSession:
         """See `Drafter`."""
@@ -60,7 +48,7 @@ class MTPSession:
     """
 
     def __init__(self, drafter: MTP, target: TargetRun, settings: Settings) -> None:
-        self.modules = drafter.modules
+        self.modules = drafter.head
         self.many = self.modules.config.num_nextn_predict_layers
         self.name = drafter.card.name
         self.target = target.target

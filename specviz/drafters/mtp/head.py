@@ -9,7 +9,7 @@ and projection.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -119,23 +119,17 @@ class MTPModules(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """See `read`."""
-        return cls.read(folder, target.model)
-
-    @classmethod
-    def read(cls, folder: Path, model: Any) -> Self:
-        """The modules in `folder` for this causal LM, frozen. Raises NotAvailable, Unsuitable."""
+        """The modules in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
         config = checkpoint.config_in(folder, MTPConfig)
-        tensors = checkpoint.tensors_in(folder)
-        width, vocabulary = checkpoint.sizes(model)
+        tensors = checkpoint.read_tensors(folder)
+        width, vocabulary = checkpoint.sizes(target.model)
         first = f"model.layers.{config.num_hidden_layers}"
         embeds = vocabulary if f"{first}.embed_tokens.weight" in tensors else None
         projects = vocabulary if f"{first}.shared_head.head.weight" in tensors else None
         modules = cls(config, width, (embeds, projects))
-        checkpoint.fill(folder.name, modules, tensors)
-        checkpoint.freeze_like(modules, model)
+        checkpoint.restore(folder.name, modules, tensors, target.model)
         return modules
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config, self)
+        checkpoint.write(folder, asdict(self.config), self)

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from specviz.drafters.kit.checkpoint import rope_theta
 from specviz.drafters.kit.layers import causal_mask, seen_alone
-from specviz.drafters.kit.training import Frozen, future_loss, weighted
-from specviz.drafters.mtp.head import MTPModules
+from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.drafters.mtp.head import MTPConfig, MTPModules
+from specviz.models.target import Target
 
 STEPS: Final = 4  # trained and measured so deep
 FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
@@ -45,3 +47,21 @@ def unroll(head: MTPModules, frozen: Frozen, steps: int) -> Iterator[Tensor]:
         positions = torch.arange(again, again + rows, device=joined.device)[None]
         hidden = head.run(step, joined, positions, mask, cache)
         yield head.module(step).logits(hidden, frozen.head)
+
+
+def build(target: Target, _counts: Tensor) -> MTPModules:
+    """A new module for this target, shaped as its layers."""
+    shape = target.model.config
+    config = MTPConfig(
+        num_hidden_layers=shape.num_hidden_layers,
+        num_attention_heads=shape.num_attention_heads,
+        num_key_value_heads=shape.num_key_value_heads,
+        intermediate_size=shape.intermediate_size,
+        rms_norm_eps=shape.rms_norm_eps,
+        rope_theta=rope_theta(target.model),
+        made_for=target.card.hash,
+    )
+    return MTPModules.new(config, target.model)
+
+
+TRAINING: Final = Family("mtp", build, loss, guesses, sampled=True)

@@ -5,22 +5,21 @@ Rule: numbers that were measured on other weights than those that lie there are 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from specviz.catalog import find
-from specviz.catalog.training import NAMES
+from specviz.catalog.training import names
 from specviz.house.export import MANIFEST, read_manifest
 from specviz.models.files import fingerprint, weight_files
+from specviz.shipped import MEASURED, measured
 
 Manifest = dict[str, Any]
 
 
 FINISHED: Final = ("target", "draft-model")
-MEASURED: Final = "measured.json"
 
 
 class StaleMeasurements(ValueError):
@@ -48,14 +47,14 @@ class Models:
     @property
     def heads(self) -> dict[str, Manifest]:
         """The manifests of the heads that are finished, in the order in which they are known."""
-        return {name: self.manifests[name] for name in NAMES if name in self.manifests}
+        return {name: self.manifests[name] for name in names() if name in self.manifests}
 
 
 def read_models(folder: Path) -> Models:
     """All that lies in `folder`. Raises `FileNotFoundError` where a model is not finished, and
     `StaleMeasurements`.
     """
-    heads = [name for name in NAMES if (folder / name / MANIFEST).is_file()]
+    heads = [name for name in names() if (folder / name / MANIFEST).is_file()]
     manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
     return Models(folder, manifests, read_measured(folder))
 
@@ -65,10 +64,9 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
 
     Raises `StaleMeasurements` for numbers of a target or drafter with other weights.
     """
-    path = folder / MEASURED
-    if not path.is_file():
+    found = measured(folder / MEASURED.name)
+    if found is None:
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     _require(folder / "target", "the target", found["target"])
     for facts in (found["drafters"], found["same_budget"]["drafters"]):
         for name, about in facts.items():
@@ -86,8 +84,8 @@ def _weights_of(drafter: str) -> str:
 def _require(folder: Path, name: str, hash: str | None) -> None:
     if fingerprint(weight_files(folder)) != hash:
         raise StaleMeasurements(
-            f"{MEASURED} has numbers of {name} with other weights than those in {folder.name!r}: "
-            "run `python -m specviz train measure`, or delete that file."
+            f"{MEASURED.name} has numbers of {name} with other weights than those in "
+            f"{folder.name!r}: run `python -m specviz train measure`, or delete that file."
         )
 
 

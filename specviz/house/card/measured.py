@@ -10,12 +10,18 @@ from statistics import fmean
 from typing import Any, Final
 
 from specviz.bench.methods import drafters_for
+from specviz.catalog import find
 from specviz.house.card.base import Models, megabytes, number, percents, table, wording
-from specviz.house.differences import DIFFERENCES, HEADS
 
 LEAST: Final = 10  # judged guesses: a share of fewer says nothing
 DEPTHS: Final = 6  # shown at most
 NOT_YET = "Not measured yet: run `python -m specviz train measure`, then `train card` again."
+FROZEN: Final = (
+    "All heads were trained on the finished, frozen target, one pass of which served them all, and "
+    "learned its law at every position rather than the text's token, except where said. Most "
+    "papers train multi-token heads and blockwise heads jointly with the trunk; on a frozen one "
+    "they are weaker. All share the target's embeddings, and all but EAGLE-3 its output projection."
+)
 DEFINITIONS: Final = (
     "- **α**: the chance that a judged position keeps one of its guesses, by p and q over the "
     "whole vocabulary before any coin falls, averaged over all judged positions of all runs. "
@@ -84,8 +90,9 @@ def measured_sections(models: Models) -> str:
 
 def differences(models: Models) -> str:
     """What differs from the papers, drafter by drafter."""
-    lines = [f"- `{name}`: {DIFFERENCES[name]}" for name in drafters_for("house", None)]
-    return "## What differs from the papers\n\n" + HEADS + "\n\n" + "\n".join(lines)
+    found = (find(name, "drafter") for name in drafters_for("house", None))
+    lines = [f"- `{entry.name}`: {entry.differences}" for entry in found if entry]
+    return "## What differs from the papers\n\n" + FROZEN + "\n\n" + "\n".join(lines)
 
 
 def _on_average(facts: dict[str, Any], what: str) -> str:

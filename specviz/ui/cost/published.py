@@ -6,31 +6,17 @@ their own, and no row holds both without saying whose each is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from statistics import fmean
 from typing import Any, Final
 
+from specviz.catalog.entry import entries
 from specviz.cost.sources import EVIDENCE, Board, Published, Source, boards, headline
-from specviz.shipped import ASSETS
+from specviz.shipped import measured
 from specviz.ui.component import PARTS, TabContext, component
 
 NAME: Final = "sv-headline"
-MEASURED: Final = ASSETS / "models" / "measured.json"
 NOT_SAID: Final = "not said in what was read"
-OURS: Final[Mapping[str, str]] = {  # the drafter here that is of a published method's family
-    "n-gram": "ngram",
-    "draft model": "draft-model",
-    "LayerSkip": "layerskip",
-    "Medusa": "medusa",
-    "EAGLE": "eagle",
-    "EAGLE-2": "eagle2",
-    "EAGLE-3": "eagle3",
-    "lookahead": "lookahead",
-    "MTP": "mtp",
-    "DFlash": "dflash",
-}
 
 
 FULL: Final[Mapping[str, str]] = {  # what the board shortens
@@ -53,7 +39,7 @@ def config() -> dict[str, Any]:
         "boards": [board(each) for each in boards()],
         "evidence": [list(pair) for pair in EVIDENCE.items()],
         "full": dict(FULL),
-        "ours": ours(measured(), headline()),
+        "ours": ours(_card(), headline()),
     }
 
 
@@ -106,14 +92,17 @@ def board(each: Board) -> dict[str, Any]:
     }
 
 
-@cache
-def measured() -> dict[str, Any] | None:
-    """The numbers behind the card of the house models; None where there are none."""
+def _card() -> dict[str, Any] | None:
+    """The numbers behind the card of the house models; None where there are none to read."""
     try:
-        found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return measured()
+    except ValueError:
         return None
-    return found
+
+
+def drafters() -> dict[str, str]:
+    """By the name of a published method, the drafter here that is of its family."""
+    return {entry.published_as: entry.name for entry in entries() if entry.published_as}
 
 
 def ours(facts: Mapping[str, Any] | None, known: Sequence[Published]) -> dict[str, Any] | None:
@@ -138,8 +127,9 @@ def domains(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[dict[str, Any]]:
+    here = drafters()
     for method in dict.fromkeys(each.method for each in known):
-        drafter = OURS.get(method, "")
+        drafter = here.get(method, "")
         mine = [r for r in facts["rows"] if r["name"] == drafter and r["temperature"] == 0.0]
         yield {
             "method": method,

@@ -150,7 +150,7 @@ def card(entry: Entry) -> str:
     rows = [("How it drafts", entry.how), ("What it knows", entry.knows), ("Costs", entry.costs)]
     told = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows)
     head = f'<section class="sv-card" data-drafter="{escape(entry.name)}" hidden>'
-    return f"{head}{diagram(entry.name)}<dl>{told}</dl></section>"
+    return f"{head}{diagram(entry.diagram)}<dl>{told}</dl></section>"
 
 
 def fit(made: dict[str, Any], demo_load: Any) -> None:

@@ -11,20 +11,11 @@ import gradio as gr
 
 from specviz.catalog.entry import reads_of, title_of
 from specviz.settings.text import brief
-from specviz.shipped import prompts
+from specviz.shipped import prompt_kind, prompts
 from specviz.ui.component import static
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes
 from specviz.ui.step.recorded import names, opening, title
-
-DOMAINS: Final = {
-    "stories": "Story",
-    "dialogues": "Dialogue",
-    "python": "Python",
-    "maths": "Maths",
-    "repeat": "Repetition",
-}
-
 
 # After typing, the one line that is left shows the prompt's start again.
 FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
@@ -131,7 +122,7 @@ def first_words(first: RunRequest) -> dict[str, str]:
 def example_choices() -> list[tuple[str, str]]:
     """Example prompts as (what the list shows, the prompt)."""
     return [
-        (f"{DOMAINS.get(domain, domain)}: {short(text)}", text)
+        (f"{prompt_kind(domain)}: {short(text)}", text)
         for domain, texts in prompts().items()
         for text in texts
     ]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import title_of
 from specviz.compare.domains.heatmap import Heat, view
-from specviz.compare.domains.plan import Plan, spoken
+from specviz.compare.domains.plan import Plan
 from specviz.frames.numbers import count
+from specviz.shipped import spoken
 from specviz.ui.queue import Ticket
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, line
