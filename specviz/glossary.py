@@ -16,7 +16,10 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "both": "min(p, q): the part of p that the draft covers. Its sum is the acceptance chance α.",
     "residual": "What p has above q, max(p − q, 0), scaled to 1: what a rejection draws from.",
     "gamma": "γ: how many tokens the drafter guesses in a row.",
-    "alpha": "α: the chance that a judged guess is kept, averaged over judged positions.",
+    "alpha": "α: the chance that a judged position keeps one of its guesses, before any coin "
+    "falls, averaged over judged positions. One sampled guess: Σ min(p, q). Sampled siblings: "
+    "1 − Π(1 − min(1, p/q)), given the guesses, each p (and q) as the rejections before leave it. "
+    "Fixed guesses: the sum of their p.",
     "coin": "u: a number in [0, 1) fixed by the seed. A guess is kept if u falls below its chance.",
     "round": "One draft and one target pass. It adds every kept guess and one token more.",
     "node": "One guess in the draft tree.",

@@ -213,9 +213,19 @@ def test_a_near_tie_is_said_with_its_place_and_margin():
 def test_a_difference_without_a_tie_is_a_fault():
     found, one, _ = compared(ran(KEPT, dtype="float32"), plainly(OTHER))
     assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
-    assert one.endswith("logits are 9 apart: no near-tie, so a fault.")
+    assert one.endswith("logits are 9 apart: more than float32 rounds by, so a fault.")
     _, coarse, _ = compared(ran(KEPT, dtype="bfloat16"), plainly(OTHER))
-    assert coarse.endswith("bfloat16 rounds more coarsely, or it is a fault.")
+    assert coarse.endswith("logits are 9 apart: more than bfloat16 rounds by, so a fault.")
+
+
+def test_what_half_precision_rounds_away_is_no_fault():
+    """In bfloat16 logits between 8 and 16 lie 0.0625 apart."""
+    margins = [9.0] * 5 + [0.0625] + [9.0] * 5
+    verdicts = {
+        kind: compared(ran(KEPT, dtype=kind), plainly(OTHER, margins))[0].verdict
+        for kind in ("float32", "bfloat16", "float16")
+    }
+    assert verdicts == {"float32": "fault", "bfloat16": "near-tie", "float16": "fault"}
 
 
 @pytest.mark.parametrize("plain", [range(9), range(13)])

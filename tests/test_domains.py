@@ -331,7 +331,7 @@ def test_details_name_the_range_only_over_several_prompts():
         "N-gram on stories",
         "Speed-up 1.10 ×",
         "Accepted length 2.20, so 3.20 tokens a pass; 4.0 guesses a round",
-        "α 0.50: the chance that a judged guess is kept",
+        "α 0.50: the chance that a judged position keeps a guess",
         "1 prompt, 100 tokens a second: 24 tokens in 0.50 s",
     ]
     two = heat_of({"ngram": [1.1, 2.4, 2.0]}, prompts=2, lowest=1.0, highest=2.5)

@@ -11,7 +11,7 @@ from specviz.engine.decode import run
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, kept, report, summary, token_ids
+from specviz.trace.metrics import difference, kept, near_tie, report, summary, token_ids
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,42 @@ def test_a_difference_from_plain_decoding_is_reported_with_its_margin(trace):
 
 def test_a_text_that_stops_early_differs_at_its_end(trace):
     plain = trace.baseline
-    short = changed(trace, token_ids=plain.token_ids[:5], margins=plain.margins[:5])
+    short = changed(trace, token_ids=plain.token_ids[:5], margins=plain.margins[:5], tops=None)
     assert difference(short).position == 5
     assert not difference(short).near_tie
-    long = changed(trace, token_ids=[*plain.token_ids, 1], margins=[*plain.margins, 9.0])
+    long = changed(trace, token_ids=[*plain.token_ids, 1], margins=[*plain.margins, 9.0], tops=None)
     assert difference(long).position == len(plain.token_ids)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "top", "apart"),
+    [
+        ("float32", 12.0, 0.001),
+        ("float64", None, 0.001),
+        ("bfloat16", 12.0, 0.1875),  # three places of 0.0625
+        ("bfloat16", -40.0, 0.625),
+        ("bfloat16", None, 0.25),
+        ("bfloat16", 0.01, 0.001),  # what a sum rounds by does not vanish with the sum
+        ("float16", 12.0, 0.0234375),
+        ("float16", None, 0.03125),
+    ],
+)
+def test_a_near_tie_is_what_the_precision_rounds_by_at_that_logit(dtype, top, apart):
+    assert near_tie(0.999 * apart, dtype, top)
+    assert not near_tie(apart, dtype, top)
+
+
+def test_a_difference_is_weighed_by_the_precision_and_the_top_logit_of_its_place(trace):
+    plain = trace.baseline
+    other = [*plain.token_ids]
+    other[7] += 1
+    assert len(plain.tops) == len(plain.token_ids)
+    margins = [9.0] * len(other)
+    margins[7] = 0.3
+    tops = [1.0] * len(other)
+    tops[7] = 20.0
+    found = changed(trace, token_ids=other, margins=margins, tops=tops)
+    assert not difference(found).near_tie
+    coarse = Trace(replace(found.header, dtype="bfloat16"), found.events)
+    assert difference(coarse).near_tie
+    assert not difference(changed(coarse, tops=None)).near_tie

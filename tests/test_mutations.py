@@ -66,8 +66,8 @@ def rules(made: types.ModuleType, rule: str) -> list[tuple[object, Drawn]]:
         return [(made.PointMass(), FIXED)]
     make = made.RecursiveRejection
     return [
-        (make("speculative", SAMPLED), SAMPLED),
-        (make("without-replacement", REPLACED), REPLACED),
+        (make("speculative"), SAMPLED),
+        (make("without-replacement"), REPLACED),
     ]
 
 

@@ -19,6 +19,7 @@ from specviz.verification.exact import (
     joint_law,
     output_law,
     plain_law,
+    proposals,
     verdicts,
 )
 from specviz.verification.tree import DraftTree
@@ -123,7 +124,7 @@ def test_a_coin_of_zero_lets_in_no_token_of_probability_zero(rule):
         def final(self) -> float:
             return 0.0
 
-    tree, drawn = DraftTree.chain(0, [0]), next(iter(RULES[rule].accepts))
+    tree, drawn = DraftTree.chain(0, [0]), next(iter(RULES[rule].promise.accepts))
     verdict = RULES[rule].judge(tree, drawn, p, q, Zero())
     assert verdict.path == ()
     assert verdict.final.kind == "recovered"
@@ -133,16 +134,31 @@ def test_a_coin_of_zero_lets_in_no_token_of_probability_zero(rule):
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
 @pytest.mark.parametrize("candidates", [1, 2, 3])
 def test_alpha_told_before_the_coins_is_what_enumeration_finds(rule, drawn, candidates):
+    """Given the candidates; a lone sampled one is averaged over what could have been drawn."""
     tokens = [1, 3, 0][:candidates]
     tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
-    told = keep_chance(Law(P, None if drawn is FIXED else Q), tokens, drawn)
-    if drawn is FIXED:
-        found = sum(w for w, v in verdicts(RULES[rule], tree, drawn, P.repeat(4, 1), {}) if v.path)
-        assert told == pytest.approx(found, abs=1e-14)
-    elif drawn is SAMPLED:
-        assert told == pytest.approx(acceptance(RULES[rule], P, Q, drawn, candidates), abs=1e-14)
-    else:
-        assert 0.0 < told <= 1.0
+    rows, laws = P.repeat(4, 1), {} if drawn is FIXED else {0: Q}
+    found = keep_chance(Law(P, laws.get(0)), tokens, drawn)
+    kept = sum(w for w, v in verdicts(RULES[rule], tree, drawn, rows, laws) if v.path)
+    alone = drawn is not FIXED and candidates == 1
+    assert found.value == pytest.approx(0.65 if alone else kept, abs=1e-14)
+    assert (found.tries is not None) == (drawn is not FIXED and candidates > 1)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [(SAMPLED, (0.650, 0.7350, 0.7615)), (REPLACED, (0.650, 0.7564, 0.8297))],
+)
+def test_the_mean_of_alpha_over_all_draws_is_the_rules_acceptance(drawn, expected):
+    for candidates, alpha in enumerate(expected, 1):
+        shape = [-1] + [0] * candidates
+        mean = sum(
+            weight * keep_chance(Law(P, Q), tree.tokens[1:], drawn).value
+            for weight, tree, _ in proposals(lambda _: Q, shape, drawn)
+        )
+        assert mean == pytest.approx(alpha, abs=5e-5)
+        rule = "speculative" if drawn is SAMPLED else "without-replacement"
+        assert mean == pytest.approx(acceptance(RULES[rule], P, Q, drawn, candidates), abs=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +178,7 @@ def test_a_wrong_pair_is_refused_with_a_sentence(name, drawn, sampling, says):
 
 
 def test_auto_takes_the_rule_that_fits():
-    assert choose("auto", SAMPLED, Sampling(0.8)).name == "speculative"
-    assert choose("auto", REPLACED, Sampling(0.8)).name == "without-replacement"
-    assert choose("auto", FIXED, Sampling(0.8)).name == "point-mass"
-    assert choose("auto", SAMPLED, Sampling(0.0)).name == "greedy"
+    assert choose("auto", SAMPLED, Sampling(0.8)).promise.name == "speculative"
+    assert choose("auto", REPLACED, Sampling(0.8)).promise.name == "without-replacement"
+    assert choose("auto", FIXED, Sampling(0.8)).promise.name == "point-mass"
+    assert choose("auto", SAMPLED, Sampling(0.0)).promise.name == "greedy"

@@ -92,7 +92,7 @@ def tally(rounds: Sequence[Played]) -> Tally:
 def _of(played: Played) -> Tally:
     tree, verdict = played.proposal.tree, played.verdict
     found: dict[int, Depth] = {}
-    chances = [alpha(played, decision) for decision in verdict.decisions]
+    chances = [alpha(played, decision).value for decision in verdict.decisions]
     kept = set(verdict.path)
     for decision, chance in zip(verdict.decisions, chances, strict=True):
         here = Depth(1, int(chance is not None), int(decision.node in kept))

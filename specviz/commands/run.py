@@ -137,7 +137,8 @@ def comparison(trace: Trace) -> str:
         return "the text is plain decoding's, token for token"
     if found.margin is None:
         return "the text goes on where plain decoding ended: a fault"
-    reason = "a near-tie" if found.near_tie else "no near-tie, so a fault"
+    coarse = f"more than {trace.header.dtype} rounds by, so a fault"
+    reason = "a near-tie, which rounding decides" if found.near_tie else coarse
     return (
         f"new token {found.position + 1} is not plain decoding's: the target's top two logits "
         f"there are {found.margin:.2g} apart, {reason}"

@@ -15,13 +15,14 @@ from specviz import engine
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.results import Ended, Opening, Progress, RaceEvent, Report, Started, spent
 from specviz.compare.sizes import causal, drafted
+from specviz.engine.decode import baseline_of
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
 from specviz.models.target import Target
 from specviz.settings.settings import BadSettings
-from specviz.trace.events import Baseline, Committed, Event, Finished, Header, ModelCard, Reason
+from specviz.trace.events import Committed, Event, Finished, Header, ModelCard, Reason
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, choose
 
@@ -131,5 +132,4 @@ def _ending(field: Field, steps: Sequence[PlainStep]) -> Iterator[Event]:
     reason = "eos" if tokens and tokens[-1] in field.target.eos else reason
     yield from Recorder(field.target, settings).words([*field.ids, *tokens])
     yield Finished(reason, 0.0)
-    margins = [step.margin for step in steps] if settings.sampling.greedy else None
-    yield Baseline(tokens, [step.seconds for step in steps], margins)
+    yield baseline_of(steps, settings.sampling)

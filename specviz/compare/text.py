@@ -55,11 +55,7 @@ def _tie(found: Equality, dtype: str) -> str:
     reason = (
         "a near-tie, which rounding decides"
         if found.verdict == "near-tie"
-        else (
-            "no near-tie, so a fault"
-            if dtype == "float32"
-            else f"more than a near-tie in float32; {dtype} rounds more coarsely, or it is a fault"
-        )
+        else f"more than {dtype} rounds by, so a fault"
     )
     return (
         f"It parts from plain decoding at new token {_at(found)}, where the target's top two "

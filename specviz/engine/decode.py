@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from time import perf_counter
 
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
-from specviz.engine.round import Stop, never
+from specviz.engine.round import PlainStep, Stop, never
 from specviz.models.target import Target
-from specviz.settings.settings import Settings
+from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
+
+
+def baseline_of(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
+    """Plain decoding's passes as an event; top logits and margins at temperature 0 only."""
+    return Baseline(
+        [step.token for step in steps],
+        [step.seconds for step in steps],
+        [step.margin for step in steps] if sampling.greedy else None,
+        [step.top for step in steps] if sampling.greedy else None,
+    )
 
 
 def run(
@@ -45,7 +55,5 @@ def run(
         steps = list(plain(target, ids, settings, stop))
         if stop():
             return  # half a baseline would be no measure, and would read as a shorter text
-        margins = [step.margin for step in steps] if settings.sampling.greedy else None
-        tokens = [step.token for step in steps]
-        yield from recorder.words(tokens)
-        yield Baseline(tokens, [step.seconds for step in steps], margins)
+        yield from recorder.words([step.token for step in steps])
+        yield baseline_of(steps, settings.sampling)

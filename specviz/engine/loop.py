@@ -132,4 +132,4 @@ def plain(
         synchronize(target.device)
         seconds = perf_counter() - start
         first, second = logits.float().topk(2).values.tolist()
-        yield PlainStep(text[-1], seconds, first - second)
+        yield PlainStep(text[-1], seconds, first - second, first)

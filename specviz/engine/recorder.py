@@ -51,8 +51,8 @@ def header(
         target=target.card,
         drafter=drafter.card,
         settings=settings.to_json(),
-        rule=rule.name,
-        lossless=rule.lossless,
+        rule=rule.promise.name,
+        lossless=rule.promise.lossless,
         prompt=prompt,
         prompt_ids=list(ids),
         vocab_size=target.vocab_size,
@@ -106,7 +106,7 @@ class Recorder:
                     decision.threshold,
                     dict(decision.inputs),
                     row,
-                    alpha(played, decision),
+                    *alpha(played, decision),
                 )
             )
         if len(played.tokens) > len(verdict.path):

@@ -11,7 +11,7 @@ from specviz.engine.protocol import Proposal
 from specviz.models.passes import Scores
 from specviz.settings.chance import Chance
 from specviz.verification import Decision, Verdict
-from specviz.verification.alpha import keep_chance
+from specviz.verification.alpha import Alpha, keep_chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,12 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class PlainStep:
-    """One pass of plain decoding. margin: the target's top logit minus the second."""
+    """One pass of plain decoding. top: the target's top logit; margin: that minus the second."""
 
     token: int
     seconds: float
     margin: float
+    top: float
 
 
 Stop = Callable[[], bool]
@@ -59,10 +60,10 @@ def never() -> bool:
     return False
 
 
-def alpha(played: Played, decision: Decision) -> float | None:
+def alpha(played: Played, decision: Decision) -> Alpha:
     """The chance that a position keeps one of its candidates; told at the first candidate only."""
     tree = played.proposal.tree
     siblings = tree.children[tree.parents[decision.node]]
     if decision.node != siblings[0]:
-        return None
+        return Alpha(None, None)
     return keep_chance(decision.law, [tree.tokens[n] for n in siblings], played.proposal.drawn)

@@ -149,7 +149,10 @@ class Judged:
     """One coin fell: the guess at `node` was kept if u < threshold. rows: the law then in force.
 
     alpha: at the first candidate of a position, the chance that one of its candidates is kept,
-    computed over the full vocabulary before any coin fell; None at later siblings.
+    before any coin fell: Σ min(p, q) over the full vocabulary for a lone sampled one, Σ p for a
+    point mass, 1 − Π(1 − min(1, pᵢ/qᵢ)) for several sampled ones, given them; None at later ones.
+    tries: with alpha of several sampled ones, [pᵢ, qᵢ] of each in order under the laws that the
+    rejections before it leave; None elsewhere, and in older traces, whose alpha was biased low.
     """
 
     event: ClassVar[str] = "judged"
@@ -160,6 +163,7 @@ class Judged:
     inputs: dict[str, float]
     rows: Rows
     alpha: float | None
+    tries: list[list[float]] | None = None
 
     @property
     def accepted(self) -> bool:
@@ -215,13 +219,15 @@ class Baseline:
     """Plain decoding, measured after the run: same machine, prompt and settings.
 
     seconds: by pass, the first is the prefill. margins: by pass, the target's top logit minus the
-    second, kept at temperature 0 only.
+    second, and tops, that top logit, by which rounding grows; both kept at temperature 0 only.
+    Older traces have no tops.
     """
 
     event: ClassVar[str] = "baseline"
     token_ids: list[int]
     seconds: list[float]
     margins: list[float] | None
+    tops: list[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,20 @@ from typing import Any
 from specviz.trace.events import Baseline, Judged, Round
 from specviz.trace.file import Trace
 
-NEAR_TIE = 1e-3  # logits closer than this may swap between two shapes of the same computation
+FINE = 1e-3  # how far rounding moves a float32 logit between two shapes of one computation
+# Half precision moves it by its last places, so with its size: 2 to 4 of them (8 and 11 bits).
+COARSE = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
+USUAL_TOP = 16.0  # the top logit of a trace that did not keep it; language models' are 8 to 32
+
+
+def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
+    """Whether rounding may swap two logits that lie `margin` apart.
+
+    dtype: what the target computes in, as torch names it. top: the larger logit; where a trace
+    lacks it, `USUAL_TOP` stands for it, and matters in half precision only.
+    """
+    size = USUAL_TOP if top is None else abs(top)
+    return margin < max(FINE, COARSE.get(dtype, 0.0) * size)
 
 
 def path(judged: Sequence[Judged]) -> list[int]:
@@ -31,16 +44,13 @@ class Difference:
     """Where a temperature-0 run first left plain decoding, and by what margin the two were tied.
 
     position: index among the new tokens. margin: the target's top logit minus its second there;
-    None where plain decoding had already ended.
+    None where plain decoding had already ended. near_tie: rounding in the target's precision
+    explains it; anything else is a fault.
     """
 
     position: int
     margin: float | None
-
-    @property
-    def near_tie(self) -> bool:
-        """True where rounding explains it; anything else is a fault."""
-        return self.margin is not None and self.margin < NEAR_TIE
+    near_tie: bool
 
 
 def token_ids(trace: Trace) -> list[int]:
@@ -64,17 +74,21 @@ def difference(trace: Trace) -> Difference | None:
     if plain is None or plain.margins is None:
         return None
     ours = token_ids(trace)
-    for position, token in enumerate(plain.token_ids):
-        if position >= len(ours) or ours[position] != token:
-            return Difference(position, plain.margins[position])
-    return Difference(len(plain.token_ids), None) if len(ours) > len(plain.token_ids) else None
+    for at, token in enumerate(plain.token_ids):
+        if at >= len(ours) or ours[at] != token:
+            top = plain.tops[at] if plain.tops else None
+            tied = near_tie(plain.margins[at], trace.header.dtype, top)
+            return Difference(at, plain.margins[at], tied and at < len(ours))
+    ended = len(plain.token_ids)
+    return Difference(ended, None, False) if len(ours) > ended else None
 
 
 def summary(trace: Trace) -> dict[str, Any]:
     """The numbers of a run. Seconds leave out the recording itself.
 
     accepted_length averages over all rounds, round 0 included; acceptance_rate = accepted /
-    judged; alpha = the chance that a judged candidate is kept, averaged over judged positions.
+    judged; alpha = the chance that a judged position keeps one of its candidates, as
+    `Judged.alpha` has it, averaged over judged positions.
     Values that nothing was measured for (no baseline, nothing judged) are None.
     """
     rounds = [played for played in trace.rounds if played.committed]

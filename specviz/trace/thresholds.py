@@ -7,7 +7,8 @@ probability zero. Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 Test = Callable[[Mapping[str, float]], float]
 
@@ -40,3 +41,12 @@ TESTS: Mapping[str, Test] = {
     "without-replacement": ratio,
     "point-mass": mass,
 }
+
+
+def any_kept(tries: Sequence[Sequence[float]]) -> float:
+    """The chance that one of several sampled siblings is kept: 1 − Π(1 − min(1, pᵢ/qᵢ)).
+
+    tries: (p, q) of each in order, under the laws that the rejections before it leave. Exact given
+    the candidates; its mean over their draws is the rule's acceptance.
+    """
+    return 1.0 - math.prod(1.0 - ratio({"p": p, "q": q}) for p, q in tries)

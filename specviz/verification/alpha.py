@@ -1,30 +1,54 @@
 """α at one position: the chance that one of its candidates is kept, before any coin falls.
 
-Exact, over the full vocabulary, given the laws; for a point mass, given the candidates.
+Exact. A lone sampled candidate is weighed over all that q could have drawn, a full vocabulary;
+several are weighed as they were drawn, since what each rejection leaves depends on them, and the
+mean over draws is the rule's own acceptance. A point mass has nothing to average over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from specviz.verification.base import Drawn, Law
+from torch import Tensor
+
+from specviz.trace.promises import Drawn
+from specviz.trace.thresholds import any_kept
+from specviz.verification.base import Law
 from specviz.verification.distributions import overlap, residual, without
 
 
-def keep_chance(law: Law, tokens: Sequence[int], drawn: Drawn) -> float:
+class Alpha(NamedTuple):
+    """The chance that a position keeps one of its candidates, and what it follows from.
+
+    value: None where it is not asked for. tries: where several were sampled, (p, q) of each in the
+    order tried, under the laws that would be in force at its turn; None elsewhere.
+    """
+
+    value: float | None
+    tries: list[list[float]] | None
+
+
+def keep_chance(law: Law, tokens: Sequence[int], drawn: Drawn) -> Alpha:
     """The chance that one of the siblings `tokens` is kept where p and q are `law`.
 
-    Point mass (no q, or a rule that reads none): Σ p over the distinct candidates. Sampled: one
-    minus the chance that all are rejected, each under the residual that the others left; without
-    replacement that residual depends on which tokens were tried.
+    Point mass (no q, or a rule that reads none): Σ p over the distinct candidates. One sampled
+    candidate: Σ min(p, q). Several: 1 − Π(1 − min(1, pᵢ/qᵢ)), given the candidates.
     """
-    p, q = law.p, law.q
-    if q is None:
-        return min(1.0, p[list(set(tokens))].sum().item())
-    miss = 1.0
+    if law.q is None:
+        return Alpha(min(1.0, law.p[list(set(tokens))].sum().item()), None)
+    if len(tokens) == 1:
+        return Alpha(min(1.0, overlap(law.p, law.q).item()), None)
+    each = tries(law.p, law.q, tokens, drawn)
+    return Alpha(any_kept(each), each)
+
+
+def tries(p: Tensor, q: Tensor, tokens: Sequence[int], drawn: Drawn) -> list[list[float]]:
+    """(p, q) of every sibling at its turn, as if all before it were rejected. p, q: (V,)."""
+    found = []
     for token in tokens:
-        miss *= 1.0 - min(1.0, overlap(p, q).item())
+        found.append([p[token].item(), q[token].item()])
         p = residual(p, q)
         if drawn is Drawn.WITHOUT_REPLACEMENT:
             q = without(q, token)
-    return 1.0 - miss
+    return found

@@ -1,30 +1,21 @@
 """What a rule is: a judge of a whole draft tree, pure in (tree, p, q, coins).
 
-The one idea of the subject: the rule must match the way the candidates were drawn. A rule says
-what it accepts, and `refusal` says in a sentence why a pair would not be lossless.
+The one idea of the subject: the rule must match the way the candidates were drawn. What each
+rule accepts and promises stands in `trace.promises`, since a re-check asks it too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Literal, Protocol
 
 from torch import Tensor
 
-from specviz.settings.settings import Sampling
+from specviz.trace.promises import Drawn, Promise
 from specviz.trace.thresholds import TESTS
 from specviz.verification.distributions import Draw, draw
 from specviz.verification.tree import DraftTree
-
-
-class Drawn(Enum):
-    """How the children of a node were drawn."""
-
-    SAMPLED = "sampled"  # independently, each from q
-    WITHOUT_REPLACEMENT = "without-replacement"  # one after the other, q masked at those before
-    POINT_MASS = "point-mass"  # fixed before any coin: argmax, top-k, lookup
 
 
 class MismatchedRule(ValueError):
@@ -89,40 +80,13 @@ class Verdict:
 class Rule(Protocol):
     """Whole-tree, since block and traversal verification go leaf first."""
 
-    name: str
-    accepts: frozenset[Drawn]
-    lossless: bool
-    temperature_zero: bool  # True: exact only where p is one-hot
+    promise: Promise
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
     ) -> Verdict:
         """p (n, V): by node, the law of what follows it. q: by parent, the law of its children."""
         ...
-
-
-WHY = {
-    Drawn.SAMPLED: "candidates drawn independently from q",
-    Drawn.WITHOUT_REPLACEMENT: "candidates drawn from q without replacement",
-    Drawn.POINT_MASS: "candidates fixed beforehand (a point mass, which has no q)",
-}
-
-
-def refusal(rule: Rule, drawn: Drawn, sampling: Sampling) -> str | None:
-    """Why this rule would not give the target's law on such candidates; None where it does."""
-    if rule.temperature_zero and not sampling.greedy:
-        return (
-            f"The rule {rule.name!r} keeps nothing but the target's top token, so at temperature "
-            f"{sampling.temperature:g} its text would not follow the target's law. "
-            "Use temperature 0, or another rule."
-        )
-    if drawn not in rule.accepts:
-        needed = " or ".join(sorted(WHY[d] for d in rule.accepts))
-        return (
-            f"The rule {rule.name!r} needs {needed}; this drafter proposes {WHY[drawn]}. "
-            "Together they would not be lossless."
-        )
-    return None
 
 
 def decide(rule: str, node: int, u: float, inputs: Mapping[str, float], law: Law) -> Decision:

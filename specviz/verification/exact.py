@@ -16,7 +16,8 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from specviz.verification.base import Drawn, Rule, Verdict
+from specviz.trace.promises import Drawn
+from specviz.verification.base import Rule, Verdict
 from specviz.verification.distributions import without
 from specviz.verification.tree import DraftTree
 

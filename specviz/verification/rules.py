@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from specviz.verification.base import Coins, Decision, Drawn, Law, Verdict, decide, finish
+from specviz.trace.promises import PROMISES, Drawn
+from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
 from specviz.verification.distributions import residual, without
 from specviz.verification.tree import DraftTree
 
@@ -18,10 +19,7 @@ from specviz.verification.tree import DraftTree
 class Greedy:
     """Walks down along the target's top tokens; p must be one-hot."""
 
-    name = "greedy"
-    accepts = frozenset(Drawn)
-    lossless = True
-    temperature_zero = True
+    promise = PROMISES["greedy"]
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
@@ -34,7 +32,7 @@ class Greedy:
             law = Law(p[node], None)
             for child in tree.children[node]:
                 inputs = {"p": law.p[tree.tokens[child]].item()}
-                decisions.append(decide(self.name, child, chance.judge(child), inputs, law))
+                decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
                     break
             else:
@@ -47,10 +45,7 @@ class Greedy:
 class PointMass:
     """Walks down; q is never read."""
 
-    name = "point-mass"
-    accepts = frozenset(Drawn)
-    lossless = True
-    temperature_zero = False
+    promise = PROMISES["point-mass"]
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
@@ -64,7 +59,7 @@ class PointMass:
                 x = tree.tokens[child]
                 inputs = {"p": left[x].item()}
                 law = Law(left, None)
-                decisions.append(decide(self.name, child, chance.judge(child), inputs, law))
+                decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
                     break
                 left = without(left, x)
@@ -79,12 +74,8 @@ class PointMass:
 class RecursiveRejection:
     """One rule for both kinds of sampled siblings; they differ in what a rejection does to q."""
 
-    lossless = True
-    temperature_zero = False
-
-    def __init__(self, name: str, drawn: Drawn) -> None:
-        self.name = name
-        self.accepts = frozenset({drawn})
+    def __init__(self, name: str) -> None:
+        self.promise = PROMISES[name]
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
@@ -110,11 +101,13 @@ class RecursiveRejection:
         for child in tree.children[node]:
             x = tree.tokens[child]
             inputs = {"p": left[x].item(), "q": guess[x].item()}
-            decision = decide(self.name, child, chance.judge(child), inputs, Law(left, guess))
+            decision = decide(
+                self.promise.name, child, chance.judge(child), inputs, Law(left, guess)
+            )
             decisions.append(decision)
             if decision.accepted:
                 return child, left
             left = residual(left, guess)
-            if Drawn.WITHOUT_REPLACEMENT in self.accepts:
+            if Drawn.WITHOUT_REPLACEMENT in self.promise.accepts:
                 guess = without(guess, x)
         return None, left

@@ -181,7 +181,7 @@ def test_a_text_that_differs_is_said_and_marked_where_it_parts(racer):
 def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     page = racer.page
     term = page.get_by_role("button", name="accepted α")
-    tip = page.get_by_role("tooltip").filter(has_text="chance that a judged guess is kept")
+    tip = page.get_by_role("tooltip").filter(has_text="chance that a judged position keeps one")
     assert tip.count() == 0, "not before the focus is there"
     term.focus()
     tip.wait_for()

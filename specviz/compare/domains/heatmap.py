@@ -101,7 +101,7 @@ def _said(heat: Heat, name: str, column: str) -> list[str]:
     cell = heat.cells[name, column]
     lines = [f"{title_of(name)} on {spoken(column)}", _speed(cell), _kept(cell)]
     if cell.alpha is not None:
-        lines.append(f"α {cell.alpha:.2f}: the chance that a judged guess is kept")
+        lines.append(f"α {cell.alpha:.2f}: the chance that a judged position keeps a guess")
     return [*lines, _amount(cell)]
 
 

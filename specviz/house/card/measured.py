@@ -23,9 +23,11 @@ FROZEN: Final = (
     "they are weaker. All share the target's embeddings, and all but EAGLE-3 its output projection."
 )
 DEFINITIONS: Final = (
-    "- **α**: the chance that a judged position keeps one of its guesses, by p and q over the "
-    "whole vocabulary before any coin falls, averaged over all judged positions of all runs. "
-    "A chain has one guess a position; siblings share one. At temperature 0 it is the share of "
+    "- **α**: the chance that a judged position keeps one of its guesses, before any coin falls, "
+    "averaged over all judged positions of all runs. For one sampled guess it is Σ min(p, q) over "
+    "the whole vocabulary; for sampled siblings 1 − Π(1 − min(1, p/q)), given the guesses, each "
+    "under what the rejections before it leave of p and q; for top tokens, the sum of their p. "
+    "At temperature 0 it is the share of "
     "positions where the target's top token is among the guesses.\n"
     "- **tokens a pass**: new tokens by target passes, the prefill included; one more than the "
     "guesses kept in a round.\n"

@@ -96,7 +96,7 @@ def compared(run: MeasuredPoint) -> dict[str, Any]:
         "law": times(run.predicted),
         "why": why(run, expected),
         "rows": [
-            ["α", f"{run.alpha:.2f}", "the chance that a judged guess is kept"],
+            ["α", f"{run.alpha:.2f}", "the chance that a judged position keeps a guess"],
             ["γ", f"{run.gamma:.2f}", "guesses in a row" if run.chain else "levels of the tree"],
             ["c", f"{run.c:.2f}", "drafting one of them, in plain passes"],
             ["v", f"{run.verify:.2f}", "the checking pass, in plain passes"],
