@@ -39,7 +39,7 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
-from specviz.models.files import folder_of, weight_files
+from specviz.models.files import folder_of, public_name, weight_files
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 
@@ -81,7 +81,7 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     """
     place = pick_device(device)
     found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
-    return Target(found.model, found.tokenizer, found.card(_title(name), "causal-lm"))
+    return Target(found.model, found.tokenizer, found.card(public_name(name), "causal-lm"))
 
 
 def load_drafter(name: str, target: Target) -> Drafter:
@@ -102,7 +102,7 @@ def _drafter(name: str, target: Target) -> Drafter:
     if entry is not None and entry.family in READERS:
         return _head(entry, target)
     found = _checkpoint(name, "drafter", target.model.device, target.model.dtype)
-    title, other = _title(name), target.card.name
+    title, other = public_name(name), target.card.name
     check_vocabularies(other, target.tokenizer, title, found.tokenizer)
     check_reach(title, found.model.config, other, target.max_length)
     return DraftModel(found.model, found.card(title, "draft-model"))
@@ -121,7 +121,7 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
     entry = find(name, kind)
     folder = folder_of(name) if entry is None else _shipped(entry)
     key = (str(folder.resolve()), str(device), str(dtype))
-    return SHELF.get(key, lambda: read(_title(name), folder, device, dtype), entry is not None)
+    return SHELF.get(key, lambda: read(public_name(name), folder, device, dtype), entry is not None)
 
 
 def _shipped(entry: Entry) -> Path:
@@ -131,8 +131,3 @@ def _shipped(entry: Entry) -> Path:
             f"{entry.name!r} is not on this machine: its weights belong in assets/{entry.folder}."
         )
     return entry.path
-
-
-def _title(name: str) -> str:
-    """What a model is called on screen and in traces, which must not name anyone's folders."""
-    return Path(name).resolve().name if Path(name).is_dir() else name
