@@ -119,7 +119,7 @@ def lanes(*typed):
         (lanes(("ngram", "")), "A race has 2 to 4 lanes beside plain decoding, not 1"),
         (lanes(*[("ngram", "")] * 5), "A race has 4 lanes at most"),
         (lanes(("ngram", ""), ("ngram", "gamma")), "Lane 2: 'gamma' is no setting"),
-        (lanes(("ngram", ""), ("ngram", "gamma=x")), "Lane 2: gamma: 'x' is no whole number."),
+        (lanes(("ngram", ""), ("ngram", "gamma=x")), "Lane 2: γ must be a number, not 'x'."),
         (lanes(("ngram", ""), ("ngram", "colour=red")), "Lane 2: no setting is called colour."),
         (lanes(("ngram", "gamma='3"), ("ngram", "")), "Lane 1: No closing quotation."),
         (lanes(("ngram", "gamma=0"), ("ngram", "")), "Lane 1: γ must lie"),

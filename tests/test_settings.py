@@ -83,14 +83,14 @@ def test_settings_in_few_words_say_only_what_the_drafter_heeds():
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"exit_layer": 0}, "exit layer"),
+        ({"exit_layer": -1}, "exit layer"),
         ({"exit_layer": 2.0}, "exit layer"),
         ({"suffix_factor": 0}, "suffix factor"),
         ({"suffix_factor": float("nan")}, "suffix factor"),
         ({"suffix_least": 0}, "suffix guess"),
         ({"suffix_least": 1.1}, "suffix guess"),
         ({"lookahead_window": 0}, "window"),
-        ({"lookahead_ngram": 2}, "3 to 8"),
+        ({"lookahead_ngram": 2}, "between 3 and 8"),
         ({"lookahead_guesses": 17}, "n-grams"),
         ({"rank_paths": [[0], 1]}, "Rank paths"),
         ({"rank_paths": [[0.5]]}, "Rank paths"),

@@ -22,7 +22,7 @@ from specviz.ui import server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.step import recorded
-from specviz.ui.step.drawer import SLIDERS
+from specviz.ui.step.choices import rows
 from specviz.ui.step.lines import lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,9 +82,9 @@ def routes(tmp_path, monkeypatch):
     recorded.body.cache_clear()
 
 
-@pytest.mark.parametrize("name", SLIDERS)
-def test_a_slider_s_label_leaves_room_for_its_number(name):
-    assert width(SLIDERS[name][0], 12) <= 124
+@pytest.mark.parametrize("row", [row for row in rows() if row.slider], ids=lambda row: row.name)
+def test_a_slider_s_label_leaves_room_for_its_number(row):
+    assert width(row.label, 12) <= 124
 
 
 def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from specviz.catalog import entries, find
+from specviz.settings.knobs import knob
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.ui.request import LONGEST_PROMPT, LONGEST_TEXT, RunRequest
-from specviz.ui.step.choices import Choices
-from specviz.ui.step.drawer import as_typed as shown
+from specviz.ui.step.choices import Choices, rows
 
 PROMPT = "Once upon a time"
 
@@ -18,30 +18,9 @@ def asked(**more):
 
 
 def form(**changes):
-    usual = {
-        "prompt": PROMPT,
-        "method": "draft-model",
-        "candidates": "sampled",
-        "gamma": 4,
-        "schedule": "fixed",
-        "siblings": "",
-        "rank_paths": "",
-        "confidence": 0,
-        "budget": 24,
-        "fan_out": 6,
-        "exit_layer": 6,
-        "suffix_factor": 1,
-        "suffix_least": 0.1,
-        "lookahead_window": 5,
-        "lookahead_ngram": 4,
-        "lookahead_guesses": 5,
-        "temperature": 0.8,
-        "top_k": 0,
-        "top_p": 1,
-        "seed": 1,
-        "new_tokens": 12,
-    }
-    return Choices(**(usual | changes))
+    filled = {row.name: row.filled(row.default) for row in rows()}
+    usual = {"prompt": PROMPT, "method": "draft-model"} | filled
+    return Choices.from_form(usual | {"gamma": 4, "max_new_tokens": 12} | changes)
 
 
 def test_a_prompt_alone_is_a_wish_with_everything_as_usual():
@@ -99,7 +78,8 @@ def test_a_trace_s_own_settings_make_the_same_wish_again():
         (asked(settings={"seed": None}), "seed"),
         (asked(settings={"sampling": 3}), "sampling"),
         (asked(settings={"sampling": {"temperature": float("nan")}}), "Temperature"),
-        (asked(settings={"sampling": {"temperature": 10**400}}), "too large"),
+        (asked(settings={"sampling": {"temperature": 10**400}}), "Temperature"),
+        (asked(settings={"sampling": {"temperature": 1e-320}}), "too small to divide"),
         (asked(settings={"sampling": {"warmth": 1}}), "unknown warmth"),
         (asked(settings={"coins": [0.5]}), "coins"),
         (asked(settings={"coins": {"3 judge 2": float("nan")}}), "coin"),
@@ -143,7 +123,7 @@ def test_only_the_catalogue_s_targets_can_be_named_unless_any_model_is_allowed()
 
 
 def test_the_form_makes_the_wish_that_json_makes():
-    filled = form(seed=7.0, temperature=0, siblings="3, 2", new_tokens=20)
+    filled = form(seed=7.0, temperature=0, siblings="3, 2", max_new_tokens=20)
     settings = {
         "sampling": {"temperature": 0, "top_k": 0, "top_p": 1},
         "seed": 7,
@@ -177,7 +157,7 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
     [[], [[0]], [[0], [1], [0, 0]], [[0], [0, 0], [0, 0, 0]]],
 )
 def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
-    assert form(rank_paths=shown(paths)).settings().rank_paths == paths
+    assert form(rank_paths=knob("rank_paths").filled(paths)).settings().rank_paths == paths
     assert form(rank_paths=None).settings().rank_paths == []
     assert form(rank_paths=" 0; 0, 1 ;").settings().rank_paths == [[0], [0, 1]]
 
@@ -194,7 +174,7 @@ def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
         ({"top_k": -3}, "Top-k"),
         ({"top_p": 0}, "Top-p"),
         ({"gamma": 0}, "γ"),
-        ({"new_tokens": 10**9}, "New tokens"),
+        ({"max_new_tokens": 10**9}, "New tokens"),
         ({"schedule": "odd"}, "schedule"),
         ({"candidates": "odd"}, "Candidates"),
         ({"siblings": "three"}, "like 3, 2"),

@@ -38,8 +38,9 @@ def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts
     transformers drafts with a second cache and runs the first layers again when it verifies; ours
     goes on from where the draft stopped.
     """
+    exit_layer = settings.at_depth(target.layers).exit_layer
     with _drafting_like_ours(target.model.generation_config, settings), _whole_again(target.model):
-        return counts(target, ids, settings, assistant_early_exit=settings.exit_layer)
+        return counts(target, ids, settings, assistant_early_exit=exit_layer)
 
 
 def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Counts:

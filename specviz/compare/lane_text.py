@@ -47,13 +47,7 @@ class LaneParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the complaint, in the words of a lane: there an option has no dashes."""
-        plain = re.sub(r"invalid (int|float) value: (.*)", _no_number, message)
-        raise BadSettings(f"{plain.removeprefix('argument --')}.")
-
-
-def _no_number(found: re.Match[str]) -> str:
-    """A parser's complaint about a number, in plain words."""
-    return f"{found[2]} is no {'whole ' if found[1] == 'int' else ''}number"
+        raise BadSettings(f"{re.sub('^argument --[^:]*: ', '', message)}.")
 
 
 def parse_lane(text: str, args: argparse.Namespace, where: str | None = None) -> LaneRequest:

@@ -50,7 +50,7 @@ def header(
     return Header(
         target=target.card,
         drafter=drafter.card,
-        settings=settings.to_json(),
+        settings=settings.at_depth(target.layers).to_json(),
         rule=rule.promise.name,
         lossless=rule.promise.lossless,
         prompt=prompt,

@@ -137,7 +137,7 @@ def measure_drafters(target: Target, extent: Extent) -> dict[str, Any]:
         "prompts": extent.prompts,
         "repeats": extent.repeats,
         "new_tokens": extent.new_tokens,
-        "drafters": {entrant.name: _about(entrant, entrant.settings) for entrant in taking},
+        "drafters": {entrant.name: _about(target, entrant, entrant.settings) for entrant in taking},
         "left_out": absent,
         "rows": rows,
         "same_budget": _same_budget(target, taking, domains, extent),
@@ -152,12 +152,12 @@ def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
         yield entrant
 
 
-def _about(entrant: Entrant, settings: Settings) -> dict[str, Any]:
+def _about(target: Target, entrant: Entrant, settings: Settings) -> dict[str, Any]:
     """A drafter's weights, and those of its settings that change what it guesses."""
     card = entrant.drafter.card
     entry = find(entrant.name, "drafter")
     reads = entry.reads if entry else []
-    said = settings.to_json()
+    said = settings.at_depth(target.layers).to_json()
     own = entry is not None and entry.path is not None  # an oracle's card is its target's
     return {
         "hash": card.hash if own else None,
@@ -192,7 +192,7 @@ def _same_budget(
     """Lengths alone, untimed: drafts of equal size, all prompts of a temperature together."""
     rows, drafters = [], {}
     for entrant in with_progress([e for e in entrants if of_equal_size(e.name) is not None]):
-        drafters[entrant.name] = _about(entrant, extent.of_equal_size(entrant.name, 0.0))
+        drafters[entrant.name] = _about(target, entrant, extent.of_equal_size(entrant.name, 0.0))
         for temperature in TEMPERATURES:
             settings = extent.of_equal_size(entrant.name, temperature)
             way = ours(target, Entrant(entrant.drafter, settings))

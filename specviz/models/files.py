@@ -17,6 +17,7 @@ from typing import Final
 from specviz.models.errors import NotAvailable
 
 HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+LONGEST_ID: Final = 96  # letters of an id, as the Hub counts
 WHOLE: Final = ("model.safetensors", "pytorch_model.bin")
 INDEX: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 WORDS: Final = ("config.json", "generation_config.json", "tokenizer*", "vocab*", "merges.txt")
@@ -29,11 +30,11 @@ def folder_of(name: str) -> Path:
 
     Raises NotAvailable where there is none, or where the Hub cannot be reached.
     """
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        if not HUB_ID.fullmatch(name):
+    folder = _local(name)
+    if folder is None:
+        if len(name) > LONGEST_ID or not HUB_ID.fullmatch(name):
             raise NotAvailable(
-                f"No model is called {name!r}: give a name that `python -m specviz models` lists, "
+                f"No model is called {name!r:.100}: give a name that `python -m specviz models` lists, "
                 "a folder, or the owner/name of a model on the Hub."
             )
         folder = _fetched_before(name) or _fetch(name)
@@ -115,7 +116,14 @@ def _fetch(name: str) -> Path:
 
 def public_name(name: str) -> str:
     """A model's name for screen and files, which must not name anyone's folders."""
+    folder = _local(name)
+    return name if folder is None else folder.resolve().name
+
+
+def _local(name: str) -> Path | None:
+    """The folder of this machine that a name means, if there is one."""
     try:
-        return Path(name).resolve().name if Path(name).is_dir() else name
-    except OSError:  # too long to be anyone's folder
-        return name
+        folder = Path(name).expanduser()
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError):  # too long to be anyone's folder; nobody's home
+        return None

@@ -72,6 +72,7 @@ class Target:
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
         text = model.config.get_text_config()
+        self.layers: int = getattr(text, "num_hidden_layers", 1)
         limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
         limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
         self.max_length: int = min((n for n in limits if n), default=2048)

@@ -1,40 +1,37 @@
-"""What a person chooses for a run, checked once, here. Standard library only."""
+"""What a person chooses for a run, checked once, here. Standard library only.
+
+Each setting's meaning, default and range: its row in `knobs`. Here is what several have together.
+"""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self, get_args
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
 
 from specviz.settings.chance import Chance
+from specviz.settings.kinds import BadSettings, require
+from specviz.settings.knobs import (
+    COLDEST,
+    MAX_GAMMA,
+    MAX_GUESSES,
+    Candidates,
+    Schedule,
+    knob,
+    usual,
+)
 
-Schedule = Literal["fixed", "learning"]
-
-
-Candidates = Literal["sampled", "greedy"]
-
-
-COIN = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
-MAX_NEW_TOKENS = 4096
-MAX_GAMMA = 64
-MAX_LAYERS = 256
-MAX_LOOKAHEAD = 16
-MAX_FAN_OUT = 16
-MAX_SIBLINGS = 8
-MAX_SIBLING_DEPTHS = 16
-MAX_GUESSES = 128  # in a whole tree: the target scores all of them in one pass
-
-
-class BadSettings(ValueError):
-    """A setting that no run can have; the message is a sentence for the person who chose it."""
-
-
-def require(fits: bool, sentence: str) -> None:
-    """Raise BadSettings with `sentence` unless the setting fits."""
-    if not fits:
-        raise BadSettings(sentence)
+__all__ = [
+    "MAX_GUESSES",
+    "BadSettings",
+    "Candidates",
+    "Sampling",
+    "Schedule",
+    "Settings",
+    "deepest",
+    "guesses",
+    "require",
+]
 
 
 def guesses(siblings: Sequence[int], gamma: int) -> int:
@@ -51,6 +48,17 @@ def deepest(siblings: Sequence[int]) -> int:
     return max(g for g in range(1, MAX_GAMMA + 1) if guesses(siblings, g) <= MAX_GUESSES)
 
 
+def _names(chosen: Any) -> list[str]:
+    """The settings that a dataclass has; `sampling` holds some itself."""
+    return [f.name for f in fields(chosen) if f.name != "sampling"]
+
+
+def check(chosen: Any) -> None:
+    """Raise BadSettings where one of its settings, by itself, is none that a run can have."""
+    for name in _names(chosen):
+        knob(name).check(getattr(chosen, name))
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How logits become a law: temperature, then top-k, then top-p, as transformers orders them.
@@ -58,16 +66,17 @@ class Sampling:
     temperature 0 keeps only the top token; top_k 0 and top_p 1 keep every token.
     """
 
-    temperature: float = 0.8
-    top_k: int = 0
-    top_p: float = 1.0
+    temperature: float = usual("temperature")
+    top_k: int = usual("top_k")
+    top_p: float = usual("top_p")
 
     def __post_init__(self) -> None:
-        warm = math.isfinite(self.temperature) and 0 <= self.temperature <= 100
-        require(warm, f"Temperature must lie between 0 and 100, not {self.temperature}.")
-        require(self.top_k >= 0, f"Top-k must be 0 (off) or more, not {self.top_k}.")
-        whole = math.isfinite(self.top_p) and 0 < self.top_p <= 1
-        require(whole, f"Top-p must lie above 0 and at most 1, not {self.top_p}.")
+        check(self)
+        sentence = (
+            f"Temperature {self.temperature} is too small to divide scores by: use 0, which is "
+            f"greedy, or {COLDEST:g} and more."
+        )
+        require(self.temperature == 0 or self.temperature >= COLDEST, sentence)
 
     @property
     def greedy(self) -> bool:
@@ -87,79 +96,51 @@ class Sampling:
 class Settings:
     """One run's choices. They travel in the trace's header, so a run can be made again.
 
-    gamma: drafted tokens in a chain, at most; how deep a tree grows. siblings: how many guesses a
-    model drafter puts under every node, by the node's depth (the root's first); 1 where the list
-    ends, so an empty one is a chain. schedule: "fixed", or "learning" (+2 after a clean sweep, -1
-    otherwise, as transformers' heuristic). candidates: whether a model drafter samples its guesses
-    or takes its top tokens. confidence: no guess is put under one to which the draft model itself
-    gives less than this chance; that guess is still tried, so rules stay exact.
-    ngram_min, ngram_max: lengths of a prompt-lookup match.
-    exit_layer: after which of the target's layers an early-exit draft leaves it. suffix_factor: how
-    deep a suffix draft may go, in lengths of its match; suffix_least: the least chance that counts
-    must give a guess. lookahead_window, _ngram, _guesses: W, N and G of lookahead decoding.
-    rank_paths: a static tree for heads that guess side by side, as Medusa's `medusa_choices`; where
-    empty, siblings decide. budget: guesses of a dynamic tree that the target checks. fan_out:
-    guesses that a dynamic tree weighs under a node, and nodes of a level that it goes on from.
-    rule: a name in `specviz.verification.RULES`, or "auto" for the one that fits the drafter.
-    coins: numbers in [0, 1) laid by hand instead of falling ("what if?"), by `chance.key`.
+    Each field is a row of `knobs.KNOBS`, which says what it means. siblings: by a node's depth, the
+    root's first; 1 where the list ends, so an empty one is a chain. rank_paths: where empty,
+    siblings decide. confidence: a guess below it is still tried and only not gone on from, so rules
+    stay exact. rule: a name in `specviz.verification.RULES`, or "auto". coins: numbers in [0, 1)
+    laid by hand instead of falling ("what if?"), by `chance.key`.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
-    seed: int = 1
-    max_new_tokens: int = 64
-    gamma: int = 5
-    siblings: list[int] = field(default_factory=list)
-    schedule: Schedule = "fixed"
-    candidates: Candidates = "sampled"
-    confidence: float = 0.0
-    ngram_min: int = 1
-    ngram_max: int = 3
-    exit_layer: int = 6
-    suffix_factor: float = 1.0
-    suffix_least: float = 0.1
-    lookahead_window: int = 5
-    lookahead_ngram: int = 4
-    lookahead_guesses: int = 5
-    rank_paths: list[list[int]] = field(default_factory=list)
-    budget: int = 24
-    fan_out: int = 6
-    rule: str = "auto"
-    coins: dict[str, float] = field(default_factory=dict)
+    seed: int = usual("seed")
+    max_new_tokens: int = usual("max_new_tokens")
+    gamma: int = usual("gamma")
+    siblings: list[int] = usual("siblings")
+    schedule: Schedule = usual("schedule")
+    candidates: Candidates = usual("candidates")
+    confidence: float = usual("confidence")
+    ngram_min: int = usual("ngram_min")
+    ngram_max: int = usual("ngram_max")
+    exit_layer: int = usual("exit_layer")
+    suffix_factor: float = usual("suffix_factor")
+    suffix_least: float = usual("suffix_least")
+    lookahead_window: int = usual("lookahead_window")
+    lookahead_ngram: int = usual("lookahead_ngram")
+    lookahead_guesses: int = usual("lookahead_guesses")
+    rank_paths: list[list[int]] = usual("rank_paths")
+    budget: int = usual("budget")
+    fan_out: int = usual("fan_out")
+    rule: str = usual("rule")
+    coins: dict[str, float] = usual("coins")
 
     def __post_init__(self) -> None:
-        limit = 1 <= self.max_new_tokens <= MAX_NEW_TOKENS
-        require(limit, f"New tokens must lie between 1 and {MAX_NEW_TOKENS:,}.")
-        require(1 <= self.gamma <= MAX_GAMMA, f"γ must lie between 1 and {MAX_GAMMA}.")
-        self._check_siblings()
-        require(-(2**63) <= self.seed < 2**63, "The seed must fit in 64 bits.")
-        require(self.schedule in get_args(Schedule), f"No γ schedule is called {self.schedule!r}.")
-        kinds = get_args(Candidates)
-        require(self.candidates in kinds, f"Candidates are {' or '.join(kinds)}.")
-        ordered = 1 <= self.ngram_min <= self.ngram_max <= 32
-        require(ordered, "N-gram lengths need 1 ≤ min ≤ max ≤ 32.")
-        self._check_families()
-        for name, u in self.coins.items():
-            real = isinstance(u, float | int) and 0 <= u < 1
-            require(real, f"The coin {name!r} must lie in [0, 1), not at {u}.")
-            require(bool(COIN.fullmatch(name)), f"No coin is called {name!r}.")
-
-    def _check_siblings(self) -> None:
-        """Raise BadSettings unless they are a list of numbers whose tree one pass can score."""
-        wide = self.siblings
-        whole = isinstance(wide, list) and all(type(n) is int for n in wide)
-        sentence = f"Siblings must be a list of whole numbers such as [3, 2], not {wide!r:.60}."
-        require(whole, sentence)
-        few = len(wide) <= MAX_SIBLING_DEPTHS
-        require(few, f"Siblings can be given for {MAX_SIBLING_DEPTHS} depths, not for {len(wide)}.")
-        for n in wide:
-            fits = 1 <= n <= MAX_SIBLINGS
-            require(fits, f"A node can have 1 to {MAX_SIBLINGS} guesses under it, not {n:,}.")
-        size = guesses(wide, self.gamma)
+        check(self)
+        ordered = self.ngram_min <= self.ngram_max
+        require(ordered, "The shortest n-gram must not be longer than the longest.")
+        size = guesses(self.siblings, self.gamma)
         sentence = (
-            f"Siblings {', '.join(map(str, wide))} with γ {self.gamma} make a tree of {size:,} "
-            f"guesses; {MAX_GUESSES} are the most. Choose fewer siblings or a smaller γ."
+            f"Siblings {', '.join(map(str, self.siblings))} with γ {self.gamma} make a tree of "
+            f"{size:,} guesses; {MAX_GUESSES} are the most. Choose fewer siblings or a smaller γ."
         )
         require(size <= MAX_GUESSES, sentence)
+
+    def at_depth(self, layers: int) -> Self:
+        """The same on a target of so many layers: what was left to its depth is a number."""
+        rows = [row for row in map(knob, _names(self)) if row.at_depth is not None]
+        open_ = [row for row in rows if getattr(self, row.name) == row.default]
+        return replace(self, **{row.name: row.at_depth(layers) for row in open_ if row.at_depth})
 
     @property
     def branches(self) -> bool:
@@ -170,31 +151,6 @@ class Settings:
     def width(self, depth: int) -> int:
         """How many guesses stand under a node at `depth`; the root's is 0."""
         return self.siblings[depth] if depth < len(self.siblings) else 1
-
-    def _check_families(self) -> None:
-        """What only some drafters read."""
-        for name, value, most in (
-            ("exit layer", self.exit_layer, MAX_LAYERS),
-            ("budget of a dynamic tree", self.budget, MAX_GUESSES),
-            ("fan-out of a dynamic tree", self.fan_out, MAX_FAN_OUT),
-            ("lookahead window", self.lookahead_window, MAX_LOOKAHEAD),
-            ("number of n-grams that lookahead tries", self.lookahead_guesses, MAX_LOOKAHEAD),
-        ):
-            whole = type(value) is int and 1 <= value <= most
-            require(whole, f"The {name} must be a whole number from 1 to {most}.")
-        long = type(self.lookahead_ngram) is int and 3 <= self.lookahead_ngram <= 8
-        require(long, "Lookahead's n-grams have 3 to 8 tokens.")
-        sure = math.isfinite(self.confidence) and 0 <= self.confidence < 1
-        require(sure, "The confidence to go on must be 0 (always) or more, and below 1.")
-        factor = math.isfinite(self.suffix_factor) and 0 < self.suffix_factor <= 16
-        require(factor, "The suffix factor must lie above 0 and at most 16.")
-        paths = isinstance(self.rank_paths, list) and all(
-            isinstance(path, list) and all(type(rank) is int for rank in path)
-            for path in self.rank_paths
-        )
-        require(paths, "Rank paths are lists of whole numbers such as [[0], [0, 1]].")
-        least = math.isfinite(self.suffix_least) and 0 < self.suffix_least <= 1
-        require(least, "The least chance of a suffix guess must lie above 0 and at most 1.")
 
     def chance(self, round: int) -> Chance:
         """The coins of a round."""

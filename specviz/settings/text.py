@@ -1,9 +1,16 @@
-"""A run's settings in few words. Standard library only."""
+"""A run's settings in few words, as their rows say. Standard library only.
+
+The page writes the same sentence while somebody turns the knobs, from the same rows: see `ROWS` of
+`specviz.ui.step.form`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from specviz.settings import knobs
+from specviz.settings.knobs import Knob
 
 
 def brief(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
@@ -11,19 +18,29 @@ def brief(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> st
 
     reads: the fields that the run's drafter heeds, where that is known; others are not said.
     """
-    temperature = settings.get("sampling", {}).get("temperature")
-    parts = [f"T {temperature:g}", shape(settings, reads), f"seed {settings.get('seed')}"]
-    return " · ".join(filter(None, parts))
+    return _joined(knobs.KNOBS, settings, reads)
 
 
 def shape(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
     """What of `brief` is about the draft alone: its tree, depth and budget; perhaps nothing."""
-    siblings = settings.get("siblings", []) if reads is None or "siblings" in reads else []
-    paths = settings.get("rank_paths", []) if reads is not None and "rank_paths" in reads else []
-    tree = "tree " + "·".join(map(str, siblings)) if any(many > 1 for many in siblings) else ""
-    parts = [
-        f"{len(paths)} paths" if paths else tree,
-        f"γ {settings.get('gamma')}" if reads is None or "gamma" in reads else "",
-        f"best {settings.get('budget')}" if reads is not None and "budget" in reads else "",
-    ]
-    return " · ".join(filter(None, parts))
+    rows = [row for row in knobs.KNOBS if row.group == "drafting"]
+    return _joined(rows, settings, reads)
+
+
+def _joined(rows: Sequence[Knob], settings: Mapping[str, Any], reads: Sequence[str] | None) -> str:
+    """The sentence of these rows: what is said of each, unless another stands in its place."""
+    values = {**settings, **settings.get("sampling", {})}
+    said = {
+        row.name: row.said(values[row.name])
+        for row in rows
+        if row.name in values and heeded(row, reads)
+    }
+    replaced = {row.instead for row in rows if said.get(row.name)}
+    return " · ".join(words for name, words in said.items() if words and name not in replaced)
+
+
+def heeded(row: Knob, reads: Sequence[str] | None) -> bool:
+    """Whether a sentence may name this setting: all runs have it, or the drafter reads it."""
+    if row.group != "drafting":
+        return True
+    return not row.few if reads is None else row.name in reads

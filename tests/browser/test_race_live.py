@@ -68,7 +68,7 @@ def test_a_preset_is_raced_and_a_bad_lane_is_one_sentence(page):
     assert {lane["tokens"] for lane in whole["lanes"]} == {8}
     page.get_by_label("Settings of lane 2").fill("gamma=many")
     page.click("#sv-race-go")
-    alert = page.get_by_role("alert").filter(has_text="Lane 2: gamma: 'many' is no whole number.")
+    alert = page.get_by_role("alert").filter(has_text="Lane 2: γ must be a number, not 'many'.")
     alert.wait_for()
     wait_until_over(page)
     assert page.evaluate(f"{RACE}.whole.prompt") == PROMPT, "what was shown stays"

@@ -78,15 +78,14 @@ async function load(name) {
   return formOf(reel.run);
 }
 
-// The form's values that ask for this run, in the order of its inputs.
+// The form's values that ask for this run, in the order of its inputs; lists as they are typed.
 function formOf(run) {
   const { sampling, ...chosen } = { ...CONFIG.usual, ...run.settings };
   const drafter = CONFIG.drafters.includes(run.names[1]) ? run.names[1] : CONFIG.drafters[0];
-  const known = {
-    ...chosen, ...sampling, prompt: run.prompt, method: drafter, new_tokens: chosen.max_new_tokens,
-    siblings: chosen.siblings.join(", "), rank_paths: chosen.rank_paths.map((path) => path.join(",")).join("; "),
-  };
-  return CONFIG.form.map((name) => known[name]);
+  const known = { ...chosen, ...sampling, prompt: run.prompt, method: drafter };
+  const path = (list) => list.join(",");
+  const typed = { wholes: (list) => list.join(", "), paths: (list) => list.map(path).join("; ") };
+  return CONFIG.form.map(({ name, kind }) => (typed[kind] ? typed[kind](known[name]) : known[name]));
 }
 
 // Live runs: the page numbers them; the server is told which one to stop.

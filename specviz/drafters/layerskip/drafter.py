@@ -40,8 +40,7 @@ class LayerSkip:
         check_split(target)
         self.model = target.model
         self.made_for: str | None = target.card.hash
-        layers = target.model.config.get_text_config().num_hidden_layers
-        self.taps = Taps(layers=tuple(range(1, layers + 1)))
+        self.taps = Taps(layers=tuple(range(1, target.layers + 1)))
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
@@ -53,7 +52,7 @@ class LayerSkip:
         name, layers = target.target.card.name, len(self.taps.layers)
         if target.target.model is not self.model:
             raise ValueError(f"This drafter is the first layers of another model than {name}.")
-        exit_layer = settings.exit_layer
+        exit_layer = settings.at_depth(layers).exit_layer
         require(layers > 1, f"{name} has one layer, so a draft cannot leave it early.")
         sentence = (
             f"{name} has {layers} layers, so a draft can leave it after layer 1 to {layers - 1}, "

@@ -1,47 +1,57 @@
-"""What a visitor can choose, as data from the page, turned into a wish."""
+"""What a visitor can choose, as data from the page, turned into a request.
+
+Rule: fields are bound by name; which there are, and how each is read, their rows say.
+"""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
-from specviz.settings.settings import BadSettings, Candidates, Sampling, Schedule, Settings, require
+from specviz.settings.knobs import Group, Knob, fields_of
+from specviz.settings.settings import Sampling, Settings
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 
-NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
+GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run")  # as they stand in the drawer
+
+
+def rows() -> list[Knob]:
+    """The settings that the form has, in the drawer's order."""
+    return [row for group in GROUPS for row in fields_of(group)]
+
+
+def names() -> list[str]:
+    """The form's fields by name, in their order, but for models of one's own."""
+    return ["prompt", "method", *(row.name for row in rows())]
+
+
+def config() -> list[dict[str, str]]:
+    """The same for the player's script, which fills the form in: each field's name and kind."""
+    kinds = {row.name: row.kind.name for row in rows()}
+    return [{"name": name, "kind": kinds.get(name, "text")} for name in names()]
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """One filled-in form. method: the drafter's name in the catalogue.
 
-    target, drafter: models named by a visitor, empty for the house's own.
+    filled: each setting's field as the page has it, by name. target, drafter: models named by a
+    visitor, empty for the house's own.
     """
 
     prompt: str
     method: str
-    candidates: Candidates
-    gamma: Any
-    schedule: Schedule
-    siblings: Any
-    rank_paths: Any
-    confidence: Any
-    budget: Any
-    fan_out: Any
-    exit_layer: Any
-    suffix_factor: Any
-    suffix_least: Any
-    lookahead_window: Any
-    lookahead_ngram: Any
-    lookahead_guesses: Any
-    temperature: Any
-    top_k: Any
-    top_p: Any
-    seed: Any
-    new_tokens: Any
+    filled: Mapping[str, Any] = field(default_factory=dict)
     target: str = ""
     drafter: str = ""
+
+    @classmethod
+    def from_form(cls, values: Mapping[str, Any]) -> Self:
+        """The form's values by name."""
+        filled = {row.name: values[row.name] for row in rows()}
+        models = {name: values[name] for name in ("target", "drafter") if name in values}
+        return cls(values["prompt"], values["method"], filled, **models)
 
     def wish(self) -> RunRequest:
         """The run that this form asks for. Raises BadSettings with a sentence."""
@@ -49,30 +59,8 @@ class Choices:
 
     def settings(self) -> Settings:
         """The settings of the run. Raises BadSettings with a sentence."""
-        sampling = Sampling(
-            real("Temperature", self.temperature),
-            whole("Top-k", self.top_k),
-            real("Top-p", self.top_p),
-        )
-        return Settings(
-            sampling=sampling,
-            seed=whole("The seed", self.seed),
-            max_new_tokens=whole("New tokens", self.new_tokens),
-            gamma=whole("γ", self.gamma),
-            siblings=wholes("Siblings at each depth", self.siblings),
-            schedule=self.schedule,
-            candidates=self.candidates,
-            rank_paths=paths("Paths by rank", self.rank_paths),
-            confidence=real("The confidence to go on", self.confidence),
-            budget=whole("The budget of a dynamic tree", self.budget),
-            fan_out=whole("The fan-out of a dynamic tree", self.fan_out),
-            exit_layer=whole("The exit layer", self.exit_layer),
-            suffix_factor=real("The suffix factor", self.suffix_factor),
-            suffix_least=real("The least chance of a suffix guess", self.suffix_least),
-            lookahead_window=whole("The lookahead window", self.lookahead_window),
-            lookahead_ngram=whole("The length of lookahead's n-grams", self.lookahead_ngram),
-            lookahead_guesses=whole("The number of n-grams tried", self.lookahead_guesses),
-        )
+        law, rest = read("sampling", self.filled), read("drafting", self.filled)
+        return Settings(sampling=Sampling(**law), **rest, **read("run", self.filled))
 
     def models(self) -> tuple[str, str]:
         """The names of the target and the drafter."""
@@ -81,36 +69,6 @@ class Choices:
         return self.target.strip() or HOUSE, own or self.method
 
 
-def whole(name: str, value: Any) -> int:
-    """A whole number from a form. Raises BadSettings where it is none."""
-    number = real(name, value)
-    if number != int(number):
-        raise BadSettings(f"{name} must be a whole number, not {value}.")
-    return int(number)
-
-
-def wholes(name: str, text: Any) -> list[int]:
-    """Whole numbers typed one after the other. Raises BadSettings where it is anything else."""
-    typed = str(text or "").strip(" ,")
-    require(bool(NUMBERS.fullmatch(typed)), f"{name} are whole numbers like 3, 2.")
-    return [int(number) for number in re.findall("[0-9]+", typed)]
-
-
-def paths(name: str, text: Any) -> list[list[int]]:
-    """Lists of whole numbers with semicolons between them. Raises BadSettings."""
-    typed = str(text or "").strip(" ;")
-    sentence = f"{name} are whole numbers, each path after a semicolon, like 0; 1; 0,0."
-    parts = [part.strip(" ,") for part in typed.split(";")] if typed else []
-    require(all(part and NUMBERS.fullmatch(part) for part in parts), sentence)
-    return [wholes(name, part) for part in parts]
-
-
-def real(name: str, value: Any) -> float:
-    """A number from a form. Raises BadSettings where it is none, or not finite."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise BadSettings(f"{name} must be a number.") from error
-    if number != number or number in (float("inf"), float("-inf")):
-        raise BadSettings(f"{name} must be a finite number.")
-    return number
+def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a group out of the page's fields, by name. Raises BadSettings."""
+    return {row.name: row.read(filled[row.name]) for row in fields_of(group)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from html import escape
 from typing import Any, Final
 
@@ -11,6 +10,8 @@ import gradio as gr
 
 from specviz.catalog.entry import Entry, entries, filled
 from specviz.figures.diagram import diagram
+from specviz.settings.kinds import Word
+from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.request import RunRequest
 
@@ -28,18 +29,10 @@ FITTED: Final = """(method) => {
 SUITED: Final = "(method) => (%s)[method]"
 
 
-# Settings that few families read: words, least, most, step.
-SLIDERS: Final = {
-    "confidence": ("Least chance to go on", 0, 0.95, 0.05),
-    "budget": ("Budget: guesses kept", 1, 64, 1),
-    "fan_out": ("Weighed under each", 1, 12, 1),
-    "exit_layer": ("Exit after layer", 1, 11, 1),
-    "suffix_factor": ("Depth, × the match", 0.5, 4, 0.5),
-    "suffix_least": ("Least chance", 0.05, 1, 0.05),
-    "lookahead_window": ("Window W, positions", 1, 15, 1),
-    "lookahead_ngram": ("N, tokens in an n-gram", 3, 8, 1),
-    "lookahead_guesses": ("G, n-grams tried", 1, 15, 1),
-}
+# A setting that the chosen drafter ignores is not there; Gradio must still be able to measure it.
+HIDDEN: Final = (
+    "{ visibility: hidden; position: absolute !important; width: 200px; height: 0 !important; }"
+)
 
 
 def drafters() -> list[Entry]:
@@ -48,7 +41,7 @@ def drafters() -> list[Entry]:
 
 
 def drawer(first: RunRequest) -> dict[str, Any]:
-    """Every setting of a run by its name in `Choices`, and in that order; `first` fills it in."""
+    """Every field of a run by its name, in the order of `choices.names`; `first` fills it in."""
     with group("Drafting", "sv-drafting"):
         made = drafting(first)
     with group("Sampling", "sv-sampling"):
@@ -61,82 +54,61 @@ def drawer(first: RunRequest) -> dict[str, Any]:
 
 def sampling(law: Sampling) -> dict[str, Any]:
     """How logits become a law, by name."""
-    return {
-        "temperature": gr.Slider(0, 2, law.temperature, step=0.1, label="Temperature"),
-        "top_k": gr.Number(law.top_k, precision=0, label="Top-k (0: every token)"),
-        "top_p": gr.Slider(0.05, 1, law.top_p, step=0.05, label="Top-p"),
-    }
+    return boxes("sampling", law)
 
 
 def limits(usual: Settings) -> dict[str, Any]:
     """What fixes a run's coins and its length, by name."""
-    return {
-        "seed": gr.Number(usual.seed, precision=0, label="Seed"),
-        "new_tokens": gr.Slider(1, 256, usual.max_new_tokens, step=1, label="New tokens"),
-    }
+    return boxes("run", usual)
 
 
 def drafting(first: RunRequest) -> dict[str, Any]:
     """The drafter and the settings that some drafter reads, by name."""
-    usual = first.settings
-    return {
-        "method": gr.Dropdown(
-            [(entry.title, entry.name) for entry in drafters()],
-            value=first.drafter,
-            label="Drafter",
-            filterable=False,
-            elem_id="sv-method",
-            elem_classes="sv-pick",
-        ),
-        "candidates": gr.Radio(
-            [("Sampled", "sampled"), ("Top token", "greedy")],
-            value=usual.candidates,
-            label="Its guesses are",
-            elem_id="sv-candidates",
-        ),
-        "gamma": gr.Slider(
-            1, 16, usual.gamma, step=1, label="γ, guesses in a row", elem_id="sv-gamma"
-        ),
-        "schedule": gr.Radio(
-            [("Fixed", "fixed"), ("+2 after a clean sweep, else −1", "learning")],
-            value=usual.schedule,
-            label="How γ goes on",
-            elem_id="sv-schedule",
-        ),
-        "siblings": gr.Textbox(
-            as_typed(usual.siblings),
-            label="Siblings at each depth",
-            placeholder="like 3, 2",
-            max_length=100,
-            elem_id="sv-siblings",
-        ),
-        "rank_paths": gr.Textbox(
-            as_typed(usual.rank_paths),
-            label="Or paths by rank",
-            placeholder="like 0; 1; 0,0",
-            lines=1,
-            max_lines=1,
-            max_length=1000,
-            elem_id="sv-rank-paths",
-        ),
-        **{name: slider(name, getattr(usual, name)) for name in SLIDERS},
-    }
+    method = gr.Dropdown(
+        [(entry.title, entry.name) for entry in drafters()],
+        value=first.drafter,
+        label="Drafter",
+        filterable=False,
+        elem_id="sv-method",
+        elem_classes="sv-pick",
+    )
+    return {"method": method, **boxes("drafting", first.settings)}
 
 
-def as_typed(value: Any) -> Any:
-    """A setting as the form has it: lists as text, everything else as it is."""
-    if not isinstance(value, list):
-        return value
-    if any(isinstance(part, list) for part in value):
-        return "; ".join(",".join(map(str, path)) for path in value)
-    return ", ".join(map(str, value))
+def boxes(group: Group, chosen: Settings | Sampling) -> dict[str, Any]:
+    """The fields of a group by name, filled in with what is chosen."""
+    return {row.name: box(row, getattr(chosen, row.name)) for row in fields_of(group)}
 
 
-def slider(name: str, value: float) -> gr.Slider:
-    """A setting that one family of drafters reads."""
-    words, least, most, step = SLIDERS[name]
-    elem_id = "sv-" + name.replace("_", "-")
-    return gr.Slider(least, most, value, step=step, label=words, elem_id=elem_id)
+def box(row: Knob, value: Any) -> Any:
+    """A setting's field. One of drafting has an id, by which it is hidden where it is ignored."""
+    more: dict[str, Any] = {"label": row.label}
+    if row.group == "drafting":
+        more["elem_id"] = elem_id(row)
+    if isinstance(row.kind, Word):
+        return gr.Radio(
+            list(zip(row.kind.titles, row.kind.words, strict=True)), value=value, **more
+        )
+    if row.slider is not None:
+        least, most, step = row.slider
+        return gr.Slider(least, most, value, step=step, **more)
+    if isinstance(value, list):
+        more |= {"placeholder": row.placeholder, "lines": 1, "max_lines": 1, "max_length": 1000}
+        return gr.Textbox(row.filled(value), **more)
+    return gr.Number(value, precision=0, **more)
+
+
+def elem_id(row: Knob) -> str:
+    """The id of a setting's field on the page."""
+    return "sv-" + row.name.replace("_", "-")
+
+
+def css() -> str:
+    """The style that hides each setting which the chosen drafter does not read."""
+    ignored = [
+        f"#sv-drawer:not([data-reads~={row.name}]) #{elem_id(row)}" for row in fields_of("drafting")
+    ]
+    return ",\n".join(ignored) + " " + HIDDEN
 
 
 def how() -> gr.HTML:
@@ -162,12 +134,12 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     method = made["method"]
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
     gr.on([method.change, demo_load], None, method, js=js, api_visibility="private")
-    names = [f.name for f in fields(Settings) if f.name in made]
+    drafting = list(fields_of("drafting"))
     suited = {
-        entry.name: [as_typed(filled(entry.name, {})[name]) for name in names if name != "seed"]
-        for entry in drafters()
+        entry.name: [row.filled(usual[row.name]) for row in drafting]
+        for entry, usual in ((entry, filled(entry.name, {})) for entry in drafters())
     }
-    outputs = [made[name] for name in names if name != "seed"]
+    outputs = [made[row.name] for row in drafting]
     js = SUITED % json.dumps(suited)
     method.input(None, method, outputs, js=js, api_visibility="private")
 
@@ -180,9 +152,9 @@ def group(name: str, elem_id: str) -> gr.Column:
     return column
 
 
-def model_boxes() -> list[Any]:
-    """Where models may be named: a folder of this machine or a Hub id."""
+def model_boxes() -> dict[str, Any]:
+    """Where models may be named, by name: a folder of this machine or a Hub id."""
     with group("Models", "sv-models"):
         target = gr.Textbox(label="Target: a folder or a Hub id", max_length=300)
         drafter = gr.Textbox(label="Draft model: a folder or a Hub id", max_length=300)
-    return [target, drafter]
+    return {"target": target, "drafter": drafter}

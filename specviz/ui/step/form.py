@@ -10,6 +10,8 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.catalog.entry import reads_of, title_of
+from specviz.settings import knobs
+from specviz.settings.knobs import Knob
 from specviz.settings.text import brief
 from specviz.shipped import prompt_kind, prompts
 from specviz.ui.component import static
@@ -21,29 +23,57 @@ from specviz.ui.step.recorded import names, opening, title
 FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
 
 
-# The settings in one sentence; what a visitor typed reaches the page as text only.
-SENTENCE: Final = """(method, gamma, siblings, ranks, budget, temperature, seed, target) => {
+# The settings in one sentence, by the rows that `settings.text` reads too; what a visitor typed
+# reaches the page as text only.
+SENTENCE: Final = """(method, ...typed) => {
+  const rows = %s, target = typed[%s], known = (%s)[method] || { title: method, reads: ['gamma'] };
   const name = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
-  const known = (%s)[method] || { title: method, reads: ['gamma'] };
-  const paths = known.reads.includes('rank_paths') ? (ranks || '').match(/[0-9][^;]*/g) || [] : [];
-  const wide = (known.reads.includes('siblings') && (siblings || '').match(/[0-9]+/g)) || [];
-  const chain = known.reads.includes('gamma') ? 'γ ' + gamma : '';
-  const branched = wide.some((many) => many !== '1') ? 'tree ' + wide.join('·') : '';
-  const tree = paths.length ? paths.length + ' paths' : branched;
-  const best = known.reads.includes('budget') ? 'best ' + budget : '';
-  const parts = ['', 'T ' + temperature, tree, chain, best, 'seed ' + seed];
-  const rest = parts.filter((part, place) => part || !place).join(' · ');
-  const detail = [known.title, name || 'House', rest];
+  const brief = {
+    wholes: (text) => { const many = (text || '').match(/[0-9]+/g) || [];
+      return many.some((one) => Number(one) > 1) ? many.join('·') : ''; },
+    paths: (text) => (text || '').match(/[0-9][^;]*/g)?.length || '',
+  };
+  const said = {}, gone = [];
+  rows.forEach((row, place) => {
+    if (row.drafting && !known.reads.includes(row.name)) return;
+    const words = (brief[row.kind] || String)(typed[place]);
+    if (words === '') return;
+    said[row.name] = row.brief.replace('{}', words);
+    gone.push(row.instead);
+  });
+  const parts = Object.keys(said).filter((one) => !gone.includes(one)).map((one) => said[one]);
+  const detail = [known.title, name || 'House', ['', ...parts].join(' · ')];
   const button = document.querySelector('#sv-settings button');
   button.dispatchEvent(new CustomEvent('sv-said', { detail }));
 }"""
 
 
+def sentence_rows() -> list[Knob]:
+    """The settings that a run's sentence names and the form has, in the sentence's order."""
+    return [row for row in knobs.KNOBS if row.brief and row.label]
+
+
+def sentence() -> str:
+    """The page's script that says the settings: the drafter, `sentence_rows`, the target."""
+    rows = [
+        {
+            "name": row.name,
+            "kind": row.kind.name,
+            "brief": row.brief,
+            "instead": row.instead,
+            "drafting": row.group == "drafting",
+        }
+        for row in sentence_rows()
+    ]
+    known = {entry.name: {"title": entry.title, "reads": entry.reads} for entry in drafters()}
+    return SENTENCE % (json.dumps(rows), len(rows), json.dumps(known))
+
+
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """The components that a run reads, in the order of `Choices`, and those that act."""
+    """The components that a run reads, by their names in `Choices`, and those that act."""
 
-    inputs: list[Any]
+    inputs: dict[str, Any]
     run: gr.Button
     stop: gr.Button
     recorded: gr.Dropdown
@@ -63,15 +93,14 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
         )
     with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
         settings = drawer(first)
-        models = model_boxes() if allow_any_model else []
+        models = model_boxes() if allow_any_model else {}
     number = gr.Number(0, visible=False)
-    read = ("method", "gamma", "siblings", "rank_paths", "budget", "temperature", "seed")
-    said = [*(settings[name] for name in read), *models[:1]]
+    targets = [models["target"]] if models else []
+    said = [settings["method"], *(settings[row.name] for row in sentence_rows()), *targets]
     changes = [component.change for component in said]
-    known = {entry.name: {"title": entry.title, "reads": entry.reads} for entry in drafters()}
-    gr.on(changes, None, said, js=SENTENCE % json.dumps(known), api_visibility="private")
+    gr.on(changes, None, said, js=sentence(), api_visibility="private")
     fit(settings, opened)
-    return Controls([prompt, *settings.values(), *models], run, stop, recorded, number)
+    return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded, number)
 
 
 def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:

@@ -6,7 +6,6 @@ are fetched once the page is up.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import gradio as gr
@@ -17,7 +16,7 @@ from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS
 from specviz.ui.component import component
 from specviz.ui.routes import PREFIX
-from specviz.ui.step.choices import Choices
+from specviz.ui.step import choices
 from specviz.ui.step.recorded import names
 
 FOLDER = ASSETS / "player"
@@ -37,7 +36,7 @@ def config() -> dict[str, Any]:
         "traces": f"{PREFIX}/traces/".lstrip("/"),
         "recorded": list(names()),
         "usual": Settings().to_json(),
-        "form": [f.name for f in fields(Choices) if f.name not in ("target", "drafter")],
+        "form": choices.config(),
         "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
         "laid": {"kept": KEPT, "fallen": FALLEN},
     }

@@ -13,6 +13,7 @@ from specviz.ui.component import TabContext
 from specviz.ui.request import RunRequest
 from specviz.ui.step import form as controls
 from specviz.ui.step.choices import Choices
+from specviz.ui.step.choices import names as field_names
 from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
 from specviz.ui.stream import error
@@ -61,16 +62,20 @@ def build(place: TabContext) -> None:
     async def stop(number: float, request: gr.Request) -> None:
         runs.line.stop(str(request.session_hash), float(number))
 
-    from_form = streaming(runs, lambda *filled: Choices(*filled).wish().allowed(any_model))
+    def chosen(*values: Any) -> RunRequest:
+        filled = dict(zip(form.inputs, values, strict=True))
+        return Choices.from_form(filled).wish().allowed(any_model)
+
+    from_form = streaming(runs, chosen)
     from_text = streaming(runs, lambda text: RunRequest.from_text(text, any_model))
     for button, stream, inputs, js in (
-        (form.run, from_form, [*form.inputs, form.number], BEGIN),
+        (form.run, from_form, [*form.inputs.values(), form.number], BEGIN),
         (branch, from_text, [wish, form.number], BRANCH),
     ):
         event = button.click(stream, inputs, view, js=js, concurrency_limit=None, **PRIVATE)
         event.then(None, js=ENDED, **PRIVATE)
     form.stop.click(stop, form.number, js=STOP, queue=False, **PRIVATE)
-    usual = form.inputs[:-2] if any_model else form.inputs
+    usual = [form.inputs[name] for name in field_names()]
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)
     linked = LINKED % json.dumps(list(names()))
     demo.load(None, usual, [form.recorded, *usual], js=linked, **PRIVATE)

@@ -12,11 +12,11 @@ from specviz.compare.domains import plan
 from specviz.compare.domains.heatmap import Heat, view
 from specviz.compare.domains.plan import Plan, choices, recorded
 from specviz.frames.numbers import count
+from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
 from specviz.ui.compare.domains.live import texts
 from specviz.ui.component import PARTS, TabContext, component
 from specviz.ui.live import PRIVATE, Job, Texts, wire
-from specviz.ui.step.choices import real, whole
 from specviz.ui.step.drawer import group
 
 MAP: Final = "sv-domains"

@@ -18,10 +18,11 @@ from specviz.catalog.entry import filled, reads_of, title_of
 from specviz.compare.lane_text import LaneRequest, parse_lane
 from specviz.compare.race import LONGEST_NAME, MOST, Lane, Race, distinct
 from specviz.models.files import public_name
+from specviz.settings.knobs import knob
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
 from specviz.settings.text import shape as brief_shape
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.step.choices import real, whole
+from specviz.ui.step.choices import read
 
 LONGEST_SETTINGS: Final = 1000  # characters of one lane's settings
 SHARED: Final = ("sampling", "seed", "max_new_tokens", "coins")  # never a lane's own
@@ -77,14 +78,10 @@ class RaceRequest:
 
     def _shared(self) -> argparse.Namespace:
         """What all lanes have. Raises BadSettings."""
-        law = Sampling(
-            real("Temperature", self.temperature),
-            whole("Top-k", self.top_k),
-            real("Top-p", self.top_p),
-        )
-        seed, tokens = whole("The seed", self.seed), whole("New tokens", self.new_tokens)
-        Settings(sampling=law, seed=seed, max_new_tokens=tokens)  # checked before any lane is
-        return argparse.Namespace(**asdict(law), seed=seed, max_new_tokens=tokens)
+        filled = {**asdict(self), "max_new_tokens": self.new_tokens}
+        law, rest = read("sampling", filled), read("run", filled)
+        Settings(sampling=Sampling(**law), **rest)  # checked before any lane is
+        return argparse.Namespace(**law, **rest)
 
 
 def _typed(place: int, lane: LaneAsked, shared: argparse.Namespace) -> LaneRequest:
@@ -130,22 +127,14 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
     settings: as `Settings.to_json` writes them.
     """
     usual, reads = filled(drafter, {}), reads_of(drafter) or ["gamma"]
-    shaping = [name for name in reads if name not in QUIET and settings[name]]
+    loud = [name for name in reads if name not in QUIET]
+    shaping = [name for name in loud if settings[name] or knob(name).at_depth]
     said = [
-        f"{name.replace('_', '-')}={_value(value)}"
+        f"{name.replace('_', '-')}={knob(name).kind.text(value)}"
         for name, value in settings.items()
         if name not in SHARED and (name in shaping or value != usual[name])
     ]
     return " ".join(said)
-
-
-def _value(value: Any) -> str:
-    """A setting as a lane says it: lists with commas, lists of lists with semicolons."""
-    if not isinstance(value, list):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    if any(isinstance(part, list) for part in value):
-        return ";".join(",".join(map(str, path)) for path in value)
-    return ",".join(map(str, value))
 
 
 def values(race: Race) -> Iterator[Any]:

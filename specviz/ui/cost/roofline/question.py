@@ -14,8 +14,8 @@ from specviz.cost import sources, trees
 from specviz.cost.roofline import Serving
 from specviz.cost.serving import Guessing
 from specviz.cost.shapes import ModelShape
+from specviz.settings.kinds import real, whole, wholes
 from specviz.settings.settings import Settings, require
-from specviz.ui.step.choices import real, whole, wholes
 
 NGRAM: Final = "n-gram"
 HEAD: Final = "head"
