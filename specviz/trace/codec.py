@@ -9,30 +9,39 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal
 
 
 def plain(value: Any) -> Any:
-    """A dataclass as plain JSON data; lists of numbers are passed on as they are."""
+    """A dataclass as plain JSON data; lists of numbers are passed on as they are.
+
+    What may be missing and is None is left out, so that an older file is written as it was.
+    """
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        pairs = [(f, getattr(value, f.name)) for f in fields(value)]
+        return {f.name: plain(v) for f, v in pairs if v is not None or f.default is not None}
     if isinstance(value, list):
         return [plain(v) for v in value] if value and not isinstance(value[0], float) else value
     return value
 
 
 def build(cls: type, data: Any) -> Any:
-    """A dataclass from plain data. Raises ValueError or TypeError naming the field."""
+    """A dataclass from plain data; what has a default may be missing.
+
+    Raises ValueError or TypeError naming the field.
+    """
     if not isinstance(data, dict):
         raise TypeError(f"a {cls.__name__} must be an object")
     hints = _hints(cls)
-    missing, extra = sorted(set(hints) - set(data)), sorted(set(data) - set(hints))
+    needed = {f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING}
+    missing, extra = sorted(needed - set(data)), sorted(set(data) - set(hints))
     if missing or extra:
         problem = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(extra)}"
         raise ValueError(problem)
-    return cls(**{name: _convert(name, hint, data[name]) for name, hint in hints.items()})
+    given = {name: hint for name, hint in hints.items() if name in data}
+    return cls(**{name: _convert(name, hint, data[name]) for name, hint in given.items()})
 
 
 @cache
