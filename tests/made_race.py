@@ -7,8 +7,10 @@ and its names and words try to be markup. Never shipped as a recorded race.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
+from specviz.compare import parts as says
 from specviz.frames.words import word
 
 HOSTILE: Final = "<img src=x onerror=window.hacked=1> ${1} {{x}} <b>head</b>"
@@ -85,9 +87,16 @@ def told(apart: str | None = None) -> dict[str, Any]:
         "complete": True,
         "headline": "eagle3 wins here, at 2.35 times plain decoding's speed.",
         "caution": None,
-        "texts": {"same": apart is None, "sentence": other if apart else same},
+        "texts": _badge(other if apart else same, apart is None),
         "lanes": [_numbers(name, name == apart) for name in LANES],
     }
+
+
+def _badge(sentence: str, same: bool) -> dict[str, Any]:
+    """What is said of all texts; its opening ends at the first colon or full stop."""
+    cut = re.search(r"[:.](\s|$)", sentence).start() + 1
+    parts = [says.opening(sentence[:cut]), sentence[cut:]]
+    return {"same": same, "sentence": sentence, "sentence_parts": parts}
 
 
 def _numbers(name: str, apart: bool) -> dict[str, Any]:
@@ -100,15 +109,24 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
     costs = {"draft": draft, "target": target, "overhead": rest, "prefill": sum(first) / unit}
     costs["total"] = sum(costs.values())
     plain = name == "plain"
-    sentence = (
-        f"Faster here, {brings / costs['total']:.2f} × plain: a round brings {brings:.2f} tokens "
-        f"for the price of {costs['total']:.2f} plain passes: {costs['draft']:.2f} to draft."
-    )
+    parts = [
+        says.opening(f"Faster here, {brings / costs['total']:.2f} × plain:"),
+        " a round brings ",
+        says.number(f"{brings:.2f}", "k"),
+        " tokens for the price of ",
+        says.number(f"{costs['total']:.2f}", "k"),
+        " plain passes: ",
+        says.number(f"{costs['draft']:.2f}", "q"),
+        " to draft.",
+    ]
+    measure = [says.opening("The measure of the others.")]
     return {
         "name": name,
         "title": title,
         "said": said,
-        "sentence": "The measure of the others." if plain else sentence,
+        "sentence": says.joined(measure if plain else parts),
+        "sentence_parts": measure if plain else parts,
+        "decimals": 2,
         "speedup": brings / costs["total"],
         "brings": brings,
         "costs": costs,
@@ -122,6 +140,7 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         "bytes": 0 if name in ("plain", "n-gram") else 9_400_000,
         "ended": "limit",
         "uneven": 1.02,
+        "noise": None,
         "equality": {
             "verdict": "near-tie" if apart else "same",
             "tokens": TOKENS,

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made import Recipe
 from made import made as whole_run
 
+from specviz.commands.compare import _numbers
+from specviz.compare.parts import joined
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.report import reports
 from specviz.compare.results import Results
 from specviz.compare.summary import race_summary
 from specviz.compare.text import badge, caution, headline, sentence, words
-from specviz.compare.timing import parts, uneven
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
+from specviz.trace.noise import WIDE, noise, spread
+from specviz.ui.step.lines import RunLines
 
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = sorted((ROOT / "assets" / "traces").glob("*.jsonl"))
+RACES = sorted((ROOT / "assets" / "races").glob("*/*.jsonl"))
 HEADER = whole_run(Recipe(greedy=True, rounds=0)).header
 ROWS = next(
     e.rows for e in whole_run(Recipe(greedy=True, rounds=1)).events if isinstance(e, Judged)
@@ -76,7 +83,7 @@ def lanes(traces, **options):
 
 def said(trace, **others):
     """The sentence of one lane."""
-    return sentence(lanes({"it": trace} | others)["it"])
+    return joined(sentence(lanes({"it": trace} | others)["it"]))
 
 
 KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round; 16 guesses: 3.2
@@ -140,7 +147,7 @@ def test_a_lane_that_seldom_guesses_says_so():
 
 
 @pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
-@pytest.mark.parametrize("target", [0.3, 0.987, 1.257, 1.3333])
+@pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
 def test_shown_numbers_agree_with_each_other(draft, target):
     """The parts add up to the price, and brings by price is the speed-up: as they are shown."""
     text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
@@ -156,8 +163,10 @@ def test_without_plain_decoding_nothing_is_said_of_speed():
     assert said(ran(KEPT, reason="stopped")) == (
         "Stopped after 11 tokens, so nothing is said of its speed."
     )
-    assert "no measure of the others" in sentence(lanes({"it": ran(KEPT), PLAIN: half})[PLAIN])
-    assert "costs one plain pass" in sentence(lanes({"it": ran(KEPT)})[PLAIN])
+    assert "no measure of the others" in joined(
+        sentence(lanes({"it": ran(KEPT), PLAIN: half})[PLAIN])
+    )
+    assert "costs one plain pass" in joined(sentence(lanes({"it": ran(KEPT)})[PLAIN]))
 
 
 def test_the_headline_names_what_wins_and_what_is_slower_than_nothing():
@@ -182,7 +191,9 @@ def test_the_headline_names_what_wins_and_what_is_slower_than_nothing():
 def compared(trace, plain=None, **options):
     """How one lane's text compares, and what is said of it and of all."""
     found = lanes({"it": trace, PLAIN: plain or plainly(range(11))}, **options)
-    return found["it"].equality, words(found["it"]), badge([*found.values()])
+    same, every = badge([*found.values()])
+    told = {"same": same, "sentence": joined(every)}
+    return found["it"].equality, words(found["it"]), told
 
 
 def test_the_same_text_is_the_same_by_ids_and_length():
@@ -296,12 +307,12 @@ def test_a_lane_that_never_ran_leaves_nothing_to_compare():
 
 def test_passes_are_compared_with_those_of_their_size():
     trace = ran(KEPT)
-    assert uneven(trace, parts(trace)) == 1
+    assert spread(trace) == 1
     assert caution([*lanes({"it": trace}).values()]) is None
     slow = [replace(e, seconds=6.25) if isinstance(e, Scored) and e.round == 2 else e
             for e in trace.events]  # fmt: skip
     rough = Trace(trace.header, slow)
-    assert uneven(rough, parts(rough)) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
+    assert spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
     text = caution([*lanes({"it": rough}).values()])
     assert "2.0 times in it: this machine did other things too" in text
 
@@ -311,7 +322,95 @@ def test_a_wider_pass_may_take_longer():
     trace = ran(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
     mixed = Trace(trace.header, both)
-    assert uneven(mixed, parts(mixed)) == 1
+    assert spread(mixed) == 1
+
+
+def alike(tokens):
+    """Plain decoding of so many tokens, a second each."""
+    return plainly(range(tokens))
+
+
+def verdicts(trace, plain):
+    """What Compare, its headline, its line of numbers and Step say of a lane's speed."""
+    found = race({"it": trace, PLAIN: plain})
+    lane = next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
+    step = RunLines(trace.header)
+    for event in [*trace.events, plain.baseline]:
+        step.trace.events.append(event)
+    return lane["sentence"], race_summary(found)["headline"], _numbers(lane), step._summary()
+
+
+def test_a_lane_that_saved_no_pass_cannot_win():
+    """40 tokens in 40 passes, each half as long as plain decoding's: the machine's doing."""
+    trace = ran((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
+    one, first, line, step = verdicts(trace, alike(40))
+    assert one == (
+        "Too noisy here; measure again: 2.00 times as fast was measured, and no pass was saved."
+    )
+    assert first == "Too noisy here; measure again: no lane's seconds make sense."
+    assert "plain" not in line
+    assert step.endswith("s. Too noisy here; measure again: " + one.split(": ")[1][:-1])
+
+
+def test_a_check_that_costs_less_than_a_plain_pass_is_no_measurement():
+    for target, rough in ((0.94, True), (0.96, False)):
+        found = verdicts(ran((2,) * 8, draft=0.0, target=target), alike(25))
+        assert all(("oo noisy" in text) is rough for text in (found[0], found[1], found[3]))
+        assert ("plain" in found[2]) is not rough
+        assert ("a checking pass took 0.94 plain passes" in found[0]) is rough
+
+
+def test_early_exit_may_leave_out_of_the_pass_what_it_ran_while_drafting():
+    """A drafter without weights of its own: its drafting counts as checking."""
+    own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
+    trace = ran((2,) * 8, draft=0.5, target=0.6, drafter=own)
+    assert "a checking pass took 0.60" in noise(trace, alike(25).baseline)
+    assert noise(ran((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline) is None
+
+
+@pytest.mark.parametrize("where", ["lane", "plain"])
+def test_where_equal_passes_took_unlike_times_nothing_is_said_of_speed(where):
+    trace, plain = ran((2,) * 8, target=1.25), alike(25)
+    assert noise(trace, plain.baseline) is None
+    if where == "lane":  # every third pass doubles: many slow passes, which the median hides
+        events = [
+            replace(e, seconds=e.seconds * 2) if isinstance(e, Scored) and e.round % 3 == 0 else e
+            for e in trace.events
+        ]
+        trace = Trace(trace.header, events)
+    else:
+        seconds = [2.0 if place % 3 == 0 else 1.0 for place in range(25)]
+        plain = Trace(HEADER, [Finished("limit", 0.0), replace(plain.baseline, seconds=seconds)])
+    found = verdicts(trace, plain)
+    assert "Too noisy here; measure again: passes that do the same work took" in found[0]
+    assert "Too noisy here; measure again" in found[3]
+
+
+def test_a_noisy_lane_neither_wins_nor_loses_beside_one_that_is_not():
+    rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
+    found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
+    assert headline(found) == (
+        "a wins here, at 1.57 times plain decoding's speed. Too noisy here; measure again: b."
+    )
+
+
+@pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)
+def test_what_ships_was_measured_on_a_quiet_machine(path):
+    trace = Trace.read(path)
+    assert spread(trace) is None or spread(trace) < WIDE
+    if trace.rounds and trace.baseline:
+        assert noise(trace, trace.baseline) is None
+
+
+def test_a_sentence_says_whose_its_numbers_are():
+    """Two that are written alike keep each its owner, and the opening carries the verdict."""
+    lane = lanes({"it": ran(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
+    parts = sentence(lane)
+    owned = [(part["n"], part["as"]) for part in parts if "n" in part and isinstance(part, dict)]
+    assert parts[0] == {"b": "Faster here, 1.47 × plain:"}
+    assert owned == [
+        ("2.20", "k"), ("1.50", "k"), ("0.25", "q"), ("1.00", "p"), ("0.25", "prefill"),
+    ]  # fmt: skip
 
 
 def test_memory_is_what_the_drafter_adds():

@@ -1,18 +1,23 @@
 """Packed linear layers: the same numbers, only where they can be, and the usual ones on request."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import tiny
 import torch
+from made import Recipe
+from made import made as whole_run
 from torch import nn
 
+from specviz import engine
 from specviz.bench import methods
 from specviz.bench.methods import Entrant
 from specviz.catalog import entries, load_drafter, load_target
 from specviz.models import packed
-from specviz.models.packed import PackedLinear, can_pack, is_packed, pack, unpacked
+from specviz.models.packed import PackedLinear, can_pack, is_packed, pack, packing_of, unpacked
 from specviz.settings.settings import Sampling, Settings
+from specviz.trace.file import Trace
 
 pytestmark = pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
 
@@ -61,6 +66,108 @@ def test_weights_and_their_names_stay_and_what_is_tied_stays_tied():
     assert {name: weight.data_ptr() for name, weight in model.state_dict().items()} == before
     assert model.lm_head.weight is model.model.embed_tokens.weight
     assert isinstance(model.lm_head, PackedLinear)
+
+
+class Seconds:
+    """A clock by which a product costs what the test says: by way (packed) and rows."""
+
+    def __init__(self, costs, monkeypatch):
+        self.costs, self.now, self.products = costs, 0.0, []
+        usual, other = nn.Linear.forward, PackedLinear.forward
+        monkeypatch.setattr(nn.Linear, "forward", lambda layer, x: self.spend(usual, layer, x))
+        monkeypatch.setattr(PackedLinear, "forward", lambda layer, x: self.spend(other, layer, x))
+        monkeypatch.setattr(packed, "MEASURED", {})
+
+    def spend(self, product, layer, given):
+        way, rows = product.__qualname__ == "PackedLinear.forward", given.shape[0]
+        self.products.append((way, rows))
+        self.now += self.costs.get((way, rows), 0.0)
+        return given @ layer.weight.T
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.parametrize("one", [True, False])
+@pytest.mark.parametrize("many", [True, False])
+def test_what_is_slower_here_is_not_used(one, many, monkeypatch):
+    """A plain pass has one row, a check has more: each goes the way that is faster for it."""
+    costs = {(one, 1): 1.0, (not one, 1): 1.1, (many, 10): 2.0, (not many, 10): 2.1}
+    model = layers()
+    with monkeypatch.context() as patch:
+        pack(model, Seconds(costs, patch))
+    assert packing_of(model) == packed.Packing(one, many)
+    assert is_packed(model) is (one or many)
+    assert hasattr(model[0], "packed") is (one or many), "a copy that nobody reads takes memory"
+    calls = []
+
+    def product(rows, weights, *rest):
+        calls.append(len(rows))
+        return torch.ops.mkldnn._linear_pointwise(rows, weights, *rest)
+
+    monkeypatch.setattr(packed, "ONEDNN", SimpleNamespace(_linear_pointwise=product))
+    with torch.inference_mode():
+        model(torch.ones(1, 37))
+        model(torch.ones(3, 37))
+    assert calls == [1, 1] * one + [3, 3] * many
+
+
+def test_it_is_measured_in_turns_and_once_for_a_shape_and_a_number_of_threads(monkeypatch):
+    clock = Seconds({}, monkeypatch)
+    pack(layers(), clock)
+    first = len(clock.products)
+    ones = [way for way, rows in clock.products if rows == 1][::2]  # of two layers, the first
+    assert [set(pair) for pair in zip(ones[::2], ones[1::2], strict=True)] == [{True, False}] * (
+        packed.TURNS + 1
+    )
+    assert ones[:4] == [False, True, True, False], "the order turns too"
+    pack(layers(), clock)
+    assert len(clock.products) == first
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
+    pack(layers(), clock)
+    assert len(clock.products) == 2 * first
+
+
+def test_one_slow_moment_decides_nothing(monkeypatch):
+    costs = {(True, 1): 1.0, (False, 1): 1.1, (True, 10): 1.0, (False, 10): 1.1}
+    clock = Seconds(costs, monkeypatch)
+    spend = clock.spend
+
+    def late(product, layer, given):
+        clock.now += 50.0 * (len(clock.products) == 18)  # once, in a packed turn
+        return spend(product, layer, given)
+
+    clock.spend = late
+    pack(layers(), clock)
+    assert list(packed.MEASURED.values()) == [packed.BOTH]
+
+
+@pytest.mark.parametrize(
+    ("one", "many", "words"),
+    [
+        (True, True, "packed"),
+        (False, False, "usual"),
+        (True, False, "packed for one row"),
+        (False, True, "packed for more rows than one"),
+    ],
+)
+def test_a_trace_says_how_the_products_were_made(one, many, words, monkeypatch):
+    target, settings = tiny.target(), Settings(Sampling(0.0), max_new_tokens=2)
+    chosen = packed.Packing(one, many)
+    monkeypatch.setattr(packed, "choose", lambda *_: chosen)
+    pack(target.model)
+    first = next(engine.run(target, tiny.draft(), tiny.PROMPT, settings))
+    assert first.packing == words
+
+
+def test_a_trace_without_a_word_on_packing_reads_and_is_written_as_it_was():
+    trace = whole_run(Recipe(rounds=1))
+    said = replace(trace.header, packing="usual")
+    assert '"packing":"usual"' in next(Trace(said).lines())
+    assert Trace.parse(Trace(said).lines()).header == said
+    older = list(Trace(replace(said, packing=None)).lines())
+    assert "packing" not in older[0]
+    assert list(Trace.parse(older).lines()) == older
 
 
 def test_gradients_flow_through_it():

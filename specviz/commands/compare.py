@@ -107,7 +107,7 @@ def _numbers(lane: dict[str, Any]) -> str:
     flops, speed, ratio = (lane[k] for k in ("flops_per_token", "tokens_per_second", "speedup"))
     parts = [
         lane["name"],
-        f"x{ratio:.2f} plain" if ratio is not None else "",
+        f"x{ratio:.2f} plain" if ratio is not None and lane["noise"] is None else "",
         f"{lane['tokens']} tokens in {lane['seconds']:.2f} s",
         f"{speed:.1f} tokens/s" if speed is not None else "",
         f"α {lane['alpha']:.2f}" if lane["alpha"] is not None else "",

@@ -122,10 +122,18 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
     if summary["speedup"] is not None:
         yield (
             f"{summary['total_seconds']:.2f} s, plain decoding "
-            f"{summary['baseline_seconds']:.2f} s: x{summary['speedup']:.2f} per token"
+            f"{summary['baseline_seconds']:.2f} s: {_speed(trace, summary['speedup'])}"
         )
     if trace.baseline is not None and trace.baseline.margins is not None:
         yield comparison(trace)
+
+
+def _speed(trace: Trace, speedup: float) -> str:
+    """The speed-up, or why there is none to tell."""
+    from specviz.trace.noise import VERDICT, noise
+
+    rough = noise(trace, trace.baseline) if trace.baseline else None
+    return f"{VERDICT.lower()}, {rough}" if rough else f"x{speedup:.2f} per token"
 
 
 def comparison(trace: Trace) -> str:

@@ -14,10 +14,11 @@ from specviz.compare.flops import Flops, flops, plain_flops
 from specviz.compare.race import PLAIN
 from specviz.compare.reading import depths
 from specviz.compare.results import Results, whole
-from specviz.compare.timing import Parts, Point, parts, rounds, timeline, uneven
+from specviz.compare.timing import Parts, Point, parts, rounds, timeline
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Reason
 from specviz.trace.file import Trace
+from specviz.trace.noise import noise, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class LaneReport:
     round; drafting: rounds with a guess. alpha, acceptance_rate: as in `metrics.summary`.
     flops_per_token: see flops.py, as it counts. bytes: of the drafter's own weight files. timeline:
     after every pass, (seconds, tokens) so far. parts: by pass, its seconds: drafting, the target's,
-    the rest. uneven: see clock.py; near 1 where the machine did nothing else.
+    the rest. uneven: see `spread`; near 1 where the machine did nothing else. noise: why nothing
+    can be said of its speed, whatever the speed-up came to; None where something can.
     """
 
     name: str
@@ -93,6 +95,7 @@ class LaneReport:
     timeline: list[Point]
     parts: list[Parts]
     uneven: float | None
+    noise: str | None
 
 
 def reports(results: Results) -> list[LaneReport]:
@@ -131,7 +134,8 @@ def report(results: Results, name: str) -> LaneReport:
         text=_text(trace, ids),
         timeline=list(timeline(trace, passes)),
         parts=passes,
-        uneven=uneven(trace, passes),
+        uneven=spread(trace),
+        noise=_noise(trace, results.plain),
     )
 
 
@@ -158,6 +162,11 @@ def _against(trace: Trace, passes: list[Parts], plain: Baseline | None) -> dict[
     costs = Costs(draft, target, rest, sum(passes[0]) / scale)
     brings = len(_tokens(trace)) / len(passes)
     return {"costs": costs, "speedup": brings / costs.total if costs.total > 0 else None}
+
+
+def _noise(trace: Trace, plain: Baseline | None) -> str | None:
+    """Why nothing can be said of a lane's speed; of plain decoding itself nothing is."""
+    return noise(trace, plain) if plain is not None and trace.rounds and whole(trace) else None
 
 
 def _guessed(trace: Trace, passes: int) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from specviz.compare.names import LaneName, lane_names
+from specviz.compare.parts import joined
 from specviz.compare.race import PLAIN
 from specviz.compare.report import LaneReport, reports
 from specviz.compare.results import Results
-from specviz.compare.text import badge, caution, headline, sentence, words
+from specviz.compare.text import badge, caution, decimals, headline, sentence, words
 from specviz.cost.point import measured_point
 from specviz.trace.file import Trace
 
@@ -20,6 +21,7 @@ from specviz.trace.file import Trace
 def race_summary(results: Results) -> dict[str, Any]:
     """What `specviz compare --json` prints; `lanes` holds those that the race came to."""
     race, lanes, names = results.race, reports(results), lane_names(results.race)
+    same, texts = badge(lanes)
     head = next(iter(results.traces.values())).header if results.traces else None
     return {
         "prompt": race.prompt,
@@ -37,13 +39,17 @@ def race_summary(results: Results) -> dict[str, Any]:
         "complete": results.complete,
         "headline": headline(lanes),
         "caution": caution(lanes),
-        "texts": badge(lanes),
+        "texts": {"same": same, "sentence": joined(texts), "sentence_parts": texts},
         "lanes": [_lane(lane, names[lane.name], results.measured(lane.name)) for lane in lanes],
     }
 
 
 def _lane(lane: LaneReport, name: LaneName, trace: Trace) -> dict[str, Any]:
-    """A lane's numbers and sentences. title, said: what people call it, and its settings."""
+    """A lane's numbers and sentences. title, said: what people call it, and its settings.
+
+    sentence_parts: the sentence as compare/parts.py has it. decimals: of what is said in it.
+    """
+    why = sentence(lane)
     data = asdict(lane)
     if lane.costs is not None:
         data["costs"] |= {"total": lane.costs.total}
@@ -52,7 +58,9 @@ def _lane(lane: LaneReport, name: LaneName, trace: Trace) -> dict[str, Any]:
         "name": data.pop("name"),
         "title": name.title,
         "said": name.said,
-        "sentence": sentence(lane),
+        "sentence": joined(why),
+        "sentence_parts": why,
+        "decimals": decimals(lane),
         "point": None if lane.name == PLAIN else _point(trace),
     } | data
 

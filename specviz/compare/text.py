@@ -6,13 +6,15 @@ of a cost add up to it. Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from specviz.compare.equality import Equality, Verdict
+from specviz.compare.parts import Part, Sentence, Whose, number, opening
 from specviz.compare.race import PLAIN
 from specviz.compare.report import Costs, LaneReport
-from specviz.frames.numbers import Form, count
+from specviz.frames.numbers import count
+from specviz.trace.noise import EVEN, VERDICT, WIDE
 
 UNFINISHED: Final[tuple[Verdict, ...]] = ("stopped", "unknown")
 
@@ -68,44 +70,46 @@ def _at(found: Equality) -> int:
     return 1 + (found.position or 0)
 
 
-def badge(lanes: Sequence[LaneReport]) -> dict[str, Any]:
-    """All texts at once: `same` (None where they are not all there), and the sentence.
+def badge(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:
+    """All texts at once: whether they are the same (None where they are not all there), and what
+    is said of it.
 
     At temperature 0 the lanes that differ are named; with sampling, why they may and the law not.
     """
     others = [lane for lane in lanes if lane.name != PLAIN]
     if not others or len(others) == len(lanes) or any(_unfinished(lane) for lane in lanes):
-        return {"same": None, "sentence": "Not compared: a lane did not come to its end."}
+        return None, [opening("Not compared:"), " a lane did not come to its end."]
     apart = [lane for lane in others if lane.equality.verdict != "same"]
     greedy = lanes[0].settings["sampling"]["temperature"] == 0
-    text = _greedy(lanes, apart) if greedy else _sampled(lanes, apart)
-    return {"same": not apart, "sentence": text}
+    return not apart, _greedy(lanes, apart) if greedy else _sampled(lanes, apart)
 
 
 def _unfinished(lane: LaneReport) -> bool:
     return lane.equality.verdict in UNFINISHED
 
 
-def _greedy(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> str:
+def _greedy(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> Sentence:
     """Temperature 0: the same, or which lane is not and where."""
     if apart:
-        return " ".join([_differing(lanes, apart), *(f"{o.name}: {words(o)}" for o in apart)])
+        each = [f" {other.name}: {words(other)}" for other in apart]
+        return [opening(_differing(lanes, apart)), *each]
     many = count(lanes[0].tokens, "token id")
-    return (
-        f"All {len(lanes)} texts are identical: {lanes[0].tokens} of {many}, compared one by one. "
+    rest = (
+        f" {lanes[0].tokens} of {many}, compared one by one. "
         "Temperature 0; speculation changes when words arrive, not which."
     )
+    return [opening(f"All {len(lanes)} texts are identical:"), rest]
 
 
-def _sampled(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> str:
+def _sampled(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> Sentence:
     """Sampling: how many texts differ, why they may, and whether the law is the same."""
-    said = _differing(lanes, apart) or f"All {len(lanes)} texts happen to be identical."
+    first = _differing(lanes, apart) or f"All {len(lanes)} texts happen to be identical."
     other = " ".join(
         f"{lane.name} draws from another law: its rule, {lane.rule!r}, is not lossless."
         for lane in lanes
         if not lane.lossless
     )
-    return f"{said} {WHY_DIFFERENT} {other or SAME_LAW}"
+    return [opening(first), f" {WHY_DIFFERENT} {other or SAME_LAW}"]
 
 
 def _differing(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> str:
@@ -116,28 +120,42 @@ def _differing(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> str:
     return f"{of} {'differs' if len(apart) == 1 else 'differ'} from plain decoding's."
 
 
-EVEN: Final = 0.05  # a speed-up this near to 1 is no gain: two measurements of one lane differ so
-UNEVEN: Final = 1.25  # said where passes took so many times as long as the median of their size
 SELDOM: Final = 0.5  # said where a smaller share of the rounds had anything to check
+USUAL, MOST = 2, 4  # decimals: of a sentence's numbers, and where they do not agree otherwise
 
 
-def sentence(lane: LaneReport) -> str:
+def sentence(lane: LaneReport) -> Sentence:
     """Why this lane is faster or slower here, or why that cannot be said."""
     if lane.name == PLAIN:
         return _plain(lane)
     if lane.ended in (None, "stopped"):
-        return f"Stopped after {count(lane.tokens, 'token')}, so nothing is said of its speed."
+        return [opening(f"Stopped after {_tokens(lane)}, so nothing is said of its speed.")]
     if lane.speedup is None or lane.costs is None or lane.brings is None:
-        return "Plain decoding was not measured to its end, so nothing is said of this speed."
-    form = _form(lane.brings, lane.costs, lane.speedup)
-    return f"{_opening(lane.speedup)}: {_why(lane, lane.costs, lane.brings, form)}{_seldom(lane)}"
+        return [opening("Plain decoding was not measured to its end, so nothing is said of this "
+                        "speed.")]  # fmt: skip
+    if lane.noise is not None:
+        return [opening(f"{VERDICT}:"), f" {lane.noise}."]
+    why = _why(lane, lane.costs, lane.brings)
+    return [opening(f"{_verdict(lane.speedup)}:"), " ", *why, _seldom(lane)]
 
 
 def headline(lanes: Sequence[LaneReport]) -> str:
-    """The race in one sentence: what wins, and what is slower than no drafter at all."""
-    found = {lane.name: lane.speedup for lane in lanes if lane.name != PLAIN and lane.speedup}
-    if not found:
+    """The race in one sentence: what wins, and what is slower than no drafter at all.
+
+    A lane whose seconds are too noisy neither wins nor loses.
+    """
+    told = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
+    found = {name: lane.speedup or 0.0 for name, lane in told.items() if lane.noise is None}
+    rough = [name for name in told if name not in found]
+    if not told:
         return "Nothing can be compared: plain decoding and a lane must come to their ends."
+    if not found:
+        return f"{VERDICT}: no lane's seconds make sense."
+    return f"{_winner(found)}{f' {VERDICT}: {_listed(rough)}.' if rough else ''}"
+
+
+def _winner(found: Mapping[str, float]) -> str:
+    """found: speed-ups by lane."""
     best = max(found, key=lambda name: found[name])
     slow = [name for name, ratio in found.items() if ratio <= 1 - EVEN]
     if found[best] < 1 + EVEN:
@@ -145,52 +163,76 @@ def headline(lanes: Sequence[LaneReport]) -> str:
             "No lane is faster than plain decoding here; "
             f"{best} comes nearest, at {found[best]:.2f} times its speed."
         )
-    said = f"{best} wins here, at {found[best]:.2f} times plain decoding's speed"
+    first = f"{best} wins here, at {found[best]:.2f} times plain decoding's speed"
     verb = "is" if len(slow) == 1 else "are"
-    return f"{said}; {_listed(slow)} {verb} slower than no drafter at all." if slow else f"{said}."
+    return (
+        f"{first}; {_listed(slow)} {verb} slower than no drafter at all." if slow else f"{first}."
+    )
 
 
 def caution(lanes: Sequence[LaneReport]) -> str | None:
     """Said where a lane's passes took unlike times for the same work; None where none's did."""
-    rough = {lane.name: lane.uneven for lane in lanes if (lane.uneven or 0) >= UNEVEN}
+    rough = {lane.name: lane.uneven for lane in lanes if (lane.uneven or 0) >= WIDE}
     if not rough:
         return None
     parts = _listed([f"{ratio:.1f} times in {name}" for name, ratio in rough.items()])
     return (
-        f"Target passes took longer than the median one of their size, {parts}: this machine did "
+        f"Target passes that do the same work took unlike times, {parts}: this machine did "
         "other things too, so the speeds here are rough. Race again when it is idle."
     )
 
 
-def _plain(lane: LaneReport) -> str:
+def _plain(lane: LaneReport) -> Sentence:
     """Plain decoding's own."""
     if lane.ended == "stopped":
-        return f"Stopped after {count(lane.tokens, 'token')}, so there is no measure of the others."
-    return "The measure of the others: a target pass brings one token and costs one plain pass."
+        return [opening(f"Stopped after {_tokens(lane)}, so there is no measure of the others.")]
+    return [
+        opening("The measure of the others:"),
+        " a target pass brings one token and costs one plain pass.",
+    ]
 
 
-def _opening(speedup: float) -> str:
+def _tokens(lane: LaneReport) -> str:
+    return count(lane.tokens, "token")
+
+
+def _verdict(speedup: float) -> str:
     """Faster, slower or neither, and by how much."""
     word = "Faster" if speedup >= 1 + EVEN else "Slower" if speedup <= 1 - EVEN else "No gain"
     return f"{word} here, {speedup:.2f} × plain"
 
 
-def _why(lane: LaneReport, costs: Costs, brings: float, form: Form) -> str:
+def _why(lane: LaneReport, costs: Costs, brings: float) -> list[Part]:
     """What a round brings and what it costs; where it costs too much, what the culprit is."""
-    whole = f"{form(brings)} tokens for the price of {form(costs.total)} plain passes"
-    if not lane.guesses or lane.kept is None:
-        return f"nothing was guessed in {count(lane.passes, 'round')}: a round brings {whole}."
+    digits = decimals(lane)
     check = costs.target + costs.overhead
+    draft, checked, prompt = (
+        number(f"{seconds:.{digits}f}", whose) for seconds, whose in _owned(costs)
+    )
+    whole: list[Part] = [
+        number(f"{brings:.{digits}f}", "k"),
+        " tokens for the price of ",
+        number(f"{costs.total:.{digits}f}", "k"),
+        " plain passes",
+    ]
+    if not lane.guesses or lane.kept is None:
+        rounds = count(lane.passes, "round")
+        return [f"nothing was guessed in {rounds}: a round brings ", *whole, "."]
     many = f"{lane.guesses:.1f} guesses a round"
     if brings >= costs.total * (1 - EVEN):
-        parts = f"{form(costs.draft)} to draft {many}, {form(check)} to check them"
-        return f"a round brings {whole}: {parts}, {form(costs.prefill)} to read the prompt."
-    few = f"only {form(lane.kept)} of them are kept" if lane.kept else "none of them is kept"
-    kept = f"{few}: a round brings {whole}."
+        parts = [": ", draft, f" to draft {many}, ", checked, " to check them, ", prompt]
+        return ["a round brings ", *whole, *parts, " to read the prompt."]
+    few = ["only ", number(f"{lane.kept:.{digits}f}", "k"), " of them are kept"]
+    kept = [*(few if lane.kept else ["none of them is kept"]), ": a round brings ", *whole, "."]
     if costs.draft >= check + costs.prefill - 1:
-        return f"drafting {many} costs {form(costs.draft)} plain passes, and {kept}"
-    rest = f"drafting {form(costs.draft)}, reading the prompt {form(costs.prefill)}"
-    return f"checking {many} costs {form(check)} plain passes, {rest}, and {kept}"
+        return [f"drafting {many} costs ", draft, " plain passes, and ", *kept]
+    rest = [" plain passes, drafting ", draft, ", reading the prompt ", prompt, ", and "]
+    return [f"checking {many} costs ", checked, *rest, *kept]
+
+
+def _owned(costs: Costs) -> tuple[tuple[float, Whose], ...]:
+    """The costs that add up to the whole, each with whose it is."""
+    return (costs.draft, "q"), (costs.target + costs.overhead, "p"), (costs.prefill, "prefill")
 
 
 def _seldom(lane: LaneReport) -> str:
@@ -201,21 +243,18 @@ def _seldom(lane: LaneReport) -> str:
     return f" It found something to guess in {lane.drafting} of {rounds} rounds."
 
 
-def _form(brings: float, costs: Costs, speedup: float) -> Form:
+def decimals(lane: LaneReport) -> int:
     """Two decimals, or as many up to four as it takes for what is shown to agree."""
-    parts = (costs.draft, costs.target + costs.overhead, costs.prefill)
+    costs, brings, speedup = lane.costs, lane.brings, lane.speedup
+    if costs is None or brings is None or speedup is None:
+        return USUAL
 
-    def agrees(form: Form) -> bool:
-        shown = float(form(costs.total))
-        adds = abs(sum(float(form(part)) for part in parts) - shown) < 1e-9
-        return adds and shown > 0 and f"{float(form(brings)) / shown:.2f}" == f"{speedup:.2f}"
+    def agree(digits: int) -> bool:
+        shown = round(costs.total, digits)
+        adds = abs(sum(round(part, digits) for part, _ in _owned(costs)) - shown) < 1e-9
+        return adds and shown > 0 and f"{round(brings, digits) / shown:.2f}" == f"{speedup:.2f}"
 
-    return next((form for form in map(_decimals, (2, 3, 4)) if agrees(form)), _decimals(4))
-
-
-def _decimals(digits: int) -> Form:
-    """So many decimals, always: 1.00 tokens, not 1."""
-    return lambda value: f"{value:.{digits}f}"
+    return next(filter(agree, range(USUAL, MOST)), MOST)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""When a lane had what: the seconds of its passes, and how evenly they ran. Standard library only.
+"""When a lane had what: the seconds of its passes. Standard library only.
 
 Rule: seconds are the engine's own; what recording and watching cost is in none of them.
 """
@@ -6,7 +6,6 @@ Rule: seconds are the engine's own; what recording and watching cost is in none 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from specviz.trace.events import Round
 from specviz.trace.file import Trace
@@ -43,17 +42,3 @@ def timeline(trace: Trace, passes: Sequence[Parts]) -> Iterator[Point]:
     for part, new in zip(passes, brought, strict=True):
         seconds, tokens = seconds + sum(part), tokens + new
         yield seconds, tokens
-
-
-def uneven(trace: Trace, passes: Sequence[Parts]) -> float | None:
-    """How many times longer the target's passes took than the median of those of their size.
-
-    Near 1 on a machine that does nothing else; passes with as many rows do the same work. The
-    prompt's is left out. None where there is no other.
-    """
-    rows = [r.scored.rows_in_pass for r in rounds(trace) if r.scored] or [1] * len(passes)
-    alike: dict[int, list[float]] = {}
-    for size, (_, seconds, _) in zip(rows[1:], passes[1:], strict=True):
-        alike.setdefault(size, []).append(seconds)
-    usual = sum(len(same) * median(same) for same in alike.values())
-    return sum(map(sum, alike.values())) / usual if usual > 0 else None

@@ -15,6 +15,7 @@ from specviz.engine.protocol import Drafter, Proposal
 from specviz.engine.round import alpha
 from specviz.engine.rows import laws_listed, likeliest
 from specviz.models.devices import describe
+from specviz.models.packed import packing_of
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.events import (
@@ -62,6 +63,7 @@ def header(
         dtype=str(target.dtype).removeprefix("torch."),
         threads=torch.get_num_threads(),
         versions=versions(),
+        packing=packing_of(target.model).words,
     )
 
 

@@ -1,16 +1,22 @@
 """Linear layers that keep their weights in the order in which oneDNN reads them, on a CPU.
 
-Why: to multiply a few rows, the usual product copies the weights into such an order at every call,
-which costs more than the product. Checking ten guesses then takes half again as long as one token,
-though the weights, which are what a pass waits for, are the same. Packed once, both take nearly
-the same time; `python -m specviz sweep` measures it.
+Why: to multiply a few rows, the usual product may copy the weights into such an order at every
+call, which costs more than the product. Packed once, checking ten guesses takes nearly as long as
+one token; `python -m specviz sweep` measures it. But not everywhere: some processors have a usual
+product that is faster packed or not at all, so what is kept is what was measured here.
+
+Rule: a product of one row (a plain pass) and one of more rows (a check) each go the way that is
+faster on this machine, so that plain decoding, the measure of all, is never held back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
+from statistics import median
+from time import perf_counter
 from typing import Any, Final
 
 import torch
@@ -21,38 +27,99 @@ ONEDNN: Final[Any] = torch.ops.mkldnn
 MOST_BYTES: Final = 1 << 31  # weights stay in memory twice, which a larger model may not afford
 
 
+MANY: Final = 10  # rows of a check
+TURNS: Final = 7  # of each way, after one that only warms up
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Where packed weights are faster. one: for one row. many: for more."""
+
+    one: bool
+    many: bool
+
+    @property
+    def words(self) -> str:
+        """For a trace's header."""
+        if self.one != self.many:
+            return f"packed for {'one row' if self.one else 'more rows than one'}"
+        return "packed" if self.one else "usual"
+
+
+Clock = Callable[[], float]
+BOTH, NEITHER = Packing(True, True), Packing(False, False)
+MEASURED: dict[tuple[object, ...], Packing] = {}  # by shapes of the layers and threads
+
+
 class PackedLinear(nn.Linear):
     """A linear layer that will not be trained: its weights must not change once they are packed."""
 
     packed: Tensor
+    packing: Packing
 
     def forward(self, input: Tensor) -> Tensor:
-        """(..., in) to (..., out); the usual product where gradients flow through it."""
-        if torch.is_grad_enabled():
+        """(..., in) to (..., out); the usual product where gradients flow or it is faster."""
+        one = input.numel() == input.shape[-1]
+        if torch.is_grad_enabled() or not (self.packing.one if one else self.packing.many):
             return super().forward(input)
         out: Tensor = ONEDNN._linear_pointwise(input, self.packed, self.bias, "none", [], "")
         return out
 
     def pack(self) -> None:
         """Copy the weights into oneDNN's order."""
+        self.packing = BOTH
         with torch.inference_mode():
             self.packed = ONEDNN._reorder_linear_weight(self.weight.detach(), None)
 
+    def unpack(self) -> None:
+        """An ordinary layer for good, without the copy."""
+        del self.packed, self.packing
+        self.__class__ = nn.Linear  # type: ignore[assignment]
 
-def pack(model: nn.Module) -> None:
-    """Pack a model's linear layers in place, where that is possible and the copy not too large.
+
+def pack(model: nn.Module, clock: Clock | None = None) -> None:
+    """Pack a model's linear layers in place, where that is possible, faster, and not too large.
 
     Only on a CPU and in float32: GPUs and low precision have products of their own that do it.
+    clock: gives the seconds by which it is found out what is faster; the machine's unless given.
     """
     layers = [layer for layer in model.modules() if type(layer) is nn.Linear]
     size = sum(layer.weight.nbytes for layer in layers)
     ready = all(_fits(layer.weight) for layer in layers)
-    if not (ready and size <= MOST_BYTES and can_pack()):
+    if not (layers and ready and size <= MOST_BYTES and can_pack()):
         return
     for layer in layers:
         layer.__class__ = PackedLinear
         assert isinstance(layer, PackedLinear)
         layer.pack()
+    chosen = choose(_packed(model), clock or perf_counter)
+    for layer in _packed(model):
+        layer.packing = chosen
+        if chosen == NEITHER:
+            layer.unpack()
+
+
+def choose(layers: Sequence[PackedLinear], clock: Clock) -> Packing:
+    """Which way is faster for one row and for more: measured once for these shapes and threads."""
+    key = (torch.get_num_threads(), *(tuple(layer.weight.shape) for layer in layers))
+    if key not in MEASURED:
+        MEASURED[key] = Packing(*(_faster(layers, rows, clock) for rows in (1, MANY)))
+    return MEASURED[key]
+
+
+@torch.inference_mode()
+def _faster(layers: Sequence[PackedLinear], rows: int, clock: Clock) -> bool:
+    """Whether the usual layers are no faster for so many rows, both ways taking turns."""
+    inputs = [torch.ones(rows, layer.in_features) for layer in layers]
+    spent: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(TURNS + 1):
+        for way in (True, False) if turn % 2 else (False, True):
+            product = PackedLinear.forward if way else nn.Linear.forward
+            begin = clock()
+            for layer, given in zip(layers, inputs, strict=True):
+                product(layer, given)
+            spent[way].append(clock() - begin)
+    return median(spent[True][1:]) <= median(spent[False][1:])
 
 
 @contextmanager
@@ -76,6 +143,11 @@ def is_packed(model: nn.Module) -> bool:
     return bool(_packed(model))
 
 
+def packing_of(model: nn.Module) -> Packing:
+    """How a model's products are made."""
+    return next((layer.packing for layer in _packed(model)), NEITHER)
+
+
 @cache
 def can_pack() -> bool:
     """Whether this build of torch packs, and multiplies by what it packed as it should."""
@@ -91,7 +163,7 @@ def can_pack() -> bool:
         return False
 
 
-def _packed(model: nn.Module) -> list[nn.Linear]:
+def _packed(model: nn.Module) -> list[PackedLinear]:
     return [layer for layer in model.modules() if isinstance(layer, PackedLinear)]
 
 

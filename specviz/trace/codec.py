@@ -21,7 +21,7 @@ def plain(value: Any) -> Any:
     """
     if is_dataclass(value):
         pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: plain(v) for f, v in pairs if v is not None or f.default is MISSING}
+        return {f.name: plain(v) for f, v in pairs if v is not None or f.default is not None}
     if isinstance(value, list):
         return [plain(v) for v in value] if value and not isinstance(value[0], float) else value
     return value
@@ -35,7 +35,7 @@ def build(cls: type, data: Any) -> Any:
     if not isinstance(data, dict):
         raise TypeError(f"a {cls.__name__} must be an object")
     hints = _hints(cls)
-    needed = {f.name for f in fields(cls) if f.default is MISSING}
+    needed = {f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING}
     missing, extra = sorted(needed - set(data)), sorted(set(data) - set(hints))
     if missing or extra:
         problem = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(extra)}"

@@ -33,6 +33,7 @@ class Header:
     """The first line: everything that was decided before the first round.
 
     device: as torch names it. machine: what that is in words, a GPU's name or so many CPU cores.
+    packing: how the target's products were made, see models/packed.py; None in older traces.
     """
 
     event: ClassVar[str] = "header"
@@ -50,6 +51,7 @@ class Header:
     dtype: str
     threads: int
     versions: dict[str, str]
+    packing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

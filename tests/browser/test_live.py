@@ -1,6 +1,7 @@
 """Live runs in a real browser: streamed, stopped, refused, and each visitor's own."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from visit import Visit
 from specviz.catalog.entry import filled
 from specviz.settings.knobs import knob
 
+SPEED = re.compile("× plain|measure again")  # the second on a machine that is busy
 PROMPT = "The cat sat on the mat. The cat"
 
 
@@ -36,7 +38,7 @@ def test_run_makes_a_live_run_and_the_caption_changes(visit, pair):
     assert visit.ask("run.prompt") == PROMPT
     assert page.inner_text(".sv-prompt") == PROMPT
     assert visit.caption() != before
-    assert "× plain" in page.inner_text(".sv-t-end")
+    assert SPEED.search(page.inner_text(".sv-t-end"))
     first = visit.caption()
     page.locator("body").click(position={"x": 5, "y": 5})
     page.keyboard.press("ArrowRight")
@@ -59,7 +61,7 @@ def test_a_run_can_be_stopped_and_what_was_made_stays(visit, pair):
     visit.run()
     page.wait_for_function("document.querySelector('.sv-notice').hidden")
     visit.wait_until_over()
-    assert "× plain" in page.inner_text(".sv-t-end")
+    assert SPEED.search(page.inner_text(".sv-t-end"))
 
 
 def test_a_refused_run_is_explained_and_leaves_the_shown_run_in_place(visit, pair):
@@ -230,7 +232,7 @@ def test_a_branch_is_a_live_run_with_coins_laid_by_hand(visit, pair):
     visit.wait_until_over()
     assert visit.ask("run.prompt") == PROMPT
     assert visit.ask("run.settings.coins") == coins
-    assert "× plain" in visit.page.inner_text(".sv-t-end")
+    assert SPEED.search(visit.page.inner_text(".sv-t-end"))
     assert not visit.page.locator("#sv-branch").is_visible()
 
 

@@ -32,6 +32,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.file import Trace
+from specviz.trace.noise import VERDICT, noise
 from specviz.ui.stream import Source, line
 
 Names = tuple[str, str]
@@ -111,11 +112,17 @@ class RunLines:
         return line("round", data)
 
     def _summary(self) -> str:
-        """The run in one line, without a speed-up until plain decoding was measured."""
+        """The run in one line, without a speed-up until plain decoding was measured.
+
+        Nor with one where the seconds of either make no sense.
+        """
         numbers = metrics.summary(self.trace)
         said = f"{count(numbers['tokens'], 'token')} in {seconds(numbers['total_seconds'])}"
-        if numbers["speedup"] is not None:
-            return f"{said}, {numbers['speedup']:.2f} × plain"
+        plain = self.trace.baseline
+        if plain is not None and numbers["speedup"] is not None:
+            rough = noise(self.trace, plain)
+            ratio = f", {numbers['speedup']:.2f} × plain"
+            return f"{said}. {VERDICT}: {rough}" if rough else said + ratio
         ended = self.trace.finished
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"

@@ -35,18 +35,12 @@ function scaled(value, units) {
 }
 
 const SHOWN = {
-  speedup: (lane) => fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×"),
+  speedup: (lane) => (lane.noise ? "too noisy" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×")),
   tokens_per_second: (lane) => fixed(lane.tokens_per_second, lane.tokens_per_second < 10 ? 1 : 0),
   alpha: (lane) => fixed(lane.alpha, 2),
   flops_per_token: (lane) => scaled(lane.flops_per_token, ["", "k", "M", "G", "T", "P"]),
   bytes: (lane) => (lane.bytes === 0 ? "none" : scaled(lane.bytes, ["B", "kB", "MB", "GB", "TB"])),
 };
-
-// A sentence's first words, up to its first colon or full stop, and the rest of it.
-function opened(sentence) {
-  const cut = sentence.search(/[:.](\s|$)/) + 1;
-  return [sentence.slice(0, cut), sentence.slice(cut)];
-}
 
 // A colour's patch: q, p, or a grey of GREYS.
 function patch(name) {

@@ -3,47 +3,15 @@
 function showBadge(texts) {
   const box = $(".sv-race-same");
   const kind = texts.same === null ? "open" : texts.same ? "same" : "apart";
-  const [first, rest] = opened(texts.sentence);
   box.dataset.is = kind;
-  box.replaceChildren(sign(kind), el("p", "", el("b", "", first), rest));
+  box.replaceChildren(sign(kind), el("p", "", ...texts.sentence_parts.map(piece)));
   box.hidden = false;
 }
 
-// How many decimals its sentence gives to what a round brings and costs: with so many, what is
-// shown divides to the speed-up that is shown.
-function decimals(lane) {
-  if (!lane.costs) return 2;
-  const said = [2, 3, 4].find((digits) => [lane.brings, lane.costs.total]
-    .every((value) => new RegExp("\\b" + value.toFixed(digits).replace(".", "\\.") + "\\b").test(lane.sentence)));
-  return said || 2;
-}
-
-// The numbers of a lane's sentence, by how they are written there, each with its hue: where two
-// are written alike, none can be told from its look, and ink is right for any.
-function written(lane, digits) {
-  const costs = lane.costs || {};
-  const known = [
-    [costs.draft, "q"], [costs.target + costs.overhead, "p"], [costs.prefill, "prefill"],
-    [costs.total, "k"], [lane.brings, "k"], [lane.kept, "k"], [lane.speedup, "k"],
-  ];
-  const found = new Map();
-  for (const [value, hue] of known) {
-    if (value === null || value === undefined || Number.isNaN(value)) continue;
-    const text = value.toFixed(digits);
-    found.set(text, found.has(text) && found.get(text) !== hue ? "k" : hue);
-  }
-  return found;
-}
-
-function honest(lane) {
-  const [first, rest] = opened(lane.sentence);
-  const made = [el("b", "", first)];
-  for (const piece of rest.split(/(\d+\.\d{2,4})/)) {
-    const digits = /^\d+\.\d{2,4}$/.test(piece) ? piece.length - piece.indexOf(".") - 1 : 0;
-    const hue = digits ? written(lane, digits).get(piece) : undefined;
-    made.push(hue ? el("span", "sv-race-n sv-race-n-" + hue, piece) : piece);
-  }
-  return made;
+// A part of a sentence, as compare/parts.py has it: text, its opening, or a number and whose it is.
+function piece(part) {
+  if (typeof part === "string") return part;
+  return part.b === undefined ? el("span", "sv-race-n sv-race-n-" + part.as, part.n) : el("b", "", part.b);
 }
 
 // Where the law of the speed-up has this lane's point.

@@ -41,7 +41,7 @@ function numbers(lane, scale) {
   told.splice(3, 0, ["depths", cell("depths", "cell", el("span", "sv-race-label", COLUMNS.depths[0]), depths(lane))]);
   const name = cell("name", "rowheader", el("h3", "", facts.title), el("p", "", facts.said));
   const first = el("div", "sv-race-part", name, cell("rounds", "cell", brings(lane, scale), costs(lane, scale)), ...told.map(([, made]) => made));
-  const says = cell("honest", "cell", el("p", "", ...honest(lane), " ", onCost(lane)), parting(lane));
+  const says = cell("honest", "cell", el("p", "", ...lane.sentence_parts.map(piece), " ", onCost(lane)), parting(lane));
   says.setAttribute("aria-colspan", told.length + 2);
   const second = el("div", "sv-race-part", says);
   const made = el("div", "sv-race-numbers" + (lane.name === "plain" ? " sv-race-plain" : ""), first, second);
@@ -72,7 +72,7 @@ function brings(lane, scale) {
   const whole = Math.floor((lane.brings || 0) + 1e-9), rest = (lane.brings || 0) - whole;
   const pieces = Array.from({ length: whole }, () => length(el("i", "sv-race-u"), scale));
   if (rest > 0.005) pieces.push(length(el("i", "sv-race-u"), rest * scale));
-  return measure("brings", fixed(lane.brings, decimals(lane)), ...pieces);
+  return measure("brings", fixed(lane.brings, lane.decimals), ...pieces);
 }
 
 const KINDS = [["draft", "q", "drafting"], ["target", "p", "target pass"], ["overhead", "rest", "judging, caches"], ["prefill", "prefill", "reading the prompt"]];
@@ -84,7 +84,7 @@ function costs(lane, scale) {
     made.title = said + ": " + fixed(lane.costs[kind], 2) + " plain passes";
     return made;
   });
-  return measure("costs", fixed(lane.costs.total, decimals(lane)), ...pieces);
+  return measure("costs", fixed(lane.costs.total, lane.decimals), ...pieces);
 }
 
 // By depth, the share of judged positions where a guess was kept; the dotted line is all of them.
