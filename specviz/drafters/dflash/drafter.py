@@ -103,6 +103,7 @@ class DFlashSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
+        states.cover(len(tokens))
         self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
         self.drafted = 0
         self.waiting.append(states)

@@ -85,6 +85,7 @@ class DynamicSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
+        states.cover(len(tokens))
         self.reader.take(states, tokens)
         self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
         self.drafted = 0

@@ -92,6 +92,7 @@ class RankPathSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
+        states.cover(len(tokens))
         self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
         self.drafted = 0
         self.heads.commit(states)

@@ -100,6 +100,7 @@ class MTPSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Rows with guesses were forgotten when they had been made."""
+        states.cover(len(tokens))
         self.schedule.observe(self.drafted, min(len(tokens) - 1, self.drafted))
         self.drafted = 0
         assert states.final is not None
