@@ -18,6 +18,7 @@ from specviz.drafters.contract import Case
 from specviz.drafters.eagle.drafter import Eagle2
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lookahead.drafter import Lookahead
+from specviz.drafters.lookahead.pool import Found
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.drafters.suffix import Suffix
@@ -42,6 +43,18 @@ def small_target():
 
 def small_draft():
     return tiny.draft(tiny.blurred(tiny.llama(**SMALL, **HEADS), 0.1))
+
+
+class Stocked(Lookahead):
+    """Lookahead with n-grams from the start, so that there is something to try at once."""
+
+    def begin(self, target, settings):
+        session = super().begin(target, settings)
+        for first in range(1, 12):
+            for k in range(1, 5):
+                ngram = (first, *(1 + (first + k * place) % 11 for place in (1, 2, 3)))
+                session.pool.add(Found(ngram, 0, 0))
+        return session
 
 
 CHAIN = Settings(gamma=4)
@@ -94,7 +107,7 @@ CASES = {
     ),
     "ngram": small(lambda target: NGram(), CHAIN),
     "suffix": small(lambda target: Suffix(), Settings(gamma=4, suffix_factor=4.0)),
-    "lookahead": small(lambda target: Lookahead(), CHAIN, remembers=True),
+    "lookahead": small(lambda target: Stocked(), CHAIN, remembers=True),
     "oracle": small(Oracle, CHAIN, TREE, TOPS),
     "uniform": small(lambda target: Uniform(), CHAIN, TREE, TOPS),
 }

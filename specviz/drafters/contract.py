@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -138,9 +139,11 @@ def tokens_follow_the_target(case: Case) -> None:
         coins = {key(0, FINAL, 0): 0.1}
         settings = replace(shape, sampling=case.sampling, max_new_tokens=6, seed=seed, coins=coins)
         text: list[int] = []
-        for played in Decoding(target, drafter, ids, settings).rounds(lambda: len(text) > 2):  # noqa: B023
+        for played in Decoding(target, drafter, ids, settings).rounds():
             text += played.tokens
             judged += len(played.verdict.decisions)
+            if len(text) > 2:
+                break
         first = text[0]
         counts[tuple(text[1:3])] += 1
     _demand(judged >= FEWEST, f"Only {judged} guesses were judged in {case.runs} runs.")
@@ -273,7 +276,7 @@ def missing_states_are_refused(case: Case) -> None:
         return
     for settings in case.settings():
         text = target.encode(case.prompts[0], settings.max_new_tokens)
-        for some in (lambda _: States(), lambda states: states.take(range(len(text) - 2))):  # noqa: B023
+        for some in (lambda _: States(), partial(_first, len(text) - 2)):
             try:
                 session = _told(target, drafter, text, settings, some)
                 session.propose(text, 5, settings.chance(1))
@@ -346,6 +349,10 @@ def _few(decoding: Decoding, many: int) -> list[Played]:
 def _story(rounds: Iterable[Played]) -> list[tuple[tuple[int, ...], ...]]:
     """What was guessed and what came, round by round."""
     return [(played.proposal.tree.tokens, played.tokens) for played in rounds]
+
+
+def _first(rows: int, states: States) -> States:
+    return states.take(range(rows))
 
 
 def _told(
