@@ -15,6 +15,10 @@ import torch
 from torch import Tensor
 
 
+class MissingStates(ValueError):
+    """Tokens came without the target's states that predicted them."""
+
+
 class Unsupported(ValueError):
     """Something that this model's architecture does not let us do."""
 
@@ -43,6 +47,14 @@ class States:
     layers: Mapping[int, Tensor] = field(default_factory=dict)
     final: Tensor | None = None
     keys_values: Mapping[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    def cover(self, tokens: int) -> None:
+        """Raise MissingStates unless there is a state of every kind for each of so many tokens."""
+        pairs = [half for pair in self.keys_values.values() for half in pair]
+        final = [] if self.final is None else [self.final]
+        rows = min((len(one) for one in [*self.layers.values(), *final, *pairs]), default=0)
+        if rows != tokens:
+            raise MissingStates(f"{rows} states came with {tokens} tokens; each needs its own.")
 
     def take(self, rows: Sequence[int]) -> States:
         """The states of these rows, in this order."""

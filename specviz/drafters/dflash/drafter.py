@@ -94,6 +94,7 @@ class DFlashSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
+        states.cover(len(tokens))
         self.waiting.append(states)
 
     def _fill(self, context: Sequence[int]) -> Tensor:

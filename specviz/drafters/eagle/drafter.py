@@ -71,6 +71,7 @@ class EagleSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
+        states.cover(len(tokens))
         self.reader.take(states, tokens)
 
     def _read(self, level: Sequence[int], grown: Growing, length: int) -> Tensor:

@@ -82,6 +82,7 @@ class DynamicSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
+        states.cover(len(tokens))
         self.reader.take(states, tokens)
 
     def _expand(self, growth: Growth, level: Sequence[int], length: int) -> None:

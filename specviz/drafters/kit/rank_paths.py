@@ -88,6 +88,7 @@ class RankPathSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
+        states.cover(len(tokens))
         self.heads.commit(states)
 
     def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path]]:

@@ -99,6 +99,7 @@ class LayerSkipSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The states of all layers are kept for the next round's remark."""
+        states.cover(len(tokens))
         if self.tree is None:  # the prompt
             return
         self.before = partial(verified, self.target, self.tree, tuple(tokens), states)

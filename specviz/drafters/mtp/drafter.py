@@ -84,6 +84,7 @@ class MTPSession:
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Rows with guesses were forgotten when they had been made."""
+        states.cover(len(tokens))
         assert states.final is not None
         new = states.final[None]
         self.states = new if self.states is None else torch.cat([self.states, new], dim=1)

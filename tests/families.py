@@ -1,0 +1,140 @@
+"""Every family of drafters on tiny models, for the contract and for what a page says of them.
+
+Rule: one row a family; all weights follow from seeds.
+"""
+
+from __future__ import annotations
+
+import circle
+import dflash_made
+import driven
+import headed
+import moa_made
+import test_eagle3
+import tiny
+from test_layerskip import deep
+
+from specviz.drafters.contract import Case
+from specviz.drafters.eagle.drafter import Eagle2
+from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.lookahead.drafter import Lookahead
+from specviz.drafters.lookahead.pool import Found
+from specviz.drafters.ngram import NGram
+from specviz.drafters.oracle import Oracle
+from specviz.drafters.suffix import Suffix
+from specviz.drafters.uniform import Uniform
+from specviz.models.target import Target
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.events import ModelCard
+
+SMALL = {"vocab_size": 12, "num_hidden_layers": 1, "hidden_size": 16, "intermediate_size": 16}
+HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1}
+
+
+def small_target():
+    """A flat law over twelve tokens, so that blind and looked-up guesses are kept at times.
+
+    Its prompts are read letter by letter; no letter is the token that ends a text.
+    """
+    target = tiny.target(tiny.llama(**SMALL, **HEADS))
+    target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
+    return target
+
+
+def small_draft():
+    return tiny.draft(tiny.blurred(tiny.llama(**SMALL, **HEADS), 0.1))
+
+
+class Stocked(Lookahead):
+    """Lookahead with n-grams from the start, so that there is something to try at once."""
+
+    def begin(self, target, settings):
+        session = super().begin(target, settings)
+        for first in range(1, 12):
+            for k in range(1, 5):
+                ngram = (first, *(1 + (first + k * place) % 11 for place in (1, 2, 3)))
+                session.pool.add(Found(ngram, 0, 0))
+        return session
+
+
+CHAIN = Settings(gamma=4)
+TREE = Settings(gamma=3, siblings=[3, 2])
+TOPS = Settings(gamma=3, siblings=[3, 2], candidates="greedy")
+DYNAMIC = Settings(gamma=4, budget=10, fan_out=3)
+RANKS = Settings(gamma=3, siblings=[4, 2])
+LETTERS = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
+FLAT = Sampling(1.3, top_k=5, top_p=0.97)
+
+
+def small(make, *shapes, **options):
+    """A case on twelve tokens."""
+    return Case(small_target, make, LETTERS, shapes, FLAT, **options)
+
+
+def taught(make, *shapes):
+    """A case on the target that was taught a few sentences, with a head trained on it."""
+    return Case(headed.again, make, headed.PROMPTS, shapes, Sampling(1.6, top_k=4, top_p=0.98))
+
+
+def circling(name, *shapes):
+    """A case on the target that counts round a circle, with a head that nearly knows it."""
+    return Case(
+        circle.target,
+        lambda counts: circle.drafters(counts, 0.03)[name],
+        [tiny.PROMPT, "The dog saw", "A"],
+        shapes,
+        Sampling(6.0, top_k=5, top_p=0.97),
+    )
+
+
+CASES = {
+    "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS),
+    "eagle": circling("eagle", CHAIN, TREE, TOPS),
+    "eagle2": circling("eagle2", DYNAMIC),
+    "eagle3": circling("eagle3", DYNAMIC),
+    "medusa": taught(lambda target: headed.drafter("medusa"), CHAIN, RANKS),
+    "blockwise": taught(lambda target: headed.drafter("blockwise"), CHAIN),
+    "mtp": taught(lambda target: headed.drafter("mtp"), CHAIN, TOPS),
+    "mtp-parallel": taught(lambda target: headed.drafter("mtp-parallel"), CHAIN, RANKS),
+    "lmtp": taught(lambda target: headed.drafter("lmtp"), CHAIN, RANKS),
+    "moa": taught(lambda target: moa_made.drafter(), DYNAMIC),
+    "dflash": taught(lambda target: dflash_made.drafter(), CHAIN),
+    "layerskip": Case(
+        lambda: tiny.target(deep()),
+        LayerSkip,
+        [tiny.PROMPT, "The dog saw", "A"],
+        [Settings(gamma=4, exit_layer=3), Settings(gamma=3, siblings=[3, 2], exit_layer=3)],
+    ),
+    "ngram": small(lambda target: NGram(), CHAIN),
+    "suffix": small(lambda target: Suffix(), Settings(gamma=4, suffix_factor=4.0)),
+    "lookahead": small(lambda target: Stocked(), CHAIN, remembers=True),
+    "oracle": small(Oracle, CHAIN, TREE, TOPS),
+    "uniform": small(lambda target: Uniform(), CHAIN, TREE, TOPS),
+}
+
+
+def untrained(name, target):
+    return headed.drafter(name, headed.HEADS[name].new(headed.CONFIGS[name], target.model).eval())
+
+
+# Weights that know nothing: what is said of a draft must hold where most of it falls, too.
+KNOWING_NOTHING = {
+    "ngram": lambda target: NGram(),
+    "suffix": lambda target: Suffix(),
+    "lookahead": lambda target: Lookahead(),
+    "layerskip": LayerSkip,
+    "oracle": Oracle,
+    "uniform": lambda target: Uniform(),
+    "eagle": driven.drafter,
+    "eagle2": lambda target: driven.drafter(target, Eagle2),
+    "eagle3": test_eagle3.drafter,
+    "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
+    "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
+    **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
+}
+
+
+def target_of(name):
+    """A fresh target, as deep as the family's tests have it."""
+    model = tiny.llama(num_hidden_layers=4 if name.startswith("eagle") else headed.LAYERS)
+    return Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, headed.HASH))
