@@ -7,9 +7,10 @@ import pytest
 
 from specviz.cost.sources import EVIDENCE, Published, Source, boards, headline
 from specviz.shipped import measured
-from specviz.ui.component import PARTS, script
-from specviz.ui.cost import published as section
-from specviz.ui.cost.published import NAME, config, drafters, number, ours, row
+from specviz.ui.component import script
+from specviz.ui.cost.published import section
+from specviz.ui.cost.published.section import NAME, config, drafters, number, ours, row
+from specviz.ui.routes import HALF
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
 FACTS = {
@@ -114,19 +115,19 @@ def test_without_a_card_that_can_be_read_there_is_no_column_of_ours(text, tmp_pa
 @pytest.mark.parametrize("name", ["method", "says", "model", "task", "hardware", "conditions"])
 def test_hostile_words_reach_the_script_as_data(name, monkeypatch):
     monkeypatch.setattr(section, "headline", lambda: (published(**{name: HOSTILE}),))
-    text = script(NAME, PARTS / "headline", config())
-    head = text.split("\n", 1)[0]
-    assert "<" not in head
-    data = json.loads(head.removeprefix("const CONFIG = ").removesuffix(";"))
+    text = script(NAME, "cost/published/published", config())
+    assert "<" not in text
+    data = json.loads(text.split("watch, trigger, ")[1].removesuffix("));"))
     assert data["rows"][0][name] == HOSTILE
 
 
-@pytest.mark.parametrize("part", ["headline", "sweep"])
-def test_the_scripts_set_text_and_never_markup(part):
-    for path in (PARTS / part / "js").glob("*.js"):
+def test_the_modules_set_text_and_never_markup():
+    paths = [*HALF.rglob("*.js"), *HALF.rglob("*.html")]
+    assert len(paths) > 50
+    for path in paths:
         text = path.read_text(encoding="utf-8")
         assert not [word for word in ("innerHTML", "insertAdjacent", "eval(") if word in text]
-    assert "${" not in (PARTS / part / "skeleton.html").read_text(encoding="utf-8")
+        assert path.suffix != ".html" or "${" not in text
 
 
 def test_a_source_that_is_no_link_is_refused():

@@ -14,8 +14,8 @@ from specviz.cost.figures.sweep import sweep_figure
 from specviz.cost.roofline import Hardware, Serving, pass_time
 from specviz.cost.shapes import ModelShape
 from specviz.cost.sweep import SIZES, Point, Sweep, SweepError
-from specviz.ui.cost import sweep as section
-from specviz.ui.cost.sweep import picture, texts
+from specviz.ui.cost.sweep import section
+from specviz.ui.cost.sweep.section import picture, texts
 from specviz.ui.worker import Machine, Worker
 
 SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)

@@ -128,7 +128,7 @@ def unpacked(*models: nn.Module) -> Iterator[None]:
 
     For measurements; nothing is copied.
     """
-    layers = [layer for model in models for layer in _packed(model)]
+    layers: list[nn.Linear] = [layer for model in models for layer in _packed(model)]
     for layer in layers:
         layer.__class__ = nn.Linear
     try:

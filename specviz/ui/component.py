@@ -1,8 +1,7 @@
-"""A part of the page that the browser draws: one gr.HTML with a static skeleton and a script.
+"""A part of the page that the browser draws: one gr.HTML with a static skeleton and a module.
 
-Rule: data reaches a part as text (its value) and is set as text. A part's folder holds
-`skeleton.html`, `js/` and perhaps `css/`; scripts see those of `assets/shared/js` too, and what
-looks alike in several places is in `assets/shared/css`.
+Rule: data reaches a part as text (its value) and is set as text. A part's module, skeleton and
+style sheets stand beside the Python of its section; what several share is in `shared/`.
 """
 
 from __future__ import annotations
@@ -11,43 +10,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
 
-from specviz.figures.plot import USUAL
-from specviz.glossary import GLOSSARY
-from specviz.shipped import ASSETS
-from specviz.ui.routes import PREFIX, plotly_js
+from specviz.ui.routes import HALF, module_address, modules
 from specviz.ui.worker import Worker
 
-FOLDER = ASSETS / "page"
-
-
-def header() -> gr.HTML:
-    """The logo and the name at left; larger text and dark at right."""
-    return static("header", "sv-brand")
-
-
-def static(
-    name: str, elem_id: str, words: Mapping[str, str] | None = None, classes: str | None = None
-) -> gr.HTML:
-    """A part of the page whose markup never changes, with the script that wires it.
-
-    words: the app's own, put where the markup says [name]; what visitors write never goes here.
-    """
-    markup = (FOLDER / f"{name}.html").read_text(encoding="utf-8")
-    for place, text in (words or {}).items():
-        markup = markup.replace(f"[{place}]", escape(text))
-    return gr.HTML(
-        None,
-        html_template=markup,
-        js_on_load=(FOLDER / f"{name}.js").read_text(encoding="utf-8"),
-        apply_default_css=False,
-        elem_id=elem_id,
-        elem_classes=classes,
-    )
+START: Final = (
+    "import(new URL(%s, document.baseURI))"
+    ".then((section) => section.start(element, props, watch, trigger, %s));"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,46 +35,53 @@ class TabContext:
     any_model: bool
 
 
-PARTS: Final = ASSETS / "parts"
-SHARED: Final = ASSETS / "shared"
+def header() -> gr.HTML:
+    """The logo and the name at left; larger text and dark at right."""
+    return component("sv-brand", "shared/header", classes="")
 
 
 def component(
-    name: str, folder: Path, config: Mapping[str, Any] | None = None, classes: str = "sv-part"
+    name: str,
+    module: str,
+    config: Mapping[str, Any] | None = None,
+    classes: str = "sv-part",
+    words: Mapping[str, str] | None = None,
 ) -> gr.HTML:
     """A component that draws itself in the browser; its value starts as None.
 
-    name: its id on the page. config: what its script knows beside the usual, as `CONFIG`. (A
-    function, since Gradio writes a stub file beside every subclass of its components.)
+    name: its id on the page. module: its module and its skeleton, as a path in this folder without
+    an ending. config: what its module knows beside the usual. words: the app's own, put where the
+    skeleton says [name]; what visitors write never goes there. (A function, since Gradio writes a
+    stub file beside every subclass of its components.)
     """
+    markup = (HALF / f"{module}.html").read_text(encoding="utf-8")
+    for place, text in (words or {}).items():
+        markup = markup.replace(f"[{place}]", escape(text))
     return gr.HTML(
         None,
-        html_template=(folder / "skeleton.html").read_text(encoding="utf-8"),
-        js_on_load=script(name, folder, config or {}),
+        html_template=markup,
+        js_on_load=script(name, module, config or {}),
         apply_default_css=False,
         elem_id=name,
-        elem_classes=classes,
+        elem_classes=classes or None,
     )
 
 
-def script(name: str, folder: Path, config: Mapping[str, Any]) -> str:
-    """A part's JavaScript: shared files and its own, by file name, as one function's body."""
-    usual = {
-        "name": name,
-        "plotly": f"{PREFIX}/{plotly_js()[0]}".lstrip("/"),
-        "glossary": dict(GLOSSARY),
-        "trace": dict(USUAL),
-    }
+def script(name: str, module: str, config: Mapping[str, Any]) -> str:
+    """What starts a part: its module is imported and called with the part and its config."""
+    known = {"name": name} | dict(config)
     # "<" is escaped, since Gradio carries this text inside the page's own script.
-    head = f"const CONFIG = {json.dumps(usual | dict(config))};\n".replace("<", "\\u003c")
-    scripts = [*(SHARED / "js").glob("*.js"), *(folder / "js").glob("*.js")]
-    files = sorted(scripts, key=lambda f: f.name)
-    return head + "\n".join(file.read_text(encoding="utf-8") for file in files)
+    data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
+    return START % (json.dumps(module_address(module)), data)
 
 
 def css() -> str:
-    """The page's style sheet: the page's and the player's, what parts share, each part's own."""
-    files = sorted((ASSETS / "player" / "css").glob("*.css"))
-    files += sorted((SHARED / "css").glob("*.css"))
-    files += sorted(PARTS.glob("*/css/*.css"))
+    """The page's style sheet: all of this folder's, by the number that their names begin with."""
+    files = sorted(HALF.rglob("*.css"), key=lambda file: (file.name, file))
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def preloads() -> str:
+    """Links that let a browser fetch all modules at once, before one of them asks for the next."""
+    addresses = [module_address(name.removesuffix(".js")) for name in modules()[1]]
+    return "".join(f'<link rel="modulepreload" href="{address}">' for address in addresses)

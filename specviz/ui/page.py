@@ -10,7 +10,7 @@ import gradio as gr
 
 from specviz.ui import api
 from specviz.ui.compare import tab as compare
-from specviz.ui.component import TabContext, css, header
+from specviz.ui.component import TabContext, css, header, preloads
 from specviz.ui.cost import tab as cost
 from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
@@ -84,4 +84,5 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + drawer.css(),
+        "head": preloads(),
     }

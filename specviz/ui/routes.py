@@ -1,17 +1,28 @@
-"""Where the page's own files are served: the addresses, and how long a browser may keep them."""
+"""Where the page's own files are served: the addresses, and how long a browser may keep them.
+
+The browser's half stands beside the Python of its section, as ES modules. All of them are served
+under one address that changes with their text, so that they find each other by relative imports.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import plotly
 
+from specviz.figures.plot import USUAL
+from specviz.glossary import GLOSSARY
+
 PREFIX: Final = "/gradio_api/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
+HALF: Final = Path(__file__).resolve().parent  # the browser's half: its modules stand in here
+GIVEN: Final = "shared/given.js"
 
 
 @cache
@@ -19,3 +30,34 @@ def plotly_js() -> tuple[str, bytes]:
     """The name and the compressed text of the installed wheel's plotly.js."""
     source = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
     return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 6)
+
+
+@cache
+def modules() -> tuple[str, Mapping[str, bytes]]:
+    """Where the browser's modules are, below PREFIX, and each one's compressed text by its path."""
+    paths = sorted(HALF.rglob("*.js"))
+    texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
+    texts[GIVEN] = given().encode()
+    whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())
+    packed = {name: gzip.compress(text, 9, mtime=0) for name, text in texts.items()}
+    return f"js/{whole.hexdigest()[:12]}", packed
+
+
+def given() -> str:
+    """The module of what Python tells every section, once: plotly's address, terms, a trace's look.
+
+    Addresses are relative to the module's own, so that the page works behind any root path.
+    """
+    facts: dict[str, Any] = {"GLOSSARY": dict(GLOSSARY), "TRACE": dict(USUAL)}
+    lines = [f"export const {name} = {json.dumps(value)};" for name, value in facts.items()]
+    address = json.dumps(f"../../../{plotly_js()[0]}")
+    lines.append(f"export const PLOTLY = new URL({address}, import.meta.url).href;")
+    return "\n".join(lines) + "\n"
+
+
+def module_address(name: str) -> str:
+    """A module's address relative to the page's. name: its path in this folder, without ".js"."""
+    folder, packed = modules()
+    if f"{name}.js" not in packed:
+        raise LookupError(f"there is no module {name}.js")
+    return f"{PREFIX}/{folder}/{name}.js".lstrip("/")

@@ -1,4 +1,4 @@
-"""What the server answers beside Gradio: plotly.js, recorded runs and races; and what it refuses.
+"""What the server answers beside Gradio: scripts, recorded runs and races; and what it refuses.
 
 No route takes a file and none fetches an address: Gradio's own that do are closed here. All paths
 start with /gradio_api/, which a proxy in front of Gradio passes on.
@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specviz.ui.compare.race import recorded
-from specviz.ui.routes import FOR_EVER, PREFIX, plotly_js
+from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
 from specviz.ui.step.recorded import body, names
 
 
@@ -63,8 +63,18 @@ class Guard:
 
 async def send_plotly(request: Request) -> Response:
     """plotly.js, compressed once, kept by browsers for ever: its name changes with its text."""
+    return _script(plotly_js()[1])
+
+
+async def send_module(request: Request) -> Response:
+    """A module of the page: one of those that were read at the start, by its name in that list."""
+    packed = modules()[1].get(request.path_params["name"])
+    return PlainTextResponse("No module has this name.", 404) if packed is None else _script(packed)
+
+
+def _script(packed: bytes) -> Response:
     headers = {"Content-Encoding": "gzip", "Cache-Control": FOR_EVER}
-    return Response(plotly_js()[1], media_type="text/javascript", headers=headers)
+    return Response(packed, media_type="text/javascript", headers=headers)
 
 
 def send_recorded(request: Request) -> Response:
@@ -100,6 +110,7 @@ def app_kwargs() -> dict[str, Any]:
     """Routes and guard for `launch(app_kwargs=...)`."""
     routes = [
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
+        Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
     ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from specviz.ui.component import TabContext
-from specviz.ui.cost import published as headline
-from specviz.ui.cost import sweep
 from specviz.ui.cost.law import section as law
+from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline import section as roofline
+from specviz.ui.cost.sweep import section as sweep
 
 
 def build(place: TabContext) -> None:
@@ -14,4 +14,4 @@ def build(place: TabContext) -> None:
     law.build(place)
     roofline.build(place)
     sweep.build(place)
-    headline.build(place)
+    published.build(place)

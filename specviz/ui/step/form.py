@@ -14,7 +14,7 @@ from specviz.settings import knobs
 from specviz.settings.knobs import Knob
 from specviz.settings.text import brief
 from specviz.shipped import prompt_kind, prompts
-from specviz.ui.component import static
+from specviz.ui.component import component
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes
 from specviz.ui.step.recorded import names, opening, title
@@ -86,7 +86,7 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
-        static("settings", "sv-settings", first_words(first), "sv-ask-settings")
+        component("sv-settings", "step/settings", None, "sv-ask-settings", first_words(first))
         run = gr.Button("Run live", variant="primary", elem_id="sv-go", scale=0, min_width=96)
         stop = gr.Button(
             "Stop", elem_id="sv-stop", elem_classes="sv-ask-stop", scale=0, min_width=96

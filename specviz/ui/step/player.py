@@ -13,13 +13,10 @@ import gradio as gr
 from specviz.catalog.entry import entries
 from specviz.frames.whatif import FALLEN, KEPT
 from specviz.settings.settings import Settings
-from specviz.shipped import ASSETS
 from specviz.ui.component import component
 from specviz.ui.routes import PREFIX
 from specviz.ui.step import choices
 from specviz.ui.step.recorded import names
-
-FOLDER = ASSETS / "player"
 
 
 def player(name: str) -> gr.HTML:
@@ -27,7 +24,7 @@ def player(name: str) -> gr.HTML:
 
     name: its id on the page, and in `window.specviz.players`.
     """
-    return component(name, FOLDER, config(), "sv-player")
+    return component(name, "step/player", config(), "sv-player")
 
 
 def config() -> dict[str, Any]:

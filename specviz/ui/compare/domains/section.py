@@ -15,7 +15,7 @@ from specviz.frames.numbers import count
 from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
 from specviz.ui.compare.domains.live import texts
-from specviz.ui.component import PARTS, TabContext, component
+from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Job, Texts, wire
 from specviz.ui.step.drawer import group
 
@@ -28,7 +28,7 @@ LATEST: Final[dict[str, Any]] = {"trigger_mode": "always_last", "concurrency_lim
 
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
-    runs, heat = place.runs, component(MAP, PARTS / "domains", config())
+    runs, heat = place.runs, component(MAP, "compare/domains/domains", config())
     form = Form.build()
 
     def wanted(*said: Any) -> Texts:

@@ -15,7 +15,7 @@ from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.drawer import OURS, drawer
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import slots, suits, values
-from specviz.ui.component import PARTS, component
+from specviz.ui.component import component
 from specviz.ui.request import HOUSE
 from specviz.ui.step.drawer import drafters
 from specviz.ui.step.form import prompt_box, recorded_box
@@ -43,7 +43,7 @@ def build(any_model: bool) -> Form:
         titles = {name: recorded.title(name) for name in recorded.names()}
         chosen = recorded_box(titles, "sv-raceform-recorded")
         classes = "sv-part sv-ask-settings"
-        sentence = component("sv-raceform-settings", PARTS / "race-form", config(first), classes)
+        sentence = component("sv-raceform-settings", "compare/race/form", config(first), classes)
         run = gr.Button("Run live", variant="primary", elem_id="sv-race-go", min_width=96)
         stop = gr.Button("Stop", elem_id="sv-race-stop", elem_classes="sv-ask-stop", min_width=96)
     made = drawer(first[1:], any_model)
@@ -81,6 +81,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         for entry in drafters()
     }
     return {
+        "event": "linked",  # Gradio gives a part those events that its starting script names
         "first": list(first[1:]),
         "drafters": known,
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},

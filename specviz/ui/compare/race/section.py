@@ -10,7 +10,7 @@ from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.drawer import OURS
 from specviz.ui.compare.race.live import texts
 from specviz.ui.compare.race.request import RaceRequest
-from specviz.ui.component import PARTS, TabContext, component
+from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Job, Texts, wire
 
 RACE: Final = "sv-race"
@@ -25,7 +25,7 @@ LOAD: Final = f"""async (name, ...filled) =>
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     runs, form = place.runs, forms.build(place.any_model)
-    view = component(RACE, PARTS / "race", recorded.config())
+    view = component(RACE, "compare/race/race", recorded.config())
 
     def wanted(*filled: Any) -> Texts:
         return partial(texts, runs, RaceRequest.from_form(*filled).race(place.any_model))

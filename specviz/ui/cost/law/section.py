@@ -9,7 +9,7 @@ from typing import Final
 
 import gradio as gr
 
-from specviz.ui.component import PARTS, TabContext, component
+from specviz.ui.component import TabContext, component
 from specviz.ui.cost.law.answer import answer
 from specviz.ui.cost.law.question import LIMITS
 
@@ -26,7 +26,7 @@ START: Final = {
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     limits = {name: [least, most] for name, (_, least, most) in LIMITS.items()}
-    view = component(NAME, PARTS / "law", {"start": START, "limits": limits})
+    view = component(NAME, "cost/law/law", {"start": START, "limits": limits})
     wish = gr.Textbox(visible=False)
     ask = gr.Button("Ask the law", elem_id="sv-law-ask", elem_classes="sv-hidden")
     # "multiple": the next question may leave before Gradio is done with the last one.

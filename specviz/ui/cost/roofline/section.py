@@ -15,7 +15,7 @@ import gradio as gr
 from specviz.cost import sources as presets
 from specviz.cost.figures.roofline import STOPS
 from specviz.cost.shapes import WIDTHS
-from specviz.ui.component import PARTS, TabContext, component
+from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
 from specviz.ui.cost.roofline.question import HEAD, LIMITS, Ask, drafters, read
 
@@ -60,7 +60,7 @@ QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
 
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
-    view = component(NAME, PARTS / "roofline", config())
+    view = component(NAME, "cost/roofline/roofline", config())
     question = gr.Textbox(visible=False)
     ask = gr.Button("Ask the roofline", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
     # "multiple": the page asks the next question as soon as it has an answer, which may be before

@@ -1,0 +1,28 @@
+// The part's public face: `window.specviz.domains`.
+
+import { page } from "../../shared/page.js";
+import { begin, ended, feed, receive, stop, wanted } from "./live.js";
+import { paint, view } from "./map.js";
+import { shown } from "./shown.js";
+import { stage } from "./stage.js";
+import { listen } from "./tip.js";
+
+// How much work the form asks for: it stands under the form's own button.
+function size(text) {
+  const place = document.querySelector("#sv-domains-size .sv-domains-size");
+  if (place) place.textContent = text;
+}
+
+export function start(element, props, watch, trigger, config) {
+  stage.set(element, props, config);
+  shown.views = stage.config.recorded.slice();
+  paint();
+  listen();
+  watch("value", receive);
+  receive();
+  page("domains")[stage.config.name] = {
+    begin, stop, ended, size, feed,
+    get asked() { return wanted; },
+    get view() { return view(); },
+  };
+}

@@ -1,0 +1,161 @@
+// The heat map: one table of buttons and cells. Numbers, shades and sentences come from the server.
+
+import { el, meaning } from "../../shared/dom.js";
+import { shown } from "./shown.js";
+import { $, stage } from "./stage.js";
+import { hideTip } from "./tip.js";
+
+const MEASURES = {
+  speedup: {
+    title: "Speed-up", scale: "plain decoding",
+    note: "Speed-up: tokens a second by those of plain decoding of the same prompt, run just before or after it; the median over prompts. Few prompts: the second digit is noise.",
+  },
+  accepted: {
+    title: "Accepted length", scale: "kept a round",
+    note: "Accepted length: draft tokens kept in a round, averaged over all rounds, the one that reads the prompt included, which drafts nothing. One target pass brings one token more (tokens a pass). It says nothing of what drafting costs: speed-up does.",
+  },
+};
+const BOUNDS = "The ends of the scale, not counted as best: the target drafting for itself, and a blind guess.";
+
+export const view = () => shown.views[shown.at];
+export const cellOf = (row, column) => view().cells[row.name + " " + column.name];
+const number = (cell) => (cell ? parseFloat(cell[shown.measure][0]) : NaN);
+
+export function rowsInOrder() {
+  const rows = view().rows.slice();
+  if (shown.sorted.column === null) return rows.sort((a, b) => a.bound - b.bound);
+  const column = { name: shown.sorted.column };
+  const value = (row) => number(cellOf(row, column));
+  const missing = (row) => Number(Number.isNaN(value(row)));
+  const turn = shown.sorted.down ? -1 : 1;
+  return rows.sort((a, b) => a.bound - b.bound || missing(a) - missing(b) || turn * (value(a) - value(b)) || 0);
+}
+
+function sortBy(column) {
+  if (column === null) shown.sorted = { column: null, down: true };
+  else shown.sorted = { column, down: shown.sorted.column === column ? !shown.sorted.down : true };
+  shown.here = { row: 0, column: 0 };
+  paint();
+}
+
+function head(title, column) {
+  const on = shown.sorted.column === column;
+  const arrow = el("span", "sv-domains-arrow", on && column !== null ? (shown.sorted.down ? "↓" : "↑") : "");
+  arrow.setAttribute("aria-hidden", "true");
+  const button = el("button", "", column === null ? null : arrow, title);
+  button.type = "button";
+  button.dataset.column = column === null ? "" : column;
+  button.addEventListener("click", () => {
+    sortBy(column);
+    const again = [...stage.element.querySelectorAll(".sv-domains-map th button")];
+    again.find((one) => one.dataset.column === (column === null ? "" : column)).focus();
+  });
+  const made = el("th", "", button);
+  made.scope = "col";
+  if (column !== null) made.setAttribute("aria-sort", on ? (shown.sorted.down ? "descending" : "ascending") : "none");
+  return made;
+}
+
+function cell(row, column, at) {
+  const data = cellOf(row, column);
+  const made = el("td", column.name === "mean" ? "sv-domains-mean" : "");
+  made.tabIndex = at.row === shown.here.row && at.column === shown.here.column ? 0 : -1;
+  made.dataset.row = at.row;
+  made.dataset.column = at.column;
+  if (!data) {
+    made.append(el("span", "sv-domains-none", "–"), el("span", "sv-domains-spoken", " not measured"));
+    return made;
+  }
+  const [text, shade, marks] = data[shown.measure];
+  made.style.setProperty("--shade", shade);
+  if (marks.includes("slower")) {
+    made.classList.add("sv-domains-slower");
+    made.append(el("span", "sv-domains-mark", "▼"), el("span", "sv-domains-spoken", "slower: "));
+  }
+  if (marks.includes("best")) {
+    made.classList.add("sv-domains-best");
+    made.append(el("span", "sv-domains-mark", "best"));
+  }
+  made.append(el("span", "sv-domains-number", text));
+  if (data.part) made.append(el("span", "sv-domains-part", data.part));
+  return made;
+}
+
+function body(rows, from) {
+  const made = el("tbody");
+  rows.forEach((row, i) => {
+    const title = el("th", "", row.title);
+    title.scope = "row";
+    made.append(el("tr", "", title, ...view().columns.map((column, j) => cell(row, column, { row: from + i, column: j }))));
+  });
+  return made;
+}
+
+function showMap() {
+  const rows = rowsInOrder();
+  const usual = rows.filter((row) => !row.bound), bounds = rows.filter((row) => row.bound);
+  const top = el("thead", "", el("tr", "", head("Drafter", null), ...view().columns.map((c) => head(c.title, c.name))));
+  const caption = el("caption", "sv-domains-spoken", MEASURES[shown.measure].title + " by drafter and domain");
+  const parts = [caption, top, body(usual, 0)];
+  if (bounds.length) {
+    const words = el("th", "sv-domains-between", el("span", "", BOUNDS));
+    words.colSpan = view().columns.length + 1;
+    words.scope = "rowgroup";
+    const last = body(bounds, usual.length);
+    last.prepend(el("tr", "", words));
+    parts.push(last);
+  }
+  const box = $(".sv-domains-box");
+  const [left, top_] = [box.scrollLeft, box.scrollTop];
+  $(".sv-domains-map").replaceChildren(...parts);
+  box.scrollLeft = left;
+  box.scrollTop = top_;
+}
+
+function showLegend() {
+  const [low, high] = view().ends[shown.measure];
+  const scale = el("span", "sv-domains-scale");
+  scale.setAttribute("aria-hidden", "true");
+  const parts = [el("span", "", low), scale, el("span", "", high + " " + MEASURES[shown.measure].scale)];
+  const said = [el("span", "sv-domains-key", el("b", "", "best"), " of a column")];
+  if (shown.measure === "speedup") said.push(el("span", "sv-domains-key", "▼ slower than plain decoding"));
+  $(".sv-domains-legend").replaceChildren(el("span", "sv-domains-key", ...parts), ...said);
+}
+
+function choice(title, on, take) {
+  const made = el("button", "", title);
+  made.type = "button";
+  made.setAttribute("aria-pressed", String(on));
+  made.addEventListener("click", () => {
+    const place = [...made.parentElement.children].indexOf(made), group = made.parentElement;
+    take();
+    paint();
+    group.children[place].focus();
+  });
+  return made;
+}
+
+function showSwitches() {
+  const [which, what] = stage.element.querySelectorAll(".sv-domains-switch");
+  const title = (one) => (one.live ? "Live" : "Recorded, temperature " + one.temperature);
+  which.replaceChildren(...shown.views.map((one, i) => choice(title(one), i === shown.at, () => { shown.at = i; hideTip(); })));
+  what.replaceChildren(...Object.keys(MEASURES).map((name) => choice(MEASURES[name].title, name === shown.measure, () => { shown.measure = name; hideTip(); })));
+}
+
+export function paint() {
+  $(".sv-domains-shown").hidden = !shown.views.length;
+  if (!shown.views.length) return;
+  const badge = $(".sv-domains-badge");
+  badge.textContent = view().badge;
+  badge.title = meaning(view().live ? "live" : "recorded");
+  badge.classList.toggle("sv-domains-hot", Boolean(view().live));
+  $(".sv-domains-where").textContent = view().where;
+  $(".sv-domains-headline").textContent = view().headline;
+  $(".sv-domains-detail").textContent = view().detail;
+  $(".sv-domains-caution").textContent = view().caution;
+  $(".sv-domains-caution").hidden = !view().caution;
+  $(".sv-domains-note").textContent = MEASURES[shown.measure].note;
+  showSwitches();
+  showLegend();
+  showMap();
+}

@@ -1,0 +1,63 @@
+// A cell's details, on hover and on focus; arrow keys move from cell to cell.
+
+import { el } from "../../shared/dom.js";
+import { cellOf, rowsInOrder, view } from "./map.js";
+import { shown } from "./shown.js";
+import { $, stage } from "./stage.js";
+
+const KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+export const cellAt = (row, column) => $('.sv-domains-map td[data-row="' + row + '"][data-column="' + column + '"]');
+
+export function hideTip() {
+  $(".sv-domains-tip").hidden = true;
+  for (const told of stage.element.querySelectorAll("[aria-describedby=sv-domains-tip]")) told.removeAttribute("aria-describedby");
+}
+
+function showTip(td) {
+  hideTip();
+  const rows = rowsInOrder();
+  const data = cellOf(rows[Number(td.dataset.row)], view().columns[Number(td.dataset.column)]);
+  const tip = $(".sv-domains-tip"), wrap = $(".sv-domains-wrap");
+  const [title, ...lines] = data ? data.said : ["Not measured"];
+  tip.replaceChildren(el("b", "", title), ...lines.map((line) => el("span", "", line)));
+  tip.hidden = false;
+  td.setAttribute("aria-describedby", "sv-domains-tip");
+  const area = wrap.getBoundingClientRect(), at = td.getBoundingClientRect(), own = tip.getBoundingClientRect();
+  const zoom = own.width / tip.offsetWidth || 1; // larger text zooms what is measured
+  const left = Math.max(0, Math.min(at.left - area.left, area.width - own.width));
+  const below = at.bottom - area.top + 4, above = at.top - area.top - own.height - 4;
+  const fits = at.bottom + own.height + 8 < window.innerHeight || at.top - own.height < 8;
+  tip.style.left = left / zoom + "px";
+  tip.style.top = (fits ? below : above) / zoom + "px";
+}
+
+function move(event) {
+  const td = event.target.closest("td");
+  if (event.key === "Escape") return hideTip();
+  const step = KEYS[event.key];
+  if (!td || !step || event.ctrlKey || event.metaKey || event.altKey) return;
+  const next = cellAt(Number(td.dataset.row) + step[0], Number(td.dataset.column) + step[1]);
+  event.preventDefault();
+  event.stopPropagation();
+  if (!next) return;
+  td.tabIndex = -1;
+  next.tabIndex = 0;
+  shown.here = { row: Number(next.dataset.row), column: Number(next.dataset.column) };
+  next.focus();
+}
+
+export function listen() {
+  const map = $(".sv-domains-map");
+  const over = (event) => event.target.closest("td");
+  map.addEventListener("pointerover", (event) => over(event) ? showTip(over(event)) : hideTip());
+  map.addEventListener("pointerleave", () => {
+    const focused = stage.element.querySelector("td:focus-visible");
+    if (focused) showTip(focused);
+    else hideTip();
+  });
+  map.addEventListener("focusin", (event) => over(event) && showTip(over(event)));
+  map.addEventListener("focusout", hideTip);
+  map.addEventListener("keydown", move);
+  $(".sv-domains-box").addEventListener("scroll", hideTip);
+}

@@ -1,0 +1,66 @@
+// The race that is shown, from lines that only grow: facts, lanes as they end, numbers.
+
+import { notice, onLines, onRace, onState } from "./runs.js";
+
+export const story = { race: null, whole: null, lanes: new Map(), now: null, text: "", mine: false, over: false };
+
+// What a lane did, with its clock: after every pass, seconds and tokens so far.
+function laid(line) {
+  const ends = [], counts = [];
+  let seconds = 0, tokens = 0;
+  line.passes.forEach((parts, index) => {
+    seconds += parts[0] + parts[1] + parts[2];
+    tokens += line.brought[index].length;
+    ends.push(seconds);
+    counts.push(tokens);
+  });
+  return { name: line.lane, passes: line.passes, brought: line.brought, ends, counts, end: seconds };
+}
+
+// How many passes had ended by then.
+export function passesBy(lane, seconds) {
+  let low = 0, high = lane.ends.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lane.ends[middle] <= seconds + 1e-9) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export const tokensBy = (lane, passes) => (passes ? lane.counts[passes - 1] : 0);
+export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane) => lane.end));
+export const factsOf = (name) => story.race.lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
+
+// What people call a lane; its settings too, where another has the same title.
+export function called(name) {
+  const lane = factsOf(name);
+  const twin = story.race.lanes.some((other) => other !== lane && other.title === lane.title);
+  return twin ? lane.title + " (" + lane.said + ")" : lane.title;
+}
+
+// New text of a race. It grows; text that does not go on from the last is another race.
+export function feed(text) {
+  const grown = story.text && text.startsWith(story.text);
+  const lines = (grown ? text.slice(story.text.length) : text).split("\n");
+  story.text = text;
+  story.mine = story.mine && grown;
+  const told = lines.filter(Boolean).map((line) => JSON.parse(line));
+  told.forEach(take);
+  if (told.some((line) => line.kind === "race")) onRace();
+  if (!story.mine || !told.length) return; // states ahead of a race: what was shown stays meanwhile
+  if (story.race.source === "recorded" || told.some(last)) story.over = true;
+  onLines(told);
+}
+
+const last = (line) => line.kind === "error" || (line.kind === "state" && ["done", "stopped"].includes(line.state));
+
+function take(line) {
+  if (line.kind === "race") Object.assign(story, { race: line, whole: null, lanes: new Map(), now: null, over: false, mine: true });
+  else if (line.kind === "started") story.now = { lane: line.lane, place: line.place, tokens: 0, seconds: null };
+  else if (line.kind === "progress") Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
+  else if (line.kind === "ended") story.lanes.set(line.lane, laid(line));
+  else if (line.kind === "told") story.whole = line.whole;
+  else if (line.kind === "error") notice(line.sentence);
+  else if (line.kind === "state") onState(line);
+}

@@ -1,0 +1,47 @@
+// What is wired once, and what others may use: `window.specviz.law`.
+
+import { onTheme } from "../../shared/page.js";
+import { fetchPlotly } from "../../shared/plot.js";
+import { expect, openTab } from "../../shared/tabs.js";
+import { ask, receive, wish } from "./ask.js";
+import { fields, showFields, state } from "./fields.js";
+import { fromCompare, fromStep, take } from "./runs.js";
+import { last, paint, tell } from "./show.js";
+import { $, stage } from "./stage.js";
+
+// A click on the map moves the sliders there; the keyboard has the sliders themselves.
+function goThere(event) {
+  const place = $(".sv-law-map"), layout = place._fullLayout;
+  if (!layout || stage.element.closest(".sv-large")) return;
+  const box = place.getBoundingClientRect();
+  const x = layout.xaxis.p2d(event.clientX - box.left - layout._size.l);
+  const y = layout.yaxis.p2d(event.clientY - box.top - layout._size.t);
+  const [bottom, top] = layout.yaxis.range;
+  if (x < 0 || x > 1 || y < bottom || y > top) return;
+  state.alpha = Number(x.toFixed(2));
+  if (state.map === "gamma") state.gamma = Math.round(y);
+  else state.c = Number(y.toFixed(2));
+  showFields();
+  ask();
+}
+
+export function start(element, props, watch, trigger, config) {
+  stage.set(element, props, config);
+  window.specviz.law = { wish, get state() { return { ...state }; }, get last() { return last; } };
+  fields();
+  watch("value", receive);
+  $("[data-do=take]").addEventListener("click", take);
+  $("[data-do=step]").addEventListener("click", () => openTab("Step"));
+  $(".sv-law-map").addEventListener("click", goThere);
+  window.addEventListener("sv-measured", fromStep);
+  onTheme(paint);
+  let wide = 0;
+  new ResizeObserver(() => {
+    if (wide === element.clientWidth) return;
+    wide = element.clientWidth;
+    paint();
+  }).observe(element);
+  fetchPlotly().then(() => paint(), (problem) => tell(problem.message));
+  fromStep();
+  expect("sv-law", fromCompare);
+}

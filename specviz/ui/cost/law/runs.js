@@ -1,0 +1,74 @@
+// Measured runs: the last one on Step, and a lane handed over from Compare.
+
+import { drawing, el } from "../../shared/dom.js";
+import { hand } from "../../shared/tabs.js";
+import { ask } from "./ask.js";
+import { showFields, state } from "./fields.js";
+import { bound } from "./show.js";
+import { $ } from "./stage.js";
+
+const runs = { step: null, compare: null, chosen: "step" };
+const WHERE = { step: "Last run on Step", compare: "Lane of Compare" };
+const FROM = { recorded: "recorded", live: "measured on this machine" };
+const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
+
+const chosen = () => runs[runs.chosen];
+
+// The chosen run's numbers, for the question; its name never leaves the page.
+export function run() {
+  const point = chosen();
+  return point && Object.fromEntries(NUMBERS.map((name) => [name, point[name]]));
+}
+
+export function fromStep() {
+  runs.step = (window.specviz && window.specviz.measured) || null;
+  if (runs.step || !runs.compare) runs.chosen = "step";
+  ask();
+}
+
+export function fromCompare(point) {
+  if (!point || !NUMBERS.every((name) => Number.isFinite(point[name]))) return;
+  runs.compare = point;
+  runs.chosen = "compare";
+  take();
+  hand("sv-roofline", point); // the same run on other hardware, further down
+}
+
+// Sliders to where the run stands, so that the curve is the law on the run's own terms.
+export function take() {
+  const point = chosen();
+  if (!point) return;
+  for (const name of ["alpha", "gamma", "c", "verify"]) state[name] = Number(point[name].toFixed(3));
+  showFields();
+  ask();
+}
+
+function showSwitch() {
+  const both = runs.step && runs.compare;
+  $(".sv-law-runs").hidden = !both;
+  $(".sv-law-runs").replaceChildren(...(both ? Object.keys(WHERE) : []).map((name) => {
+    const button = el("button", "", WHERE[name]);
+    button.type = "button";
+    button.setAttribute("aria-pressed", String(runs.chosen === name));
+    button.addEventListener("click", () => { runs.chosen = name; ask(); });
+    return button;
+  }));
+}
+
+const DIAMOND = () => drawing("0 0 12 12", [["M6 .6 11.4 6 6 11.4.6 6z", "sv-fill"]], "sv-mark");
+
+// What the run measured beside what the law says of it. told: the server's sentences and numbers.
+export function showRun(told) {
+  const point = chosen();
+  $(".sv-law-none").hidden = Boolean(point && told);
+  $(".sv-law-point").hidden = !(point && told);
+  showSwitch();
+  if (!point || !told) return;
+  const name = String(point.name || "a run");
+  const from = el("span", "sv-law-from", FROM[point.source] || "measured on this machine");
+  $(".sv-law-name").replaceChildren(DIAMOND(), el("b", "", `measured: ${name}, ${bound(told.measured)}`), from);
+  $(".sv-law-gap").textContent = bound(`The law says ${told.law}, the run measured ${told.measured}.`);
+  $(".sv-law-why").textContent = bound(told.why);
+  $(".sv-law-facts").replaceChildren(...told.rows.map(([term, value, said]) =>
+    el("div", "", el("dt", "", term), el("dd", "", el("b", "", value), " ", said))));
+}

@@ -1,0 +1,1 @@
+"""What papers and notes report, each number with its source."""

@@ -1,0 +1,106 @@
+// What the server says: a sentence, a round, a table, figures.
+
+import { el, percent } from "../../shared/dom.js";
+import { plot } from "../../shared/plot.js";
+import { chosen } from "./controls.js";
+import { $, stage } from "./stage.js";
+
+export let asked = 0; // questions so far
+let busyUntil = 0; // by the clock, while a question is on its way
+export let retry; // the timer of a question that waits
+export let shown = 0; // the newest answer on screen
+let last = null; // that answer, for another width or theme
+
+export function wish() {
+  asked += 1;
+  return JSON.stringify({ ...chosen(), id: asked });
+}
+
+// One question at a time: while one is on its way, only the newest of the next ones is kept. One that
+// stays without an answer is given up. The button is another part of the page, which may come up later.
+export function ask() {
+  const button = document.querySelector("#" + stage.config.name + "-ask");
+  retry = clearTimeout(retry);
+  if (!button || Date.now() < busyUntil) {
+    retry = setTimeout(ask, button ? Math.max(busyUntil - Date.now(), 0) : 50);
+    return;
+  }
+  busyUntil = Date.now() + 3000;
+  button.click();
+}
+
+function answered() {
+  const waiting = retry;
+  busyUntil = 0;
+  retry = clearTimeout(retry);
+  if (waiting) ask();
+}
+
+export function receive() {
+  const answer = stage.props.value && JSON.parse(stage.props.value);
+  if (!answer || answer.id < shown) return;
+  shown = answer.id;
+  if (answer.id === asked) answered();
+  const wrong = $(".sv-roofline-wrong");
+  wrong.hidden = !answer.error;
+  wrong.textContent = answer.error ? answer.error + " What stands below is the last choice that could be answered." : "";
+  if (answer.error) return;
+  last = answer;
+  $(".sv-roofline-out").dataset.shown = answer.id;
+  $(".sv-roofline-say").replaceChildren(...answer.said.map(spoken), " ", el("span", "sv-roofline-mark", "simulated"));
+  $(".sv-roofline-alert").hidden = !answer.alert;
+  $(".sv-roofline-alert").textContent = answer.alert || "";
+  showRound(answer.round);
+  showFacts(answer.facts);
+  legends();
+  draw();
+}
+
+const spoken = (part) => (typeof part === "string" ? part : el("b", "sv-n sv-n-" + part.as, part.n));
+
+function showRound(round) {
+  const scale = 1.3 * Math.max(round.brings, round.draft + round.verify);
+  const lines = [["brings", [["ink", round.brings]], round.said[0]],
+    ["costs", [["q", round.draft], ["p", round.verify]], round.said[1]]];
+  const made = lines.map(([name, spans, text]) => {
+    const bar = el("span", "sv-roofline-bar", ...spans.map(([hue, value]) => {
+      const piece = el("i", "sv-roofline-" + hue);
+      piece.style.width = percent(value / scale);
+      return value ? piece : null;
+    }), el("b", "", text));
+    return el("div", "sv-roofline-line", el("span", "", name), bar);
+  });
+  const sum = el("p", "", "Speed-up ", el("b", "", round.speedup), " = brings ÷ costs. It costs " + round.costs + ".");
+  $(".sv-roofline-round").replaceChildren(...made, sum);
+}
+
+function showFacts(rows) {
+  const made = rows.map(([name, plain, ours]) => {
+    const head = el("th", "", name);
+    head.scope = "row";
+    return el("tr", "", head, el("td", "", plain), el("td", "", ours));
+  });
+  $(".sv-roofline-table tbody").replaceChildren(...made);
+}
+
+export function draw() {
+  if (!last) return;
+  for (const place of stage.element.querySelectorAll("[data-figure]")) {
+    place.setAttribute("aria-label", last.told[place.dataset.figure]);
+    plot(place, last.figures[place.dataset.figure]);
+  }
+}
+
+function legends() {
+  const keys = {
+    speed: [["ink", "this drafting"], ["dash", "were drafting free"], ["open", "first loss"]],
+    pass: [["p", "the pass"], ["dash", "reading alone"], ["dot", "arithmetic alone"]],
+    gamma: [["q", "best γ"], ["inkdash", "γ chosen"]],
+  };
+  for (const [name, rows] of Object.entries(keys)) {
+    const used = rows.filter(([style]) => !(name === "speed" && style === "dash" && !last.figures.speed.data["11-costless"])
+      && !(style === "open" && !last.figures.speed.data["41-loss"]));
+    const made = used.map(([style, text]) => el("li", "", el("i", "sv-roofline-key-" + style), text));
+    $("[data-legend=" + name + "]").replaceChildren(...made);
+  }
+}

@@ -1,0 +1,69 @@
+// Wires the controls, lists the sources, asks the first question.
+
+import { el } from "../../shared/dom.js";
+import { onTheme } from "../../shared/page.js";
+import { fetchPlotly } from "../../shared/plot.js";
+import { expect } from "../../shared/tabs.js";
+import { ask, asked, draw, receive, retry, shown, wish } from "./answer.js";
+import { fill, link, named, offer, options, questions, show, showTake, take } from "./controls.js";
+import { $, stage } from "./stage.js";
+
+function sourceList() {
+  const letters = Object.entries(stage.config.evidence).map(([letter, meaning]) =>
+    el("div", "", el("dt", "sv-roofline-letter", letter), el("dd", "", meaning)));
+  $(".sv-roofline-evidence").replaceChildren(...letters);
+  const presets = [...Object.values(stage.config.machines), ...Object.values(stage.config.models)];
+  const made = presets.map((preset) => {
+    const rows = preset.sources.map((source) => el("li", "", link(source), source[3] ? ": " + source[3] : ""));
+    const sheet = preset.sheet && el("li", "", "the vendor’s own sheet, as these name it, not read: ", preset.sheet);
+    return el("div", "", el("h4", "", preset.title), el("ul", "", ...rows, sheet || null), preset.note ? el("p", "", preset.note) : null);
+  });
+  $(".sv-roofline-list").replaceChildren(...made);
+}
+
+function wire() {
+  for (const [name, [least, most]] of Object.entries(stage.config.limits)) {
+    named(name).min = least;
+    named(name).max = most;
+  }
+  const slide = $("[data-slide=batch]");
+  slide.max = stage.config.stops.length - 1;
+  slide.addEventListener("input", () => {
+    named("batch").value = stage.config.stops[slide.value];
+  });
+  $(".sv-roofline-form").addEventListener("input", (event) => {
+    if (["hardware", "model"].includes(event.target.name)) offer();
+    if (["gamma", "alpha"].includes(event.target.name)) $(".sv-roofline-taken").hidden = true;
+    show();
+    ask();
+  });
+  $(".sv-roofline-take").addEventListener("click", () => take(window.specviz.measured));
+}
+
+export function start(element, props, watch, trigger, config) {
+  stage.set(element, props, config);
+  const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
+  options(named("hardware"), titled(stage.config.machines));
+  options(named("model"), titled(stage.config.models));
+  questions();
+  sourceList();
+  wire();
+  fill(stage.config.usual);
+  window.specviz.roofline = {
+    wish, ask: (values) => (fill(values), ask()),
+    get asked() { return asked; }, get idle() { return shown === asked && !retry; },
+  };
+  onTheme(draw);
+  let wide = 0;
+  new ResizeObserver(() => {
+    const now = $(".sv-roofline-out").clientWidth;
+    if (now && now !== wide) draw();
+    wide = now;
+  }).observe(element);
+  window.addEventListener("sv-measured", showTake);
+  showTake();
+  watch("value", receive);
+  fetchPlotly().then(() => draw());
+  ask();
+  expect(stage.config.name, take);
+}

@@ -1,0 +1,100 @@
+"""Predicted against measured: pass time on this machine, a recorded sweep first.
+
+Rule: a sweep is one ticket in the one line of all that computes; what was measured before it was
+stopped is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
+from time import perf_counter, time_ns
+from typing import TYPE_CHECKING, Any, Final
+
+import gradio as gr
+
+from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.sweep import Sweep, SweepError
+from specviz.cost.sweep_text import sweep_facts
+from specviz.shipped import ASSETS
+from specviz.ui.component import TabContext, component
+from specviz.ui.live import Job, wire
+from specviz.ui.queue import Ticket
+from specviz.ui.request import HOUSE
+from specviz.ui.stream import Stream, line
+from specviz.ui.worker import Worker
+
+if TYPE_CHECKING:
+    from specviz.bench.sweep import Sweeping
+
+NAME: Final = "sv-sweep"
+RECORDED: Final = ASSETS / "cost" / "sweep.json"
+OFTEN: Final = 1.0  # seconds between pictures of a sweep under way: drawing takes cores it is on
+OURS: Final = f"window.specviz.sweeps['{NAME}']"
+
+
+log = logging.getLogger(__name__)
+
+
+def build(place: TabContext) -> None:
+    """Lay the section out, with everything wired."""
+    runs = place.runs
+    shown = component(NAME, "cost/sweep/sweep", {"recorded": recorded()})
+    go = gr.Button("Measure this machine", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+    halt = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    number = gr.Number(visible=False)
+
+    job = Job("sweep", OURS, go, halt, number)
+    wire(runs, job, [], shown, lambda: partial(texts, runs))
+
+
+def texts(runs: Worker, visitor: str, number: float) -> AsyncGenerator[str, None]:
+    """The story of a sweep so far, growing. Closed early, it ends after its pass."""
+    return runs.story(visitor, number, partial(tell, runs))
+
+
+def tell(runs: Worker, ticket: Ticket, story: Stream) -> None:
+    """Load, then measure; nothing of it where it was stopped before."""
+    if ticket.unwanted():
+        return
+    story.say("loading")
+    target, _ = runs.load(HOUSE, [])
+    if ticket.unwanted():
+        return
+    story.say("measuring")
+    from specviz.bench.sweep import Plan, Sweeping
+
+    # Nobody needs this order again, so it is a new one each time; the sweep says its seed.
+    sweeping = Sweeping(target, Plan(seed=time_ns() % 2**32))
+    story.run(lines(sweeping, ticket.unwanted, story.nonce))
+
+
+def lines(sweeping: Sweeping, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
+    """How far it is, step by step, and a picture now and then; the whole at the end."""
+    drawn = perf_counter()
+    for step in sweeping.steps(stop):
+        yield line("progress", {"done": step.done, "of": step.of, "id": nonce})
+        if step.of is not None and perf_counter() - drawn > OFTEN:
+            yield line("sweep", picture(sweeping.sweep(), "live") | {"id": nonce})
+            drawn = perf_counter()
+    made = sweeping.sweep()
+    if made.points:
+        yield line("sweep", picture(made, "live") | {"id": nonce})
+
+
+def picture(sweep: Sweep, source: str) -> dict[str, Any]:
+    """A sweep as the page shows it. source: "live" or "recorded"."""
+    return sweep_facts(sweep, here=source == "live") | {
+        "source": source,
+        "figure": sweep_figure(sweep),
+    }
+
+
+def recorded() -> dict[str, Any] | None:
+    """The sweep that ships; None where there is none that can be read."""
+    try:
+        return picture(Sweep.read(RECORDED), "recorded")
+    except SweepError as problem:
+        log.warning("%s", problem)
+        return None

@@ -1,0 +1,22 @@
+// Buttons, theme, width, and what others may use: `window.specviz.sweeps`.
+
+import { onTheme, page } from "../../shared/page.js";
+import { fetchPlotly } from "../../shared/plot.js";
+import { begin, ended, number, receive, stop } from "./measure.js";
+import { draw, legend, on, say, show } from "./show.js";
+import { $, stage } from "./stage.js";
+
+export function start(element, props, watch, trigger, config) {
+  stage.set(element, props, config);
+  legend();
+  page("sweeps")[stage.config.name] = { begin, stop, ended, get sweep() { return on; }, get under() { return number; } };
+  const press = (which) => document.querySelector("#" + stage.config.name + "-" + which).click();
+  $(".sv-sweep-go").addEventListener("click", () => press("go"));
+  $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
+  onTheme(draw);
+  new ResizeObserver(draw).observe($(".sv-sweep-place"));
+  watch("value", receive);
+  if (stage.config.recorded) show(stage.config.recorded);
+  else say("notice", "No recorded sweep is here. Measure this machine to see one.");
+  fetchPlotly().then(() => draw(), (problem) => say("alert", problem.message));
+}

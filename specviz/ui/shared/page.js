@@ -1,0 +1,30 @@
+// What every part asks of the page around it: the theme, and whether the server is still there.
+
+import { PLOTLY } from "./given.js";
+
+window.specviz = window.specviz || {};
+
+// Where sections of a kind put their public faces, by name: `window.specviz[kind]`.
+export const page = (kind) => (window.specviz[kind] = window.specviz[kind] || {});
+
+// Calls `repaint` whenever the page turns dark or light.
+export function onTheme(repaint) {
+  let dark = document.body.classList.contains("dark");
+  new MutationObserver(() => {
+    if (dark === document.body.classList.contains("dark")) return;
+    dark = !dark;
+    repaint();
+  }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+}
+
+// Nobody tells the page that the server is gone: while a job is `underWay` it asks now and then.
+export async function knock(underWay, lost) {
+  await new Promise((done) => setTimeout(done, 5000));
+  if (!underWay()) return;
+  const there = await fetch(PLOTLY, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
+  if (!underWay()) return;
+  if (there) knock(underWay, lost);
+  else lost();
+}
+
+export const inLine = (place) => "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";

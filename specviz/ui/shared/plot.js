@@ -1,0 +1,61 @@
+// Figures: plotly is fetched once the page is up; colours are names that the style sheet resolves.
+
+import { el } from "./dom.js";
+import { PLOTLY, TRACE } from "./given.js";
+
+export let plotly = null;
+let fetched = null;
+
+export function fetchPlotly() {
+  if (!fetched) {
+    fetched = new Promise((resolve, reject) => {
+      const script = el("script");
+      script.src = PLOTLY;
+      script.charset = "utf-8";
+      script.onload = () => resolve((plotly = window.Plotly));
+      script.onerror = () => reject(new Error("plotly.js could not be loaded"));
+      document.head.append(script);
+    });
+  }
+  return fetched;
+}
+
+// "--p" becomes the style sheet's colour of that name, anywhere in a figure.
+function resolved(value, style) {
+  if (typeof value === "string") {
+    return value.startsWith("--") ? style.getPropertyValue("--sv" + value.slice(1)).trim() : value;
+  }
+  if (Array.isArray(value)) {
+    return typeof value[0] === "string" ? value.map((item) => resolved(item, style)) : value;
+  }
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolved(v, style)]));
+  }
+  return value;
+}
+
+// Only names of colours start with two dashes; words in a figure are kept from `resolved`.
+function coloured(trace, style) {
+  const { text, hovertext, ...rest } = trace;
+  const made = { ...(trace.type ? {} : TRACE), ...resolved(rest, style) };
+  if (text !== undefined) made.text = text;
+  if (hovertext !== undefined) made.hovertext = hovertext;
+  return made;
+}
+
+export function plot(place, figure, onPick) {
+  place.hidden = !figure;
+  if (!figure || !plotly) return;
+  const style = getComputedStyle(place);
+  const traces = Object.keys(figure.data).sort().map((key) => coloured(figure.data[key], style));
+  const layout = resolved(figure.layout, style);
+  layout.width = Math.min(layout.width, place.parentElement.clientWidth || layout.width);
+  layout.hoverlabel = { bgcolor: resolved("--panel", style), font: { color: resolved("--ink", style) } };
+  plotly.react(place, traces, layout, { displayModeBar: false, responsive: false });
+  // Clips are named by the page's address, which changes with every step; nothing here needs one.
+  for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
+  if (onPick && !place.dataset.listens) {
+    place.dataset.listens = "yes";
+    place.on("plotly_click", (event) => onPick(event.points[0].customdata));
+  }
+}

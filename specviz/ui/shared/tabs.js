@@ -1,0 +1,41 @@
+// Tabs: one part of the page hands another something to show, wherever that stands.
+
+import { page } from "./page.js";
+
+const handed = page("handed");
+
+// Hands `data` to a part, which may not be up yet.
+export function hand(part, data) {
+  handed[part] = data;
+  window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
+}
+
+// The tabs' own buttons may be there only after a part's script has run, and deaf at first.
+export async function openTab(tab) {
+  for (let tries = 0; tries < 100; tries++) {
+    const buttons = [...document.querySelectorAll("#sv-tabs > .tab-wrapper [role=tab]")];
+    const button = buttons.find((one) => one.textContent.trim() === tab);
+    if (button && button.getAttribute("aria-selected") === "true") return;
+    if (button) button.click();
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+// Opens a tab by its name, from its top, and hands `data` to the part there.
+export async function visit(tab, part, data) {
+  hand(part, data);
+  await openTab(tab);
+  window.scrollTo(0, 0);
+}
+
+// Calls `take` with what is handed to the part called `part`, now and later.
+export function expect(part, take) {
+  const look = () => {
+    if (!(part in handed)) return;
+    const data = handed[part];
+    delete handed[part];
+    take(data);
+  };
+  window.addEventListener("sv-handed", (event) => event.detail === part && look());
+  look();
+}

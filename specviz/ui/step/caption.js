@@ -1,0 +1,20 @@
+// The sentence and its badge.
+
+import { el, mark, meaning, word } from "../shared/dom.js";
+import { $ } from "./stage.js";
+
+export function part(piece) {
+  if (typeof piece === "string") return document.createTextNode(piece);
+  if (piece.w) return el("b", "sv-token", word(piece.w));
+  const made = el("span", "sv-n sv-n-" + piece.as, piece.n);
+  made.title = meaning(piece.as === "u" ? "coin" : piece.as);
+  return made;
+}
+
+export function showCaption(caption) {
+  const badge = $(".sv-verdict");
+  badge.className = "sv-verdict sv-is-" + caption.is;
+  badge.replaceChildren(...[mark(caption.is), document.createTextNode(caption.label)].filter(Boolean));
+  badge.title = meaning(caption.is);
+  $(".sv-say").replaceChildren(...caption.parts.map(part));
+}

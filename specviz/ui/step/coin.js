@@ -1,0 +1,76 @@
+// A token on trial: p over q, and the coin.
+
+import { drawing, el, percent } from "../shared/dom.js";
+import { movable } from "./whatif.js";
+
+// p over q on one scale; the coin's bar is the q bar magnified, so its covered part is "keep".
+export function trial(panel) {
+  const scale = 0.86 / Math.max(panel.p, panel.q, panel.soft || 0, 1e-9);
+  const covered = Math.min(panel.p, panel.q);
+  const p = barRow("target p", panel.text.p, "p");
+  p.track.append(fill("p", panel.p * scale));
+  if (panel.soft !== undefined) p.track.append(fill("soft", panel.soft * scale));
+  place(p.number, Math.max(panel.p, panel.soft || 0) * scale);
+  const rows = [p.row];
+  if (!panel.coin) {
+    rows.push(el("p", "sv-nocoin", "Temperature 0: no coin. The outline is the target's softmax at temperature 1."));
+    return rows;
+  }
+  const q = barRow("draft q", panel.point ? "1" : panel.text.q, "q");
+  q.track.append(fill("q", covered * scale), fill("over", (panel.q - covered) * scale));
+  place(q.number, panel.q * scale);
+  rows.push(q.row, lens(covered * scale, panel.q * scale, panel.coin.threshold), coin(panel));
+  return rows;
+}
+
+function barRow(label, text, ink) {
+  const number = el("b", "sv-ink-" + ink, text);
+  const track = el("div", "sv-bar", number);
+  return { row: el("div", "sv-cr", el("span", "sv-l", label), track), track, number };
+}
+
+function fill(name, width) {
+  const made = el("i", "sv-f sv-f-" + name);
+  made.style.width = percent(width);
+  return made;
+}
+
+function place(number, at) {
+  number.style.left = percent(at);
+}
+
+function lens(covered, whole, keep) {
+  const x = (value) => (100 * value).toFixed(2);
+  const svg = drawing("0 0 100 20", [
+    ["M0 0H" + x(covered) + "L" + x(keep) + " 20H0z", "sv-lens-keep"],
+    ["M" + x(covered) + " 0H" + x(whole) + "L100 20H" + x(keep) + "z", "sv-lens-over"],
+  ], "sv-lens");
+  svg.setAttribute("preserveAspectRatio", "none");
+  return el("div", "sv-cr", el("span"), svg);
+}
+
+// The coin on the bar of its chance. On the step of its verdict it can be moved: see 56-whatif.js.
+function coin(panel) {
+  const { u, threshold } = panel.coin;
+  const keep = el("span", "sv-keep", threshold > 0.08 ? "keep" : "");
+  keep.style.width = percent(threshold);
+  const no = threshold < 1 ? el("span", "sv-no", threshold < 0.86 ? "reject" : "") : null;
+  const pin = el("i", "sv-pin");
+  pin.style.left = percent(u);
+  if (no && panel.whatif && threshold < 0.5) no.append(el("span", "sv-hint", "drag: what if?"));
+  const bar = el("div", "sv-coin", keep, no, pin);
+  const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
+  if (panel.whatif) movable(bar, pin, panel);
+  return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);
+}
+
+export function coinTicks(panel, u, said) {
+  const { threshold } = panel.coin;
+  const how = panel.point || panel.q <= 0 ? "" : panel.text.p + " ÷ " + panel.text.q + " = ";
+  const chance = panel.p >= panel.q && !panel.point ? "p ≥ q: 1" : how + panel.text.threshold;
+  const ticks = el("div", "sv-ticks", el("span", "sv-ink-both", chance), el("span", "sv-u", "u = " + said));
+  ticks.firstChild.style.left = percent(Math.min(Math.max(threshold, 0.14), 0.86));
+  ticks.lastChild.style.left = percent(Math.min(Math.max(u, 0.06), 0.94));
+  if (Math.abs(threshold - u) < 0.34) ticks.classList.add("sv-two");
+  return ticks;
+}

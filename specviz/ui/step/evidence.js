@@ -1,0 +1,140 @@
+// Why these guesses: what the drafter said of them. A line of words, rows with a bar, a grid, facts.
+
+import { el, flat, mark, percent, word } from "../shared/dom.js";
+import { part } from "./caption.js";
+import { now } from "./now.js";
+import { reel } from "./reel.js";
+import { $, stage } from "./stage.js";
+import { past } from "./text.js";
+
+const SAID = { given: "", own: "guessed", guess: "", root: "last token" };
+
+// Room is kept from a run's first evidence on, so that a step without any moves nothing.
+export function showWhy(panel) {
+  const why = panel.why;
+  $(".sv-why").replaceChildren(...(why ? [whyHead(why, panel.kind), ...why.blocks.map((block) => FORMS[block.as](block))] : []));
+  const told = reel.rounds.some((each) => each.first.panel.why);
+  $(".sv-evidence").classList.toggle("sv-reasoned", told);
+  markText(why && why.marks ? why.marks : {});
+}
+
+function whyHead(why, kind) {
+  const title = kind === "empty" ? "Why no guess" : "Why these guesses";
+  return el("div", "sv-why-head", el("h3", "", title), el("p", "", ...why.say.map(part)));
+}
+
+const tokens = (words, name) => words.map((pieces) => el("span", name, word(pieces)));
+const titled = (made, pieces) => { made.title = flat(pieces); return made; };
+const more = (many) => (many ? el("p", "sv-why-more", "+" + many.toLocaleString("en") + " more") : null);
+
+const FORMS = {
+  // Neighbouring words in the text; a run of one kind is one mark.
+  line(view) {
+    const spans = view.spans.map((one) => el("span", "sv-span sv-span-" + one.is, ...tokens(one.words, "sv-tok")));
+    return el("div", "sv-why-line", el("span", "sv-why-at", view.label), el("span", "sv-why-words", ...spans));
+  },
+
+  // A guess a row: words, a bar, a number.
+  rows(view) {
+    const head = el("tr", "", ...view.heads.map((name) => whyHeadCell(name)));
+    const barred = view.rows.some((one) => one.bar !== undefined);
+    if (barred) head.lastChild.colSpan = 2;
+    const lines = view.rows.map((one) => {
+      const words = el("td", "sv-why-path", ...tokens(one.words, "sv-tok"));
+      words.title = one.words.map(flat).join("");
+      const bar = el("i", "sv-why-bar");
+      bar.style.width = percent(one.bar || 0);
+      const cells = [el("td", "sv-why-no", one.at), words, el("td", "sv-why-text", ...one.text)];
+      if (barred) cells.splice(2, 0, el("td", "sv-why-track", el("div", "", bar)));
+      return el("tr", one.here ? "sv-why-here" : "", ...cells);
+    });
+    const made = el("table", "sv-why-rows", el("thead", "", head), el("tbody", "", ...lines));
+    return el("div", "", made, more(view.more));
+  },
+
+  // Layers, heads, places or steps across; guesses, states or rows of a window down.
+  grid(view) {
+    const head = el("tr", "", ...view.heads.map(whyHeadCell));
+    const split = view.split;
+    const body = view.rows.flatMap((one) => gridRow(one, view, split));
+    if (split) head.children[split].classList.add("sv-split");
+    const name = "sv-why-grid" + (view.states ? " sv-why-states" : "") + (view.stacked ? " sv-why-stacked" : "");
+    const made = el("table", name, el("thead", "", head), el("tbody", "", ...body));
+    const keys = view.keys ? el("p", "sv-why-keys", ...view.keys.map(([is, said]) => el("span", "", el("i", "sv-cellkey sv-cell-" + is), said))) : null;
+    return el("div", "sv-why-box", made, more(view.more), view.note ? el("p", "sv-why-more", view.note) : null, keys);
+  },
+
+  facts(view) {
+    const pairs = view.facts.map(([name, value]) => el("span", "sv-why-fact", name + " ", el("b", "", value)));
+    if (view.w) pairs[0].append(" ", el("b", "sv-tok", word(view.w)));
+    return el("p", "sv-why-facts", ...pairs);
+  },
+};
+
+function whyHeadCell(name) {
+  const made = el("th", "", name);
+  made.scope = "col";
+  return made;
+}
+
+function gridRow(one, view, split) {
+  const label = el("th", "sv-why-label", one.mark ? mark(one.mark) : null, one.w ? word(one.w) : one.label);
+  label.scope = "row";
+  if (one.w) titled(label, one.w);
+  const cells = one.cells.map((cell, index) => {
+    const made = gridCell(cell);
+    if (split && index + 1 === split) made.classList.add("sv-split");
+    return made;
+  });
+  if (one.tail !== undefined) cells.push(el("td", "sv-why-tail", one.tail));
+  const line = el("tr", "", label, ...cells);
+  if (!one.group) return [line];
+  const name = el("th", "sv-why-group", one.group);
+  name.colSpan = view.heads.length;
+  name.scope = "colgroup";
+  return [el("tr", "", name), line];
+}
+
+const STATES = { on: "says it", off: "says another", none: "not run" };
+
+function gridCell(cell) {
+  if (cell.s) {
+    const made = el("td", "sv-why-cell", el("i", "sv-cell sv-cell-" + cell.s), el("span", "sv-unseen", STATES[cell.s]));
+    return made;
+  }
+  const made = el("td", "sv-why-word" + (cell.is ? " sv-why-" + cell.is : ""));
+  if (cell.w) made.append(el("span", "sv-tok", word(cell.w)));
+  if (cell.n) made.append(el("span", "sv-why-n", cell.n));
+  if (cell.is && SAID[cell.is]) made.append(el("span", "sv-unseen", SAID[cell.is]));
+  return cell.w ? titled(made, cell.w) : made;
+}
+
+// The places in the text strip that a guess came from, where they are on screen.
+function markText(marks) {
+  for (const old of stage.element.querySelectorAll(".sv-src")) old.classList.remove("sv-src", "sv-src-match", "sv-src-copied", "sv-src-state");
+  markPrompt(marks.prompt || []);
+  let token = 0;
+  const wanted = new Map(marks.past || []);
+  if (!wanted.size) return;
+  reel.rounds.slice(0, now.at.round).forEach((told, index) => {
+    const made = past.get(index) ? past.get(index).querySelectorAll(".sv-h") : [];
+    told.brings.forEach((_, place) => {
+      const is = wanted.get(token + place);
+      if (is && made[place]) made[place].classList.add("sv-src", "sv-src-" + is);
+    });
+    token += told.brings.length;
+  });
+}
+
+function markPrompt(spans) {
+  const place = $(".sv-prompt");
+  const text = place.textContent;
+  if (!spans.length || text !== reel.run.prompt) return;
+  let done = 0;
+  const parts = [];
+  for (const [from, to, is] of spans) {
+    parts.push(text.slice(done, from), el("span", "sv-src sv-src-" + is, text.slice(from, to)));
+    done = to;
+  }
+  place.replaceChildren(...parts, text.slice(done));
+}

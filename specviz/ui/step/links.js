@@ -1,0 +1,42 @@
+// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step. A branch of a run, and the
+// way back from it, lead to a step in the same manner.
+
+import { openTab } from "../shared/tabs.js";
+import { paint } from "./cursor.js";
+import { now } from "./now.js";
+import { reel, stepName, stepsOf } from "./reel.js";
+import { shown } from "./runs.js";
+export const asked = new URLSearchParams(location.search);
+now.link = asked.get("round") ? { round: Number(asked.get("round")), step: asked.get("step") } : null;
+
+// Keys that other tabs read once they are opened: a link with one of them opens its tab.
+const TABS = { race: "Compare", alpha: "Cost", gamma: "Cost", c: "Cost", verify: "Cost" };
+
+export function openLinked() {
+  const key = Object.keys(TABS).find((name) => asked.has(name));
+  if (key) openTab(TABS[key]);
+}
+
+export function follow() {
+  const round = now.link ? reel.rounds.findIndex((told) => told.number === now.link.round) : -1;
+  const wish = now.link && now.link.step;
+  if (round < 0) return false;
+  now.at = { round, step: 0 };
+  for (let step = 1; step < stepsOf(round); step += 1) {
+    if (stepName(round, step).id === wish) now.at = { round, step };
+  }
+  paint();
+  return true;
+}
+
+let remembering = null;
+export function remember(frame) {
+  clearTimeout(remembering);
+  const url = new URL(location.href);
+  const place = { trace: reel.run.id, round: reel.rounds[now.at.round].number, step: frame.step.id };
+  for (const [key, value] of Object.entries(place)) {
+    if (shown === "recorded") url.searchParams.set(key, value);
+    else url.searchParams.delete(key); // a live run cannot be linked to
+  }
+  remembering = setTimeout(() => history.replaceState(history.state, "", url), 300);
+}

@@ -1,0 +1,75 @@
+// Motion, only where a step on has changed something. Whatever comes next paints anew and so
+// completes what still runs; those who ask for less motion get none.
+
+import { el } from "../shared/dom.js";
+import { $ } from "./stage.js";
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const seenMoves = new Set(); // kinds of change that were seen already, and may be quicker now
+const OUT = "cubic-bezier(.2, .7, .3, 1)";
+
+export function animate(frame) {
+  if (calm.matches) return;
+  const { kind } = frame.step;
+  if (kind === "propose") revealGuesses(frame.tree);
+  if (kind === "score") growTarget(frame.tree.figure);
+  if (kind === "judge") fall($(".sv-coin .sv-pin"));
+  if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
+  if (kind === "draw") fall($(".sv-dbar .sv-pin"));
+  if (kind === "commit") glide($(".sv-now"), [{ opacity: 0.3 }, { opacity: 1 }], 200);
+}
+
+function glide(target, frames, duration, easing = OUT) {
+  return target ? target.animate(frames, { duration, easing, fill: "backwards" }) : null;
+}
+
+const fall = (pin) => glide(pin, [{ left: "0" }, { left: pin && pin.style.left }], 180);
+
+// The guesses of the newest column appear from above, 60 ms apart: what covers them shrinks.
+function revealGuesses(tree) {
+  const felt = tree.figure.data["80-hover"];
+  const deepest = Math.max(0, ...Object.values(tree.nodes).map((node) => node.depth));
+  const spots = felt.customdata
+    .map((node, index) => [tree.nodes[node], felt.x[index], felt.y[index]])
+    .filter(([node]) => node && node.depth === deepest);
+  if (!spots.length) return;
+  const cover = el("i", "sv-cover");
+  const [left, top] = [Math.min(...spots.map((s) => s[1])) - 46, Math.min(...spots.map((s) => s[2])) - 18];
+  const bottom = Math.max(...spots.map((s) => s[2])) + 30;
+  Object.assign(cover.style, { left: left + "px", top: top + "px", width: "140px", height: bottom - top + "px" });
+  $(".sv-treebox").append(cover);
+  const shrunk = [{ clipPath: "inset(0)" }, { clipPath: "inset(100% 0 0 0)" }];
+  const steps = "steps(" + spots.length + ", start)";
+  glide(cover, shrunk, 60 * spots.length, steps).finished.then(() => cover.remove(), () => cover.remove());
+}
+
+// All p at once: bars under the words fade in, those of the chart grow from the left.
+function growTarget(figure) {
+  const at = Object.keys(figure.data).sort().findIndex((name) => name.startsWith("40-"));
+  const trace = at < 0 ? null : $(".sv-tree").querySelectorAll(".scatterlayer > .trace")[at];
+  glide(trace, [{ opacity: 0 }, { opacity: 1 }], 300);
+  const style = getComputedStyle($(".sv"));
+  const hue = style.getPropertyValue("--sv-p").trim(); // bars are known by their colour
+  for (const bar of $(".sv-chart").querySelectorAll(".barlayer .trace")) {
+    const path = bar.querySelector(".point path");
+    if (!path || path.style.fill === "" || !sameColour(path.style.fill, hue)) continue;
+    for (const each of bar.querySelectorAll(".point path")) {
+      glide(each, [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], 300);
+    }
+  }
+}
+
+function sameColour(written, hex) {
+  const numbers = (written.match(/\d+/g) || []).slice(0, 3).map(Number);
+  const asked = [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
+  return numbers.join() === asked.join();
+}
+
+// What p has above q travels to its own column, then to the scaled one: slowly once.
+function moveResidual() {
+  const duration = seenMoves.has("residual") ? 150 : 400;
+  seenMoves.add("residual");
+  for (const bar of $(".sv-table").querySelectorAll(".sv-cl .sv-f-r")) {
+    glide(bar, [{ transform: "translateX(-90px)", opacity: 0 }, { transform: "none", opacity: 1 }], duration);
+  }
+}

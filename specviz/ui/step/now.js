@@ -1,0 +1,8 @@
+// Where the reader is, and what is asked of the page meanwhile.
+
+export const now = {
+  at: { round: 0, step: 0 },
+  question: null, // the [round, step] whose verdict is being guessed
+  supposed: null, // the coins that "Run it from here" lays, by name
+  link: null, // the { round, step } to open as soon as it is here
+};

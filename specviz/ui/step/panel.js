@@ -1,0 +1,49 @@
+// The inspector: the guesses, a token on trial with its coin and table, a draw, or the round.
+
+import { el, word } from "../shared/dom.js";
+import { plot } from "../shared/plot.js";
+import { trial } from "./coin.js";
+import { draw } from "./draw.js";
+import { showWhy } from "./evidence.js";
+import { $ } from "./stage.js";
+import { table } from "./table.js";
+
+const ORDINALS = ["", "", "second", "third", "fourth", "fifth"];
+
+export function showPanel(panel) {
+  const title = $(".sv-title");
+  title.replaceChildren(...panelTitle(panel));
+  $(".sv-panel").dataset.kind = panel.kind;
+  plot($(".sv-chart"), panel.figure);
+  $(".sv-facts").replaceChildren(...(panel.facts || []).map(fact));
+  $(".sv-trial").replaceChildren(...(panel.kind === "trial" ? trial(panel) : []));
+  $(".sv-table").replaceChildren(...(panel.table ? table(panel.table) : []));
+  $(".sv-draw").replaceChildren(...(panel.draw ? draw(panel) : []));
+  showWhy(panel);
+}
+
+function panelTitle(panel) {
+  if (panel.kind === "guesses") return [guessesTitle(panel), shownOf(panel)].filter(Boolean);
+  if (panel.kind === "empty") return ["Nothing drafted"];
+  if (panel.kind === "round") return ["Round " + panel.number];
+  if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
+  const tries = panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
+  return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
+}
+
+function guessesTitle(panel) {
+  if (!panel.scored) return "What the drafter guesses";
+  return panel.greedy ? "Every guess: the target's softmax at temperature 1" : "Every guess: p over q";
+}
+
+// Where a list is cut, which of the guesses it has.
+function shownOf(panel) {
+  if (!panel.of) return null;
+  const made = el("span", "sv-sub", " · " + panel.shown + " of " + panel.of);
+  made.title = (panel.scored ? "The first " : "The newest ") + panel.shown + "; the tree has all of them";
+  return made;
+}
+
+function fact([name, value]) {
+  return el("div", "sv-fact", el("span", "", name), el("b", "", value));
+}

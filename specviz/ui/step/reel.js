@@ -1,0 +1,69 @@
+// The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
+
+import { now } from "./now.js";
+import { notice, onEnd, onRounds, onRun, onState, tellMeasured } from "./runs.js";
+
+export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
+let cached = { round: null, frames: [] };
+
+function merged(old, patch) {
+  const made = { ...old };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete made[key];
+    else if (typeof value === "object" && !Array.isArray(value)) {
+      const before = made[key];
+      const inside = before && typeof before === "object" && !Array.isArray(before);
+      made[key] = merged(inside ? before : {}, value);
+    } else made[key] = value;
+  }
+  return made;
+}
+
+export function frameAt(round, step) {
+  const told = reel.rounds[round];
+  if (cached.round !== told) cached = { round: told, frames: [] };
+  if (!cached.frames[step]) {
+    cached.frames[step] = step ? merged(told.first, told.then[step - 1]) : told.first;
+  }
+  return cached.frames[step];
+}
+
+export const stepsOf = (round) => reel.rounds[round].then.length + 1;
+
+// What a step is called needs only its own line of the patch.
+export function stepName(round, step) {
+  const told = reel.rounds[round];
+  return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
+}
+
+// New text of a run. It grows; text that does not go on from the last is another run.
+export function feed(text) {
+  const grown = reel.text && text.startsWith(reel.text);
+  const lines = (grown ? text.slice(reel.text.length) : text).split("\n");
+  reel.text = text;
+  const told = lines.filter(Boolean).map((line) => tell(JSON.parse(line)));
+  if (told.includes("round")) onRounds();
+  if (told.includes("finished") || told.includes("baseline")) onEnd();
+  if (told.includes("baseline")) tellMeasured();
+}
+
+// Takes one line in; returns its kind. What follows on screen waits until all lines are in.
+function tell(line) {
+  if (line.kind === "run") {
+    Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null });
+    cached = { round: null, frames: [] };
+    onRun();
+  } else if (line.kind === "round") {
+    reel.rounds.push(line);
+  } else if (line.kind === "finished") {
+    reel.finished = line;
+  } else if (line.kind === "baseline") {
+    reel.baseline = line;
+  } else if (line.kind === "error") {
+    notice(line.sentence);
+    now.link = null;
+  } else if (line.kind === "state") {
+    onState(line);
+  }
+  return line.kind;
+}

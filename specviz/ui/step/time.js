@@ -1,0 +1,128 @@
+// The timeline: each round's draft and target time above plain decoding's, on one measured scale.
+
+import { drawing, el, percent } from "../shared/dom.js";
+import { reel } from "./reel.js";
+import { $ } from "./stage.js";
+import { legend, swatch } from "./tree.js";
+
+const total = (told) => told.seconds[0] + told.seconds[1] + told.seconds[2];
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+export function showTime(frame, round) {
+  const ours = sum(reel.rounds.map(total));
+  const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
+  const scale = 1 / Math.max(1.45 * ours, theirs, 1e-9); // beside ours there is room for the end's words
+  const until = sum(reel.rounds.slice(0, round + 1).map(total));
+  fastLane(round, scale, until, tokensNow(frame, round), ours);
+  plainLane(scale, until);
+  axis(scale);
+  $(".sv-times .sv-key-baseline").replaceChildren(measured(round, until));
+}
+
+// What was measured, and where the line stands.
+function measured(round, until) {
+  const both = reel.baseline ? "Both measured in this run, on one machine." : "Measured in this run.";
+  const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
+  return both + " The line is the end of round " + reel.rounds[round].number + ", " + after + " after the start.";
+}
+
+// Tokens at this step: those of earlier rounds, and what this round has kept so far.
+function tokensNow(frame, round) {
+  const before = sum(reel.rounds.slice(0, round).map((told) => told.brings.length));
+  const sure = ["accepted", "recovered", "bonus", "plain"];
+  return before + frame.chips.filter((view) => sure.includes(view.is)).length;
+}
+
+function rectangles(spans, scale) {
+  return spans.map(([at, width]) => "M" + (1000 * at * scale).toFixed(2) + " 0h" +
+    Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2) + "v16h-" +
+    Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2) + "z").join("");
+}
+
+function fastLane(round, scale, until, tokens, ours) {
+  const spans = { past: [[], []], ahead: [[], []] };
+  let at = 0;
+  reel.rounds.forEach((told, index) => {
+    const [draft, target] = spans[index <= round ? "past" : "ahead"];
+    if (told.seconds[0]) draft.push([at, told.seconds[0]]);
+    target.push([at + told.seconds[0], told.seconds[1]]);
+    at += total(told);
+  });
+  const svg = track([
+    [spans.ahead[0], "sv-t-draft sv-ahead"], [spans.ahead[1], "sv-t-target sv-ahead"],
+    [spans.past[0], "sv-t-draft"], [spans.past[1], "sv-t-target"],
+  ], scale);
+  const now = el("i", "sv-t-now");
+  now.style.left = percent((until - total(reel.rounds[round])) * scale);
+  now.style.width = percent(total(reel.rounds[round]) * scale);
+  const said = reel.baseline || reel.finished;
+  const end = el("span", "sv-t-end", ...(said ? lastWords(said.summary) : []));
+  const beside = (ours - until) * scale < 0.1 ? 112 : 0; // the flag stands there at the end
+  end.style.left = "calc(" + percent(Math.min(ours * scale, 0.72)) + " + " + beside + "px)";
+  $(".sv-lane-fast").replaceChildren(svg, now, line(until, scale), flag(until, scale, tokens), end);
+}
+
+// The end in words; its speed-up, where one was measured, is what it comes to.
+function lastWords(summary) {
+  const cut = summary.endsWith("plain") ? summary.lastIndexOf(", ") + 2 : summary.length;
+  return [summary.slice(0, cut), el("b", "", summary.slice(cut))];
+}
+
+function plainLane(scale, until) {
+  if (!reel.baseline) {
+    const stopped = reel.finished && reel.finished.reason === "stopped";
+    const live = reel.run && reel.run.source === "live" && !stopped;
+    $(".sv-lane-plain").replaceChildren(el("span", "sv-t-none", live ? "measured next" : "not measured in this run"));
+    return;
+  }
+  const past = [], ahead = [];
+  let at = 0, tokens = 0;
+  for (const seconds of reel.baseline.seconds) {
+    const done = at + seconds <= until * (1 + 1e-9);
+    (done ? past : ahead).push([at, seconds]);
+    if (done) tokens += 1;
+    at += seconds;
+  }
+  const svg = track([[ahead, "sv-t-target sv-ahead"], [past, "sv-t-target"]], scale);
+  $(".sv-lane-plain").replaceChildren(svg, line(until, scale), flag(until, scale, tokens));
+}
+
+function track(groups, scale) {
+  const svg = drawing("0 0 1000 16", groups.map(([spans, name]) => [rectangles(spans, scale), name]), "sv-t");
+  svg.setAttribute("preserveAspectRatio", "none");
+  return svg;
+}
+
+function line(until, scale) {
+  const made = el("i", "sv-t-line");
+  made.style.left = percent(until * scale);
+  return made;
+}
+
+function flag(until, scale, tokens) {
+  const made = el("span", "sv-t-flag", tokens === 1 ? "1 token" : tokens + " tokens");
+  made.style.left = "calc(" + percent(until * scale) + " + 8px)";
+  if (until * scale > 0.85) made.style.transform = "translateX(calc(-100% - 16px))";
+  return made;
+}
+
+function axis(scale) {
+  const whole = 1 / scale;
+  const unit = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
+  const made = [];
+  const room = 1 - 40 / ($(".sv-axis").clientWidth || 1000); // for the last one's words
+  for (let at = 0; at <= whole * room; at += unit) {
+    const tick = el("span", "", unit < 0.1 ? Math.round(at * 1000) + " ms" : at.toFixed(1) + " s");
+    tick.style.left = percent(at * scale);
+    made.push(tick);
+  }
+  $(".sv-axis").replaceChildren(...made);
+}
+
+export function timeLegend() {
+  legend($(".sv-times"), [
+    ["draft", "drafting", swatch("q")],
+    ["target", "target pass", swatch("p")],
+    ["baseline", "", ""],
+  ]);
+}

@@ -1,0 +1,113 @@
+// The draft tree: the figure, and on narrow screens a list by position.
+
+import { el, flat, mark, meaning, percent } from "../shared/dom.js";
+import { plot } from "../shared/plot.js";
+import { showKeys } from "./keys.js";
+import { $ } from "./stage.js";
+import { chip } from "./text.js";
+import { pickNode } from "./whatif.js";
+
+export function legend(place, entries) {
+  place.replaceChildren(
+    ...entries.map(([term, label, sign]) => {
+      const made = el("span", "sv-key sv-key-" + term, sign, label);
+      made.title = meaning(term);
+      return made;
+    }),
+  );
+}
+
+export const swatch = (name) => el("i", "sv-sw sv-sw-" + name);
+
+export function legends() {
+  const states = ["accepted", "rejected", "recovered", "bonus"].map((s) => [s, s, mark(s)]);
+  legend($(".sv-marks"), [...states, ["unreached", "not reached", mark("unreached")]]);
+  legend($(".sv-hues"), [
+    ["p", "target p", swatch("p")],
+    ["q", "draft q", swatch("q")],
+    ["both", "both", swatch("b")],
+    ["residual", "residual", swatch("r")],
+  ]);
+}
+
+export function showTree(tree) {
+  const guesses = Object.keys(tree.nodes).length;
+  const said = guesses === 1 ? "1 guess" : guesses + " guesses";
+  $(".sv-sub").textContent = guesses ? "· " + said : "· nothing drafted";
+  plot($(".sv-tree"), tree.figure, pickNode);
+  $(".sv-tree").setAttribute("aria-label", "Draft tree: " + said);
+  showSpots(tree);
+  const more = tree.figure.more;
+  const hidden = [
+    more.deeper ? "+" + more.deeper + " deeper" : "",
+    more.lower ? "+" + more.lower + " on other branches" : "",
+  ].filter(Boolean);
+  showKeys(tree);
+  $(".sv-more").textContent = hidden.join(", ");
+  $(".sv-list").replaceChildren(...positions(tree));
+}
+
+// For the keyboard: a button over every guess in the window, one of them in the order of tabs.
+function showSpots(tree) {
+  const felt = tree.figure.data["80-hover"];
+  const spots = felt.customdata.map((node, index) => {
+    const view = node < 0 ? tree.slot : tree.nodes[node];
+    const made = el("button", "sv-spot");
+    made.type = "button";
+    made.tabIndex = index ? -1 : 0;
+    made.setAttribute("aria-label", flat(view.w) + " at +" + view.depth + ", " + view.is);
+    made.style.left = felt.x[index] - 30 + "px";
+    made.style.top = felt.y[index] - 15 + "px";
+    made.addEventListener("click", () => pickNode(node));
+    return made;
+  });
+  $(".sv-spots").replaceChildren(...spots);
+}
+
+export function moveSpot(event) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const spots = [...$(".sv-spots").children];
+  const next = by && spots[spots.indexOf(event.target) + by];
+  if (!by) return;
+  event.preventDefault();
+  if (next) next.focus();
+}
+
+// One row a position: the guess that is followed, its p and q, and its siblings folded.
+function positions(tree) {
+  const rows = [];
+  let parent = 0;
+  for (let depth = 1; ; depth += 1) {
+    const here = Object.entries(tree.nodes).filter(([, node]) => node.parent === parent);
+    const slot = tree.slot && tree.slot.parent === parent ? tree.slot : null;
+    if (!here.length && !slot) break;
+    const order = ["accepted", "waiting", "unreached", "rejected"];
+    const lead = [...here].sort((a, b) => order.indexOf(a[1].is) - order.indexOf(b[1].is))[0];
+    rows.push(position(depth, lead, here, slot));
+    if (!lead) break;
+    parent = Number(lead[0]);
+  }
+  return rows;
+}
+
+function position(depth, lead, here, slot) {
+  const siblings = here.filter((entry) => entry !== lead);
+  const row = el("li", "sv-row" + (lead ? " sv-row-" + lead[1].is : ""), el("span", "sv-at", "+" + depth));
+  row.append(lead ? chip(lead[1], lead[0]) : el("span"));
+  row.append(lead ? bars(lead[1]) : el("span"));
+  const folded = el("span", "sv-sibs", ...siblings.map(([node, view]) => chip(view, node)));
+  if (slot) folded.append(slot.w ? chip(slot) : el("span", "sv-chip sv-slot", "?"));
+  row.append(folded);
+  return row;
+}
+
+function bars(node) {
+  const made = el("span", "sv-bars");
+  for (const name of ["p", "soft", "q"]) {
+    if (node[name] === undefined) continue;
+    const bar = el("i", "sv-bar-" + name);
+    bar.style.width = percent(node[name]);
+    made.append(bar);
+  }
+  return made;
+}
