@@ -362,7 +362,7 @@ PLAIN = "The drafter's top token at +1 is "
         {"form": ["match"], "start": 0, "length": 1},
         {"vocabulary": 9},
         {"min": 1, "max": 3, "start": 0, "length": 1},
-        {"form": "leaps"},
+        {"form": "features"},
     ],
 )
 def test_of_a_form_that_is_not_known_or_not_whole_nothing_is_said(remark):
@@ -395,6 +395,13 @@ def test_a_trace_has_the_bytes_of_every_token_that_its_evidence_shows(run):
     """The unknown token is shown by its number, as #17."""
     for _, _, shot in shots(run):
         assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
+
+
+def test_a_guess_that_was_copied_from_no_place_has_no_sentence_of_its_own():
+    for form in ("match", "counts"):
+        scene = scene_with({"form": form}, lambda node, _: {"from": node, "count": 1, "total": 2})
+        assert scored(scene) is None
+        assert sentence(scene, 1).startswith(PLAIN)
 
 
 def test_evidence_without_what_its_form_promises_says_nothing():
