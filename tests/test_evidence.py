@@ -362,7 +362,7 @@ PLAIN = "The drafter's top token at +1 is "
         {"form": ["match"], "start": 0, "length": 1},
         {"vocabulary": 9},
         {"min": 1, "max": 3, "start": 0, "length": 1},
-        {"form": "leaps"},
+        {"form": "features"},
     ],
 )
 def test_of_a_form_that_is_not_known_or_not_whole_nothing_is_said(remark):
@@ -395,6 +395,13 @@ def test_a_trace_has_the_bytes_of_every_token_that_its_evidence_shows(run):
     """The unknown token is shown by its number, as #17."""
     for _, _, shot in shots(run):
         assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
+
+
+def test_a_guess_that_was_copied_from_no_place_has_no_sentence_of_its_own():
+    for form in ("match", "counts"):
+        scene = scene_with({"form": form}, lambda node, _: {"from": node, "count": 1, "total": 2})
+        assert scored(scene) is None
+        assert sentence(scene, 1).startswith(PLAIN)
 
 
 def test_evidence_without_what_its_form_promises_says_nothing():
@@ -445,3 +452,74 @@ def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
     panels = [shot["panel"] for shot in frames(scene)][1:3]
     assert [[flat(row["w"]) for row in panel["rows"]] for panel in panels] == [said[-6:], said[:6]]
     assert all((panel["shown"], panel["of"]) == (6, 12) for panel in panels)
+
+
+def test_parents_get_the_same_candidates_only_where_the_tree_has_every_combination():
+    recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
+
+    def said_of(change):
+        scene = scene_with(
+            {"form": "heads"}, lambda *_: {"head": 1, "state": 4, "path": [0]}, recipe
+        )
+        assert [guess.parent for guess in scene.guesses] == [0, 0, 1, 1, 2, 2]
+        paths = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
+        guesses = [
+            replace(
+                guess,
+                token=10 * len(path) + path[-1],
+                evidence={"head": len(path), "state": 4, "path": path},
+            )
+            for guess, path in zip(scene.guesses, paths, strict=True)
+        ]
+        scene.round.proposed = replace(scene.round.proposed, guesses=change(guesses))
+        return scored(replace(scene))["say"][0]  # anew: a scene keeps the shape of its tree
+
+    assert "every parent at a depth gets the same candidates" in said_of(lambda guesses: guesses)
+    for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
+        assert said_of(some).endswith("of which each parent gets some or none.")
+
+
+def test_a_head_s_lower_candidate_alone_at_its_depth_is_not_called_its_top_token():
+    scene = scene_with({"form": "heads"}, lambda _, depth: {"head": depth, "state": 4, "path": [2]})
+    first = guesses(scene)[0]
+    assert sentence(scene, 1) == f"At +1 stands {first}, number 3 of its head's candidates."
+
+
+@pytest.mark.parametrize(("point_mass", "label"), [(True, "rank"), (False, "drawn")])
+def test_sampled_siblings_are_numbered_as_they_were_drawn_and_not_called_ranked(point_mass, label):
+    recipe = Recipe(shape=(3, 2), point_mass=point_mass, odd=False, bushy=True, rounds=14)
+    remark = {"form": "features", "passes": 2}
+    scene = scene_with(remark, lambda _, depth: {"rank": 0, "guessed_features": depth - 1}, recipe)
+    assert cells(block(scored(scene), "grid"))[label] == ["1st of 3", "1st of 2"]
+
+
+def test_the_target_s_own_top_token_is_not_the_best_of_all_drafts_at_a_temperature():
+    remark = {"form": "upper-bound", "passes": 1}
+    fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
+    assert fixed.endswith("no fixed guess fits better, and it costs 1 full pass.")
+    drawn = scored(scene_with(remark | {"passes": 4}, lambda *_: None, Recipe(rounds=14)))["say"][0]
+    assert drawn.endswith("no draft fits better, and it costs 4 full passes.")
+
+
+def test_a_pass_in_which_no_window_rides_is_not_said_to_refill_the_pool():
+    remark = {"form": "lookahead", "pool": 7, "ngrams": [[1, 2]], "window": [[5, 6], [7, 8, 9]]}
+    for rows, rides in ((5, True), (0, False)):
+        counted = remark | {"rows_verified": 5, "rows_window": rows}
+        scene = scene_with(counted, lambda *_: {"ngram": 0, "round": 2, "column": 1})
+        assert ("ride in this target pass" in scored(scene)["say"][0]) == rides
+
+
+def test_a_window_that_still_fills_has_no_n_grams_to_read():
+    remark = {"form": "lookahead", "pool": 0, "ngrams": [], "window": [[5, 6], [7, 8, 9]]}
+    remark |= {"rows_verified": 0, "rows_window": 5}
+    notes = {
+        filling: block(
+            scored(
+                scene_with(remark | {"filling": filling}, lambda *_: None, Recipe(drafts=False), 3)
+            ),
+            "grid",
+        )["note"]
+        for filling in (True, False)
+    }
+    assert notes[True] == ""
+    assert "is an n-gram" in notes[False]

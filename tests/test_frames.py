@@ -342,6 +342,73 @@ def propose(trace, **changes):
     ]
 
 
+def test_every_guess_was_kept_is_said_of_a_whole_try_alone(trace):
+    """Else it is every guess on the branch: siblings may have fallen, others were never tried."""
+    for scene, _, shot in steps(trace, "draw"):
+        if scene.round.drew.kind == "bonus":
+            kept = sum(judged.accepted for judged in scene.round.judged)
+            assert ("on this branch" in said(shot)) == (kept < len(scene.guesses))
+            assert str(kept) in said(shot) or kept == 1
+
+
+def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
+    """Recomputed from p itself, as the target's pass gave it: 1 minus what the fallen held."""
+    for scene, _, shot in steps(trace, "draw"):
+        last = scene.round.judged[-1] if scene.round.judged else None
+        if scene.greedy or scene.round.drew.kind != "recovered" or last.rows.q is not None:
+            continue
+        fell = [*scene.fallen(last), last]
+        held = {scene.guesses[j.node - 1].token: scene.round.scored.p[j.node - 1] for j in fell}
+        shown = numbers(shot)["residual"]
+        decimals = len(shown.partition(".")[2])
+        assert read(shown) == pytest.approx(1 - sum(held.values()), abs=0.6 * 10**-decimals)
+        words = [flat(p["w"]) for p in shot["caption"]["parts"] if isinstance(p, dict) and "w" in p]
+        assert words[:-1] == [flat(scene.word(token)) for token in held]
+
+
+def test_after_two_fallen_siblings_the_shares_multiply_to_what_is_left():
+    trace = Trace.read(SHIPPED["12-eagle2"])
+    sentence = next(said(shot) for _, shot in drawn_in(trace, 3))
+    assert sentence.startswith("Without ↵↵ and ␣But the target has 0.65 × 0.77 = 0.50 left.")
+
+
+def drawn_in(trace, number):
+    """(scene, frame) of the draw in a round."""
+    scene = Scene.of(trace, number)
+    for step, shot in zip(scene.steps, frames(scene), strict=True):
+        if step.kind == "draw":
+            yield scene, shot
+
+
+@pytest.mark.parametrize(
+    ("shape", "end"),
+    [
+        ((1,), "for the guess. Now it is judged."),
+        (
+            (1, 1, 1),
+            "all 3 guesses at once. Now they are judged in turn, up to the first that falls.",
+        ),
+        ((3,), "all 3 guesses at once. Now they are tried in turn, until one is kept."),
+        ((2, 2), "are tried until one is kept, and then those that follow it."),
+    ],
+)
+def test_scoring_promises_no_verdict_that_may_never_fall(shape, end):
+    scene = Scene.of(made(Recipe(shape=shape, odd=False)), 2)
+    shot = next(
+        s for step, s in zip(scene.steps, frames(scene), strict=True) if step.kind == "score"
+    )
+    assert said(shot).endswith(end)
+
+
+def test_with_one_token_left_nobody_says_that_the_text_was_searched():
+    """The drafter was asked for no guess at all, whatever stands in its pool or the text."""
+    trace = made(RECIPES["nothing drafted"])
+    scene = Scene.of(trace, len(trace.rounds) - 1)
+    assert scene.room == 1
+    scene.round.proposed = replace(scene.round.proposed, remark=MATCH)
+    assert said(frames(scene)[0]).startswith("One token is left to write")
+
+
 MATCH = {"form": "match", "min": 1, "max": 3}
 
 

@@ -207,7 +207,9 @@ def _product(shares: Sequence[float]) -> list[Part]:
 
     def multiplies(form: Form) -> bool:
         shown = [read(form(share)) for share in shares]
-        return (read(form(whole)) > 0) == (whole > 0) and form(prod(shown)) == form(whole)
+        seen = all((s < 1) == (t < 1) for s, t in zip(shown, shares, strict=True))
+        agrees = form(prod(shown)) == form(whole)
+        return seen and agrees and (read(form(whole)) > 0) == (whole > 0)
 
     form = first(multiplies)[1]
     product = number(form(whole), "residual")

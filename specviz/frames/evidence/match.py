@@ -61,7 +61,9 @@ def counts(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def copied(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
-    """The sentence of one copied guess."""
+    """The sentence of one copied guess; [] where the match is not told."""
+    if "length" not in remark:
+        return []
     if depth > 1:
         return ["Next there stood ", *words, f", the guess at +{depth}."]
     stands = "stands" if remark["length"] == 1 else "stand"
@@ -70,7 +72,9 @@ def copied(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> 
 
 
 def counted(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
-    """The sentence of one guess that counts have chosen."""
+    """The sentence of one guess that counts have chosen; [] where the match is not told."""
+    if "length" not in remark:
+        return []
     seen, total = guess["count"], guess["total"]
     times = "The one time" if total == 1 else f"{number(seen)} of the {number(total)} times"
     those = f"the {_last(remark['length'])}" if depth == 1 else "all this"

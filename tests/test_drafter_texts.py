@@ -1,0 +1,30 @@
+"""What the catalogue and the diagrams say of drafters, against the weights and runs that ship."""
+
+import json
+
+import pytest
+
+from specviz.catalog import entries
+from specviz.figures.diagram import known
+from specviz.frames import Scene
+from specviz.shipped import ASSETS
+from specviz.trace.file import Trace
+
+TEXTS = {entry.name: f"{entry.about} {entry.how} {entry.knows}" for entry in entries()}
+
+
+def config(name):
+    return json.loads((ASSETS / "models" / name / "config.json").read_text(encoding="utf-8"))
+
+
+def test_layers_of_another_width_are_not_called_copies_of_the_target_s():
+    assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
+    for text in (TEXTS["mtp-parallel"], known()["mtp-parallel"]["says"]):
+        assert "copies" not in text.lower()
+
+
+@pytest.mark.parametrize("words", ["all combinations", "all parents", "every parent"])
+def test_heads_whose_tree_leaves_combinations_out_are_not_said_to_have_them_all(words):
+    tree = Scene.of(Trace.read(ASSETS / "traces" / "14-medusa.jsonl"), 1)
+    assert len({len(tree.children[node]) for node in tree.children[0]}) > 1
+    assert words not in f"{TEXTS['medusa']} {known()['medusa']['says']}"
