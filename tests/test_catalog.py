@@ -1,8 +1,12 @@
 """Models from folders in transformers' layout: what loads, what is refused, what is shared."""
 
+import ast
 import hashlib
 import json
+import subprocess
+import sys
 import threading
+from pkgutil import resolve_name
 
 import huggingface_hub
 import pytest
@@ -20,6 +24,7 @@ from transformers import (
 )
 
 from specviz import engine
+from specviz.bench import methods
 from specviz.catalog import (
     MismatchedVocabulary,
     NotAvailable,
@@ -30,8 +35,11 @@ from specviz.catalog import (
     load_drafter,
     load_target,
     loading,
+    training,
 )
 from specviz.catalog.entry import filled
+from specviz.drafters.medusa import Medusa
+from specviz.drafters.ngram import NGram
 from specviz.models import checkpoint, files
 from specviz.models.checkpoint import check_config, check_made_for
 from specviz.models.devices import NotEnoughMemory
@@ -419,3 +427,42 @@ def same_weights(model, other):
 def edit(path, **changes):
     """Change keys of a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
+def test_a_row_names_code_that_is_there(entry):
+    kind = resolve_name(entry.drafter)
+    assert kind.name == entry.family == entry.name
+    if entry.training:
+        assert resolve_name(entry.training).name == entry.name
+
+
+def test_a_row_s_counterpart_is_a_way_of_transformers_that_is_measured():
+    ways = {value for name, value in vars(methods).items() if name.isupper()}
+    assert {entry.counterpart for entry in DRAFTERS if entry.counterpart} <= ways
+    assert methods.counterpart(NGram()) == methods.LOOKUP
+
+
+@pytest.mark.parametrize("name", training.names())
+def test_a_house_head_with_another_target_says_whom_it_is_made_for(name, tiny_target):
+    """Before any tensor is read, none of which would fit."""
+    with pytest.raises(Unsuitable, match=f"'{name}' was made for another target than 'tiny'"):
+        load_drafter(name, tiny_target)
+
+
+def test_a_head_made_for_no_hash_is_refused(tmp_path, tiny_target):
+    (tmp_path / "config.json").write_text('{"made_for": 5}')
+    with pytest.raises(Unsuitable, match="made_for must be a SHA-256, not 5"):
+        Medusa.load("head", tmp_path, tiny_target)
+
+
+def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
+    code = (
+        "import sys; from specviz.catalog import load\n"
+        f"load({str(pair[0])!r}, 'ngram')\n"
+        "print(sorted(m for m in sys.modules if m.startswith('specviz.drafters.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    found = ast.literal_eval(done.stdout)
+    assert "specviz.drafters.ngram" in found
+    assert not [name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "kit")]

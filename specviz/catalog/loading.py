@@ -76,11 +76,16 @@ def _drafter(name: str, target: Target) -> Drafter:
 def _kind(entry: Entry) -> Any:
     """The class that a drafter's row names. Raises NotAvailable where its code cannot be found."""
     try:
-        return resolve_name(entry.drafter)
+        found = resolve_name(entry.drafter)
     except (ImportError, AttributeError, ValueError) as error:
         raise NotAvailable(
             f"The code of {entry.name!r} is not on this machine: {entry.drafter!r}: {error}"
         ) from error
+    if not hasattr(found, "load"):
+        raise NotAvailable(
+            f"The code of {entry.name!r} is no drafter: {entry.drafter!r} has no load."
+        )
+    return found
 
 
 def _draft_model(name: str, target: Target) -> Drafter:

@@ -1,0 +1,53 @@
+"""A drafter written outside the package: what last followed a word follows it again.
+
+With the row in catalog.json this file is all there is of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from specviz.drafters.kit.base import Weightless
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.passes import Riders, States
+from specviz.models.target import TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.verification import Drawn
+from specviz.verification.tree import DraftTree
+
+
+class Bigram(Weightless):
+    """Fits any target; nothing to load."""
+
+    name = "bigram"
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`."""
+        return BigramSession(target.target.eos, settings.gamma)
+
+
+class BigramSession:
+    """Keeps nothing: the text is the memory."""
+
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, eos: Sequence[int], gamma: int) -> None:
+        self.eos = eos
+        self.gamma = gamma
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. A chain, each guess what last followed the one before it."""
+        follows = dict(pairwise(context))
+        guesses: list[int] = []
+        newest = context[-1]
+        while len(guesses) < min(self.gamma, room - 1) and newest in follows:
+            newest = follows[newest]
+            guesses.append(newest)
+            if newest in self.eos:
+                break
+        return Proposal(DraftTree.chain(context[-1], guesses), self.drawn)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`."""
