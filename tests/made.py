@@ -279,7 +279,8 @@ def made(recipe: Recipe | None = None) -> Trace:
         play(run, number)
     run.events.append(Finished("limit", 0.01))
     made_tokens = len(run.text) - 2
-    run.events.append(Baseline(run.text[2:], [0.018] * made_tokens, None))
+    margins = [2.0] * made_tokens if recipe.greedy else None
+    run.events.append(Baseline(run.text[2:], [0.018] * made_tokens, margins))
     settings = {
         "sampling": {"temperature": 0 if recipe.greedy else 0.8, "top_k": 0, "top_p": 1.0},
         "seed": recipe.seed,

@@ -1,6 +1,7 @@
 """`check`: recompute every threshold and verdict of a trace, without its models.
 
-Rule: status 0 if all agree; 1 if one differs, or if the file is damaged, cut short or no trace.
+Rule: status 0 if all agree, with a line on what no file can prove; 1 if one differs, or if the file
+is damaged, cut short or no trace.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import argparse
 import sys
 from typing import Any
 
-from specviz.trace.check import CheckFailed, check
+from specviz.trace.check import CheckFailed, check, unproven
 from specviz.trace.file import Trace, TraceError
 
 
@@ -31,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.file!r} cannot be read: {error.strerror}.") from error
     judged = sum(len(played.judged) for played in trace.rounds)
     print(f"{args.file}: {len(trace.rounds)} rounds and {judged} decisions agree.")
+    print(" ".join(unproven(trace)))
     return 0
 
 

@@ -1,0 +1,142 @@
+"""Laws that follow from each other: scores, rows, what a rejection leaves, and the last draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from specviz.trace.check.alpha import check_alpha, children
+from specviz.trace.check.demands import TINY, TOLERANCE, chances, close, demand
+from specviz.trace.check.draws import check_lower
+from specviz.trace.check.header import Plan
+from specviz.trace.events import Guess, Judged, Round, Rows, Scored
+
+
+def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: str) -> None:
+    """Scores are probabilities, and the likeliest tokens of every node agree with them."""
+    demand(len(scored.p) == len(guesses), where, "a score for every guess")
+    demand(len(scored.top) == len(guesses) + 1, where, "the likeliest tokens of every node")
+    chances([*scored.p, *(scored.soft or [])], where, "the scores")
+    soft = scored.soft is not None and len(scored.soft) == len(guesses)
+    demand(soft == greedy, where, "the softmax is kept at temperature 0 only")
+    for top in scored.top:
+        chances([math.fsum(p for _, p in top), *(p for _, p in top)], where, "the likeliest tokens")
+        falling = all(one >= other for (_, one), (_, other) in pairwise(top))
+        demand(falling, where, "the likeliest tokens are not by falling probability")
+    for guess, p in zip(guesses, scored.p, strict=True):
+        known = {int(token): chance for token, chance in scored.top[guess.parent]}
+        if guess.token in known:
+            close(p, known[guess.token], where, f"the score of token {guess.token}")
+        else:
+            least = min(known.values(), default=0.0)
+            demand(p <= least + TOLERANCE, where, f"token {guess.token} is among the likeliest")
+
+
+def check_laws(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
+    """A first sibling is judged by the target's own law; what was scored is what was judged."""
+    if played.scored is None:
+        return
+    replaced = played.proposed is not None and played.proposed.drawn == "sampled"
+    positions: dict[int, list[Judged]] = {}
+    for event in played.judged:
+        positions.setdefault(guesses[event.node - 1].parent, []).append(event)
+    for parent, judged in positions.items():
+        where = f"Round {played.number}, node {judged[0].node}"
+        close(judged[0].inputs["p"], played.scored.p[judged[0].node - 1], where, "p")
+        check_places(judged[0].rows, parent, played.scored, guesses, where)
+        if plan.promise.reads_q and replaced:
+            check_siblings_q(judged[0].rows, parent, guesses, where)
+        check_alpha(judged, played.scored.p, guesses, replaced, where)
+
+
+def check_places(
+    rows: Rows, parent: int, scored: Scored, guesses: Sequence[Guess], where: str
+) -> None:
+    """The rows of a first sibling hold the target's law: wherever else it stands, it agrees."""
+    listed = dict(zip(rows.tokens, rows.p, strict=True))
+    elsewhere = [(int(token), p) for token, p in scored.top[parent]]
+    elsewhere += [(guesses[n - 1].token, scored.p[n - 1]) for n in children(guesses, parent)]
+    for token, p in elsewhere:
+        if token in listed:
+            close(p, listed[token], where, f"the score of token {token}")
+
+
+def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: str) -> None:
+    """All siblings that were drawn independently were drawn from the first one's q."""
+    law = dict(zip(rows.tokens, rows.q or [], strict=True))
+    for node in children(guesses, parent):
+        guess = guesses[node - 1]
+        if guess.token in law and guess.drawn is not None and guess.q is not None:
+            close(guess.q, law[guess.token], where, f"q of node {node}")
+            check_lower(guess.drawn, guess.token, law, rows.rest_q, f"{where}, drawing {node}")
+
+
+def check_later(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
+    """A later sibling is judged by what the rejection before it left of p (and of q)."""
+    for before, event in pairwise(played.judged):
+        if before.accepted or plan.promise.temperature_zero:
+            continue
+        where = f"Round {played.number}, node {event.node}"
+        tried = guesses[before.node - 1].token
+        left = remains(before.rows, tried)
+        for token, p in zip(event.rows.tokens, event.rows.p, strict=True):
+            if token in left:
+                close(p, left[token], where, f"what was left of p at token {token}")
+        if event.rows.q is not None and before.rows.q is not None:
+            known = dict(zip(before.rows.tokens, before.rows.q, strict=True))
+            masked = plan.promise.name != "speculative"
+            check_later_q(event.rows, known, tried if masked else None, where)
+
+
+def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, where: str) -> None:
+    """q of a later sibling: as before, or without the token drawn before it."""
+    scale = 1.0 if masked is None else 1.0 - known[masked]
+    for token, q in zip(rows.tokens, rows.q or [], strict=True):
+        if token in known and scale > TINY:
+            close(q, 0.0 if token == masked else known[token] / scale, where, "q")
+
+
+def remains(rows: Rows, tried: int) -> dict[int, float]:
+    """What a rejection of `tried` leaves of p at the listed tokens: (p − q)₊ scaled to 1.
+
+    A point mass takes its own token out and nothing else. Empty where rounding is all there is.
+    """
+    q = rows.q or [1.0 if token == tried else 0.0 for token in rows.tokens]
+    if rows.residual < TINY:
+        return {}
+    above = (max(a - b, 0.0) / rows.residual for a, b in zip(rows.p, q, strict=True))
+    return dict(zip(rows.tokens, above, strict=True))
+
+
+def check_last_law(played: Round, guesses: Sequence[Guess], plan: Plan, where: str) -> None:
+    """The last token's law: what the last rejection left, or the target's own."""
+    drew, scored = played.drew, played.scored
+    if drew is None or scored is None:
+        return
+    known = {int(token): p for token, p in scored.top[drew.parent]}
+    recovered = drew.kind == "recovered"
+    demand((drew.at_p is not None) == recovered, where, "p in the rejected law")
+    with_q = recovered and plan.promise.reads_q
+    demand((drew.at_q is not None) == with_q, where, "q in the rejected law")
+    if recovered:
+        last = played.judged[-1]
+        check_rejected(last.rows, drew.token, drew.at_p, drew.at_q, where)
+        if not plan.promise.temperature_zero:
+            known = remains(last.rows, guesses[last.node - 1].token)
+            if known and drew.at_p is not None:
+                left = max(drew.at_p - (drew.at_q or 0.0), 0.0) / last.rows.residual
+                known |= {drew.token: known.get(drew.token, left)}
+    for token, p in zip(drew.tokens, drew.p, strict=True):
+        if token in known:
+            close(p, known[token], where, f"the last law at token {token}")
+
+
+def check_rejected(rows: Rows, token: int, p: float | None, q: float | None, where: str) -> None:
+    """p and q of the recovered token are those of the law that was rejected under."""
+    chances([value for value in (p, q) if value is not None], where, "the rejected law")
+    if token in rows.tokens:
+        at = rows.tokens.index(token)
+        close(math.nan if p is None else p, rows.p[at], where, "p in the rejected law")
+        if q is not None and rows.q is not None:
+            close(q, rows.q[at], where, "q in the rejected law")

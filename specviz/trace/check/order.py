@@ -1,0 +1,64 @@
+"""That a run is whole: every round there once, with all its parts, and nothing after its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from specviz.trace.check.demands import demand, pass_time, time
+from specviz.trace.events import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Finished,
+    Judged,
+    Proposed,
+    Round,
+    Scored,
+)
+from specviz.trace.file import Trace
+
+PLAIN = "plain"  # the family of plain decoding's own lane: no rounds, all it did is its baseline
+ONCE = (Proposed, Scored, Drew, Committed)  # a round has one of each at most
+
+
+def check_whole(played: Round, expected: int) -> None:
+    """The round is the one that comes next, it was finished, and all but the first drafted."""
+    where = f"Round {played.number}"
+    demand(played.number == expected, where, f"round {expected} is missing")
+    whole = played.scored is not None and played.committed is not None
+    demand(whole, where, "the round was not finished")
+    drafted = played.proposed is not None
+    demand(drafted == (played.number > 0), where, "every round but the first has its proposal")
+    if played.proposed:
+        time(played.proposed.seconds, where, "drafting")
+    if played.scored:
+        pass_time(played.scored.seconds, where, "the target pass")
+    if played.committed:
+        time(played.committed.judge_seconds, where, "judging")
+        time(played.committed.commit_seconds, where, "keeping the caches")
+
+
+def check_once(events: Sequence[Event]) -> None:
+    """No event is there twice, and no round after the end. Raises CheckFailed."""
+    counts: Counter[tuple[str, int]] = Counter()
+    ended = False
+    for event in events:
+        if isinstance(event, ONCE):
+            counts[event.event, event.round] += 1
+            once = counts[event.event, event.round] == 1
+            demand(once, f"Round {event.round}", f"it has a second {event.event!r} event")
+        if isinstance(event, Finished | Baseline):
+            counts[event.event, 0] += 1
+            demand(counts[event.event, 0] == 1, "End", f"a second {event.event!r} event")
+        if isinstance(event, (*ONCE, Judged)):
+            demand(not ended, f"Round {event.round}", "it comes after the run's end")
+        ended = ended or isinstance(event, Finished)
+
+
+def check_has_rounds(trace: Trace) -> None:
+    """Only plain decoding's own lane, or a run stopped at once, has no rounds."""
+    stopped = trace.finished is not None and trace.finished.reason == "stopped"
+    none = trace.header.drafter.family == PLAIN or stopped
+    demand(bool(trace.rounds) or none, "Rounds", "there are none")

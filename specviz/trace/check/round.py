@@ -1,0 +1,112 @@
+"""One round against itself and the text before it: the walk, every coin, and what it added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from specviz.settings.chance import Chance
+from specviz.trace.check.alpha import children
+from specviz.trace.check.demands import close, demand, same
+from specviz.trace.check.draws import check_drew, check_interval, check_lower
+from specviz.trace.check.header import Plan, check_drawn
+from specviz.trace.check.laws import check_last_law, check_later, check_laws, check_scored
+from specviz.trace.check.rows import check_rows
+from specviz.trace.events import Guess, Judged, Proposed, Round
+from specviz.trace.thresholds import TESTS
+
+
+def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> None:
+    """One round. text: all before it. size: of the vocabulary. Raises CheckFailed."""
+    where = f"Round {played.number}"
+    chance = plan.settings.chance(played.number)
+    proposed = played.proposed
+    guesses = proposed.guesses if proposed else []
+    if proposed:
+        demand(proposed.root == text[-1], where, "the root is not the text's last token")
+        check_drawn(proposed, plan, where)
+        check_guesses(proposed, chance)
+    if played.scored:
+        check_scored(played.scored, guesses, plan.settings.sampling.greedy, where)
+    for event in played.judged:
+        place = f"{where}, node {event.node}"
+        demand(1 <= event.node <= len(guesses), place, "no such node")
+        check_judged(event, guesses[event.node - 1], plan, place)
+        check_rows(event.rows, guesses[event.node - 1].token, size, place)
+    check_laws(played, guesses, plan)
+    check_later(played, guesses, plan)
+    check_last_law(played, guesses, plan, where)
+    path = check_walk(played, guesses, where)
+    check_end(played, path, plan, where)
+
+
+def check_guesses(proposed: Proposed, chance: Chance) -> None:
+    """The coins of every node, and the draws that made sampled ones."""
+    for node, guess in enumerate(proposed.guesses, 1):
+        where = f"Round {proposed.round}, node {node}"
+        same(guess.u, chance.judge(node), where, "the coin")
+        demand(0 <= guess.parent < node, where, "its parent is not before it")
+        sampled = proposed.drawn != "point-mass"
+        demand((guess.q is not None) == sampled, where, "q is there exactly when it was sampled")
+        drawn = guess.drawn is not None
+        demand(drawn == sampled, where, "its draw is there exactly when it was sampled")
+        if guess.drawn and guess.q is not None:
+            same(guess.drawn.u, chance.draft(node), where, "the draw's u")
+            check_interval(guess.drawn, guess.q, where)
+
+
+def check_judged(event: Judged, guess: Guess, plan: Plan, where: str) -> None:
+    """One decision: the threshold follows from its inputs, the inputs are in the rows."""
+    reads_q, rows = plan.promise.reads_q, event.rows
+    inputs = {"p", "q"} if reads_q else {"p"}
+    demand(set(event.inputs) == inputs, where, f"the rule's inputs are {sorted(inputs)}")
+    demand((rows.q is not None) == reads_q, where, "the rows have q exactly when the rule reads it")
+    same(event.threshold, TESTS[plan.promise.name](event.inputs), where, "the threshold")
+    same(event.u, guess.u, where, "the coin")
+    soft = rows.soft is not None
+    greedy = plan.settings.sampling.greedy
+    demand(soft == greedy, where, "the softmax is kept at temperature 0 only")
+    demand(guess.token in rows.tokens, where, "the judged token is not in the rows")
+    at = rows.tokens.index(guess.token)
+    close(event.inputs["p"], rows.p[at], where, "p")
+    if rows.q is not None:
+        close(event.inputs["q"], rows.q[at], where, "q")
+        close(event.inputs["q"], math.nan if guess.q is None else guess.q, where, "the guess's q")
+        if guess.drawn:
+            law = dict(zip(rows.tokens, rows.q, strict=True))
+            check_lower(guess.drawn, guess.token, law, rows.rest_q, where)
+
+
+def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> list[int]:
+    """The judged nodes are those of a walk from the root, children in order: the kept path."""
+    path: list[int] = []
+    left = children(guesses, 0)
+    for event in played.judged:
+        demand(bool(left) and left[0] == event.node, where, f"node {event.node} is out of turn")
+        left = left[1:]
+        if event.accepted:
+            path.append(event.node)
+            left = children(guesses, event.node)
+    open_end = bool(left) and (not played.judged or played.judged[-1].accepted)
+    demand(not open_end and not left, where, "candidates were left untried")
+    return path
+
+
+def check_end(played: Round, path: Sequence[int], plan: Plan, where: str) -> None:
+    """The last token: its draw, its kind, and that the round committed what was kept."""
+    guesses = played.proposed.guesses if played.proposed else []
+    emitted = [guesses[node - 1].token for node in path]
+    drew = played.drew
+    over = bool(emitted) and emitted[-1] in plan.eos
+    demand((drew is None) == over, where, "a last token is drawn unless the text is over")
+    if drew:
+        demand(drew.parent == (path[-1] if path else 0), where, "the last token's parent")
+        kind = "plain" if not played.judged else "recovered"
+        kind = "bonus" if played.judged and played.judged[-1].accepted else kind
+        demand(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
+        u = plan.settings.chance(played.number).final()
+        same(drew.drawn.u, u, where, "the draw's u")
+        check_drew(drew, where)
+        emitted.append(drew.token)
+    committed = played.committed.tokens if played.committed else []
+    demand(committed == emitted, where, "the committed tokens are not the kept ones")
