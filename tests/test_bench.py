@@ -14,8 +14,11 @@ from specviz.bench.methods import PACKED, Entrant, Method, Outcome, Prompt, meth
 from specviz.bench.outcomes import Depth, tally, total
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands.cli import main
+from specviz.compare.report import by_depth
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
+from specviz.glossary import GLOSSARY
+from specviz.house.card.measured import DEFINITIONS
 from specviz.models.packed import can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
@@ -178,8 +181,22 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
     assert dict(enumerate(found.depths, 1)) == expected
     first = found.depths[0]
     assert first.judged > first.positions > first.kept > 0
-    assert found.kept_by_depth[0] == first.kept / first.judged
-    assert found.passed_by_depth[0] == first.kept / first.positions
+    assert found.kept_by_depth[0] == first.kept / first.positions
+
+
+def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_target):
+    """By position: with siblings it would be another number by guess."""
+    tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
+    ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
+    bench = tally(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
+    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
+    compare = by_depth(Trace(header, events))
+    assert bench == [depth.kept / depth.positions if depth.positions else None for depth in compare]
+    assert compare[0].judged > compare[0].positions
+    words = GLOSSARY["kept by depth"]
+    assert "positions" in words
+    assert words[1:] in DEFINITIONS
+    assert GLOSSARY["plain pass"][1:] in DEFINITIONS
 
 
 def test_every_way_has_the_settings_of_the_drafter_that_does_the_same(tiny_target, tiny_draft):

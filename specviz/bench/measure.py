@@ -29,8 +29,8 @@ class Row:
     round_draft_cost, round_check_cost: seconds of one drafted token; of drafting a round; of its
     target pass, judging and keeping; each by those of one plain target pass, None where it cannot
     be known. The rest is None where the method does not tell: guesses_per_round counts rounds after
-    the prefill; alpha, accepted_length, kept_by_depth, passed_by_depth: see outcomes.py;
-    judged_by_depth: of how many guesses kept_by_depth is a share.
+    the prefill; alpha, accepted_length, kept_by_depth: see outcomes.py;
+    judged_by_depth: the guesses judged at the positions of each depth.
     """
 
     name: str
@@ -52,7 +52,6 @@ class Row:
     accepted_length: float | None
     guesses_per_round: float | None
     kept_by_depth: list[float | None] | None
-    passed_by_depth: list[float | None] | None
     judged_by_depth: list[int] | None
 
 
@@ -112,7 +111,6 @@ def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "accepted_length": fates and fates.accepted_length,
         "guesses_per_round": fates.guesses / rounds if fates and rounds else None,
         "kept_by_depth": fates and fates.kept_by_depth,
-        "passed_by_depth": fates and fates.passed_by_depth,
         "judged_by_depth": fates and [depth.judged for depth in fates.depths],
     }
 

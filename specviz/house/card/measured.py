@@ -10,11 +10,19 @@ from statistics import fmean
 from typing import Any, Final
 
 from specviz.bench.methods import drafters_for
+from specviz.glossary import GLOSSARY
 from specviz.house.card.base import Models, megabytes, number, percents, table, wording
 from specviz.house.differences import DIFFERENCES, HEADS
 
 LEAST: Final = 10  # judged guesses: a share of fewer says nothing
 DEPTHS: Final = 6  # shown at most
+
+
+def _begun(definition: str) -> str:
+    """A definition of the glossary within a sentence."""
+    return definition[0].lower() + definition[1:]
+
+
 NOT_YET = "Not measured yet: run `python -m specviz train measure`, then `train card` again."
 DEFINITIONS: Final = (
     "- **α**: the chance that a judged position keeps one of its guesses, by p and q over the "
@@ -23,11 +31,11 @@ DEFINITIONS: Final = (
     "positions where the target's top token is among the guesses.\n"
     "- **tokens a pass**: new tokens by target passes, the prefill included; one more than the "
     "guesses kept in a round.\n"
-    "- **kept by depth**: of the guesses *judged* at depth 1, 2, ... (1 is the first after the "
-    "text), the percentage kept. With siblings most guesses must be rejected, since at most one "
-    f"of them is kept. A dash: fewer than {LEAST} were judged.\n"
-    "- **drafting, checking**: seconds of a round, in plain passes of the target: of the drafter; "
-    "and of the target's pass over all guesses, judging and keeping.\n"
+    f"- **kept by depth**: {_begun(GLOSSARY['kept by depth'])} In percent, from depth 1; a dash: "
+    f"fewer than {LEAST} guesses were judged there.\n"
+    f"- **plain pass**: {_begun(GLOSSARY['plain pass'])}\n"
+    "- **drafting, checking**: seconds of a round, in plain passes: of the drafter; and of the "
+    "target's pass over all guesses, judging and keeping.\n"
     "- **speed-up**: tokens per second by those of plain decoding, prefill included, measured in "
     "turns with it on the same prompt: the median over prompts. At temperature 0 both wrote the "
     "same text; at 1 the texts differ, and so may their lengths."
