@@ -21,7 +21,8 @@ from specviz.house import measure as budget
 from specviz.house.card import measured as card_measured
 from specviz.house.card.base import StaleMeasurements, percents, read_models, wording
 from specviz.house.card.card import card, write_card
-from specviz.house.differences import DIFFERENCES
+from specviz.house.card.drafts import difference, guesses, heads
+from specviz.house.differences import DIFFERENCES, SIZES
 from specviz.house.measure import Extent, as_text, measure_drafters
 from specviz.models.files import fingerprint
 from specviz.settings.settings import Sampling, Settings
@@ -274,7 +275,8 @@ def test_the_card_shows_what_was_measured(folder):
     assert "Not measured, since not on that machine: `draft-model`" in text
     for name in DIFFERENCES:
         if find(name, "drafter"):
-            assert f"\n- `{name}`: {DIFFERENCES[name]}" in text
+            assert f"\n- `{name}`: {difference(name)}" in text
+            assert difference(name).startswith(DIFFERENCES[name])
 
 
 def test_the_card_shows_how_heads_were_trained(folder):
@@ -320,3 +322,17 @@ def test_every_drafter_of_the_catalogue_says_what_differs_from_its_paper():
 def test_the_shipped_card_is_what_was_trained_and_measured():
     text = (MODELS / "README.md").read_text(encoding="utf-8")
     assert text == card(read_models(MODELS)), "run: python -m specviz train card"
+
+
+def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
+    """Sizes follow the catalogue and the checkpoints, and what was measured agrees with them."""
+    found = {name: guesses(name) for name in ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")}
+    assert found == {"eagle": 9, "eagle2": 10, "medusa": 8, "moa": 10, "mtp-parallel": 10}
+    assert (heads("medusa"), heads("lmtp")) == (4, 3)
+    rows = json.loads((MODELS / "measured.json").read_text(encoding="utf-8"))["rows"]
+    for name in SIZES:
+        most = max(row["guesses_per_round"] for row in rows if row["name"] == name)
+        assert 0.9 * guesses(name) <= most <= guesses(name), name
+    text = (MODELS / "README.md").read_text(encoding="utf-8")
+    assert "Here are 4 heads and a tree of 8 guesses" in text
+    assert "The usual tree here has 9 guesses; that of the paper's code has 25." in text

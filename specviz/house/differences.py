@@ -83,3 +83,23 @@ DIFFERENCES: Final[dict[str, str]] = {
     "oracle": "No paper: the target drafts for itself, the upper end of acceptance.",
     "uniform": "No paper: a blind guess, the lower end of acceptance.",
 }
+
+
+# Where a draft here is smaller than its paper's, or shaped otherwise. guesses: of the usual draft,
+# at most; heads: of the house checkpoint. Both are filled in from the catalogue and the configs.
+SIZES: Final[dict[str, str]] = {
+    "eagle": "The usual tree here has {guesses} guesses; that of the paper's code has 25.",
+    "eagle2": "The usual tree here has {guesses}.",
+    "eagle3": "The usual tree, grown as EAGLE-2's, has {guesses} guesses here.",
+    "medusa": (
+        "Here are {heads} heads and a tree of {guesses} guesses; the paper's code makes 5 heads "
+        "for Vicuna, and its tree has 63."
+    ),
+    "mtp-parallel": (
+        "The paper drafts greedy chains; the tree here, of {guesses} guesses, is our choice."
+    ),
+    "lmtp": "The usual tree here has {guesses} guesses from {heads} heads.",
+    "moa": (
+        "The tree, grown as EAGLE-2's, has {guesses} guesses here, where EAGLE-2's had up to 60."
+    ),
+}

@@ -12,7 +12,8 @@ from typing import Any, Final
 from specviz.bench.methods import drafters_for
 from specviz.glossary import GLOSSARY
 from specviz.house.card.base import Models, megabytes, number, percents, table, wording
-from specviz.house.differences import DIFFERENCES, HEADS
+from specviz.house.card.drafts import difference
+from specviz.house.differences import HEADS
 
 LEAST: Final = 10  # judged guesses: a share of fewer says nothing
 DEPTHS: Final = 6  # shown at most
@@ -92,7 +93,7 @@ def measured_sections(models: Models) -> str:
 
 def differences(models: Models) -> str:
     """What differs from the papers, drafter by drafter."""
-    lines = [f"- `{name}`: {DIFFERENCES[name]}" for name in drafters_for("house", None)]
+    lines = [f"- `{name}`: {difference(name)}" for name in drafters_for("house", None)]
     return "## What differs from the papers\n\n" + HEADS + "\n\n" + "\n".join(lines)
 
 
