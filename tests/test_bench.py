@@ -1,6 +1,7 @@
 """The bench: the shape of its rows and the sameness of the work. Never its timings."""
 
 import json
+import signal
 from dataclasses import replace
 
 import pytest
@@ -310,6 +311,62 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
     }  # fmt: skip
     assert {row["temperature"] for row in rows} == {0}
     assert {row["gamma"] for row in rows} == {2}
+
+
+class Interrupted:
+    """A way of decoding that is stopped by Ctrl-C when it was called so often."""
+
+    def __init__(self, after):
+        self.after, self.asked = after, 0
+
+    def decode(self, _prompt):
+        self.asked += 1
+        if self.asked == self.after:
+            signal.raise_signal(signal.SIGINT)
+        return Outcome(4, 4)
+
+
+def interrupted(pair, monkeypatch, after, *options):
+    """`bench` of two ways, two prompts a domain and one turn each; its exit status."""
+    texts = {"stories": ["The cat", "The dog"], "python": ["def", "import"]}
+    way = Interrupted(after)
+    ways = [Method(name, way.decode, GREEDY) for name in ("plain", "other")]
+    monkeypatch.setattr(entrants, "prompts", lambda: texts)
+    monkeypatch.setattr(entrants, "methods", lambda *_: ways)
+    return main(
+        ["bench", "--target", str(pair[0]), "--drafter", "ngram", "--repeats", "1", *options]
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "rows"),
+    [
+        (1, []),  # while it warms up
+        (3, []),  # in the first turn: no ratio within a turn yet
+        (5, [("stories", 1, True)]),  # in the second turn
+        (8, [("stories", 2, False), ("python", 1, True)]),
+    ],
+)
+def test_it_can_be_stopped_with_what_it_has(pair, monkeypatch, capsys, after, rows):
+    assert interrupted(pair, monkeypatch, after, "--json", "-") == 130
+    said = capsys.readouterr()
+    found = [(row["domain"], row["runs"], row["partial"]) for row in json.loads(said.out)]
+    assert found == [row for row in rows for _ in ("plain", "other")]
+    assert "Stopped: rows marked partial rest on fewer turns" in said.err
+
+
+def test_a_row_says_in_words_that_it_is_partial(pair, monkeypatch, capsys):
+    assert interrupted(pair, monkeypatch, 8) == 130
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("  partial") for line in lines] == [False, False, True, True]
+
+
+def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
+    assert interrupted(pair, monkeypatch, 99) == 0
+    said = capsys.readouterr().err
+    assert "0 of 10 calls, 0%, ? left" in said
+    assert "10 of 10 calls, 100%, 00:00 left" in said
+    assert "Stopped" not in said
 
 
 def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():

@@ -80,9 +80,9 @@ def test_it_says_what_was_measured_on_what(facts):
 def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatch):
     seen = []
 
-    def spied(target, methods, prompts):
+    def spied(target, methods, prompts, *rest):
         seen.append(([method.name for method in methods], methods[1].settings))
-        return take_turns(target, methods, prompts)
+        return take_turns(target, methods, prompts, *rest)
 
     monkeypatch.setattr("specviz.bench.measure.take_turns", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})

@@ -59,7 +59,15 @@ def of_equal_size(drafter: str) -> dict[str, Any] | None:
 TEMPERATURES: Final = (0.0, 1.0)
 SEED: Final = 1
 DIGITS: Final = 4
-SAID_ONCE: Final = ("device", "dtype", "threads", "runs", "gamma", "ratio_to_transformers")
+SAID_ONCE: Final = (
+    "device",
+    "dtype",
+    "threads",
+    "runs",
+    "gamma",
+    "ratio_to_transformers",
+    "partial",
+)
 
 
 @dataclass(frozen=True)
