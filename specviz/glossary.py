@@ -40,16 +40,22 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "measured": "Timed in a run on the machine that is named.",
     "one round": "One target pass and the drafting before it. The first, which reads the prompt, "
     "counts too.",
-    "plain pass": "Plain decoding's time for one token: the unit of all costs.",
+    "plain pass": "The target's pass over one new token in plain decoding, the prompt's pass left "
+    "out: the unit of costs on Cost, on the models' card and in bench.",
+    "plain token": "What plain decoding takes for a token, with its share of reading the prompt: "
+    "all its seconds by all its tokens. The unit of costs on Compare.",
     "brings": "Tokens that a round adds to the text: the guesses kept, and one of the target's.",
-    "costs": "What a round takes, in plain passes: drafting, the target pass, and the rest.",
+    "costs": "What a round takes, in plain tokens: drafting, the target pass, the rest, and its "
+    "share of reading the prompt.",
     "speed-up": "Tokens per second by plain decoding's: what a round brings by what it costs.",
     "tokens per second": "New tokens by the seconds that the lane itself took, measured.",
-    "kept by depth": "Of the positions judged at each depth, the share where a guess was kept: the "
-    "first guess after the text at left. The dotted line is all of them.",
+    "kept by depth": "Of the positions judged at each depth, the share where a guess was kept; "
+    "siblings share a position. Depth 1 is the first after the text.",
     "FLOPs per token": "Arithmetic for each new token, of target and drafter together, fallen "
     "guesses' included.",
-    "extra memory": "The weight files that the drafter adds to the target's.",
+    "extra files": "The weight files that the drafter adds to the target's, on disk. In memory it "
+    "holds more: weights of 2 bytes take 4 in float32, a packed copy as much again, and a cache "
+    "that grows with the text.",
     "c": "c: the time of drafting one token, as a share of a plain target pass.",
     "verify": "v: the time of the checking pass, in plain passes. 1 where guesses are checked for "
     "nothing; a large batch or a large tree makes it more.",

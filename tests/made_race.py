@@ -115,7 +115,7 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         says.number(f"{brings:.2f}", "k"),
         " tokens for the price of ",
         says.number(f"{costs['total']:.2f}", "k"),
-        " plain passes: ",
+        " plain tokens: ",
         says.number(f"{costs['draft']:.2f}", "q"),
         " to draft.",
     ]

@@ -1,6 +1,7 @@
 """The bench: the shape of its rows and the sameness of the work. Never its timings."""
 
 import json
+import signal
 from dataclasses import replace
 
 import pytest
@@ -14,8 +15,11 @@ from specviz.bench.methods import PACKED, Entrant, Method, Outcome, Prompt, meth
 from specviz.bench.outcomes import Depth, tally, total
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands.cli import main
+from specviz.compare.report import by_depth
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
+from specviz.glossary import GLOSSARY
+from specviz.house.card.measured import DEFINITIONS
 from specviz.models.packed import can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
@@ -178,8 +182,22 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
     assert dict(enumerate(found.depths, 1)) == expected
     first = found.depths[0]
     assert first.judged > first.positions > first.kept > 0
-    assert found.kept_by_depth[0] == first.kept / first.judged
-    assert found.passed_by_depth[0] == first.kept / first.positions
+    assert found.kept_by_depth[0] == first.kept / first.positions
+
+
+def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_target):
+    """By position: with siblings it would be another number by guess."""
+    tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
+    ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
+    bench = tally(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
+    header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
+    compare = by_depth(Trace(header, events))
+    assert bench == [depth.kept / depth.positions if depth.positions else None for depth in compare]
+    assert compare[0].judged > compare[0].positions
+    words = GLOSSARY["kept by depth"]
+    assert "positions" in words
+    assert words[1:] in DEFINITIONS
+    assert GLOSSARY["plain pass"][1:] in DEFINITIONS
 
 
 def test_every_way_has_the_settings_of_the_drafter_that_does_the_same(tiny_target, tiny_draft):
@@ -293,6 +311,62 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
     }  # fmt: skip
     assert {row["temperature"] for row in rows} == {0}
     assert {row["gamma"] for row in rows} == {2}
+
+
+class Interrupted:
+    """A way of decoding that is stopped by Ctrl-C when it was called so often."""
+
+    def __init__(self, after):
+        self.after, self.asked = after, 0
+
+    def decode(self, _prompt):
+        self.asked += 1
+        if self.asked == self.after:
+            signal.raise_signal(signal.SIGINT)
+        return Outcome(4, 4)
+
+
+def interrupted(pair, monkeypatch, after, *options):
+    """`bench` of two ways, two prompts a domain and one turn each; its exit status."""
+    texts = {"stories": ["The cat", "The dog"], "python": ["def", "import"]}
+    way = Interrupted(after)
+    ways = [Method(name, way.decode, GREEDY) for name in ("plain", "other")]
+    monkeypatch.setattr(entrants, "prompts", lambda: texts)
+    monkeypatch.setattr(entrants, "methods", lambda *_: ways)
+    return main(
+        ["bench", "--target", str(pair[0]), "--drafter", "ngram", "--repeats", "1", *options]
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "rows"),
+    [
+        (1, []),  # while it warms up
+        (3, []),  # in the first turn: no ratio within a turn yet
+        (5, [("stories", 1, True)]),  # in the second turn
+        (8, [("stories", 2, False), ("python", 1, True)]),
+    ],
+)
+def test_it_can_be_stopped_with_what_it_has(pair, monkeypatch, capsys, after, rows):
+    assert interrupted(pair, monkeypatch, after, "--json", "-") == 130
+    said = capsys.readouterr()
+    found = [(row["domain"], row["runs"], row["partial"]) for row in json.loads(said.out)]
+    assert found == [row for row in rows for _ in ("plain", "other")]
+    assert "Stopped: rows marked partial rest on fewer turns" in said.err
+
+
+def test_a_row_says_in_words_that_it_is_partial(pair, monkeypatch, capsys):
+    assert interrupted(pair, monkeypatch, 8) == 130
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("  partial") for line in lines] == [False, False, True, True]
+
+
+def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
+    assert interrupted(pair, monkeypatch, 99) == 0
+    said = capsys.readouterr().err
+    assert "0 of 10 calls, 0%, ? left" in said
+    assert "10 of 10 calls, 100%, 00:00 left" in said
+    assert "Stopped" not in said
 
 
 def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():

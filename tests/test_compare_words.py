@@ -91,37 +91,37 @@ KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round
 
 def test_the_sentence_of_a_fast_lane():
     assert said(ran(KEPT)) == (
-        "Faster here, 1.57 × plain: a round brings 2.20 tokens for the price of 1.40 plain passes: "
+        "Faster here, 1.57 × plain: a round brings 2.20 tokens for the price of 1.40 plain tokens: "
         "0.20 to draft 3.2 guesses a round, 1.00 to check them, 0.20 to read the prompt."
     )
 
 
 def test_the_sentence_of_a_lane_that_drafts_too_dearly():
     assert said(ran(KEPT, draft=2.5)) == (
-        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain passes, and only "
-        "1.20 of them are kept: a round brings 2.20 tokens for the price of 3.20 plain passes."
+        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain tokens, and only "
+        "1.20 of them are kept: a round brings 2.20 tokens for the price of 3.20 plain tokens."
     )
 
 
 def test_the_sentence_of_a_lane_that_checks_too_dearly():
     assert said(ran(KEPT, target=3.0)) == (
-        "Slower here, 0.79 × plain: checking 3.2 guesses a round costs 2.40 plain passes, drafting "
+        "Slower here, 0.79 × plain: checking 3.2 guesses a round costs 2.40 plain tokens, drafting "
         "0.20, reading the prompt 0.20, and only 1.20 of them are kept: a round brings 2.20 tokens "
-        "for the price of 2.80 plain passes."
+        "for the price of 2.80 plain tokens."
     )
 
 
 def test_the_sentence_of_a_lane_that_gains_nothing():
     assert said(ran(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain: a round brings 2.20 tokens for the price of 2.20 plain "
-        "passes: 0.40 to draft 3.2 guesses a round, 1.60 to check them, 0.20 to read the prompt."
+        "tokens: 0.40 to draft 3.2 guesses a round, 1.60 to check them, 0.20 to read the prompt."
     )
 
 
 def test_the_sentence_of_a_lane_whose_every_guess_falls():
     assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
-        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain passes, and none "
-        "of them is kept: a round brings 1.00 tokens for the price of 1.60 plain passes."
+        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain tokens, and none "
+        "of them is kept: a round brings 1.00 tokens for the price of 1.60 plain tokens."
     )
 
 
@@ -129,7 +129,7 @@ def test_the_sentence_of_a_lane_that_never_guesses():
     trace = ran((0, 0, 0, 0), guesses=0, draft=0.0)
     assert said(trace, plain=plainly(range(5))) == (
         "Slower here, 0.83 × plain: nothing was guessed in 5 rounds: a round brings 1.00 tokens "
-        "for the price of 1.20 plain passes."
+        "for the price of 1.20 plain tokens."
     )
 
 
@@ -166,7 +166,7 @@ def test_without_plain_decoding_nothing_is_said_of_speed():
     assert "no measure of the others" in joined(
         sentence(lanes({"it": ran(KEPT), PLAIN: half})[PLAIN])
     )
-    assert "costs one plain pass" in joined(sentence(lanes({"it": ran(KEPT)})[PLAIN]))
+    assert "costs one plain token" in joined(sentence(lanes({"it": ran(KEPT)})[PLAIN]))
 
 
 def test_the_headline_names_what_wins_and_what_is_slower_than_nothing():

@@ -105,6 +105,15 @@ def test_the_headline_numbers_are_those_of_the_papers():
         assert all((row.model, row.task, row.hardware, row.conditions))
 
 
+def test_no_number_reads_otherwise_than_its_source():
+    """A speed-up is not called slow, and where a paper had several machines its row says so."""
+    for row in sources.headline():
+        assert ("slower" in row.says) is (row.unit == "× slower"), row.says
+        assert (row.method, row.low) != ("LayerSkip", 1.15), "only in a draft of the cited post"
+    chen = next(row for row in sources.headline() if "Chen" in row.source.title)
+    assert "distributed" in chen.conditions
+
+
 def test_spec_bench_stands_as_the_notes_quote_it():
     boards = {(board.device.split(" GPU")[0], board.model): board for board in sources.boards()}
     small = boards["a single NVIDIA GeForce RTX 3090", "Vicuna-7B-v1.3"]

@@ -21,6 +21,7 @@ from specviz.house import measure as budget
 from specviz.house.card import measured as card_measured
 from specviz.house.card.base import StaleMeasurements, percents, read_models, wording
 from specviz.house.card.card import card, write_card
+from specviz.house.card.drafts import difference, guesses, heads
 from specviz.house.measure import Extent, as_text, measure_drafters
 from specviz.models.files import fingerprint
 from specviz.settings.settings import Sampling, Settings
@@ -78,9 +79,9 @@ def test_it_says_what_was_measured_on_what(facts):
 def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatch):
     seen = []
 
-    def spied(target, methods, prompts):
+    def spied(target, methods, prompts, *rest):
         seen.append(([method.name for method in methods], methods[1].settings))
-        return take_turns(target, methods, prompts)
+        return take_turns(target, methods, prompts, *rest)
 
     monkeypatch.setattr("specviz.bench.measure.take_turns", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
@@ -258,6 +259,11 @@ def write_facts(folder: Path, **changes) -> None:
     (folder / "measured.json").write_text(json.dumps(whole | changes))
 
 
+def drafter_row(name):
+    """The drafter's row of the catalogue."""
+    return find(name, "drafter")
+
+
 def test_the_card_shows_what_was_measured(folder):
     write_facts(folder)
     text = write_card(folder).read_text(encoding="utf-8")
@@ -271,8 +277,9 @@ def test_the_card_shows_what_was_measured(folder):
     assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
     assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text
     assert "Not measured, since not on that machine: `draft-model`" in text
-    for name in entrants.drafters_for("house", None):
-        assert f"\n- `{name}`: {find(name, 'drafter').differences}" in text
+    for entry in map(drafter_row, entrants.drafters_for("house", None)):
+        assert f"\n- `{entry.name}`: {difference(entry)}" in text
+        assert difference(entry).startswith(entry.differences)
 
 
 def test_the_card_shows_how_heads_were_trained(folder):
@@ -318,3 +325,18 @@ def test_every_drafter_of_the_catalogue_says_what_differs_from_its_paper():
 def test_the_shipped_card_is_what_was_trained_and_measured():
     text = (MODELS / "README.md").read_text(encoding="utf-8")
     assert text == card(read_models(MODELS)), "run: python -m specviz train card"
+
+
+def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
+    """Sizes follow the catalogue and the checkpoints, and what was measured agrees with them."""
+    names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
+    found = {name: guesses(drafter_row(name)) for name in names}
+    assert found == {"eagle": 9, "eagle2": 10, "medusa": 8, "moa": 10, "mtp-parallel": 10}
+    assert (heads(drafter_row("medusa")), heads(drafter_row("lmtp"))) == (4, 3)
+    rows = json.loads((MODELS / "measured.json").read_text(encoding="utf-8"))["rows"]
+    for entry in (entry for entry in entries() if entry.smaller):
+        most = max(row["guesses_per_round"] for row in rows if row["name"] == entry.name)
+        assert 0.9 * guesses(entry) <= most <= guesses(entry), entry.name
+    text = (MODELS / "README.md").read_text(encoding="utf-8")
+    assert "Here are 4 heads and a tree of 8 guesses" in text
+    assert "The usual tree here has 9 guesses; that of the paper's code has 25." in text

@@ -6,16 +6,17 @@ median of ratios within one turn, so that a machine that slows down slows all al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
 from specviz.bench.outcomes import total
+from specviz.engine.round import Stop, never
 from specviz.models.devices import describe, synchronize
 from specviz.models.target import Target
 
@@ -29,8 +30,9 @@ class Row:
     round_draft_cost, round_check_cost: seconds of one drafted token; of drafting a round; of its
     target pass, judging and keeping; each by those of one plain target pass, None where it cannot
     be known. The rest is None where the method does not tell: guesses_per_round counts rounds after
-    the prefill; alpha, accepted_length, kept_by_depth, passed_by_depth: see outcomes.py;
-    judged_by_depth: of how many guesses kept_by_depth is a share.
+    the prefill; alpha, accepted_length, kept_by_depth: see outcomes.py;
+    judged_by_depth: the guesses judged at the positions of each depth. partial: the person stopped
+    it before every turn of the domain was taken.
     """
 
     name: str
@@ -52,8 +54,8 @@ class Row:
     accepted_length: float | None
     guesses_per_round: float | None
     kept_by_depth: list[float | None] | None
-    passed_by_depth: list[float | None] | None
     judged_by_depth: list[int] | None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +74,67 @@ class Timed:
 Turns = Mapping[str, Sequence[Timed]]  # by method, its calls, those of one turn at one place
 
 
+def calls(methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int) -> int:
+    """How many calls `measure` makes, those that warm up among them."""
+    return len(methods) * (1 + repeats * sum(map(len, domains.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who waits for it. stop: asked before every call. tick: told after every call."""
+
+    stop: Stop = never
+    tick: Callable[[], object] = lambda: None
+
+
+NOBODY: Final = Watch()
+
+
 def measure(
     target: Target,
     methods: Sequence[Method],
     domains: Mapping[str, Sequence[Prompt]],
     repeats: int,
+    watch: Watch = NOBODY,
 ) -> Iterator[Row]:
-    """Rows, as soon as a domain is done. The first call of each method only warms up."""
+    """Rows, as soon as a domain is done. The first call of each method only warms up.
+
+    Where it is stopped, the rows of that domain rest on its whole turns, and are the last; there
+    are none of a domain without a whole turn.
+    """
     for method in methods:
+        if watch.stop():
+            return
         method.decode(next(iter(domains.values()))[0])
+        watch.tick()
     for domain, prompts in domains.items():
-        turns = take_turns(target, methods, list(prompts) * repeats)
-        for method in methods:
-            yield _row(method, domain, target, turns)
+        asked = list(prompts) * repeats
+        turns = take_turns(target, methods, asked, watch)
+        partial = len(turns[PLAIN]) < len(asked)
+        for method in methods if turns[PLAIN] else ():
+            yield replace(_row(method, domain, target, turns), partial=partial)
+        if partial:
+            return
 
 
-def take_turns(target: Target, methods: Sequence[Method], prompts: Sequence[Prompt]) -> Turns:
-    """Every method on every prompt, the first method of a turn being another each time."""
+def take_turns(
+    target: Target, methods: Sequence[Method], prompts: Sequence[Prompt], watch: Watch = NOBODY
+) -> Turns:
+    """Every method on every prompt, the first method of a turn being another each time.
+
+    Where it is stopped, what the turn in progress had is dropped, since ratios are within turns.
+    """
     turns: dict[str, list[Timed]] = {method.name: [] for method in methods}
     for turn, prompt in enumerate(prompts):
         first = turn % len(methods)
+        timed: dict[str, Timed] = {}
         for method in [*methods[first:], *methods[:first]]:
-            turns[method.name].append(_timed(target, method, prompt))
+            if watch.stop():
+                return turns
+            timed[method.name] = _timed(target, method, prompt)
+            watch.tick()
+        for name, one in timed.items():
+            turns[name].append(one)
     return turns
 
 
@@ -112,7 +153,6 @@ def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "accepted_length": fates and fates.accepted_length,
         "guesses_per_round": fates.guesses / rounds if fates and rounds else None,
         "kept_by_depth": fates and fates.kept_by_depth,
-        "passed_by_depth": fates and fates.passed_by_depth,
         "judged_by_depth": fates and [depth.judged for depth in fates.depths],
     }
 

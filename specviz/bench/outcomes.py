@@ -65,12 +65,12 @@ class Tally:
 
     @property
     def kept_by_depth(self) -> list[float | None]:
-        """Of the guesses judged at each depth, the share that was kept."""
-        return [share(depth.kept, depth.judged) for depth in self.depths]
+        """Of the positions judged at each depth, the share where a guess was kept.
 
-    @property
-    def passed_by_depth(self) -> list[float | None]:
-        """Of the positions reached at each depth, the share where one of the guesses was kept."""
+        By position and not by guess, as on Compare: a position keeps one guess at most, so by
+        guess every further sibling would lower the number, however much it helps. And α is the
+        expectation of this.
+        """
         return [share(depth.kept, depth.positions) for depth in self.depths]
 
 

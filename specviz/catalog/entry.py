@@ -22,7 +22,6 @@ from specviz.shipped import ASSETS
 
 Kind = Literal["target", "drafter"]
 
-
 MORE_ROWS: Final = "SPECVIZ_CATALOG"  # the environment variable that names a file of further rows
 
 
@@ -38,10 +37,11 @@ class Entry:
     Of a drafter. drafter: "module:Class", whose `load(title, folder, target)` gives it, as
     `drafters.kit.base` says. training: "module:NAME", its `drafters.kit.training.Family`, where it
     can be trained here. how, knows, costs: three sentences: how it drafts, what it knows when it
-    guesses, what it costs. differences: from its paper, in words. diagram: see `figures.diagram`.
-    counterpart: the name of transformers' way of doing the same. published_as: its method's name
-    among published numbers. bound: nobody would decode with it: an end of the scale. copies: its
-    guesses are copied from the text.
+    guesses, what it costs. differences: from its paper, in words. smaller: where its usual draft is
+    smaller than its paper's, with {guesses} and {heads} to be filled in. diagram: see
+    `figures.diagram`. counterpart: the name of transformers' way of doing the same. published_as:
+    its method's name among published numbers. bound: nobody would decode with it: an end of the
+    scale. copies: its guesses are copied from the text.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Entry:
     knows: str = ""
     costs: str = ""
     differences: str = ""
+    smaller: str = ""
     diagram: dict[str, Any] | None = None
     counterpart: str = ""
     published_as: str = ""

@@ -1,20 +1,27 @@
 """`bench`: how fast each way of decoding is here, as a table or as JSON rows.
 
 Rule: it measures at temperature 0 unless told otherwise, where every way gives the same text; each
-drafter has the settings that suit it, and what the command line says is said to all.
+drafter has the settings that suit it, and what the command line says is said to all. It says how
+far it is, and Ctrl-C ends it with what it has.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tqdm import tqdm
 
 from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
-from specviz.commands.run import add_models
+from specviz.commands.run import STOPPED, add_models, interruptible
 from specviz.settings.options import add_settings
+
+if TYPE_CHECKING:
+    from specviz.bench.measure import Row
 
 
 def add_parser(subparsers: Any) -> None:
@@ -29,12 +36,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, printing each row when its domain is done."""
+    """Measure, printing each row when its domain is done. Returns the exit status."""
     settings = settings_of(args)
     require_writable(args.json)
     if min(args.prompts, args.repeats) < 1:
         raise ValueError("Prompts and repeats must be 1 or more.")
-    from specviz.bench.measure import measure
+    from specviz.bench.measure import Watch, calls, measure
     from specviz.bench.methods import MTP, drafters_for, encoded, entrants, methods
     from specviz.bench.reference import why_no_mtp
     from specviz.catalog.loading import load_target
@@ -51,14 +58,35 @@ def run(args: argparse.Namespace) -> int:
     for name, why in absent.items():
         print(f"{name} is left out: {why}", file=sys.stderr)
     texts = encoded(target, args.prompts, settings.max_new_tokens)
-    rows: list[dict[str, Any]] = []
-    for row in measure(target, methods(target, taking, settings), texts, args.repeats):
-        rows.append(asdict(row))
-        if args.json != STANDARD_OUTPUT:
-            print(words(rows[-1]), flush=True)
+    ways = methods(target, taking, settings)
+    with interruptible() as stop, _bar(calls(ways, texts, args.repeats)) as bar:
+        watch = Watch(stop, bar.update)
+        rows = _listed(measure(target, ways, texts, args.repeats, watch), bar, args.json)
     if args.json is not None:
         write_json(args.json, rows)
-    return 0
+    if stop():
+        print("Stopped: rows marked partial rest on fewer turns, and domains may be missing.",
+              file=sys.stderr)  # fmt: skip
+    return STOPPED if stop() else 0
+
+
+def _bar(total: int) -> tqdm[NoReturn]:
+    """How many calls are done, and the time that is left, on standard error; a file gets few."""
+    often = 0.5 if sys.stderr.isatty() else 30
+    shape = "{n_fmt} of {total_fmt} calls, {percentage:.0f}%, {remaining} left"
+    return tqdm(total=total, bar_format=shape, mininterval=often, file=sys.stderr)
+
+
+def _listed(rows: Iterable[Row], bar: tqdm[NoReturn], place: str | None) -> list[dict[str, Any]]:
+    """The rows, each printed when it comes, unless JSON takes standard output."""
+    found = []
+    for row in rows:
+        found.append(asdict(row))
+        if place != STANDARD_OUTPUT:
+            bar.clear()
+            print(words(found[-1]), flush=True)
+            bar.refresh()
+    return found
 
 
 def words(row: dict[str, Any]) -> str:
@@ -71,4 +99,5 @@ def words(row: dict[str, Any]) -> str:
         + (f"  α {alpha:.2f}" if alpha is not None else "")
         + (f"  x{ratio:.2f} transformers" if ratio is not None else "")
         + (f"  draft cost {cost:.3f}" if cost is not None else "")
+        + ("  partial" if row["partial"] else "")
     )

@@ -1,7 +1,8 @@
 """From the traces of a race to its numbers, lane by lane. Standard library only.
 
-Rule: one plain pass is plain decoding's seconds per token, and a round is a target pass, the
-prefill among both; so what a round brings by what it costs is the speed-up, to the last digit.
+Rule: the unit, one plain token, is plain decoding's seconds per token, and a round is a target
+pass, the prefill among both; so what a round brings by what it costs is the speed-up, to the last
+digit. A plain pass, Cost's unit, is without the prefill: by that, brings by costs would not be it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from specviz.trace.noise import noise, spread
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a round costs, in plain passes, all rounds taken together.
+    """What a round costs, in plain tokens, all rounds taken together.
 
     draft: making guesses. target: the passes that check them. overhead: judging, and keeping the
     caches. prefill: reading the prompt, the first token with it.
@@ -42,7 +43,8 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """At one depth of the draft (the first guess after the text is 1).
+    """At one depth of the draft (the first guess after the text is 1). What is kept by depth is
+    kept by positions: see `Tally.kept_by_depth` for why not by guesses.
 
     judged: guesses. positions: where they stood (siblings share one). kept: at most one a position.
     """
@@ -155,8 +157,8 @@ def _against(trace: Trace, passes: list[Parts], plain: Baseline | None) -> dict[
     """Costs and speed-up, where the lane and plain decoding are whole."""
     if plain is None or not passes or not whole(trace) or sum(plain.seconds) <= 0:
         return {"costs": None, "speedup": None}
-    a_pass = sum(plain.seconds) / len(plain.token_ids)
-    scale = len(passes) * a_pass
+    a_token = sum(plain.seconds) / len(plain.token_ids)
+    scale = len(passes) * a_token
     later = [*passes[1:], (0.0, 0.0, 0.0)]
     draft, target, rest = (sum(column) / scale for column in zip(*later, strict=True))
     costs = Costs(draft, target, rest, sum(passes[0]) / scale)

@@ -188,7 +188,7 @@ def _plain(lane: LaneReport) -> Sentence:
         return [opening(f"Stopped after {_tokens(lane)}, so there is no measure of the others.")]
     return [
         opening("The measure of the others:"),
-        " a target pass brings one token and costs one plain pass.",
+        " a target pass brings one token and costs one plain token.",
     ]
 
 
@@ -213,7 +213,7 @@ def _why(lane: LaneReport, costs: Costs, brings: float) -> list[Part]:
         number(f"{brings:.{digits}f}", "k"),
         " tokens for the price of ",
         number(f"{costs.total:.{digits}f}", "k"),
-        " plain passes",
+        " plain tokens",
     ]
     if not lane.guesses or lane.kept is None:
         rounds = count(lane.passes, "round")
@@ -225,8 +225,8 @@ def _why(lane: LaneReport, costs: Costs, brings: float) -> list[Part]:
     few = ["only ", number(f"{lane.kept:.{digits}f}", "k"), " of them are kept"]
     kept = [*(few if lane.kept else ["none of them is kept"]), ": a round brings ", *whole, "."]
     if costs.draft >= check + costs.prefill - 1:
-        return [f"drafting {many} costs ", draft, " plain passes, and ", *kept]
-    rest = [" plain passes, drafting ", draft, ", reading the prompt ", prompt, ", and "]
+        return [f"drafting {many} costs ", draft, " plain tokens, and ", *kept]
+    rest = [" plain tokens, drafting ", draft, ", reading the prompt ", prompt, ", and "]
     return [f"checking {many} costs ", checked, *rest, *kept]
 
 

@@ -30,11 +30,11 @@ SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.wid
 NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
 
 
-def eagle_paths() -> list[list[int]]:
-    """The paths of ranks in that tree: a better sibling on the way costs a child each."""
+def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
+    """The paths of ranks in such a tree: a better sibling on the way costs a child each."""
     level: list[list[int]] = [[]]
     found: list[list[int]] = []
-    for width in SIBLINGS:
+    for width in widths:
         level = [[*path, rank] for path in level for rank in range(max(0, width - sum(path)))]
         found += level
     return found
@@ -59,7 +59,15 @@ def of_equal_size(drafter: str) -> dict[str, Any] | None:
 TEMPERATURES: Final = (0.0, 1.0)
 SEED: Final = 1
 DIGITS: Final = 4
-SAID_ONCE: Final = ("device", "dtype", "threads", "runs", "gamma", "ratio_to_transformers")
+SAID_ONCE: Final = (
+    "device",
+    "dtype",
+    "threads",
+    "runs",
+    "gamma",
+    "ratio_to_transformers",
+    "partial",
+)
 
 
 @dataclass(frozen=True)

@@ -128,14 +128,12 @@ def unpacked(*models: nn.Module) -> Iterator[None]:
 
     For measurements; nothing is copied.
     """
-    layers: list[nn.Linear] = [layer for model in models for layer in _packed(model)]
-    for layer in layers:
-        layer.__class__ = nn.Linear
+    layers = [layer for model in models for layer in _packed(model)]
+    _become(nn.Linear, layers)
     try:
         yield
     finally:
-        for layer in layers:
-            layer.__class__ = PackedLinear
+        _become(PackedLinear, layers)
 
 
 def is_packed(model: nn.Module) -> bool:
@@ -161,6 +159,11 @@ def can_pack() -> bool:
             return torch.allclose(layer(rows), usual, atol=1e-4)
     except (AttributeError, RuntimeError, TypeError):  # no oneDNN, or another way to call it
         return False
+
+
+def _become(kind: type[nn.Linear], layers: Sequence[nn.Linear]) -> None:
+    for layer in layers:
+        layer.__class__ = kind
 
 
 def _packed(model: nn.Module) -> list[PackedLinear]:

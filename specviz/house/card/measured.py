@@ -11,10 +11,19 @@ from typing import Any, Final
 
 from specviz.bench.methods import drafters_for
 from specviz.catalog import find
+from specviz.glossary import GLOSSARY
 from specviz.house.card.base import Models, megabytes, number, percents, table, wording
+from specviz.house.card.drafts import difference
 
 LEAST: Final = 10  # judged guesses: a share of fewer says nothing
 DEPTHS: Final = 6  # shown at most
+
+
+def _begun(definition: str) -> str:
+    """A definition of the glossary within a sentence."""
+    return definition[0].lower() + definition[1:]
+
+
 NOT_YET = "Not measured yet: run `python -m specviz train measure`, then `train card` again."
 FROZEN: Final = (
     "All heads were trained on the finished, frozen target, one pass of which served them all, and "
@@ -31,11 +40,11 @@ DEFINITIONS: Final = (
     "positions where the target's top token is among the guesses.\n"
     "- **tokens a pass**: new tokens by target passes, the prefill included; one more than the "
     "guesses kept in a round.\n"
-    "- **kept by depth**: of the guesses *judged* at depth 1, 2, ... (1 is the first after the "
-    "text), the percentage kept. With siblings most guesses must be rejected, since at most one "
-    f"of them is kept. A dash: fewer than {LEAST} were judged.\n"
-    "- **drafting, checking**: seconds of a round, in plain passes of the target: of the drafter; "
-    "and of the target's pass over all guesses, judging and keeping.\n"
+    f"- **kept by depth**: {_begun(GLOSSARY['kept by depth'])} In percent, from depth 1; a dash: "
+    f"fewer than {LEAST} guesses were judged there.\n"
+    f"- **plain pass**: {_begun(GLOSSARY['plain pass'])}\n"
+    "- **drafting, checking**: seconds of a round, in plain passes: of the drafter; and of the "
+    "target's pass over all guesses, judging and keeping.\n"
     "- **speed-up**: tokens per second by those of plain decoding, prefill included, measured in "
     "turns with it on the same prompt: the median over prompts. At temperature 0 both wrote the "
     "same text; at 1 the texts differ, and so may their lengths."
@@ -93,7 +102,7 @@ def measured_sections(models: Models) -> str:
 def differences(models: Models) -> str:
     """What differs from the papers, drafter by drafter."""
     found = (find(name, "drafter") for name in drafters_for("house", None))
-    lines = [f"- `{entry.name}`: {entry.differences}" for entry in found if entry]
+    lines = [f"- `{entry.name}`: {difference(entry)}" for entry in found if entry]
     return "## What differs from the papers\n\n" + FROZEN + "\n\n" + "\n".join(lines)
 
 

@@ -32,7 +32,7 @@ function head() {
   const legend = el("span", "sv-race-legend",
     ...[["q", "drafting"], ["p", "target pass"], ["rest", "judging, caches"], ["prefill", "prompt"]]
       .map(([hue, said]) => keyed(patch(hue), said)));
-  const says = el("span", "sv-race-says", " brings tokens and costs plain passes. It pays when the upper bar is longer.");
+  const says = el("span", "sv-race-says", " brings tokens and costs plain tokens. It pays when the upper bar is longer.");
   const others = Object.keys(COLUMNS).slice(1).map((name) => cell(name, "columnheader", term(name)));
   const made = el("div", "sv-race-numbers sv-race-heads",
     cell("name", "columnheader", "Whole run"), cell("rounds", "columnheader", term("rounds"), says, legend), ...others);
@@ -87,7 +87,7 @@ function costs(lane, scale) {
   if (!lane.costs) return measure("costs", DASH);
   const pieces = KINDS.filter(([kind]) => lane.costs[kind] > 0).map(([kind, hue, said]) => {
     const made = length(patch(hue), lane.costs[kind] * scale);
-    made.title = said + ": " + fixed(lane.costs[kind], 2) + " plain passes";
+    made.title = said + ": " + fixed(lane.costs[kind], 2) + " plain tokens";
     return made;
   });
   return measure("costs", fixed(lane.costs.total, lane.decimals), ...pieces);

@@ -12,9 +12,9 @@ export const COLUMNS = {
   alpha: ["accepted α", "alpha"],
   depths: ["by depth", "kept by depth"],
   flops_per_token: ["FLOPs/token", "FLOPs per token"],
-  bytes: ["extra memory", "extra memory"],
+  bytes: ["extra files", "extra files"],
 };
-export const MORE = { brings: ["brings", "brings"], costs: ["costs", "costs"], pass: ["plain pass", "plain pass"] };
+export const MORE = { brings: ["brings", "brings"], costs: ["costs", "costs"], unit: ["plain token", "plain token"] };
 const SIGNS = {
   same: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
   apart: [["M1.6 4.2h8.8M1.6 7.8h8.8M8.6 1.6 3.4 10.4", "sv-line"]],
