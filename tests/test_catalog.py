@@ -419,3 +419,13 @@ def same_weights(model, other):
 def edit(path, **changes):
     """Change keys of a JSON file."""
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "o/" + "n" * 300, "~nobody-here/model", "a" * 5000])
+def test_a_name_that_no_folder_can_have_is_one_sentence(name):
+    for find in (load_target, lambda name: load("house", name), files.folder_of):
+        with pytest.raises(NotAvailable, match="No model is called") as refused:
+            find(name)
+        assert str(refused.value).endswith(".")
+        assert len(str(refused.value)) < 400
+    assert files.public_name(name) == name

@@ -34,8 +34,8 @@ def folder_of(name: str) -> Path:
     if folder is None:
         if len(name) > LONGEST_ID or not HUB_ID.fullmatch(name):
             raise NotAvailable(
-                f"No model is called {name!r:.100}: give a name that `python -m specviz models` lists, "
-                "a folder, or the owner/name of a model on the Hub."
+                f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
+                "lists, a folder, or the owner/name of a model on the Hub."
             )
         folder = _fetched_before(name) or _fetch(name)
     if not (folder / "config.json").is_file() or not weight_files(folder):
