@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from specviz.settings.options import count
 from specviz.ui.page import Options, launch
 
 
@@ -11,7 +12,8 @@ def options(arguments: list[str] | None = None) -> Options:
     """The command line as Options."""
     parser = argparse.ArgumentParser(description="Speculative decoding, shown from real runs.")
     parser.add_argument("--host", help="the address to listen on; 127.0.0.1 unless named")
-    parser.add_argument("--port", type=int, help="the first free one from 7860 on, unless named")
+    first = "the first free one from 7860 on, unless named"
+    parser.add_argument("--port", type=count("The port", 0, 65535), help=first)
     parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
     parser.add_argument("--dtype", help="float32, bfloat16 or float16")
     parser.add_argument(

@@ -411,11 +411,6 @@ def test_absent_weights_are_left_out_with_a_sentence_unless_asked_for(tiny_targe
         entrants.entrants(tiny_target, ["eagle"], lambda _: GREEDY, must=True)
 
 
-def test_nothing_to_measure_is_one_sentence(capsys):
-    assert main(["bench", "--repeats", "0"]) == 2
-    assert "must be 1 or more" in capsys.readouterr().err
-
-
 def test_the_unrecorded_loop_and_the_recorded_run_give_the_same_tokens(tiny_target, tiny_draft):
     """So that the two rows that show what tracing costs compare like with like."""
     settings = Settings(Sampling(0.8), max_new_tokens=24)

@@ -466,3 +466,13 @@ def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
     found = ast.literal_eval(done.stdout)
     assert "specviz.drafters.ngram" in found
     assert not [name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "kit")]
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "o/" + "n" * 300, "~nobody-here/model", "a" * 5000])
+def test_a_name_that_no_folder_can_have_is_one_sentence(name):
+    for find in (load_target, lambda name: load("house", name), files.folder_of):
+        with pytest.raises(NotAvailable, match="No model is called") as refused:
+            find(name)
+        assert str(refused.value).endswith(".")
+        assert len(str(refused.value)) < 400
+    assert files.public_name(name) == name

@@ -131,6 +131,11 @@ def test_the_same_seed_gives_the_same_run(models, tmp_path):
         (["--device", "cuda:9"], "device 'cuda:9'"),
         (["--dtype", "int4"], "No dtype is called 'int4'"),
         (["--drafter", "nobody"], "No model is called 'nobody'"),
+        (["--target", "n" * 300], "No model is called 'nnn"),
+        (["--drafter", "n" * 300], "No model is called 'nnn"),
+        (["--drafter", "o/" + "n" * 300], "No model is called 'o/nnn"),
+        (["--trace", "n" * 300], "cannot be written: File name too long"),
+        (["--prompt", "caf\udce9"], "the prompt is not UTF-8"),
         (["--prompt", " \n"], "prompt is empty"),
         (["--prompt", "cat " * 300], "Shorten one of them"),
         (["--colour", "red"], "unrecognized arguments"),
@@ -346,3 +351,41 @@ def test_the_module_is_a_program(trace):
 
 def test_text_for_a_terminal_cannot_steer_it():
     assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
+
+
+@pytest.mark.parametrize(
+    ("words", "pattern"),
+    [
+        (["bench", "--prompts", "0"], "Prompts must lie between 1 and 1,000, not 0"),
+        (["bench", "--prompts", "1000000000"], "Prompts must lie"),
+        (["bench", "--repeats", "1001"], "Repeats must lie between 1 and 1,000, not 1001"),
+        (["bench", "--repeats", "few"], "Repeats must be a number, not 'few'"),
+        (["bench", "--max-new-tokens", "1000000000"], "New tokens must lie"),
+        (["sweep", "--order-seed", str(2**63)], "The seed of the order must fit in 64 bits"),
+        (["compare", "--prompt", "a", "--order-seed", "1.5"], "must be a whole number"),
+        (["compare", "--prompt", "\udcff", "--drafters", "ngram,suffix"], "not UTF-8"),
+        (["compare", "--prompt", "a", "--drafters", f"ngram,{'n' * 300}"], "No model is called"),
+        (["train", "measure", "--prompts", "1001"], "Prompts must lie"),
+        (["train", "measure", "--repeats", "0"], "Repeats must lie"),
+        (["train", "measure", "--new-tokens", "4097"], "New tokens must lie between 1 and 4,096"),
+        (["train", "heads", "--tokens", "0"], "Training tokens must lie"),
+        (["train", "heads", "--own-text", "-1"], "Tokens that the target writes must lie"),
+        (["train", "heads", "--threads", "1000000"], "Threads must lie"),
+        (["train", "heads", "--nice", "20"], "Niceness must lie between 0 and 19"),
+        (["train", "heads", "--seed", str(2**63)], "The seed must fit in 64 bits"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_one_sentence(capsys, words, pattern):
+    try:
+        status = main(words)
+    except SystemExit as exit:
+        status = exit.code
+    sentence(capsys, status, pattern)
+
+
+def test_a_prompt_of_bytes_that_are_no_text_is_one_sentence_and_status_2():
+    words = [sys.executable, "-m", "specviz", "run", "--prompt", b"caf\xe9"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "the prompt is not UTF-8" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -12,6 +12,7 @@ import torch
 from test_engine import PROMPTS, generated, joint, traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
+from specviz.catalog.entry import filled
 from specviz.drafters.layerskip.drafter import LayerSkip, LayerSkipSession
 from specviz.engine.loop import rounds
 from specviz.models.passes import Unsupported
@@ -411,7 +412,20 @@ def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(targ
     for layers, says in ((4, "has 4 layers, .* after layer 1 to 3, not after layer 6"), (1, "one")):
         short = tiny.target(tiny.llama(num_hidden_layers=layers))
         with pytest.raises(BadSettings, match=says):
-            traced(short, LayerSkip(short), tiny.PROMPT, GREEDY)
+            traced(short, LayerSkip(short), tiny.PROMPT, replace(GREEDY, exit_layer=6))
+
+
+@pytest.mark.parametrize(("layers", "half"), [(2, 1), (3, 1), (5, 2), (6, 3)])
+def test_an_exit_that_nobody_chose_is_after_half_of_the_layers_and_the_header_says_which(
+    layers, half
+):
+    short = tiny.target(tiny.llama(num_hidden_layers=layers))
+    usual = Settings.from_json(filled("layerskip", {"sampling": {"temperature": 0.0}}))
+    trace = traced(short, LayerSkip(short), tiny.PROMPT, replace(usual, max_new_tokens=12))
+    assert trace.header.settings["exit_layer"] == half
+    exits = {played.proposed.remark["exit"] for played in trace.rounds[1:]}
+    assert exits == {half}
+    check(trace)
 
 
 def test_a_target_that_it_was_not_made_of_is_refused(target):

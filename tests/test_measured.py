@@ -152,7 +152,6 @@ def test_lengths_on_the_same_budget_are_not_timed(tiny_target, monkeypatch):
     ("options", "sentence"),
     [
         (["--drafters", "nobody"], "has no drafter 'nobody'"),
-        (["--prompts", "0"], "must be 1 or more"),
         (["--out", "elsewhere"], "Only the app's own models"),
     ],
 )

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
 from specviz.commands.run import STOPPED, add_models, interruptible
-from specviz.settings.options import add_settings
+from specviz.settings.options import MOST, add_settings, count
 
 if TYPE_CHECKING:
     from specviz.bench.measure import Row
@@ -28,8 +28,9 @@ def add_parser(subparsers: Any) -> None:
     """Add `bench` to the command line."""
     parser = subparsers.add_parser("bench", help="measure speed beside plain and transformers")
     parser.add_argument("--json", metavar="FILE", help="write JSON rows; - prints them")
-    parser.add_argument("--prompts", type=int, default=3, help="per domain, at most")
-    parser.add_argument("--repeats", type=int, default=3, help="turns per prompt")
+    prompts, repeats = count("Prompts", 1, MOST), count("Repeats", 1, MOST)
+    parser.add_argument("--prompts", type=prompts, default=3, help="per domain, at most")
+    parser.add_argument("--repeats", type=repeats, default=3, help="turns per prompt")
     add_models(parser)
     add_settings(parser)
     parser.set_defaults(func=run, temperature=0.0, drafter=None)
@@ -39,8 +40,6 @@ def run(args: argparse.Namespace) -> int:
     """Measure, printing each row when its domain is done. Returns the exit status."""
     settings = settings_of(args)
     require_writable(args.json)
-    if min(args.prompts, args.repeats) < 1:
-        raise ValueError("Prompts and repeats must be 1 or more.")
     from specviz.bench.measure import Watch, calls, measure
     from specviz.bench.methods import MTP, drafters_for, encoded, entrants, methods
     from specviz.bench.reference import why_no_mtp

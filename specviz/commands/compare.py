@@ -21,17 +21,19 @@ from specviz.compare.race import Race, distinct
 from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
 from specviz.compare.summary import race_summary
 from specviz.models.files import public_name
-from specviz.settings.options import add_settings
+from specviz.settings.options import add_settings, prompt, seed
 
 
 def add_parser(subparsers: Any) -> None:
     """Add `compare` to the command line."""
     parser = subparsers.add_parser("compare", help="race drafters beside plain decoding")
-    parser.add_argument("--prompt", required=True, help="the text to go on from")
+    parser.add_argument("--prompt", type=prompt, required=True, help="the text to go on from")
     parser.add_argument("--drafters", default="", metavar="A,B,...", help="a lane for each of them")
     lane = f"a lane with settings of its own, such as {EXAMPLE}; may be repeated"
     parser.add_argument("--lane", action="append", default=[], metavar="LANE", help=lane)
-    parser.add_argument("--order-seed", type=int, help="shuffles the lanes; a new one unless given")
+    order = seed("The seed of the order")
+    shuffles = "shuffles the lanes; a new one unless given"
+    parser.add_argument("--order-seed", type=order, help=shuffles)
     parser.add_argument("--json", metavar="FILE", help="write one JSON object; - prints it")
     parser.add_argument("--traces", metavar="FOLDER", help="write the trace of every lane there")
     add_target(parser)

@@ -23,8 +23,8 @@ def require_writable(*places: str | None) -> None:
 
 def _try(path: Path) -> None:
     """Open the file without changing it; leave none behind where there was none."""
-    new = not path.exists()
     try:
+        new = not path.exists()
         with path.open("a", encoding="utf-8"):
             pass
     except OSError as error:

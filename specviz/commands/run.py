@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
-from specviz.settings.options import add_settings
+from specviz.settings.options import add_settings, prompt
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
@@ -28,7 +28,7 @@ STOPPED = 130  # the exit status of a program that was interrupted
 def add_parser(subparsers: Any) -> None:
     """Add `run` to the command line."""
     parser = subparsers.add_parser("run", help="decode one prompt speculatively, and plainly")
-    parser.add_argument("--prompt", required=True, help="the text to go on from")
+    parser.add_argument("--prompt", type=prompt, required=True, help="the text to go on from")
     parser.add_argument("--json", metavar="FILE", help="write one JSON object; - prints it")
     parser.add_argument("--trace", metavar="FILE", help="write the trace, an event a line")
     add_models(parser)

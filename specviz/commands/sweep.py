@@ -7,13 +7,15 @@ from typing import Any
 
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_lines
 from specviz.commands.run import STOPPED, add_target, interruptible
+from specviz.settings.options import seed
 
 
 def add_parser(subparsers: Any) -> None:
     """Add `sweep` to the command line."""
     parser = subparsers.add_parser("sweep", help="time a pass over 1 to 64 tokens")
     parser.add_argument("--json", metavar="FILE", help="write the sweep; - prints it")
-    parser.add_argument("--order-seed", type=int, default=1, help="shuffles the order (1)")
+    order = seed("The seed of the order")
+    parser.add_argument("--order-seed", type=order, default=1, help="shuffles the order (1)")
     add_target(parser)
     parser.set_defaults(func=sweep)
 

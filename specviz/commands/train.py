@@ -10,6 +10,8 @@ from typing import Any
 from specviz.catalog.training import names
 from specviz.house.measure import Extent
 from specviz.house.stages import STAGES, Options
+from specviz.settings.knobs import knob
+from specviz.settings.options import MOST, count, number, seed
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,9 +27,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--corpus", default="corpus", help="a folder, or owner/name on the Hub")
     parser.add_argument("--out", type=Path, default=Path("assets/models"), help="finished models")
     parser.add_argument("--work", type=Path, default=Path(".train"), help="tokens, checkpoints")
-    parser.add_argument("--tokens", type=int, help="training tokens (default: what shipped)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads")
+    tokens, threads = count("Training tokens", 1, 10**12), count("Threads", 1, 1024)
+    parser.add_argument("--tokens", type=tokens, help="training tokens (default: what shipped)")
+    parser.add_argument("--seed", type=seed("The seed"), default=0)
+    parser.add_argument("--threads", type=threads, default=2, help="CPU threads")
     parser.add_argument("--device", default="cpu")
     parser.add_argument(
         "--no-compile",
@@ -44,22 +47,25 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--names", type=_names, default=(), help=f"some of: {', '.join(names())}")
     group.add_argument(
         "--own-text",
-        type=int,
+        type=count("Tokens that the target writes", 0, 10**9),
         default=0,
         metavar="N",
         help="let the target write N tokens once, and take half of the batches from them",
     )
     group.add_argument("--rate", type=float, default=1.0, help="a factor on the learning rates")
-    group.add_argument("--nice", type=int, default=0, help="let other processes go first (0 to 19)")
+    nice, first = count("Niceness", 0, 19), "let other processes go first (0 to 19)"
+    group.add_argument("--nice", type=nice, default=0, help=first)
     group.add_argument("--float32", action="store_true", help="no bf16 in the passes")
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     usual = Extent()
+    prompts, repeats = count("Prompts", 1, MOST), count("Repeats", 1, MOST)
+    length = number("New tokens", knob("max_new_tokens").kind)
     group = parser.add_argument_group("measure, every drafter in turns with plain decoding")
-    group.add_argument("--prompts", type=int, default=usual.prompts, help="per domain, at most")
-    group.add_argument("--new-tokens", type=int, default=usual.new_tokens, help="a run's length")
-    group.add_argument("--repeats", type=int, default=usual.repeats, help="turns per prompt")
+    group.add_argument("--prompts", type=prompts, default=usual.prompts, help="per domain, at most")
+    group.add_argument("--new-tokens", type=length, default=usual.new_tokens, help="a run's length")
+    group.add_argument("--repeats", type=repeats, default=usual.repeats, help="turns per prompt")
     words = "some of the catalogue's drafters, in place of all"
     group.add_argument("--drafters", default="", metavar="NAME,NAME,...", help=words)
 

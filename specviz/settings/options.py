@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from specviz.settings import knobs
-from specviz.settings.kinds import BadSettings, Coins, Whole, Word
+from specviz.settings.kinds import BadSettings, Coins, Kind, Whole, Word
 from specviz.settings.knobs import SEEDS, Knob
+
+MOST: Final = 1000  # prompts of a domain, and turns of a prompt: nobody waits for more
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -48,16 +50,18 @@ def option(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def seed(noun: str) -> Callable[[str], int]:
     """An option's type: a whole number of 64 bits. noun: how its complaint begins."""
-    return _number(noun, SEEDS)
+    return number(noun, SEEDS)
 
 
 def count(noun: str, least: int, most: int) -> Callable[[str], int]:
     """An option's type: a whole number from `least` to `most`. noun: how its complaint begins."""
-    return _number(noun, Whole(least, most))
+    return number(noun, Whole(least, most))
 
 
-def _number(noun: str, kind: Whole) -> Callable[[str], int]:
-    def read(text: str) -> int:
+def number(noun: str, kind: Kind) -> Callable[[str], Any]:
+    """An option's type: a value of this kind. noun: how its complaint begins."""
+
+    def read(text: str) -> Any:
         value = kind.read(noun, text)
         kind.check(noun, value)
         return value
