@@ -5,6 +5,8 @@ Rule: one row a family; all weights follow from seeds.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import circle
 import dflash_made
 import driven
@@ -27,22 +29,16 @@ from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import ModelCard
 
-SMALL = {"vocab_size": 12, "num_hidden_layers": 1, "hidden_size": 16, "intermediate_size": 16}
-HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1}
-
 
 def small_target():
-    """A flat law over twelve tokens, so that blind and looked-up guesses are kept at times.
-
-    Its prompts are read letter by letter; no letter is the token that ends a text.
-    """
-    target = tiny.target(tiny.llama(**SMALL, **HEADS))
+    """Reads prompts letter by letter; no letter is the token that ends a text."""
+    target = tiny.target(tiny.small_llama())
     target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
     return target
 
 
 def small_draft():
-    return tiny.draft(tiny.blurred(tiny.llama(**SMALL, **HEADS), 0.1))
+    return tiny.draft(tiny.blurred(tiny.small_llama(), 0.1))
 
 
 class Stocked(Lookahead):
@@ -52,7 +48,8 @@ class Stocked(Lookahead):
         session = super().begin(target, settings)
         for first in range(1, 12):
             for k in range(1, 5):
-                ngram = (first, *(1 + (first + k * place) % 11 for place in (1, 2, 3)))
+                places = range(1, settings.lookahead_ngram)
+                ngram = (first, *(1 + (first + k * place) % 11 for place in places))
                 session.pool.add(Found(ngram, 0, 0))
         return session
 
@@ -61,6 +58,16 @@ CHAIN = Settings(gamma=4)
 TREE = Settings(gamma=3, siblings=[3, 2])
 TOPS = Settings(gamma=3, siblings=[3, 2], candidates="greedy")
 DYNAMIC = Settings(gamma=4, budget=10, fan_out=3)
+WINDOWS = [
+    Settings(gamma=4, lookahead_window=w, lookahead_ngram=n, lookahead_guesses=g)
+    for w, n, g in ((5, 4, 5), (1, 3, 1), (2, 6, 4))
+]
+EXITS = [
+    Settings(gamma=4, exit_layer=3),
+    Settings(gamma=3, siblings=[3, 2], exit_layer=1),
+    Settings(gamma=3, siblings=[3, 2], candidates="greedy", exit_layer=5),
+]
+FOUND = Settings(gamma=4, suffix_factor=4.0)
 RANKS = Settings(gamma=3, siblings=[4, 2])
 LETTERS = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
 FLAT = Sampling(1.3, top_k=5, top_p=0.97)
@@ -103,11 +110,11 @@ CASES = {
         lambda: tiny.target(deep()),
         LayerSkip,
         [tiny.PROMPT, "The dog saw", "A"],
-        [Settings(gamma=4, exit_layer=3), Settings(gamma=3, siblings=[3, 2], exit_layer=3)],
+        EXITS,
     ),
     "ngram": small(lambda target: NGram(), CHAIN),
-    "suffix": small(lambda target: Suffix(), Settings(gamma=4, suffix_factor=4.0)),
-    "lookahead": small(lambda target: Stocked(), CHAIN, remembers=True),
+    "suffix": small(lambda target: Suffix(), FOUND, replace(FOUND, siblings=[3, 2])),
+    "lookahead": small(lambda target: Stocked(), *WINDOWS, remembers=True),
     "oracle": small(Oracle, CHAIN, TREE, TOPS),
     "uniform": small(lambda target: Uniform(), CHAIN, TREE, TOPS),
 }

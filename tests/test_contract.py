@@ -67,7 +67,8 @@ def nothing(context, drawn):
 
 class SpoilsTheTargetsCache(Broken):
     def propose(self, context, room, chance):
-        self.run.cache.layers[0].keys.mul_(-1)
+        with torch.inference_mode():
+            self.run.cache.layers[0].keys.mul_(-1)
         return super().propose(context, room, chance)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import dflash_made
 import headed
 import pytest
-import tiny
 import torch
 from dflash_made import (
     SIZE,
@@ -20,20 +18,17 @@ from dflash_made import (
     trained,
 )
 from driven import CHUNKS, Shifted, deep_target, driven
-from test_engine import generated, joint, traced
+from test_engine import traced
 
 from specviz.drafters.dflash import training
 from specviz.drafters.dflash.drafter import SHOWN
 from specviz.drafters.dflash.head import DFlashHead
-from specviz.engine.loop import plain, rounds
+from specviz.engine.loop import rounds
 from specviz.models.passes import States
-from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import check
-from specviz.trace.metrics import difference, summary, token_ids
+from specviz.trace.metrics import summary
 from specviz.verification import Drawn
-from specviz.verification.distributions import BadScores
-from specviz.verification.exact import g_test
 
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=40)
 WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
@@ -156,69 +151,9 @@ def test_later_places_matter_to_earlier_ones_but_only_as_masks():
 # Exact runs
 
 
-@pytest.mark.parametrize(("gamma", "schedule"), [(1, "fixed"), (4, "learning"), (20, "fixed")])
-def test_greedy_is_generate_token_for_token(gamma, schedule):
-    settings = replace(GREEDY, gamma=gamma, schedule=schedule)
-    for prompt in headed.PROMPTS:
-        trace = traced(headed.target(), drafter(), prompt, settings)
-        assert token_ids(trace) == generated(headed.target(), prompt, settings)
-        assert difference(trace) is None
-        check(trace)
-
-
 def test_the_trained_head_saves_passes():
     trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
-
-
-def test_every_sampled_trace_checks_and_replays():
-    for seed in range(2):
-        settings = replace(WARM, seed=seed)
-        first, again = (
-            traced(headed.target(), drafter(), "The cat", settings, baseline=False)
-            for _ in range(2)
-        )
-        check(first)
-        assert token_ids(first) == token_ids(again)
-
-
-def test_the_tokens_of_real_runs_follow_the_target():
-    """End to end, two tokens after one laid one: 400 seeds; false alarm 1 in 1,000."""
-    sampling = Sampling(1.6, top_k=4, top_p=0.98)
-    target = headed.target()
-    settings = Settings(sampling, max_new_tokens=4, gamma=2, coins={key(0, FINAL, 0): 0.1})
-    ids = target.encode("The cat saw", 4)
-    counts: Counter[tuple[int, ...]] = Counter()
-    first, kept = 0, 0
-    for seed in range(400):
-        text: list[int] = []
-        for turn in rounds(target, drafter(), ids, replace(settings, seed=seed)):
-            text += turn.tokens
-            kept += len(turn.verdict.path)
-            if len(text) > 2:
-                break
-        first = text[0]
-        counts[tuple(text[1:3])] += 1
-    laws = joint(target, [*ids, first], sampling, depth=2)
-    cells = sorted(laws)
-    assert set(counts) <= set(cells)
-    assert 20 < kept < 800
-    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
-
-
-@pytest.mark.parametrize("settings", [replace(GREEDY, gamma=5), replace(WARM, gamma=3)])
-def test_nothing_of_a_rejected_block_stays_behind(settings):
-    """A session says what one that reads the text anew says."""
-    lengths = set()
-    for text, turn in turns(settings):
-        end = len(headed.target().encode(headed.PROMPTS[0], 0)) + settings.max_new_tokens
-        fresh = begun(text, settings).propose(
-            text, tiny.room(settings, end - len(text)), turn.chance
-        )
-        assert fresh.tree == turn.proposal.tree
-        assert fresh.score == pytest.approx(turn.proposal.score, abs=1e-5)
-        lengths.add(len(turn.verdict.path))
-    assert len(lengths) > 1
 
 
 def test_acceptance_falls_when_states_are_late_by_one():
@@ -231,14 +166,6 @@ def test_acceptance_falls_when_states_are_late_by_one():
 # Edges
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7])
-def test_a_run_stops_exactly_at_its_limit(limit):
-    trace = traced(headed.target(), drafter(), "The cat", replace(WARM, max_new_tokens=limit))
-    assert len(token_ids(trace)) == limit
-    assert trace.finished.reason == "limit"
-    check(trace)
-
-
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
 def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
     text = headed.target().encode("The cat saw the", 9)
@@ -248,30 +175,6 @@ def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
     assert proposal.evidence[0]["passes"] == (depth > 0)
     assert len(proposal.evidence[0].get("places", [])) == (SIZE - 1 if depth else 0)
     proposal.check(Drawn.POINT_MASS, room, ())
-
-
-def test_nothing_follows_an_end_of_text():
-    text = headed.target().encode("The cat saw the", 9)
-    whole = begun(text, GREEDY).propose(text, 9, Chance(1, 1)).tree
-    target = headed.again()
-    ends = next(i for i in (3, 2, 1) if whole.tokens[i] not in whole.tokens[1:i])
-    target.eos = (whole.tokens[ends],)
-    proposal = begun(text, GREEDY, of=target).propose(text, 9, Chance(1, 1))
-    proposal.check(Drawn.POINT_MASS, 9, target.eos)
-    assert proposal.tree.tokens == whole.tokens[: ends + 1]
-    assert set(proposal.evidence) == set(range(ends + 1))
-
-
-def test_a_drafted_end_of_text_ends_it_exactly_there():
-    target = headed.again()
-    ids = target.encode("The cat", 24)
-    text = [step.token for step in plain(target, ids, GREEDY)]
-    ends = next(i for i in range(6, 24) if text[i] not in text[:i])
-    target.eos = (text[ends],)
-    trace = traced(target, drafter(), "The cat", GREEDY)
-    assert token_ids(trace) == text[: ends + 1]
-    assert trace.finished.reason == "eos"
-    check(trace)
 
 
 def test_a_text_of_one_token_has_a_block_too():
@@ -291,13 +194,6 @@ def test_states_that_are_missing_are_a_fault_that_is_said():
     row = session.past[0][0].new_zeros(1, 48)
     session.commit([7], States(dict.fromkeys(drafter().taps.layers, row)))
     assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
-
-
-def test_scores_that_are_no_numbers_are_reported_in_a_sentence():
-    head = random_head()
-    head.layers[1].mlp.up_proj.weight.fill_(float("nan"))
-    with pytest.raises(BadScores, match="tiny-dflash gave scores that are not numbers"):
-        list(rounds(headed.target(), drafter(head), [5, 6, 7], GREEDY))
 
 
 def test_the_drafters_name_and_target_are_those_of_its_files(tmp_path):

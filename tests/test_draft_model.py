@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import tiny
 import torch
-from test_engine import PROMPTS, generated, joint, traced
+from test_engine import joint, traced
 
 from specviz.drafters.kit.growing import distinct_draws, tops
 from specviz.drafters.layerskip.drafter import LayerSkip
@@ -19,7 +19,6 @@ from specviz.settings.chance import FINAL, Chance, key
 from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, guesses
 from specviz.trace.check import check
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, token_ids
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import draw, law
 from specviz.verification.exact import g_test
@@ -101,17 +100,6 @@ def test_a_round_takes_one_pass_a_level_and_reads_no_kept_guess_again(siblings):
         before = len(text) + min(len(turn.verdict.path), max(tree.depths) - 1)
         passes.clear()
     assert before
-
-
-@pytest.mark.parametrize("name", PROMPTS[:4])
-@pytest.mark.parametrize("schedule", ["fixed", "learning"])
-def test_greedy_trees_are_generate_token_for_token(tiny_target, name, schedule):
-    settings = Settings(Sampling(0), gamma=3, siblings=[3, 2], max_new_tokens=24, schedule=schedule)
-    for drafter in (tiny.draft(), tiny.draft(tiny.llama(seed=9))):
-        trace = traced(tiny_target, drafter, name, settings)
-        assert token_ids(trace) == generated(tiny_target, name, settings)
-        assert difference(trace) is None
-        check(trace)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(1.1), Sampling(1.3, top_k=5, top_p=0.9)])
@@ -246,25 +234,17 @@ def test_an_unsure_guess_is_still_tried_and_ends_its_path(tiny_target, early, ca
     assert ends == {True, False}
 
 
-LAWS = [
-    (Sampling(1.3, top_k=4, top_p=0.97), 0.0),
-    (Sampling(1.3, top_k=3), 0.0),
-    (Sampling(1.3, top_k=4, top_p=0.97), 0.4),
-]
-
-
-@pytest.mark.parametrize(("sampling", "confidence"), LAWS)
-def test_the_tokens_of_real_tree_runs_follow_the_target(sampling, confidence):
-    """End to end, two levels deep, after one laid token: 1,000 seeds; false alarm 1 in 1,000."""
+@pytest.mark.slow
+def test_the_tokens_of_real_runs_that_stop_where_unsure_follow_the_target():
+    """End to end, two levels deep, after one laid token: 400 seeds; false alarm 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {key(0, FINAL, 0): 0.1}
-    settings = Settings(
-        sampling, max_new_tokens=4, siblings=[3, 2], coins=coins, confidence=confidence
-    )
+    sampling = Sampling(1.3, top_k=4, top_p=0.97)
+    settings = Settings(sampling, max_new_tokens=4, siblings=[3, 2], coins=coins, confidence=0.4)
     ids = target.encode("The cat", 4)
     counts: Counter[tuple[int, ...]] = Counter()
     first = 0
-    for seed in range(1_000):
+    for seed in range(400):
         text: list[int] = []
         for turn in rounds(target, drafter, ids, replace(settings, seed=seed)):
             text += turn.tokens

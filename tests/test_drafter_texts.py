@@ -5,11 +5,11 @@ import json
 import pytest
 
 from specviz.catalog import entries
-from specviz.figures.diagram import known
 from specviz.frames import Scene
 from specviz.shipped import ASSETS
 from specviz.trace.file import Trace
 
+DIAGRAMS = {entry.name: entry.diagram for entry in entries()}
 TEXTS = {entry.name: f"{entry.about} {entry.how} {entry.knows}" for entry in entries()}
 
 
@@ -19,7 +19,7 @@ def config(name):
 
 def test_layers_of_another_width_are_not_called_copies_of_the_target_s():
     assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
-    for text in (TEXTS["mtp-parallel"], known()["mtp-parallel"]["says"]):
+    for text in (TEXTS["mtp-parallel"], DIAGRAMS["mtp-parallel"]["says"]):
         assert "copies" not in text.lower()
 
 
@@ -27,4 +27,4 @@ def test_layers_of_another_width_are_not_called_copies_of_the_target_s():
 def test_heads_whose_tree_leaves_combinations_out_are_not_said_to_have_them_all(words):
     tree = Scene.of(Trace.read(ASSETS / "traces" / "14-medusa.jsonl"), 1)
     assert len({len(tree.children[node]) for node in tree.children[0]}) > 1
-    assert words not in f"{TEXTS['medusa']} {known()['medusa']['says']}"
+    assert words not in f"{TEXTS['medusa']} {DIAGRAMS['medusa']['says']}"

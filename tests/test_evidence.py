@@ -3,30 +3,17 @@
 import json
 from dataclasses import replace
 
-import dflash_made
-import driven
-import headed
-import moa_made
 import pytest
-import test_eagle3
 import tiny
+from families import KNOWING_NOTHING, target_of
 from made import Recipe, made
 from test_engine import traced
 
-from specviz.drafters.eagle.drafter import Eagle2
-from specviz.drafters.layerskip.drafter import LayerSkip
-from specviz.drafters.lookahead.drafter import Lookahead
-from specviz.drafters.ngram import NGram
-from specviz.drafters.oracle import Oracle
-from specviz.drafters.suffix import Suffix
-from specviz.drafters.uniform import Uniform
 from specviz.frames import Scene, applied, difference, frames
 from specviz.frames.evidence import FORMS, why
 from specviz.frames.words import flat
-from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
-from specviz.trace.events import ModelCard
 from specviz.trace.file import Trace
 
 WARM = Settings(Sampling(0.9), gamma=4, max_new_tokens=14, exit_layer=1)
@@ -34,37 +21,11 @@ CHAIN = Recipe(point_mass=True, odd=False, rounds=14)
 LATE = 14  # a round with some text before it
 
 
-def untrained(name, target):
-    return headed.drafter(name, headed.HEADS[name].new(headed.CONFIGS[name], target.model).eval())
-
-
-FAMILIES = {
-    "ngram": lambda target: NGram(),
-    "suffix": lambda target: Suffix(),
-    "lookahead": lambda target: Lookahead(),
-    "layerskip": LayerSkip,
-    "oracle": Oracle,
-    "uniform": lambda target: Uniform(),
-    "eagle": driven.drafter,
-    "eagle2": lambda target: driven.drafter(target, Eagle2),
-    "eagle3": test_eagle3.drafter,
-    "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
-    "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
-    **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
-}
-
-
-def target_of(name):
-    """A fresh target, as deep as the family's tests have it."""
-    model = tiny.llama(num_hidden_layers=4 if name.startswith("eagle") else headed.LAYERS)
-    return Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, headed.HASH))
-
-
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=KNOWING_NOTHING)
 def run(request):
     """A real run of every family, with weights that know nothing."""
     target = target_of(request.param)
-    return traced(target, FAMILIES[request.param](target), tiny.PROMPT, WARM, baseline=False)
+    return traced(target, KNOWING_NOTHING[request.param](target), tiny.PROMPT, WARM, baseline=False)
 
 
 def shots(trace):

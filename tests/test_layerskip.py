@@ -9,20 +9,19 @@ from dataclasses import replace
 import pytest
 import tiny
 import torch
-from test_engine import PROMPTS, generated, joint, traced
+from test_engine import PROMPTS, traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
 from specviz.catalog.entry import filled
 from specviz.drafters.layerskip.drafter import LayerSkip, LayerSkipSession
 from specviz.engine.loop import rounds
 from specviz.models.passes import Unsupported
-from specviz.settings.chance import FINAL, Chance, key
+from specviz.settings.chance import Chance
 from specviz.settings.settings import BadSettings, Sampling, Settings, guesses
 from specviz.trace.check import check
-from specviz.trace.metrics import difference, summary, token_ids
+from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import draw, law
-from specviz.verification.exact import g_test
 
 LAYERS = 6
 SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]
@@ -80,35 +79,6 @@ def proposed(target, settings, room=9, layer=3):
     run.prefill(ids[:-1])
     session = Exit(target, layer).begin(run, settings)
     return session.propose(ids, tiny.room(settings, room), Chance(1, 1)), ids
-
-
-@pytest.mark.parametrize("layer", [1, 3, 5])
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_greedy_is_generate_token_for_token(target, layer, siblings):
-    kept = drafted = 0
-    for prompt in PROMPTS[::2]:
-        settings = replace(GREEDY, siblings=siblings)
-        trace = traced(target, Exit(target, layer), prompt, settings)
-        assert token_ids(trace) == generated(target, prompt, settings)
-        assert difference(trace) is None
-        check(trace)
-        kept += sum(len(turn.committed.tokens) - 1 for turn in trace.rounds[1:])
-        drafted += sum(len(turn.proposed.guesses) for turn in trace.rounds[1:])
-    assert 0 < kept < drafted
-
-
-@pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-@pytest.mark.parametrize("schedule", ["fixed", "learning"])
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_sampled_traces_check_and_replay(target, candidates, schedule, siblings):
-    warped = replace(WARM, sampling=Sampling(0.9, top_k=40, top_p=0.95), siblings=siblings)
-    for seed in range(2):
-        settings = replace(warped, seed=seed, candidates=candidates, schedule=schedule, gamma=3)
-        first = traced(target, Exit(target), tiny.PROMPT, settings, baseline=False)
-        again = traced(target, Exit(target), tiny.PROMPT, settings, baseline=False)
-        check(first)
-        assert token_ids(first) == token_ids(again)
-        assert first.rounds[-1].proposed.remark == again.rounds[-1].proposed.remark
 
 
 @pytest.mark.parametrize("siblings", SHAPES)
@@ -313,16 +283,6 @@ def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
     assert proposal.evidence[0] == remark
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7])
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_a_run_stops_exactly_at_its_limit(target, limit, siblings):
-    settings = replace(WARM, siblings=siblings, max_new_tokens=limit)
-    trace = traced(target, Exit(target), tiny.PROMPT, settings, baseline=False)
-    assert len(token_ids(trace)) == limit
-    assert trace.finished.reason == "limit"
-    check(trace)
-
-
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
     target = tiny.target(deep())
@@ -337,63 +297,11 @@ def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
     assert proposed(target, settings)[0].tree.parents == (-1, 0, 0, 0)
 
 
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_a_drafted_end_of_text_ends_the_text_as_plain_decoding_does(siblings):
-    """Each token of the plain text in turn is made the end; some are kept guesses."""
-    target = tiny.target(deep())
-    settings = replace(GREEDY, siblings=siblings, max_new_tokens=12)
-    text, by_guess = generated(target, tiny.PROMPT, settings), 0
-    for token in dict.fromkeys(text):
-        target.eos = (token,)
-        trace = traced(target, Exit(target), tiny.PROMPT, settings)
-        assert token_ids(trace) == text[: text.index(token) + 1] == trace.baseline.token_ids
-        assert trace.finished.reason == "eos" or text.index(token) == len(text) - 1
-        by_guess += trace.rounds[-1].drew is None
-        check(trace)
-    assert by_guess
-
-
 def test_a_law_of_few_tokens_has_few_siblings(target):
     few = replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)
     assert proposed(target, few)[0].tree.parents == (-1, 0, 0, 1, 1, 2, 2)
     one = replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2)
     assert proposed(target, one)[0].tree.parents == (-1, 0, 1)
-
-
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_the_first_tokens_of_real_runs_follow_the_target(siblings):
-    """End to end, two levels deep, after one laid token: 400 seeds; false alarm 1 in 1,000."""
-    target = tiny.target(deep(layers=2))
-    drafter, sampling = Exit(target, 1), Sampling(1.3, top_k=4, top_p=0.97)
-    coins = {key(0, FINAL, 0): 0.1}
-    settings = Settings(sampling, max_new_tokens=4, gamma=2, siblings=siblings, coins=coins)
-    ids = target.encode("The cat", 4)
-    counts: Counter[tuple[int, ...]] = Counter()
-    first, rejected = 0, 0
-    for seed in range(400):
-        text: list[int] = []
-        for turn in rounds(target, drafter, ids, replace(settings, seed=seed)):
-            text += turn.tokens
-            rejected += turn.verdict.final.kind == "recovered"
-            if len(text) > 2:
-                break
-        first = text[0]
-        counts[tuple(text[1:3])] += 1
-    laws = joint(target, [*ids, first], sampling, depth=2)
-    cells = sorted(laws)
-    assert set(counts) <= set(cells)
-    assert rejected > 100
-    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
-
-
-def test_two_runs_in_turns_on_shared_weights_do_not_disturb_each_other(target):
-    alone = [
-        [turn.tokens for _, turn in played(target, Exit(target), WARM, p)] for p in PROMPTS[:2]
-    ]
-    both = [played(target, Exit(target, 3), WARM, p) for p in PROMPTS[:2]]
-    turns = [(one[1].tokens, other[1].tokens) for one, other in zip(*both, strict=False)]
-    for mine, whole in zip(zip(*turns, strict=True), alone, strict=True):
-        assert list(mine) == whole[: len(mine)]
 
 
 def test_a_late_exit_keeps_more_than_an_early_one(target):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -12,20 +11,18 @@ import torch
 from fakes import Recording
 from hypothesis import given
 from hypothesis import strategies as st
-from test_engine import PROMPTS, generated, joint, traced
+from test_engine import PROMPTS, generated, traced
 
 from specviz.drafters.lookahead.drafter import Lookahead, LookaheadSession, Shape
 from specviz.drafters.lookahead.pool import Found, Pool, merged
 from specviz.drafters.lookahead.window import Window, places, visible
 from specviz.engine.loop import rounds
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States, Taps
-from specviz.settings.chance import FINAL, Chance, key
+from specviz.models.passes import Taps
+from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import check
-from specviz.trace.metrics import difference, summary, token_ids
+from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
-from specviz.verification.exact import g_test
 from specviz.verification.tree import DraftTree
 
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32)
@@ -195,38 +192,12 @@ def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
 # Runs
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_greedy_is_generate_token_for_token(tiny_target, shape):
-    faster = False
-    for prompt in PROMPTS:
-        trace = traced(tiny_target, Shaped(shape), prompt, GREEDY)
-        assert token_ids(trace) == generated(tiny_target, prompt, GREEDY)
-        assert difference(trace) is None
-        check(trace)
-        faster |= summary(trace)["tokens"] > summary(trace)["target_passes"]
-    assert faster
-
-
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
 def test_other_architectures_decode_greedily_as_they_generate(make):
     target = tiny.target(make())
     for prompt in PROMPTS[:4]:
         trace = traced(target, Shaped(Shape()), prompt, GREEDY)
         assert token_ids(trace) == generated(target, prompt, GREEDY)
-
-
-@pytest.mark.parametrize("shape", [Shape(), Shape(8, 3, 8), Shape(4, 6, 4)])
-@pytest.mark.parametrize("schedule", ["fixed", "learning"])
-def test_sampled_traces_check_replay_and_keep_guesses(tiny_target, shape, schedule):
-    kept = 0
-    for seed in range(4):
-        settings = replace(WARM, seed=seed, schedule=schedule)
-        first = traced(tiny_target, Shaped(shape), PROMPTS[4], settings, baseline=False)
-        again = traced(tiny_target, Shaped(shape), PROMPTS[4], settings, baseline=False)
-        check(first)
-        assert token_ids(first) == token_ids(again)
-        kept += sum(judged.accepted for r in first.rounds for judged in r.judged)
-    assert kept
 
 
 class Replaying(Recording):
@@ -257,44 +228,6 @@ def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
             assert one.verdict.path == other.verdict.path
             kept += len(one.verdict.path)
     assert kept
-
-
-@pytest.mark.parametrize("sampling", [Sampling(1.3, top_k=4, top_p=0.97), Sampling(2.0, top_k=3)])
-def test_the_tokens_of_real_runs_follow_the_target(sampling):
-    """End to end, with a window and the pool of a longer run, after one laid token: 500 seeds;
-    false alarm 1 in 1,000."""
-    target = tiny.target(tiny.llama(num_hidden_layers=1))
-    ids = target.encode("The cat", 60)
-    pool = stocked(target, ids, sampling)
-    coins = {key(0, FINAL, 0): 0.1}
-    settings = Settings(sampling, max_new_tokens=3, coins=coins)
-    counts: Counter[tuple[int, ...]] = Counter()
-    first = kept = fallen = 0
-    for seed in range(500):
-        text: list[int] = []
-        for turn in rounds(target, Shaped(Shape(2, 3, 5), pool), ids, replace(settings, seed=seed)):
-            text += turn.tokens
-            kept += len(turn.verdict.path)
-            fallen += sum(not decision.accepted for decision in turn.verdict.decisions)
-        first = text[0]
-        counts[tuple(text[1:3])] += 1
-    assert kept > 100
-    assert fallen > 100
-    laws = joint(target, [*ids, first], sampling, depth=2)
-    cells = sorted(laws)
-    assert set(counts) <= set(cells)
-    assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
-
-
-def stocked(target, ids, sampling):
-    """A pool with the trigrams of sampled texts, so that there is something to try at once."""
-    pool = Pool(5)
-    for seed in range(20):
-        settings = Settings(sampling, max_new_tokens=12, seed=seed, coins={key(0, FINAL, 0): 0.1})
-        text = [t for turn in rounds(target, Lookahead(), ids, settings) for t in turn.tokens]
-        for place in range(len(text) - 2):
-            pool.add(Found(tuple(text[place : place + 3]), 0, 0))
-    return pool
 
 
 # What is shown
@@ -348,14 +281,6 @@ def test_the_whole_evidence_is_plain_data_in_a_trace(tiny_target, tmp_path):
 # Edges
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 9])
-def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
-    for settings in (replace(WARM, max_new_tokens=limit), replace(GREEDY, max_new_tokens=limit)):
-        drafter = Shaped(Shape(3, 3, 3), stocked(tiny_target, [5, 6], Sampling(1.0)))
-        tokens = token_ids(traced(tiny_target, drafter, PROMPTS[2], settings))
-        assert len(tokens) == limit or tokens[-1] == 0
-
-
 def session(shape=SHAPES[2], ngrams=()):
     made = LookaheadSession(tiny.target().start(Taps()), shape)
     for tokens in ngrams:
@@ -377,22 +302,6 @@ def test_nothing_follows_an_end_of_text():
     proposal = made.propose([0, 5, 6, 7], 9, Chance(1, 1))
     assert proposal.tree == DraftTree((7, 0, 8, 0, 9), (-1, 0, 0, 2, 2))
     assert proposal.riders.tokens == (5, 6, 5)  # the prompt's, its end-of-text left out
-
-
-def test_a_drafted_end_of_text_ends_a_run_there():
-    """The greedy text's own bigrams in the pool, one of its tokens made the end."""
-    target = tiny.target()
-    text = generated(target, PROMPTS[2], GREEDY)
-    end = next(i for i, token in enumerate(text) if i > 3 and token not in text[:i])
-    target.eos = (text[end],)
-    pool = Pool(4)
-    for place in range(end):
-        pool.add(Found(tuple(text[place : place + 2]), 0, 0))
-    trace = traced(target, Shaped(Shape(3, 3, 4), pool), PROMPTS[2], GREEDY)
-    assert token_ids(trace) == text[: end + 1] == trace.baseline.token_ids
-    assert trace.finished.reason == "eos"
-    assert any(judged.accepted for turn in trace.rounds for judged in turn.judged)
-    check(trace)
 
 
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
@@ -419,18 +328,3 @@ def test_the_window_stays_within_what_the_target_can_see(make):
             torch.tensor([ids]), max_new_tokens=20, do_sample=False, pad_token_id=0
         )
     assert text == plain[0].tolist()
-
-
-def test_runs_of_one_drafter_share_nothing(tiny_target):
-    drafter = Lookahead()
-    sessions = [drafter.begin(tiny_target.start(Taps()), GREEDY) for _ in range(2)]
-    assert sessions[0].shape == Shape(5, 4, 5)
-    for made in sessions:
-        made.propose([5, 6, 7], 9, Chance(1, 1))
-    sessions[0].pool.add(Found((1, 2), 0, 0))
-    assert len(sessions[1].pool) == 0
-    assert sessions[0].window is not sessions[1].window
-    first = sessions[1].window.rows()
-    riders = Riders((), (), torch.zeros(0, 1, dtype=torch.bool), torch.eye(9))
-    sessions[0].commit([3], States(), riders)
-    assert sessions[1].window.rows() == first != sessions[0].window.rows()

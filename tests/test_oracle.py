@@ -8,7 +8,6 @@ import pytest
 import tiny
 import torch
 from test_engine import PROMPTS, generated, traced
-from test_uniform import FEW, assert_follows_the_target, small_target
 
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding, rounds
@@ -126,13 +125,6 @@ def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
     assert proposed().tree.tokens == whole[:3]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7])
-def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
-    trace = traced(tiny_target, Oracle(tiny_target), "A", replace(WARM, max_new_tokens=limit))
-    assert len(token_ids(trace)) == limit or token_ids(trace)[-1] == 0
-    check(trace)
-
-
 def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
     oracle = Oracle(tiny_target)
     assert (oracle.card.name, oracle.card.family) == ("oracle", "oracle")
@@ -143,13 +135,6 @@ def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
     assert Oracle(hashed).made_for == "ab" * 32
     with pytest.raises(ValueError, match="made of another model than tiny"):
         oracle.begin(tiny.target(tiny.llama(seed=9)).start(Taps()), WARM)
-
-
-@pytest.mark.parametrize("change", [{}, {"siblings": [3, 2]}, {"candidates": "greedy"}])
-def test_the_tokens_of_real_runs_follow_the_target(change):
-    target = small_target()
-    settings = replace(WARM, sampling=FEW, gamma=2, **change)
-    assert_follows_the_target(Oracle(target), settings, target, seeds=500)
 
 
 def test_how_it_draws_is_known_before_the_first_guess(tiny_target):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import tiny
-from test_evidence import FAMILIES, target_of
+from families import KNOWING_NOTHING, target_of
 
 from specviz.engine.loop import Decoding
 from specviz.settings.settings import Sampling, Settings, deepest
@@ -25,7 +25,7 @@ def pair(name):
     if name == "draft-model":
         return tiny.target(), tiny.draft()
     target = target_of(name)
-    return target, FAMILIES[name](target)
+    return target, KNOWING_NOTHING[name](target)
 
 
 def played(target, drafter, settings):
@@ -44,7 +44,7 @@ def played(target, drafter, settings):
         yield *given, max(turn.proposal.tree.depths), len(turn.verdict.path)
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, "draft-model"])
+@pytest.mark.parametrize("name", [*KNOWING_NOTHING, "draft-model"])
 def test_a_sessions_room_is_gamma_and_gamma_follows_its_hits(name):
     target, drafter = pair(name)
     for settings in SETTINGS:

@@ -9,16 +9,13 @@ import pytest
 import tiny
 from hypothesis import given
 from hypothesis import strategies as st
-from test_engine import PROMPTS, generated, traced
-from test_uniform import FEW, IDS, assert_follows_the_target, small_target
+from test_uniform import IDS
 
 from specviz.drafters.suffix import Suffix, Suffixes
 from specviz.engine.loop import rounds
 from specviz.models.passes import States, Taps
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import check
-from specviz.trace.metrics import token_ids
 from specviz.verification import Drawn
 
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
@@ -131,7 +128,7 @@ def slow(text, most, settings, eos):
 def test_drafts_are_those_of_a_slow_count_round_after_round(
     chunks, gamma, siblings, factor, least, room, eos
 ):
-    target = small_target()
+    target = tiny.target(tiny.small_llama())
     target.eos = (eos,)
     settings = Settings(gamma=gamma, siblings=siblings, suffix_factor=factor, suffix_least=least)
     session = Suffix().begin(target.start(Taps()), settings)
@@ -246,7 +243,7 @@ def test_a_session_keeps_its_own_text_and_forgets_another():
 
 
 def test_rejected_guesses_leave_nothing_behind():
-    target = small_target()
+    target = tiny.target(tiny.small_llama())
     session = Suffix().begin(target.start(Taps()), WARM)
     text = list(IDS)
     for room, taken in [(3, 0), (2, 2), (4, 1), (5, 0), (3, 2)]:
@@ -259,43 +256,8 @@ def test_rejected_guesses_leave_nothing_behind():
     assert session.seen.text == text[: len(session.seen.text)]
 
 
-@pytest.mark.parametrize("schedule", ["fixed", "learning"])
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_greedy_is_generate_token_for_token(tiny_target, schedule, siblings):
-    settings = replace(WARM, sampling=Sampling(0), schedule=schedule, siblings=siblings)
-    kept = 0
-    for prompt in PROMPTS:
-        trace = traced(tiny_target, Suffix(), prompt, settings)
-        assert token_ids(trace) == generated(tiny_target, prompt, settings)
-        assert trace.baseline.token_ids == token_ids(trace)
-        check(trace)
-        kept += sum(judged.accepted for turn in trace.rounds for judged in turn.judged)
-    assert kept
-
-
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_sampled_traces_check_and_replay(tiny_target, siblings):
-    judged = 0
-    for seed in range(3):
-        settings = replace(WARM, seed=seed, siblings=siblings)
-        for prompt in PROMPTS[:3]:
-            trace = traced(tiny_target, Suffix(), prompt, settings, baseline=False)
-            again = traced(tiny_target, Suffix(), prompt, settings, baseline=False)
-            check(trace)
-            assert token_ids(trace) == token_ids(again)
-            judged += sum(len(turn.judged) for turn in trace.rounds)
-    assert judged
-
-
-@pytest.mark.parametrize("limit", [1, 2, 5])
-def test_a_run_stops_exactly_at_its_limit(tiny_target, limit):
-    trace = traced(tiny_target, Suffix(), PROMPTS[2], replace(WARM, max_new_tokens=limit))
-    assert len(token_ids(trace)) == limit or token_ids(trace)[-1] == 0
-    check(trace)
-
-
 def test_the_automaton_follows_the_text_of_a_real_run():
-    target = small_target()
+    target = tiny.target(tiny.small_llama())
     text, sizes = list(IDS), set()
     settings = replace(WARM, sampling=Sampling(1.3), siblings=[2, 2], max_new_tokens=40)
     for turn in rounds(target, Suffix(), list(text), settings):
@@ -306,10 +268,3 @@ def test_the_automaton_follows_the_text_of_a_real_run():
         sizes.add(len(turn.proposal.tree))
         text += turn.tokens
     assert len(sizes) > 2
-
-
-@pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_the_tokens_of_real_runs_follow_the_target(siblings):
-    settings = replace(WARM, sampling=FEW, siblings=siblings)
-    verdicts = assert_follows_the_target(Suffix(), settings, small_target())
-    assert verdicts[False] > 100

@@ -111,6 +111,18 @@ def loud(network: Any, config: Any, seed: int) -> Any:
     return model
 
 
+def small_llama() -> LlamaForCausalLM:
+    """One layer with a flat law over twelve tokens, so that blind guesses are kept at times."""
+    return llama(
+        vocab_size=12,
+        num_hidden_layers=1,
+        hidden_size=16,
+        intermediate_size=16,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+    )
+
+
 def blurred(model: Any, noise: float = 0.01, seed: int = 2) -> Any:
     """A copy with noise on every matrix: a drafter that is often, but not always, right."""
     copy = deepcopy(model)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
+from math import isclose
 from typing import Any, Final
 
 import torch
@@ -251,6 +252,8 @@ def a_fresh_session_says_the_same(case: Case) -> None:
             fresh = _told(target, drafter, text, settings).propose(text, room, chance)
             _demand(fresh.tree == proposal.tree, f"After {len(text)} tokens a new session differs.")
             _demand(_close(fresh.q, proposal.q), f"After {len(text)} tokens a new q differs.")
+            sure = all(isclose(fresh.score[n], s, abs_tol=1e-4) for n, s in proposal.score.items())
+            _demand(sure, f"After {len(text)} tokens a new session is as sure of other guesses.")
 
 
 def nan_is_a_sentence(case: Case) -> None:
