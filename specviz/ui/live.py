@@ -29,7 +29,6 @@ class Job:
 
     name: str
     page: str
-    start: gr.Button
     halt: gr.Button
     number: gr.Number
 
@@ -38,15 +37,41 @@ class Job:
         return f"{request.session_hash} {self.name}"
 
 
-def wire(
-    runs: Worker, job: Job, inputs: Sequence[Any], view: gr.HTML, wanted: Callable[..., Texts]
-) -> None:
-    """Let the buttons start and stop the job.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A way to start a job.
 
     wanted: the inputs' values -> the story; a ValueError's sentence is told instead of one.
+    values: the inputs' values as the page sends them, in the browser's script.
     """
 
-    async def stream(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
+    button: gr.Button
+    inputs: Sequence[Any]
+    wanted: Callable[..., Texts]
+    values: str = "values.slice(0, -1)"
+
+
+def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
+    """Let the buttons start and stop the job. view: hears its story."""
+
+    async def stop(number: float, request: gr.Request) -> None:
+        runs.line.stop(job.visitor(request), float(number))
+
+    for start in starts:
+        begin = f"(...values) => [...{start.values}, {job.page}.begin()]"
+        filled = [*start.inputs, job.number]
+        event = start.button.click(
+            stream(job, start.wanted), filled, view, js=begin, concurrency_limit=None, **PRIVATE
+        )
+        event.then(None, js=f"() => {{ {job.page}.ended() }}", **PRIVATE)
+    js = f"() => {job.page}.stop()"
+    job.halt.click(stop, job.number, js=js, queue=False, **PRIVATE)
+
+
+def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerator[str, None]]:
+    """A handler of an event whose values say what is `wanted`; the last is the page's number."""
+
+    async def told(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
         *said, number = values
         try:
             texts = wanted(*said)
@@ -57,12 +82,4 @@ def wire(
             async for text in story:
                 yield text
 
-    async def stop(number: float, request: gr.Request) -> None:
-        runs.line.stop(job.visitor(request), float(number))
-
-    begin = f"(...values) => [...values.slice(0, -1), {job.page}.begin()]"
-    filled = [*inputs, job.number]
-    event = job.start.click(stream, filled, view, js=begin, concurrency_limit=None, **PRIVATE)
-    event.then(None, js=f"() => {{ {job.page}.ended() }}", **PRIVATE)
-    js = f"() => {job.page}.stop()"
-    job.halt.click(stop, job.number, js=js, queue=False, **PRIVATE)
+    return told

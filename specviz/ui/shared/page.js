@@ -26,5 +26,3 @@ export async function knock(underWay, lost) {
   if (there) knock(underWay, lost);
   else lost();
 }
-
-export const inLine = (place) => "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";

@@ -49,7 +49,7 @@ export function plot(place, figure, onPick) {
   const style = getComputedStyle(place);
   const traces = Object.keys(figure.data).sort().map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
-  layout.width = Math.min(layout.width, place.parentElement.clientWidth || layout.width);
+  layout.width = widthOf(place, layout);
   layout.hoverlabel = { bgcolor: resolved("--panel", style), font: { color: resolved("--ink", style) } };
   plotly.react(place, traces, layout, { displayModeBar: false, responsive: false });
   // Clips are named by the page's address, which changes with every step; nothing here needs one.
@@ -58,4 +58,32 @@ export function plot(place, figure, onPick) {
     place.dataset.listens = "yes";
     place.on("plotly_click", (event) => onPick(event.points[0].customdata));
   }
+}
+
+const widthOf = (place, layout) => Math.min(layout.width, place.parentElement.clientWidth || layout.width);
+
+const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer > .trace" };
+const typeOf = (trace) => trace.type || TRACE.type;
+
+// What plotly drew a trace as: those of a type stand in one layer, in the figure's order, and one
+// without points is not there. The only place that knows how plotly lays its elements out.
+export function drawn(place, figure, name) {
+  const asked = figure.data[name];
+  if (!asked) return null;
+  const alike = Object.keys(figure.data).sort().filter((key) => {
+    const trace = figure.data[key];
+    return typeOf(trace) === typeOf(asked) && trace.x.length;
+  });
+  return place.querySelectorAll(LAYERS[typeOf(asked)])[alike.indexOf(name)] || null;
+}
+
+// Where in a figure's own units a pointer is, by its margins and ranges: [x, y].
+export function unitsAt(place, { layout }, event) {
+  const { left, top } = place.getBoundingClientRect();
+  const { l, r, t, b } = layout.margin;
+  const [west, east] = layout.xaxis.range;
+  const [south, north] = layout.yaxis.range;
+  const x = (event.clientX - left - l) / (widthOf(place, layout) - l - r);
+  const y = (event.clientY - top - t) / (layout.height - t - b);
+  return [west + x * (east - west), north - y * (north - south)];
 }

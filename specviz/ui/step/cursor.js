@@ -5,11 +5,11 @@ import { showCaption } from "./caption.js";
 import { showDock } from "./dock.js";
 import { ask, mustAsk, reveal } from "./guess.js";
 import { remember } from "./links.js";
+import { waiting } from "./live.js";
 import { animate } from "./motion.js";
 import { now } from "./now.js";
 import { showPanel } from "./panel.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
-import { waiting } from "./runs.js";
 import { $, stage } from "./stage.js";
 import { showText } from "./text.js";
 import { showTime } from "./time.js";
@@ -70,13 +70,13 @@ export function paint() {
 const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
 
 function holdFocus() {
-  const now = document.activeElement;
-  const kind = stage.element.contains(now) && HELD.find((selector) => now.matches(selector));
-  const place = kind ? [...stage.element.querySelectorAll(kind)].indexOf(now) : -1;
+  const held = document.activeElement;
+  const kind = stage.element.contains(held) && HELD.find((selector) => held.matches(selector));
+  const place = kind ? [...stage.element.querySelectorAll(kind)].indexOf(held) : -1;
   return () => {
-    if (!kind || now.isConnected) return;
+    if (!kind || held.isConnected) return;
     const all = [...stage.element.querySelectorAll(kind)];
-    const same = all.find((each) => each.getAttribute("aria-label") === now.getAttribute("aria-label"));
+    const same = all.find((each) => each.getAttribute("aria-label") === held.getAttribute("aria-label"));
     const next = same || all[Math.min(place, all.length - 1)];
     if (next) next.focus({ preventScroll: true });
   };

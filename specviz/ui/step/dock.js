@@ -2,8 +2,8 @@
 
 import { el, mark, word } from "../shared/dom.js";
 import { following, go } from "./cursor.js";
+import { waiting } from "./live.js";
 import { reel, stepName } from "./reel.js";
-import { waiting } from "./runs.js";
 import { reserve } from "./size.js";
 import { $ } from "./stage.js";
 

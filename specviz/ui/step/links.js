@@ -5,7 +5,7 @@ import { openTab } from "../shared/tabs.js";
 import { paint } from "./cursor.js";
 import { now } from "./now.js";
 import { reel, stepName, stepsOf } from "./reel.js";
-import { shown } from "./runs.js";
+
 export const asked = new URLSearchParams(location.search);
 now.link = asked.get("round") ? { round: Number(asked.get("round")), step: asked.get("step") } : null;
 
@@ -35,7 +35,7 @@ export function remember(frame) {
   const url = new URL(location.href);
   const place = { trace: reel.run.id, round: reel.rounds[now.at.round].number, step: frame.step.id };
   for (const [key, value] of Object.entries(place)) {
-    if (shown === "recorded") url.searchParams.set(key, value);
+    if (now.shown === "recorded") url.searchParams.set(key, value);
     else url.searchParams.delete(key); // a live run cannot be linked to
   }
   remembering = setTimeout(() => history.replaceState(history.state, "", url), 300);

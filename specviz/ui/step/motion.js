@@ -2,6 +2,7 @@
 // completes what still runs; those who ask for less motion get none.
 
 import { el } from "../shared/dom.js";
+import { drawn } from "../shared/plot.js";
 import { $ } from "./stage.js";
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -12,7 +13,7 @@ export function animate(frame) {
   if (calm.matches) return;
   const { kind } = frame.step;
   if (kind === "propose") revealGuesses(frame.tree);
-  if (kind === "score") growTarget(frame.tree.figure);
+  if (kind === "score") growTarget(frame.tree.figure, frame.panel.figure);
   if (kind === "judge") fall($(".sv-coin .sv-pin"));
   if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
   if (kind === "draw") fall($(".sv-dbar .sv-pin"));
@@ -44,25 +45,13 @@ function revealGuesses(tree) {
 }
 
 // All p at once: bars under the words fade in, those of the chart grow from the left.
-function growTarget(figure) {
-  const at = Object.keys(figure.data).sort().findIndex((name) => name.startsWith("40-"));
-  const trace = at < 0 ? null : $(".sv-tree").querySelectorAll(".scatterlayer > .trace")[at];
-  glide(trace, [{ opacity: 0 }, { opacity: 1 }], 300);
-  const style = getComputedStyle($(".sv"));
-  const hue = style.getPropertyValue("--sv-p").trim(); // bars are known by their colour
-  for (const bar of $(".sv-chart").querySelectorAll(".barlayer .trace")) {
-    const path = bar.querySelector(".point path");
-    if (!path || path.style.fill === "" || !sameColour(path.style.fill, hue)) continue;
-    for (const each of bar.querySelectorAll(".point path")) {
-      glide(each, [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], 300);
-    }
+function growTarget(figure, chart) {
+  const name = Object.keys(figure.data).sort().find((key) => key.startsWith("40-"));
+  glide(name ? drawn($(".sv-tree"), figure, name) : null, [{ opacity: 0 }, { opacity: 1 }], 300);
+  const bars = chart ? drawn($(".sv-chart"), chart, "10-p") : null;
+  for (const bar of bars ? bars.querySelectorAll(".point path") : []) {
+    glide(bar, [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], 300);
   }
-}
-
-function sameColour(written, hex) {
-  const numbers = (written.match(/\d+/g) || []).slice(0, 3).map(Number);
-  const asked = [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
-  return numbers.join() === asked.join();
 }
 
 // What p has above q travels to its own column, then to the scaled one: slowly once.

@@ -4,5 +4,6 @@ export const now = {
   at: { round: 0, step: 0 },
   question: null, // the [round, step] whose verdict is being guessed
   supposed: null, // the coins that "Run it from here" lays, by name
+  shown: "none", // "recorded", "live" or "none": whose run is on screen
   link: null, // the { round, step } to open as soon as it is here
 };

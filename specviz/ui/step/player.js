@@ -6,9 +6,10 @@ import { fetchPlotly } from "../shared/plot.js";
 import { act, go, KEYS, paint, pause, play } from "./cursor.js";
 import { showGuessing } from "./guess.js";
 import { asked, openLinked } from "./links.js";
+import { job, notice } from "./live.js";
 import { now } from "./now.js";
 import { feed, frameAt, reel } from "./reel.js";
-import { begin, ended, load, notice, receive, stop, wanted } from "./runs.js";
+import { load, receive } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { timeLegend } from "./time.js";
@@ -44,13 +45,13 @@ export function start(element, props, watch, trigger, config) {
   watch("value", receive);
   const players = page("players");
   players[stage.config.name] = {
-    begin, stop, ended, load, feed, wish, play: () => play(false), pause, go,
+    begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), load, feed, wish, play: () => play(false), pause, go,
     next: () => act("next"), back: () => act("back"), first: () => act("first"), last: () => act("last"),
     get cursor() { return { ...now.at }; },
     get rounds() { return reel.rounds.length; },
     get frame() { return reel.rounds.length ? frameAt(now.at.round, now.at.step) : null; },
     get run() { return reel.run; },
-    get asked() { return wanted; },
+    get asked() { return job.wanted; },
   };
   fetchPlotly().then(() => paint(), (problem) => notice(problem.message));
   const name = stage.config.recorded.includes(asked.get("trace")) ? asked.get("trace") : stage.config.recorded[0];

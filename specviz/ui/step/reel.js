@@ -1,7 +1,9 @@
 // The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
 
+import { newLines } from "../shared/job.js";
+import { job, notice } from "./live.js";
 import { now } from "./now.js";
-import { notice, onEnd, onRounds, onRun, onState, tellMeasured } from "./runs.js";
+import { onEnd, onRounds, onRun, tellMeasured } from "./runs.js";
 
 export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
 let cached = { round: null, frames: [] };
@@ -38,10 +40,9 @@ export function stepName(round, step) {
 
 // New text of a run. It grows; text that does not go on from the last is another run.
 export function feed(text) {
-  const grown = reel.text && text.startsWith(reel.text);
-  const lines = (grown ? text.slice(reel.text.length) : text).split("\n");
+  const lines = newLines(text, reel.text);
   reel.text = text;
-  const told = lines.filter(Boolean).map((line) => tell(JSON.parse(line)));
+  const told = lines.map(tell);
   if (told.includes("round")) onRounds();
   if (told.includes("finished") || told.includes("baseline")) onEnd();
   if (told.includes("baseline")) tellMeasured();
@@ -63,7 +64,7 @@ function tell(line) {
     notice(line.sentence);
     now.link = null;
   } else if (line.kind === "state") {
-    onState(line);
+    job.state(line);
   }
   return line.kind;
 }

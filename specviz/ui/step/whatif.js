@@ -5,9 +5,9 @@ import { el, percent } from "../shared/dom.js";
 import { part } from "./caption.js";
 import { coinTicks } from "./coin.js";
 import { go, pause } from "./cursor.js";
+import { job, notice } from "./live.js";
 import { now } from "./now.js";
 import { feed, frameAt, reel, stepName } from "./reel.js";
-import { forget, notice, number } from "./runs.js";
 import { $, stage } from "./stage.js";
 
 let origin = null; // the run that was branched from: { text, round, step, rounds }
@@ -77,15 +77,15 @@ function snapped(u, threshold) {
 
 export function movable(bar, pin, panel) {
   const { u, threshold } = panel.coin;
-  let now = u;
+  let laid = u;
   const was = el("i", "sv-pin sv-pin-was");
   was.style.left = percent(u);
   const move = (to) => {
-    now = snapped(to, threshold);
+    laid = snapped(to, threshold);
     if (!was.isConnected) bar.insertBefore(was, pin);
-    pin.style.left = percent(now);
-    const text = suppose(now, panel);
-    bar.nextSibling.replaceWith(coinTicks(panel, now, text));
+    pin.style.left = percent(laid);
+    const text = suppose(laid, panel);
+    bar.nextSibling.replaceWith(coinTicks(panel, laid, text));
     pin.setAttribute("aria-valuenow", text);
   };
   const pointed = (event) => {
@@ -103,21 +103,21 @@ export function movable(bar, pin, panel) {
   bar.addEventListener("pointermove", (event) => {
     if (bar.hasPointerCapture(event.pointerId)) pointed(event);
   });
-  slider(pin, () => now, move);
+  slider(pin, () => laid, move);
 }
 
 // The coin by keys: arrows move it, Enter runs it, Escape goes back to what happened.
-function slider(pin, now, move) {
+function slider(pin, current, move) {
   const facts = { role: "slider", tabindex: "0", "aria-valuemin": "0", "aria-valuemax": "1" };
   for (const [name, value] of Object.entries(facts)) pin.setAttribute(name, value);
   pin.setAttribute("aria-label", "Coin: arrow keys ask what if, Enter runs it, Escape goes back");
-  pin.setAttribute("aria-valuenow", String(now()));
+  pin.setAttribute("aria-valuenow", String(current()));
   const to = { ArrowLeft: -0.01, ArrowDown: -0.01, ArrowRight: 0.01, ArrowUp: 0.01, PageDown: -0.1, PageUp: 0.1 };
   pin.addEventListener("keydown", (event) => {
     const by = to[event.key] || { Home: -1, End: 1 }[event.key];
     if (event.key === "Enter" && now.supposed) branch();
     else if (event.key === "Escape") go(now.at.round, now.at.step);
-    else if (by) move(now() + by);
+    else if (by) move(current() + by);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -151,7 +151,7 @@ function listed(words) {
 
 // Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
 function branch() {
-  if (number) return notice("Another run is still being made. Stop it, or wait for its end.");
+  if (job.number) return notice("Another run is still being made. Stop it, or wait for its end.");
   const { round, step } = now.at;
   origin = { text: reel.text, round: reel.rounds[round].number, step: stepName(round, step).id, rounds: reel.rounds };
   const first = Object.keys(now.supposed)[0].split(" ");
@@ -163,8 +163,8 @@ function branch() {
 // The request that a branch is, as JSON: the run on screen, and coins up to this round.
 export function wish() {
   const { prompt, names, settings } = reel.run;
-  const now = reel.rounds[now.at.round].number;
-  const before = Object.entries(settings.coins || {}).filter(([name]) => Number(name.split(" ")[0]) <= now);
+  const number = reel.rounds[now.at.round].number;
+  const before = Object.entries(settings.coins || {}).filter(([name]) => Number(name.split(" ")[0]) <= number);
   const coins = { ...Object.fromEntries(before), ...now.supposed };
   const [target, drafter] = names;
   return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
@@ -195,7 +195,7 @@ function returnToOrigin() {
   const back = origin;
   origin = null;
   pause();
-  forget(); // should the branch still be running, it is not shown any more
+  job.wanted = 0; // should the branch still be running, it is not shown any more
   now.link = { round: back.round, step: back.step };
   reel.text = "";
   feed(back.text);

@@ -1,7 +1,7 @@
 // The part's public face: `window.specviz.domains`.
 
 import { page } from "../../shared/page.js";
-import { begin, ended, feed, receive, stop, wanted } from "./live.js";
+import { feed, job, receive } from "./live.js";
 import { paint, view } from "./map.js";
 import { shown } from "./shown.js";
 import { stage } from "./stage.js";
@@ -21,8 +21,8 @@ export function start(element, props, watch, trigger, config) {
   watch("value", receive);
   receive();
   page("domains")[stage.config.name] = {
-    begin, stop, ended, size, feed,
-    get asked() { return wanted; },
+    begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), size, feed,
+    get asked() { return job.wanted; },
     get view() { return view(); },
   };
 }

@@ -16,7 +16,7 @@ from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
 from specviz.ui.compare.domains.live import texts
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import PRIVATE, Job, Texts, wire
+from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
 from specviz.ui.step.drawer import group
 
 MAP: Final = "sv-domains"
@@ -34,7 +34,8 @@ def build(place: TabContext) -> None:
     def wanted(*said: Any) -> Texts:
         return partial(texts, runs, planned(*said))
 
-    wire(runs, Job("domains", OURS, form.run, form.stop, form.number), form.inputs, heat, wanted)
+    job = Job("domains", OURS, form.stop, form.number)
+    wire(runs, job, heat, Start(form.run, form.inputs, wanted))
     changes = [box.change for box in form.inputs]
     sized = gr.on(changes, size, form.inputs, form.size, queue=False, **LATEST, **PRIVATE)
     sized.then(None, form.size, js=SIZE, **PRIVATE)

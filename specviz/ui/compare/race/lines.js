@@ -1,6 +1,7 @@
 // The race that is shown, from lines that only grow: facts, lanes as they end, numbers.
 
-import { notice, onLines, onRace, onState } from "./runs.js";
+import { isLast, newLines } from "../../shared/job.js";
+import { job, notice, onLines, onRace } from "./runs.js";
 
 export const story = { race: null, whole: null, lanes: new Map(), now: null, text: "", mine: false, over: false };
 
@@ -42,18 +43,15 @@ export function called(name) {
 // New text of a race. It grows; text that does not go on from the last is another race.
 export function feed(text) {
   const grown = story.text && text.startsWith(story.text);
-  const lines = (grown ? text.slice(story.text.length) : text).split("\n");
+  const told = newLines(text, story.text);
   story.text = text;
   story.mine = story.mine && grown;
-  const told = lines.filter(Boolean).map((line) => JSON.parse(line));
   told.forEach(take);
   if (told.some((line) => line.kind === "race")) onRace();
   if (!story.mine || !told.length) return; // states ahead of a race: what was shown stays meanwhile
-  if (story.race.source === "recorded" || told.some(last)) story.over = true;
+  if (story.race.source === "recorded" || told.some(isLast)) story.over = true;
   onLines(told);
 }
-
-const last = (line) => line.kind === "error" || (line.kind === "state" && ["done", "stopped"].includes(line.state));
 
 function take(line) {
   if (line.kind === "race") Object.assign(story, { race: line, whole: null, lanes: new Map(), now: null, over: false, mine: true });
@@ -62,5 +60,5 @@ function take(line) {
   else if (line.kind === "ended") story.lanes.set(line.lane, laid(line));
   else if (line.kind === "told") story.whole = line.whole;
   else if (line.kind === "error") notice(line.sentence);
-  else if (line.kind === "state") onState(line);
+  else if (line.kind === "state") job.state(line);
 }

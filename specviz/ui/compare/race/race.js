@@ -7,7 +7,7 @@ import { act, lead, pause, play, playIfSeen, seek, showPlay, showSpeed, time } f
 import { hands } from "./hands.js";
 import { rows } from "./lanes.js";
 import { longest, story } from "./lines.js";
-import { begin, EMPTY, ended, hear, load, notice, redraw, stop } from "./runs.js";
+import { EMPTY, hear, job, load, notice, redraw } from "./runs.js";
 import { $, stage } from "./stage.js";
 import { keyed, patch } from "./words.js";
 
@@ -58,7 +58,7 @@ export function start(element, props, watch, trigger, config) {
   watch("value", () => hear(props.value));
   const races = page("races");
   races[stage.config.name] = {
-    begin, stop, ended, load, hear, seek, play, pause,
+    begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), load, hear, seek, play, pause,
     get time() { return time(); },
     get playing() { return hands.playing; },
     get race() { return story.race; },

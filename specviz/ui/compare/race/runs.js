@@ -1,7 +1,7 @@
 // What arrives: recorded races that are fetched, live races that are streamed.
 
 import { meaning } from "../../shared/dom.js";
-import { inLine, knock } from "../../shared/page.js";
+import { Job } from "../../shared/job.js";
 import { tellTime } from "./axis.js";
 import { showResult } from "./badge.js";
 import { showBars } from "./bars.js";
@@ -12,16 +12,7 @@ import { feed, longest, story } from "./lines.js";
 import { showNow } from "./now.js";
 import { $, stage } from "./stage.js";
 
-const STOPPED = "Stopped. What was measured stays.";
-const UNBEGUN = "Stopped before it began.";
-const UNTAKEN = "The server did not take this race. Try again.";
-const LOST = "The connection to the server was lost before the race's end. What came stays; race again.";
 export const EMPTY = "Choose the drafters, write a prompt and press Run live.";
-let number = 0; // of this page's live race; 0 when none is under way
-let wanted = 0; // the live race to show; 0 once a recorded one was chosen instead
-let heard = 0; // lines of the live race that came from the server: 0, 1 (states only), 2 (the race)
-let finished = false; // the live race's last line has come
-let stopping = false; // the visitor asked for its end
 let awaited = ""; // the notice that the race's first line takes away
 
 export function notice(sentence) {
@@ -29,13 +20,44 @@ export function notice(sentence) {
   $(".sv-race-notice").hidden = !sentence;
 }
 
+export const job = new Job({
+  kind: "race",
+  words: {
+    asking: "Asking the server for this race.",
+    dropping: "Stopping.",
+    stopping: "Stopping after this round.",
+    stopped: "Stopped. What was measured stays.",
+    unbegun: "Stopped before it began.",
+    untaken: "The server did not take this race. Try again.",
+    lost: "The connection to the server was lost before the race's end. What came stays; race again.",
+  },
+  waits: { loading: "Loading the models.", racing: "" },
+  turn(under) {
+    if (under) {
+      pause();
+      hands.due = false;
+    }
+    document.body.classList.toggle("sv-racing", under);
+  },
+  wait(sentence) {
+    awaited = job.stopping ? "" : sentence;
+    notice(sentence);
+  },
+  end(sentence, told) {
+    notice(sentence);
+    if (told || !job.begun) return;
+    story.over = true; // what came stays, and can be replayed
+    onLines([]);
+  },
+});
+
 export function onRace() {
   const { race } = story;
   pause();
   hands.due = false;
   wind(0); // no lane has ended yet
   $(".sv-race-top").hidden = true;
-  if (!number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited) notice("");
+  if (!job.number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited) notice("");
   $(".sv-race").dataset.from = race.source;
   $(".sv-race .sv-badge").textContent = race.source;
   $(".sv-race .sv-badge").title = meaning(race.source);
@@ -73,63 +95,13 @@ export async function load(name) {
     return undefined;
   }
   const text = await answer.text();
-  wanted = 0;
+  job.wanted = 0;
   story.text = "";
   feed(text);
   return story.race;
 }
 
-// Live races: the page numbers them; the server is told which one to stop.
-export function begin() {
-  if (!number) {
-    number = Date.now();
-    [heard, finished, stopping] = [0, false, false];
-    pause();
-    hands.due = false;
-    notice(awaited = "Asking the server for this race.");
-    document.body.classList.add("sv-racing");
-    const mine = number;
-    knock(() => number === mine, ended);
-  }
-  wanted = number;
-  return number;
-}
-
-export function stop() {
-  if (!number) return number;
-  stopping = true;
-  notice(heard === 2 ? "Stopping after this round." : "Stopping.");
-  return number;
-}
-
-// What the visitor waits for, said by the server ahead of the race and at its end.
-export function onState(line) {
-  if (Number(line.id) !== number) return;
-  if (line.state === "stopped") return notice(heard === 2 ? STOPPED : UNBEGUN);
-  if (stopping) return;
-  const said = { queued: inLine(line.place), loading: "Loading the models.", racing: "" };
-  if (line.state in said) notice(awaited = said[line.state]);
-}
-
-// The server is done with the race, however it went.
-export function ended() {
-  const mine = number && wanted === number;
-  number = 0;
-  document.body.classList.remove("sv-racing");
-  if (!mine || finished) return;
-  notice(stopping ? STOPPED : heard ? LOST : UNTAKEN);
-  if (heard !== 2) return;
-  story.over = true; // what came stays, and can be replayed
-  onLines([]);
-}
-
 // All that the server has said of a live race so far.
 export function hear(text) {
-  if (!text) return;
-  const first = JSON.parse(text.slice(0, text.indexOf("\n")));
-  if (!wanted || Number(first.id) !== wanted) return;
-  const end = text.slice(text.lastIndexOf("\n", text.length - 2) + 1);
-  heard = text.includes('{"kind":"race"') ? 2 : 1;
-  finished = /^\{"kind":"(error|state","state":"(done|stopped))"/.test(end);
-  feed(text);
+  if (job.hear(text).length) feed(text);
 }

@@ -11,7 +11,7 @@ from specviz.ui.compare.race.drawer import OURS
 from specviz.ui.compare.race.live import texts
 from specviz.ui.compare.race.request import RaceRequest
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import PRIVATE, Job, Texts, wire
+from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
 
 RACE: Final = "sv-race"
 PLAYER: Final = f"window.specviz.races['{RACE}']"
@@ -30,7 +30,7 @@ def build(place: TabContext) -> None:
     def wanted(*filled: Any) -> Texts:
         return partial(texts, runs, RaceRequest.from_form(*filled).race(place.any_model))
 
-    job = Job("race", PLAYER, form.run, form.stop, form.number)
-    wire(runs, job, form.inputs, view, wanted)
+    job = Job("race", PLAYER, form.stop, form.number)
+    wire(runs, job, view, Start(form.run, form.inputs, wanted))
     chosen = [form.recorded, *form.inputs]
     form.recorded.select(None, chosen, form.inputs, js=LOAD, **PRIVATE)

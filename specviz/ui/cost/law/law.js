@@ -1,7 +1,7 @@
 // What is wired once, and what others may use: `window.specviz.law`.
 
 import { onTheme } from "../../shared/page.js";
-import { fetchPlotly } from "../../shared/plot.js";
+import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
 import { expect, openTab } from "../../shared/tabs.js";
 import { ask, receive, wish } from "./ask.js";
 import { fields, showFields, state } from "./fields.js";
@@ -11,12 +11,9 @@ import { $, stage } from "./stage.js";
 
 // A click on the map moves the sliders there; the keyboard has the sliders themselves.
 function goThere(event) {
-  const place = $(".sv-law-map"), layout = place._fullLayout;
-  if (!layout || stage.element.closest(".sv-large")) return;
-  const box = place.getBoundingClientRect();
-  const x = layout.xaxis.p2d(event.clientX - box.left - layout._size.l);
-  const y = layout.yaxis.p2d(event.clientY - box.top - layout._size.t);
-  const [bottom, top] = layout.yaxis.range;
+  if (!last || !plotly || stage.element.closest(".sv-large")) return;
+  const [x, y] = unitsAt($(".sv-law-map"), last.map, event);
+  const [bottom, top] = last.map.layout.yaxis.range;
   if (x < 0 || x > 1 || y < bottom || y > top) return;
   state.alpha = Number(x.toFixed(2));
   if (state.map === "gamma") state.gamma = Math.round(y);

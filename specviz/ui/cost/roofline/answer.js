@@ -2,48 +2,33 @@
 
 import { el, percent } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
+import { Question } from "../../shared/question.js";
 import { chosen } from "./controls.js";
 import { $, stage } from "./stage.js";
 
-export let asked = 0; // questions so far
-let busyUntil = 0; // by the clock, while a question is on its way
-export let retry; // the timer of a question that waits
-export let shown = 0; // the newest answer on screen
-let last = null; // that answer, for another width or theme
+export const SILENT = "The server does not answer. What is shown is older than the choice.";
+export const question = new Question("#sv-roofline-ask", () => fault(SILENT));
+let last = null; // the newest answer on screen, for another width or theme
 
-export function wish() {
-  asked += 1;
-  return JSON.stringify({ ...chosen(), id: asked });
-}
+export const ask = () => question.ask();
 
-// One question at a time: while one is on its way, only the newest of the next ones is kept. One that
-// stays without an answer is given up. The button is another part of the page, which may come up later.
-export function ask() {
-  const button = document.querySelector("#" + stage.config.name + "-ask");
-  retry = clearTimeout(retry);
-  if (!button || Date.now() < busyUntil) {
-    retry = setTimeout(ask, button ? Math.max(busyUntil - Date.now(), 0) : 50);
-    return;
-  }
-  busyUntil = Date.now() + 3000;
-  button.click();
-}
-
-function answered() {
-  const waiting = retry;
-  busyUntil = 0;
-  retry = clearTimeout(retry);
-  if (waiting) ask();
-}
+export const wish = () => JSON.stringify({ ...chosen(), id: question.number });
 
 export function receive() {
   const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || answer.id < shown) return;
-  shown = answer.id;
-  if (answer.id === asked) answered();
+  if (!answer || !question.answers(answer.id)) return;
+  showAnswer(answer);
+  question.next();
+}
+
+function fault(sentence) {
   const wrong = $(".sv-roofline-wrong");
-  wrong.hidden = !answer.error;
-  wrong.textContent = answer.error ? answer.error + " What stands below is the last choice that could be answered." : "";
+  wrong.hidden = !sentence;
+  wrong.textContent = sentence;
+}
+
+function showAnswer(answer) {
+  fault(answer.error ? answer.error + " What stands below is the last choice that could be answered." : "");
   if (answer.error) return;
   last = answer;
   $(".sv-roofline-out").dataset.shown = answer.id;

@@ -4,7 +4,7 @@ import { el } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { expect } from "../../shared/tabs.js";
-import { ask, asked, draw, receive, retry, shown, wish } from "./answer.js";
+import { ask, draw, question, receive, wish } from "./answer.js";
 import { fill, link, named, offer, options, questions, show, showTake, take } from "./controls.js";
 import { $, stage } from "./stage.js";
 
@@ -51,7 +51,7 @@ export function start(element, props, watch, trigger, config) {
   fill(stage.config.usual);
   window.specviz.roofline = {
     wish, ask: (values) => (fill(values), ask()),
-    get asked() { return asked; }, get idle() { return shown === asked && !retry; },
+    get asked() { return question.number; }, get idle() { return question.idle; },
   };
   onTheme(draw);
   let wide = 0;

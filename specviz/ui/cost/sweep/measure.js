@@ -1,47 +1,31 @@
 // Measuring: the page numbers its sweeps; the server tells how far one is and what it found.
 
-import { inLine, knock } from "../../shared/page.js";
+import { Job } from "../../shared/job.js";
 import { say, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
-const STOPPED = "Stopped. What was measured stays.";
-const UNBEGUN = "Stopped before anything was measured.";
-const UNTAKEN = "The server did not take this sweep. Try again.";
-const LOST = "The connection to the server was lost. What was measured stays; measure again for the rest.";
-export let number = 0; // of the sweep under way; 0 when there is none
-let wanted = 0; // the newest sweep, under way or over
-let heard = ""; // the part of the value that was read already
-let found = false; // whether this sweep has measured something
-let over = false; // its last line has come
-let stopping = false;
-
-export function begin() {
-  if (!number) {
-    number = wanted = Date.now();
-    [heard, found, over, stopping] = ["", false, false, false];
-    say("alert", "");
-    say("notice", "Asking the server to measure.");
-    showRunning(true);
-    const mine = number;
-    knock(() => number === mine, ended);
-  }
-  return number;
-}
-
-export function stop() {
-  stopping = true;
-  say("notice", "Stopping after this pass.");
-  return number;
-}
-
-// The server is done with the sweep, however it went.
-export function ended() {
-  if (!number) return;
-  number = 0;
-  showRunning(false);
-  if (!over) say("alert", heard ? LOST : UNTAKEN);
-  if (!over) say("notice", "");
-}
+export const job = new Job({
+  kind: "sweep",
+  words: {
+    asking: "Asking the server to measure.",
+    dropping: "Stopping after this pass.",
+    stopping: "Stopping after this pass.",
+    stopped: "Stopped. What was measured stays.",
+    unbegun: "Stopped before anything was measured.",
+    untaken: "The server did not take this sweep. Try again.",
+    lost: "The connection to the server was lost. What was measured stays; measure again for the rest.",
+  },
+  waits: { loading: "Loading the model.", measuring: "Measuring. Leave the machine alone for a moment.", done: "" },
+  turn(under) {
+    if (under) say("alert", "");
+    showRunning(under);
+  },
+  wait: (sentence) => say("notice", sentence),
+  end(sentence, told) {
+    say("alert", told ? "" : sentence);
+    say("notice", told ? sentence : "");
+  },
+});
 
 function showRunning(is) {
   const had = document.activeElement;
@@ -53,36 +37,15 @@ function showRunning(is) {
 }
 
 export function receive() {
-  const text = stage.props.value;
-  if (!text || !wanted) return;
-  const fresh = text.startsWith(heard) ? text.slice(heard.length) : text;
-  const lines = fresh.split("\n").filter(Boolean).map((each) => JSON.parse(each));
-  if (lines.some((each) => Number(each.id) !== wanted)) return;
-  heard = text;
-  const newest = (kind) => lines.filter((each) => each.kind === kind).pop();
+  const lines = job.hear(stage.props.value);
+  const newest = (kind) => lines.filter((line) => line.kind === kind).pop();
   const [state, progress, sweep, error] = ["state", "progress", "sweep", "error"].map(newest);
-  if (sweep) {
-    found = true;
-    show(sweep);
-  }
+  if (sweep) show(sweep);
   if (progress) onProgress(progress);
-  if (state) onState(state);
-  if (error) onError(error.sentence);
-}
-
-function onState({ state, place }) {
-  over = state === "done" || state === "stopped";
-  if (over) say("alert", "");
-  if (state === "stopped") return say("notice", found ? STOPPED : UNBEGUN);
-  if (stopping && !over) return;
-  const said = { queued: inLine(place), loading: "Loading the model.", measuring: "Measuring. Leave the machine alone for a moment." };
-  say("notice", said[state]);
-}
-
-function onError(sentence) {
-  over = true;
+  if (state) job.state(state);
+  if (!error) return;
   say("notice", "");
-  say("alert", sentence);
+  say("alert", error.sentence);
 }
 
 function onProgress({ done, of }) {

@@ -19,7 +19,7 @@ from specviz.cost.sweep import Sweep, SweepError
 from specviz.cost.sweep_text import sweep_facts
 from specviz.shipped import ASSETS
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import Job, wire
+from specviz.ui.live import Job, Start, wire
 from specviz.ui.queue import Ticket
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, line
@@ -45,8 +45,8 @@ def build(place: TabContext) -> None:
     halt = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
 
-    job = Job("sweep", OURS, go, halt, number)
-    wire(runs, job, [], shown, lambda: partial(texts, runs))
+    job = Job("sweep", OURS, halt, number)
+    wire(runs, job, shown, Start(go, [], lambda: partial(texts, runs)))
 
 
 def texts(runs: Worker, visitor: str, number: float) -> AsyncGenerator[str, None]:

@@ -2,14 +2,14 @@
 
 import { onTheme, page } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
-import { begin, ended, number, receive, stop } from "./measure.js";
+import { job, receive } from "./measure.js";
 import { draw, legend, on, say, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
 export function start(element, props, watch, trigger, config) {
   stage.set(element, props, config);
   legend();
-  page("sweeps")[stage.config.name] = { begin, stop, ended, get sweep() { return on; }, get under() { return number; } };
+  page("sweeps")[stage.config.name] = { begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), get sweep() { return on; }, get under() { return job.number; } };
   const press = (which) => document.querySelector("#" + stage.config.name + "-" + which).click();
   $(".sv-sweep-go").addEventListener("click", () => press("go"));
   $(".sv-sweep-stop").addEventListener("click", () => press("stop"));

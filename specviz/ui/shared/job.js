@@ -1,0 +1,104 @@
+// A live job: the page numbers it, the server tells of it in lines of JSON in a text that only grows.
+// At most one of a section is under way; what a section says and shows of it is its `face`.
+
+import { knock } from "./page.js";
+
+/**
+ * @typedef {object} Face
+ * @property {string} kind Of the job's first own line; those before it are states.
+ * @property {Record<"asking" | "dropping" | "stopping" | "stopped" | "unbegun" | "untaken" | "lost", string>} words
+ * @property {Record<string, string>} waits What the visitor waits for, by the server's state.
+ * @property {(under: boolean) => void} turn A job has begun, or is over.
+ * @property {(sentence: string) => void} wait Says what the visitor waits for.
+ * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
+ */
+
+const inLine = (place) => "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
+
+/**
+ * The lines, parsed, by which a text has grown; all of them where it does not go on from `before`.
+ * @param {string} text
+ * @param {string} before
+ * @returns {any[]}
+ */
+export function newLines(text, before) {
+  const fresh = before && text.startsWith(before) ? text.slice(before.length) : text;
+  return fresh.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** Whether this line is a job's last. */
+export const isLast = (line) => line.kind === "error" || (line.kind === "state" && ["done", "stopped"].includes(line.state));
+
+export class Job {
+  /** @param {Face} face */
+  constructor(face) {
+    this.face = face;
+    this.number = 0; // of the job under way; 0 when there is none
+    this.wanted = 0; // the job to show; 0 once something recorded was chosen instead
+    this.rest();
+  }
+
+  rest() {
+    this.text = ""; // what came of it
+    this.begun = false; // its own first line has come
+    this.over = false; // its last line has come
+    this.stopping = false; // the visitor asked for its end
+  }
+
+  /** Starts a job, unless one is under way. Returns its number, for the server. */
+  begin() {
+    if (!this.number) {
+      this.number = Date.now();
+      this.rest();
+      this.face.turn(true);
+      this.face.wait(this.face.words.asking);
+      const mine = this.number;
+      knock(() => this.number === mine, () => this.ended());
+    }
+    if (this.wanted !== this.number) this.text = ""; // all of it is wanted again
+    this.wanted = this.number;
+    return this.number;
+  }
+
+  /** Asks for its end. Returns the number of the job that the server should stop. */
+  stop() {
+    if (!this.number) return 0;
+    this.stopping = true;
+    this.face.wait(this.begun ? this.face.words.stopping : this.face.words.dropping);
+    return this.number;
+  }
+
+  /** The server is done with the job, however it went. */
+  ended() {
+    if (!this.number) return;
+    const mine = this.wanted === this.number;
+    const { stopped, lost, untaken } = this.face.words;
+    this.number = 0;
+    this.face.turn(false);
+    if (mine && !this.over) this.face.end(this.stopping ? stopped : this.text ? lost : untaken, false);
+  }
+
+  /**
+   * The lines that are new in a text, if it is of the job that is wanted.
+   * @param {string | null} text
+   * @returns {any[]}
+   */
+  hear(text) {
+    if (!text || !this.wanted) return [];
+    const lines = newLines(text, this.text);
+    if (!lines.length || lines.some((line) => "id" in line && Number(line.id) !== this.wanted)) return [];
+    this.text = text;
+    this.begun ||= lines.some((line) => line.kind === this.face.kind);
+    this.over = isLast(lines[lines.length - 1]);
+    return lines;
+  }
+
+  /** Says what a state means to the visitor. */
+  state({ state, place }) {
+    const { stopped, unbegun } = this.face.words;
+    if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
+    else if (this.stopping && state !== "done") return;
+    else if (state === "queued") this.face.wait(inLine(place));
+    else if (state in this.face.waits) this.face.wait(this.face.waits[state]);
+  }
+}

@@ -1,0 +1,43 @@
+// The live run: what the page says while it waits for one, and how one ends.
+
+import { Job } from "../shared/job.js";
+import { now } from "./now.js";
+import { reel } from "./reel.js";
+import { $ } from "./stage.js";
+
+export const STOPPED = "Stopped. What was made stays.";
+let awaited = ""; // the notice that the first round takes away
+
+export function notice(sentence) {
+  $(".sv-notice").textContent = sentence;
+  $(".sv-notice").hidden = !sentence;
+}
+
+export const job = new Job({
+  kind: "run",
+  words: {
+    asking: "Asking the server for this run.",
+    dropping: "Stopping.",
+    stopping: "Stopping after this round.",
+    stopped: STOPPED,
+    unbegun: "Stopped before it began.",
+    untaken: "The server did not take this run. Try again.",
+    lost: "The connection to the server was lost before the run's end. What came stays; run it again.",
+  },
+  waits: { loading: "Loading the models.", drafting: "Drafting." },
+  turn(under) {
+    document.body.classList.toggle("sv-running", under);
+  },
+  wait(sentence) {
+    awaited = job.stopping ? "" : sentence;
+    notice(sentence);
+  },
+  end: notice,
+});
+
+export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;
+
+// The first round is here: nobody waits for it any more.
+export function came() {
+  if ($(".sv-notice").textContent === awaited) notice("");
+}
