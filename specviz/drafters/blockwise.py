@@ -22,8 +22,10 @@ from specviz.drafters.kit.training import Frozen, future_loss, weighted
 from specviz.drafters.medusa import NewestState
 from specviz.models.passes import Taps
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class BlockwiseHeads(nn.Module):
         added = self.conv2(nn.functional.relu(self.conv1(states)))
         out = states[..., None, :] + added.unflatten(-1, (self.heads, -1))
         return project(out.movedim(-2, 0)[:many])
+
+    def rows(self, many: int) -> int:
+        """How many rows of them `many` heads read of one state: one, that of their hidden units."""
+        return 1
 
     @classmethod
     def new(cls, config: BlockwiseConfig, model: Any) -> Self:
@@ -99,6 +105,10 @@ class Blockwise:
         reader = NewestState(self.heads, self.heads.heads, project, self.card.name)
         reader.remark = {"block": self.heads.config.block_size}
         return BlockSession(reader, target.target.eos, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. All heads together; the output head is the target's."""
+        return Weights(matrices(self.heads), causal(target.model).head)
 
 
 class BlockSession(RankPathSession):

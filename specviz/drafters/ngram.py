@@ -12,10 +12,11 @@ from typing import Any
 
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States, Taps
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -59,6 +60,10 @@ class NGram:
         """See `Drafter`."""
         return NGramSession(target.target.eos, settings)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. None: it looks things up."""
+        return Weights(0, 0)
+
 
 class NGramSession:
     """Keeps nothing: the text is the memory."""
@@ -81,7 +86,7 @@ class NGramSession:
         if found:
             evidence |= {i: {"from": found.end + i - 1} for i in range(1, len(guesses) + 1)}
         tree = DraftTree.chain(context[-1], guesses)
-        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence)
+        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The next proposal sees the text; there is nothing to roll back."""

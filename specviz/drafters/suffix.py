@@ -18,10 +18,11 @@ from typing import Any
 
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States, Taps
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -124,6 +125,10 @@ class Suffix:
         """See `Drafter`."""
         return SuffixSession(target.target.eos, settings)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. None: it looks things up."""
+        return Weights(0, 0)
+
 
 @dataclass(slots=True)
 class Growing:
@@ -172,7 +177,8 @@ class SuffixSession:
             start = end.following()[0][1].last - end.length
             remark |= {"start": start, "length": end.length, "expected": best.expected}
         tree = DraftTree(tuple(best.tokens), tuple(best.parents))
-        return Proposal(tree, self.drawn, score=best.score, evidence={0: remark} | best.evidence)
+        evidence = {0: remark} | best.evidence
+        return Proposal(tree, self.drawn, score=best.score, evidence=evidence, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The next proposal reads what was added; guesses were never stored."""

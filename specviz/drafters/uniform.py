@@ -15,10 +15,11 @@ import torch
 from specviz.drafters.kit.growing import kind
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States, Taps
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw, exact_dtype
 from specviz.verification.tree import DraftTree
@@ -35,6 +36,10 @@ class Uniform:
     def begin(self, target: TargetRun, settings: Settings) -> UniformSession:
         """See `Drafter`."""
         return UniformSession(target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. None: it computes nothing."""
+        return Weights(0, 0)
 
 
 class UniformSession:
@@ -66,9 +71,9 @@ class UniformSession:
         tree = DraftTree(tuple(tokens), tuple(parents))
         evidence = {0: {"vocabulary": self.size}} if len(tree) > 1 else {}
         if self.drawn is Drawn.POINT_MASS:
-            return Proposal(tree, self.drawn, evidence=evidence)
+            return Proposal(tree, self.drawn, evidence=evidence, work=Work())
         q = dict.fromkeys(parents[1:], self.law)
-        return Proposal(tree, self.drawn, q, draws, evidence=evidence)
+        return Proposal(tree, self.drawn, q, draws, evidence=evidence, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. There is nothing to roll back."""

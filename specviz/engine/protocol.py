@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from specviz.models.passes import Riders, States, Taps, Warm
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw
 from specviz.verification.tree import DraftTree
@@ -35,6 +36,7 @@ class Proposal:
     draw from q that made it; empty for a point mass. score: by node, the drafter's confidence, for
     ranking and drawing, never for a verdict. evidence: by node, what a reader can be shown (the
     match, the head, the layer); under 0, a remark on the whole try. riders, warm: see `passes`.
+    work: the rows that the drafter's own networks read for it; None where it does not count them.
     """
 
     tree: DraftTree
@@ -45,6 +47,7 @@ class Proposal:
     evidence: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     riders: Riders | None = None
     warm: Warm | None = None
+    work: Work | None = None
 
     def check(self, drawn: Drawn, room: int, eos: Sequence[int]) -> None:
         """Raise BadProposal where the engine could not use this without a lie."""
@@ -73,6 +76,10 @@ class Drafter(Protocol):
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """A session for one run. Raises ValueError with a sentence where the two do not fit."""
+        ...
+
+    def weights(self, target: Target) -> Weights:
+        """How many weights each of the rows meets that its proposals count for this target."""
         ...
 
 

@@ -1,7 +1,8 @@
 """Dataclasses to plain JSON data and back, every field checked on the way in.
 
 One rule: what comes from a file is wrong until it is shown to have the type that the class asks
-for; the error names the field. Standard library only.
+for; the error names the field. A field that may be missing is one whose default is None.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -28,17 +29,23 @@ def build(cls: type, data: Any) -> Any:
     if not isinstance(data, dict):
         raise TypeError(f"a {cls.__name__} must be an object")
     hints = _hints(cls)
-    missing, extra = sorted(set(hints) - set(data)), sorted(set(data) - set(hints))
+    missing, extra = sorted(_required(cls) - set(data)), sorted(set(data) - set(hints))
     if missing or extra:
         problem = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(extra)}"
         raise ValueError(problem)
-    return cls(**{name: _convert(name, hint, data[name]) for name, hint in hints.items()})
+    given = {name: hint for name, hint in hints.items() if name in data}
+    return cls(**{name: _convert(name, hint, data[name]) for name, hint in given.items()})
 
 
 @cache
 def _hints(cls: type) -> Mapping[str, Any]:
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in fields(cls)}
+
+
+@cache
+def _required(cls: type) -> frozenset[str]:
+    return frozenset(f.name for f in fields(cls) if f.default is not None)
 
 
 def _convert(name: str, hint: Any, value: Any) -> Any:

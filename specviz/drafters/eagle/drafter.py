@@ -22,9 +22,11 @@ from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 
 
 class Eagle:
@@ -50,6 +52,10 @@ class Eagle:
         reader = eagle_reader(self.head, target.target, self.card.name)
         return EagleSession(reader, target.target, settings)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. The output head is the target's."""
+        return Weights(matrices(self.head), causal(target.model).head)
+
 
 class EagleSession:
     """The head's cache of the text, cut back before every proposal. Shape: see `width_under`."""
@@ -68,6 +74,7 @@ class EagleSession:
         Score by node: the head's probability at temperature 1. Evidence by node: its rank among
         siblings, from 0, and on how many guessed features in a row the guess rests.
         """
+        self.reader.work = Work()
         grown = Growing([context[-1]])
         paths: dict[int, tuple[int, ...]] = {0: ()}  # by node, the ranks on its way
         level = [0]
@@ -116,7 +123,13 @@ class EagleSession:
         }
         evidence[0] = {"passes": self.reader.passes if len(paths) > 1 else 0}
         return Proposal(
-            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence=evidence
+            grown.tree(),
+            self.drawn,
+            grown.q,
+            grown.draws,
+            grown.score,
+            evidence,
+            work=self.reader.work,
         )
 
 

@@ -19,10 +19,11 @@ from specviz.drafters.lookahead.pool import Found, Pool, merged
 from specviz.drafters.lookahead.window import Window, places, visible
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States, Taps
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 
 
@@ -53,6 +54,10 @@ class Lookahead:
     def begin(self, target: TargetRun, settings: Settings) -> LookaheadSession:
         """See `Drafter`."""
         return LookaheadSession(target, Shape.of(settings))
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. None of its own: its rows ride in the target's passes."""
+        return Weights(0, 0)
 
 
 class LookaheadSession:
@@ -95,7 +100,7 @@ class LookaheadSession:
             "rows_verified": len(origins),
             "rows_window": len(riders.tokens) if riders else 0,
         }
-        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, riders=riders)
+        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, riders=riders, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The riders' top tokens move the window on and fill the pool."""
