@@ -156,7 +156,7 @@ def test_a_drafted_end_of_text_ends_it_exactly_there(ends_at):
     end = text.index(text[ends_at])
     drafter = Copying(text[: end + 1])
     drafter.begin = lambda t, s: setattr(drafter, "start", len(ids)) or drafter
-    trace = traced(target, drafter, tiny.PROMPT, GREEDY)
+    trace = traced(target, drafter, tiny.PROMPT, replace(GREEDY, gamma=6))
     assert token_ids(trace) == text[: end + 1] == trace.baseline.token_ids
     assert trace.finished.reason == "eos"
     assert trace.rounds[-1].drew is None or end == 0

@@ -1,4 +1,4 @@
-"""FLOPs of Mixture of Attentions and DFlash, from the trace alone, are those that torch counts."""
+"""FLOPs of every family, from the rows that its trace says, are those that torch counts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import dflash_made
 import headed
 import moa_made
 import pytest
+import tiny
+from test_evidence import FAMILIES, target_of
 from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
+from specviz.catalog import entries
 from specviz.compare.flops import flops
-from specviz.compare.reading import READERS
-from specviz.compare.sizes import FAMILIES, causal, drafted
+from specviz.models.weights import causal
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace
 
@@ -45,19 +47,36 @@ CASES = [(GREEDY, True), (WARM, True), (WARM, False), (NARROW, False), (LEARNING
 @pytest.mark.parametrize(("settings", "learnt"), CASES)
 @pytest.mark.parametrize("family", ["moa", "dflash"])
 def test_flops_are_those_that_torch_counts(family, settings, learnt):
-    target, found = headed.target(), drafter(family, learnt)
+    found = drafter(family, learnt)
     assert found.card.family == family
-    prompt = headed.PROMPTS[1]
-    ids = target.encode(prompt, settings.max_new_tokens)
-    truth = weights_met(lambda: list(engine.rounds(target, found, ids, settings)))
-    header, *events = engine.run(target, found, prompt, settings, baseline=False)
-    derived = flops(Trace(header, events), causal(target.model), drafted(found, target))
+    derived, truth = counted(headed.target(), found, settings)
     assert derived.total == truth
     assert derived.drafter > 0
 
 
-def test_every_family_whose_rows_are_counted_has_its_weights_counted():
-    assert READERS.keys() - FAMILIES.keys() == {
-        "ngram", "suffix", "lookahead", "uniform", "layerskip",
-    }  # fmt: skip
-    assert FAMILIES.keys() <= READERS.keys()
+def counted(target, found, settings):
+    """A run's FLOPs as we derive them from its trace, and as torch counts them."""
+    prompt = headed.PROMPTS[1]
+    ids = target.encode(prompt, settings.max_new_tokens)
+    truth = weights_met(lambda: list(engine.rounds(target, found, ids, settings)))
+    header, *events = engine.run(target, found, prompt, settings, baseline=False)
+    trace = Trace.parse(Trace(header, events).lines())
+    return flops(trace, causal(target.model), found.weights(target)), truth
+
+
+MAKERS = {**FAMILIES, "draft-model": lambda target: tiny.draft()}
+FREE = {"ngram", "suffix", "lookahead", "uniform"}  # without a network of their own
+LEVELS = replace(GREEDY, exit_layer=1, siblings=[3, 2], schedule="learning", max_new_tokens=17)
+
+
+@pytest.mark.parametrize("settings", [replace(LEVELS, sampling=Sampling(1.0), gamma=3), LEVELS])
+@pytest.mark.parametrize("family", MAKERS)
+def test_every_family_counts_what_torch_counts(family, settings):
+    target = target_of(family)
+    derived, truth = counted(target, MAKERS[family](target), settings)
+    assert derived.total == truth
+    assert (derived.drafter == 0) == (family in FREE)
+
+
+def test_every_family_in_the_catalogue_counts():
+    assert {entry.family for entry in entries() if entry.kind == "drafter"} <= MAKERS.keys()

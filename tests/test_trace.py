@@ -50,6 +50,26 @@ def test_events_of_a_later_version_survive_a_round_trip(trace):
     check(read)
 
 
+def test_a_trace_from_before_rows_were_counted_still_reads_and_says_nothing_of_them(trace):
+    lines = [json.loads(line) for line in trace.lines()]
+    drafts = [line for line in lines if line.get("event") == "proposed"]
+    assert all(line["work"]["body"] >= line["work"]["head"] > 0 for line in drafts[:-1])
+    for line in drafts:
+        del line["work"]
+    old = Trace.parse(map(json.dumps, lines))
+    assert {turn.proposed.work for turn in old.rounds[1:]} == {None}
+    check(old)
+
+
+@pytest.mark.parametrize("work", [3, {"body": 1}, {"body": 1, "head": 0.5, "entry": 0}])
+def test_work_that_is_no_count_of_rows_is_refused(trace, work):
+    lines = list(trace.lines())
+    at = next(i for i, line in enumerate(lines) if '"event":"proposed"' in line)
+    lines[at] = json.dumps(json.loads(lines[at]) | {"work": work})
+    with pytest.raises(TraceError, match=f"Line {at + 1}: a broken 'proposed' event"):
+        Trace.parse(lines)
+
+
 def test_every_token_of_the_text_has_its_bytes(trace, tiny_target):
     words = trace.vocabulary
     text = b"".join(words[t] for t in trace.header.prompt_ids)

@@ -11,28 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specviz.compare.reading import READERS, Rows
 from specviz.trace.file import Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights that a row meets, as the `Rows` of the model's family are counted.
-
-    body: in a pass. head: where logits are wanted; of a drafter that borrows it, the target's.
-    entry: on the way in from the target's states, where that is a matrix of its own.
-    """
-
-    body: int
-    head: int
-    entry: int = 0
+from specviz.trace.work import Weights, Work
 
 
 @dataclass(frozen=True, slots=True)
 class Flops:
     """FLOPs of a whole run. prompt: of the target's first pass. target: of its later ones.
 
-    drafter: None where it is not known how many rows a drafter of this family reads.
+    drafter: None where the trace does not say how many rows it read.
     """
 
     prompt: int
@@ -47,11 +34,11 @@ class Flops:
 
 def flops(trace: Trace, target: Weights, drafter: Weights) -> Flops:
     """The arithmetic of a run, from its trace and the sizes of its models."""
-    count = READERS.get(trace.header.drafter.family)
+    own = drafted(trace)
     return Flops(
-        prompt=cost(Rows(len(trace.header.prompt_ids), 1), target),
+        prompt=cost(Work(len(trace.header.prompt_ids), 1), target),
         target=cost(checked(trace), target),
-        drafter=None if count is None else cost(count(trace), drafter),
+        drafter=None if own is None else cost(own, drafter),
     )
 
 
@@ -60,17 +47,29 @@ def plain_flops(trace: Trace, target: Weights) -> Flops:
     passes = len(trace.baseline.seconds) if trace.baseline else 0
     if not passes:
         return Flops(0, 0, 0)
-    prompt = Rows(len(trace.header.prompt_ids), 1)
-    return Flops(cost(prompt, target), cost(Rows(passes - 1, passes - 1), target), 0)
+    prompt = Work(len(trace.header.prompt_ids), 1)
+    return Flops(cost(prompt, target), cost(Work(passes - 1, passes - 1), target), 0)
 
 
-def checked(trace: Trace) -> Rows:
-    """Rows of the target's passes after the prompt: roots, guesses, riders. All give logits."""
+def drafted(trace: Trace) -> Work | None:
+    """Rows through the drafter's own networks; None where a round does not say."""
+    total = Work()
+    for played in trace.rounds:
+        if played.proposed is None:
+            continue
+        if played.proposed.work is None:
+            return None
+        total += played.proposed.work
+    return total
+
+
+def checked(trace: Trace) -> Work:
+    """Work of the target's passes after the prompt: roots, guesses, riders. All give logits."""
     rows = sum(played.scored.rows_in_pass for played in trace.rounds[1:] if played.scored)
-    return Rows(rows, rows)
+    return Work(rows, rows)
 
 
-def cost(rows: Rows, weights: Weights) -> int:
+def cost(work: Work, weights: Weights) -> int:
     """FLOPs of these rows through these weights."""
-    met = rows.body * weights.body + rows.head * weights.head + rows.entry * weights.entry
+    met = work.body * weights.body + work.head * weights.head + work.entry * weights.entry
     return 2 * met

@@ -13,7 +13,6 @@ from typing import Any
 from specviz.compare.equality import Equality, equality
 from specviz.compare.flops import Flops, flops, plain_flops
 from specviz.compare.race import PLAIN
-from specviz.compare.reading import depths
 from specviz.compare.results import Results, whole
 from specviz.compare.timing import Parts, Point, parts, rounds, timeline
 from specviz.trace import metrics
@@ -190,7 +189,7 @@ def by_depth(trace: Trace) -> list[Depth]:
     """What became of the guesses at every depth, from 1; to the deepest that was judged."""
     found: dict[int, list[int]] = {}
     for played in rounds(trace):
-        deep = depths(played.proposed.guesses) if played.proposed else []
+        deep = played.proposed.depths if played.proposed else []
         for event in played.judged:
             here = found.setdefault(deep[event.node - 1], [0, 0, 0])
             here[0] += 1

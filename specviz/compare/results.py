@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from specviz.compare.flops import Weights
 from specviz.compare.race import PLAIN, Race
 from specviz.trace.events import Baseline, Committed, Event, Proposed, Scored, Vocabulary
 from specviz.trace.file import Trace
+from specviz.trace.work import Weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from typing import Final
 from specviz import engine
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.results import Ended, Opening, Progress, RaceEvent, Report, Started, spent
-from specviz.compare.sizes import causal, drafted
 from specviz.engine.decode import baseline_of
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
 from specviz.models.target import Target
+from specviz.models.weights import causal
 from specviz.settings.settings import BadSettings
 from specviz.trace.events import Committed, Event, Finished, Header, ModelCard, Reason
 from specviz.trace.file import Trace
@@ -53,7 +53,7 @@ def run(
     field = Field(race, target, drafters, ids)
     for lane in race.lanes:
         _check(field, lane)
-    own = {lane.name: drafted(drafters[lane.name], target) for lane in race.lanes}
+    own = {lane.name: drafters[lane.name].weights(target) for lane in race.lanes}
     yield Opening(race.order, causal(target.model), own)
     lanes = {lane.name: lane for lane in race.lanes}
     for place, name in enumerate(race.order, start=1):

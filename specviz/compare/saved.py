@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from specviz.compare.flops import Weights
 from specviz.compare.race import Lane, Race
 from specviz.compare.results import Results
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
 from specviz.trace.codec import build, plain
 from specviz.trace.file import Trace
+from specviz.trace.work import Weights
 
 FILE: Final = "race.json"
 FORMAT: Final = "specviz-race"

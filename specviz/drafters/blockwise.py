@@ -21,7 +21,9 @@ from specviz.drafters.kit.rank_paths import RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.drafters.medusa import NewestState
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.settings import Settings
+from specviz.trace.work import Weights
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ class BlockwiseHeads(nn.Module):
         added = self.conv2(nn.functional.relu(self.conv1(states)))
         out = states[..., None, :] + added.unflatten(-1, (self.heads, -1))
         return project(out.movedim(-2, 0)[:many])
+
+    def rows(self, many: int) -> int:
+        """How many rows of them `many` heads read of one state: one, that of their hidden units."""
+        return 1
 
     @classmethod
     def new(cls, config: BlockwiseConfig, model: Any) -> Self:
@@ -81,6 +87,10 @@ class Blockwise(HeadDrafter):
         reader = NewestState(self.head, self.head.heads, project, self.card.name)
         reader.remark = {"form": "heads", "block": self.head.config.block_size}
         return BlockSession(reader, target.target.eos, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. All heads together; the output head is the target's."""
+        return Weights(matrices(self.head), causal(target.model).head)
 
 
 class BlockSession(RankPathSession):

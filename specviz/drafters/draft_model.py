@@ -19,10 +19,12 @@ from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.drafters.kit.levels import LevelReader
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States, Taps
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 
 
 class DraftModel:
@@ -39,6 +41,10 @@ class DraftModel:
     def begin(self, target: TargetRun, settings: Settings) -> DraftModelSession:
         """See `Drafter`."""
         return DraftModelSession(self, target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`."""
+        return causal(self.model)
 
 
 class DraftModelSession:
@@ -57,6 +63,7 @@ class DraftModelSession:
 
         Score by node: the small model's probability at temperature 1.
         """
+        self.reader.work = Work()
         grown = Growing([context[-1]])
         level = range(1)
         for depth in range(room - 1):
@@ -66,7 +73,9 @@ class DraftModelSession:
             logits = fit(read, self.vocab_size)
             grown.branch(level, logits, depth, self.settings, self.eos, chance)
             level = range(level.stop, len(grown.tokens))
-        return Proposal(grown.tree(), self.drawn, grown.q, grown.draws, grown.score)
+        return Proposal(
+            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, work=self.reader.work
+        )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""

@@ -22,7 +22,9 @@ from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.settings import Settings
+from specviz.trace.work import Weights, Work
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,11 @@ class LeapMTP(HeadDrafter):
         reader = NewestStates(self.head, project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. One of the heads, all alike; an output head of its own is part of it."""
+        borrowed = 0 if self.head.own else causal(target.model).head
+        return Weights(matrices(self.head) // len(self.head.heads), borrowed)
+
 
 class NewestStates:
     """Keeps the newest k states, the last of which predicted the newest token."""
@@ -143,12 +150,14 @@ class NewestStates:
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
         if len(self.states) < self.leap:
-            return Ahead(self.states[:0], [])
+            return Ahead(self.states[:0], [], Work())
         logits = self.heads(self.states, self.project, guesses[-1][0])  # (heads, k, V)
         picked = logits[[m - 1 for m, _ in guesses], [-1 - back for _, back in guesses]]
+        rows = logits.shape[0] * logits.shape[1]
         return Ahead(
             picked,
             [{"head": m, "state": newest - 1 - back, "back": back} for m, back in guesses],
+            Work(body=rows, head=rows),
         )
 
     def source(self, j: int) -> tuple[int, int]:

@@ -21,7 +21,9 @@ from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.settings import Settings
+from specviz.trace.work import Weights, Work
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class MedusaHeads(nn.ModuleList):
         """Logits of the first `many` heads, or all: (…, h) to (heads, …, V)."""
         return side_by_side([*self][:many], states, None if self.own else project)
 
+    def rows(self, many: int) -> int:
+        """How many rows of one head `many` of them read of one state."""
+        return many
+
     @classmethod
     def new(cls, config: MedusaConfig, model: Any) -> Self:
         """Untrained heads for a causal LM, ending in its projection."""
@@ -101,12 +107,19 @@ class Medusa(HeadDrafter):
         reader = NewestState(self.head, len(self.head), project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. One of the heads, all alike; an output head of its own is part of it."""
+        borrowed = 0 if self.head.own else causal(target.model).head
+        return Weights(matrices(self.head) // len(self.head), borrowed)
+
 
 class NewestState:
     """Keeps one row: the state that predicted the newest token. Blockwise heads read it too."""
 
     def __init__(self, heads: Any, most: int, project: Project, name: str) -> None:
-        """heads: (h,) states and a projection to (heads, V); the first guesses two ahead."""
+        """heads: (h,) states and a projection to (heads, V); the first guesses two ahead. It says
+        how many rows a call of so many heads is.
+        """
         self.heads = heads
         self.most = most
         self.project = project
@@ -117,7 +130,8 @@ class NewestState:
     def ahead(self, newest: int, depth: int) -> Ahead:
         """See `Heads`. Evidence: the head, from 1, and the place in the text of what it read."""
         logits = self.heads(self.state, self.project, depth)
-        return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)])
+        work = Work(body=self.heads.rows(depth), head=len(logits))
+        return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work)
 
     def commit(self, states: States) -> None:
         """See `Heads`."""

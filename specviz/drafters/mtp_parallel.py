@@ -24,8 +24,10 @@ from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.cache import RoomyCache
 from specviz.models.passes import States, Taps, part_of
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,10 @@ class ParallelMTP(HeadDrafter):
         reader = TrunkRows(self.head, self.taps.layers[0], project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. All layers read every row; the output head is the target's."""
+        return Weights(matrices(self.head), causal(target.model).head)
+
 
 class TrunkRows:
     """Every head's cache over the trunk's verified rows; new ones wait until heads are read."""
@@ -194,7 +200,8 @@ class TrunkRows:
         self.read += rows.shape[1]
         self.waiting = []
         logits = self.heads.logits(features[:depth, 0, -1], self.project)
-        return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)])
+        work = Work(body=rows.shape[1], head=len(logits))
+        return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work)
 
     def commit(self, states: States) -> None:
         """See `Heads`."""

@@ -16,6 +16,7 @@ from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -78,7 +79,7 @@ class NGramSession:
         if found:
             evidence |= {i: {"from": found.end + i - 1} for i in range(1, len(guesses) + 1)}
         tree = DraftTree.chain(context[-1], guesses)
-        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence)
+        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The next proposal sees the text; there is nothing to roll back."""

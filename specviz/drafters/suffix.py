@@ -22,6 +22,7 @@ from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
@@ -169,7 +170,8 @@ class SuffixSession:
             start = end.following()[0][1].last - end.length
             remark |= {"start": start, "length": end.length, "expected": best.expected}
         tree = DraftTree(tuple(best.tokens), tuple(best.parents))
-        return Proposal(tree, self.drawn, score=best.score, evidence={0: remark} | best.evidence)
+        evidence = {0: remark} | best.evidence
+        return Proposal(tree, self.drawn, score=best.score, evidence=evidence, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The next proposal reads what was added; guesses were never stored."""

@@ -19,6 +19,7 @@ from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw, exact_dtype
 from specviz.verification.tree import DraftTree
@@ -64,9 +65,9 @@ class UniformSession:
         remark = {"form": "lower-bound", "vocabulary": self.size}
         evidence = {0: remark} if len(tree) > 1 else {}
         if self.drawn is Drawn.POINT_MASS:
-            return Proposal(tree, self.drawn, evidence=evidence)
+            return Proposal(tree, self.drawn, evidence=evidence, work=Work())
         q = dict.fromkeys(parents[1:], self.law)
-        return Proposal(tree, self.drawn, q, draws, evidence=evidence)
+        return Proposal(tree, self.drawn, q, draws, evidence=evidence, work=Work())
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. There is nothing to roll back."""

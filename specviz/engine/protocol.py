@@ -13,10 +13,11 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from specviz.models.passes import Riders, States, Taps, Warm
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw
 from specviz.verification.tree import DraftTree
@@ -37,6 +38,7 @@ class Proposal:
     match, the head, the layer); under 0, a remark on the whole try, whose "form" names what it and
     the guesses' evidence are (see `frames.evidence`; of a form that is not known there nothing is
     said). shown: the tokens that only the evidence shows. riders, warm: see `passes`.
+    work: the rows that the drafter's own networks read for it; None where it does not count them.
     """
 
     tree: DraftTree
@@ -48,6 +50,7 @@ class Proposal:
     riders: Riders | None = None
     warm: Warm | None = None
     shown: Sequence[int] = ()
+    work: Work | None = None
 
     def check(self, drawn: Drawn, room: int, eos: Sequence[int]) -> None:
         """Raise BadProposal where the engine could not use this without a lie."""
@@ -76,6 +79,10 @@ class Drafter(Protocol):
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """A session for one run. Raises ValueError with a sentence where the two do not fit."""
+        ...
+
+    def weights(self, target: Target) -> Weights:
+        """How many weights each of the rows meets that its proposals count for this target."""
         ...
 
 

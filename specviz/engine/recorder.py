@@ -127,6 +127,7 @@ class Recorder:
             guesses=guesses,
             remark=proposal.evidence.get(0),
             seconds=played.clocks.draft,
+            work=proposal.work,
         )
 
     def _guess(self, played: Played, node: int) -> Guess:

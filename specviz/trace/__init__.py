@@ -24,6 +24,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.file import Trace, TraceError, dumps, loads
+from specviz.trace.work import Weights, Work
 
 __all__ = [
     "Baseline",
@@ -44,6 +45,8 @@ __all__ = [
     "TraceError",
     "Unknown",
     "Vocabulary",
+    "Weights",
+    "Work",
     "dumps",
     "loads",
 ]

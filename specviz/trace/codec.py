@@ -1,7 +1,8 @@
 """Dataclasses to plain JSON data and back, every field checked on the way in.
 
 One rule: what comes from a file is wrong until it is shown to have the type that the class asks
-for; the error names the field. Standard library only.
+for; the error names the field. A field that may be missing is one whose default is None.
+Standard library only.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from specviz.trace.work import Work
+
 Kind = Literal["recovered", "bonus", "plain"]
 
 
@@ -117,7 +119,10 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The drafter guessed. drawn: how siblings were drawn; remark: evidence about the whole try."""
+    """The drafter guessed. drawn: how siblings were drawn; remark: evidence about the whole try.
+
+    work: rows that the drafter's own networks read for it; None where nobody counted.
+    """
 
     event: ClassVar[str] = "proposed"
     round: int
@@ -126,6 +131,15 @@ class Proposed:
     guesses: list[Guess]
     remark: dict[str, Any] | None
     seconds: float
+    work: Work | None = None
+
+    @property
+    def depths(self) -> list[int]:
+        """By guess, how deep it stands; the first under the root at 1."""
+        found = [0]
+        for guess in self.guesses:
+            found.append(found[guess.parent] + 1)
+        return found[1:]
 
 
 @dataclass(frozen=True, slots=True)

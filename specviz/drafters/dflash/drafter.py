@@ -19,9 +19,11 @@ from specviz.drafters.kit.base import HeadDrafter
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import Riders, States, Taps, joined
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
@@ -48,11 +50,25 @@ class DFlash(HeadDrafter):
         self.head.config.check_fit(self.card.name, target.target)
         return DFlashSession(self, target.target)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. States are fused on the way in, and become every layer's keys and values;
+        the output head is the target's.
+        """
+        head = self.head
+        kept = sum(
+            matrices(module)
+            for name, module in head.layers.named_modules()
+            if name.endswith(("k_proj", "v_proj"))
+        )
+        entry = matrices(head.fc) + kept
+        return Weights(matrices(head.layers), causal(target.model).head, entry)
+
 
 class DFlashSession:
     """Keys and values of the text's states, layer by layer; of a block, none is ever kept.
 
-    waiting: states that were committed and not read yet. read: how many were.
+    waiting: states that were committed and not read yet. read: how many were. work: of the proposal
+    now made.
     """
 
     drawn = Drawn.POINT_MASS
@@ -65,6 +81,7 @@ class DFlashSession:
         self.past: list[Past] = []
         self.read = 0
         self.waiting: list[States] = []
+        self.work = Work()
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
@@ -74,6 +91,7 @@ class DFlashSession:
         0: how many states and masks the one pass saw, and by place, from the first, the likeliest
         tokens and their probabilities, for places beyond γ or the text's end too.
         """
+        self.work = Work()
         depth = min(self.size - 1, room - 1)
         tokens, score = [context[-1]], {}
         remark: dict[str, Any] = {"form": "block", "block": self.size, "passes": 0}
@@ -90,7 +108,9 @@ class DFlashSession:
                     break
         tree = DraftTree(tuple(tokens), tuple(range(-1, len(tokens) - 1)))
         shown = [each["token"] for place in remark.get("places", []) for each in place]
-        return Proposal(tree, self.drawn, score=score, evidence=evidence, shown=shown)
+        return Proposal(
+            tree, self.drawn, score=score, evidence=evidence, shown=shown, work=self.work
+        )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
@@ -111,6 +131,7 @@ class DFlashSession:
         positions = torch.arange(newest, newest + self.size, device=self.target.device)
         rows = self.head(words, positions, [behind(each) for each in self.past])
         logits: Tensor = self.target.model.get_output_embeddings()(rows[0, 1:])
+        self.work += Work(body=rows.shape[1], head=len(logits))
         check_scores(logits, self.name)
         return logits
 
@@ -124,6 +145,7 @@ class DFlashSession:
         positions = torch.arange(self.read, self.read + new, device=self.target.device)
         past = self.head.past({k: rows[None] for k, rows in layers.items()}, positions)
         self.read += new
+        self.work += Work(entry=new)
         if self.past:
             past = [
                 (torch.cat([old[0], keys], dim=2), torch.cat([old[1], values], dim=2))

@@ -21,8 +21,10 @@ from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import Riders, States
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Weights, Work
 
 
 class Eagle(HeadDrafter):
@@ -37,6 +39,10 @@ class Eagle(HeadDrafter):
         self.head.config.check_fit(self.card.name, target.target)
         reader = eagle_reader(self.head, target.target, self.card.name)
         return EagleSession(reader, target.target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. The output head is the target's."""
+        return Weights(matrices(self.head), causal(target.model).head)
 
 
 class EagleSession:
@@ -56,6 +62,7 @@ class EagleSession:
         Score by node: the head's probability at temperature 1. Evidence by node: its rank among
         siblings, from 0, and on how many guessed features in a row the guess rests.
         """
+        self.reader.work = Work()
         grown = Growing([context[-1]])
         paths: dict[int, tuple[int, ...]] = {0: ()}  # by node, the ranks on its way
         level = [0]
@@ -106,7 +113,13 @@ class EagleSession:
         passes = self.reader.passes if len(paths) > 1 else 0
         evidence[0] = {"form": "features", "passes": passes}
         return Proposal(
-            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence=evidence
+            grown.tree(),
+            self.drawn,
+            grown.q,
+            grown.draws,
+            grown.score,
+            evidence,
+            work=self.reader.work,
         )
 
 

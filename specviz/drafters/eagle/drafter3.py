@@ -15,9 +15,11 @@ from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.features import FeatureReader
 from specviz.engine.protocol import DraftSession
 from specviz.models.passes import States, Taps
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import matrices
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights
 
 
 class Eagle3(HeadDrafter):
@@ -45,3 +47,8 @@ class Eagle3(HeadDrafter):
         reader = FeatureReader(head, target.target, fused, head.logits, self.card.name)
         remark = {"tap_layers": list(self.taps.layers), "draft_vocabulary": len(head.d2t)}
         return DynamicSession(reader, target.target, settings, remark)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. Layers' states are fused on the way in; its output head is its own."""
+        fuse, own = matrices(self.head.fc), matrices(self.head.lm_head)
+        return Weights(matrices(self.head) - fuse - own, own, fuse)

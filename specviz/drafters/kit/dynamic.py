@@ -21,14 +21,18 @@ from specviz.models.passes import Riders, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
 
 
 class Reader(Protocol):
-    """One run's head. passes: of the head, since the last text."""
+    """One run's head. passes: of the head, since the last text. work: rows that it read, until
+    somebody sets it back.
+    """
 
     passes: int
+    work: Work
 
     def take(self, states: States, tokens: Sequence[int]) -> None:
         """These states and tokens were verified."""
@@ -70,6 +74,7 @@ class DynamicSession:
         Score by node: the head's probability after its parent. Evidence by node: the probability of
         its whole path, and the place that this gave it among all guesses that were weighed.
         """
+        self.reader.work = Work()
         growth = Growth([context[-1]])
         level = [0]
         for depth in range(room - 1):
@@ -109,7 +114,8 @@ class DynamicSession:
             total = growth.totals[old]
             score[node] = math.exp(total - growth.totals[growth.parents[old]])
             evidence[node] = {"path": math.exp(total), "place": place[old]}
-        return Proposal(tree, self.drawn, score=score, evidence=evidence)
+        work = self.reader.work
+        return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
 
     def _remark(self, growth: Growth, kept: Sequence[int]) -> dict[str, Any]:
         weighed = len(growth.tokens) - 1

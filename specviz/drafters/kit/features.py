@@ -16,6 +16,7 @@ from torch import Tensor
 from specviz.drafters.kit.layers import KeysValues
 from specviz.models.passes import States
 from specviz.models.target import Target
+from specviz.trace.work import Work
 from specviz.verification.distributions import check_scores
 
 
@@ -24,7 +25,7 @@ class FeatureReader:
 
     head: takes (states, words, positions, mix). states_of: the target's states as the head takes
     them, (n, h). logits_of: the head's outputs (n, h) to logits (n, V). passes: of the head, since
-    the last text. name: what errors call the head.
+    the last text. work: rows read, until somebody sets it back. name: what errors call the head.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class FeatureReader:
         self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
         self.outputs: dict[int, Tensor] = {}  # by node, (h,)
         self.passes = 0
+        self.work = Work()
 
     def take(self, states: States, tokens: Sequence[int]) -> None:
         """The text has these tokens, which these states predicted. Read when next asked."""
@@ -66,6 +68,7 @@ class FeatureReader:
         if not len(states) == len(tokens) == length - 1 - start:
             raise ValueError(f"{start} + {len(states)} states for a text of {length} tokens.")
         self.waiting, self.rows, self.passes = [], length - 1, 0
+        self.work += Work(entry=len(states))
         self.cache.cut(start)
         sees = torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start)
         outputs = self._pass(states, tokens, range(start, self.rows), sees)[-1:]
@@ -94,6 +97,7 @@ class FeatureReader:
     ) -> Tensor:
         """The head on new rows, each seeing what `sees` (n, rows) says: outputs (n, h)."""
         self.passes += 1
+        self.work += Work(body=len(tokens))
         words = self.embed(torch.tensor(tokens, device=self.device))
         where = torch.tensor(list(positions), device=self.device)
         mix = self.cache.mix(sees.to(self.device))
@@ -102,5 +106,6 @@ class FeatureReader:
 
     def _logits(self, outputs: Tensor) -> Tensor:
         logits = self.logits_of(outputs)
+        self.work += Work(head=len(outputs))
         check_scores(logits, self.name)
         return logits

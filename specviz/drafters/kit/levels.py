@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from specviz.models.cache import RoomyCache
+from specviz.trace.work import Work
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
@@ -21,13 +22,15 @@ class LevelReader:
     """One run's cache over shared weights: the text's rows, then those of the last tree's nodes.
 
     Node n > 0 of a tree stands in row len(known) - 1 + n, since whole levels are read in order; the
-    root is the text's last token. name: what errors call the model.
+    root is the text's last token. name: what errors call the model. work: rows read, until somebody
+    sets it back.
     """
 
     def __init__(self, model: Any, name: str) -> None:
         self.model = model
         self.name = name
         self.cache = RoomyCache()
+        self.work = Work()
         self.known: list[int] = []  # the tokens of the cache's first rows
         self.nodes: dict[tuple[int, int], int] = {}  # (parent, token) to node, of those read
 
@@ -110,5 +113,6 @@ class LevelReader:
             logits_to_keep=last_only,
         )
         logits: Tensor = out.logits[0]
+        self.work += Work(body=len(tokens), head=len(logits))
         check_scores(logits, self.name)
         return logits

@@ -19,6 +19,7 @@ from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, require
+from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
@@ -30,11 +31,12 @@ Path = tuple[int, ...]
 class Ahead:
     """What heads say of the coming positions. logits: (D, V), by depth from the first guess on.
 
-    evidence: by depth, which head said it and what it read.
+    evidence: by depth, which head said it and what it read. work: the rows that were read for it.
     """
 
     logits: Tensor
     evidence: Sequence[dict[str, Any]]
+    work: Work
 
 
 class Heads(Protocol):
@@ -75,7 +77,7 @@ class RankPathSession:
         """See `DraftSession`. Score by node: its head's probability at temperature 1."""
         depth = min(self.heads.most, room - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
-        tree, score = DraftTree((context[-1],), (-1,)), {}
+        tree, score, work = DraftTree((context[-1],), (-1,)), {}, Work()
         if depth > 0:
             ahead = self.heads.ahead(len(context) - 1, depth)
             tree, paths = self._grow(context[-1], ahead.logits)
@@ -83,8 +85,8 @@ class RankPathSession:
                 node: {**ahead.evidence[len(path) - 1], "path": list(path)}
                 for node, path in enumerate(paths, 1)
             }
-            score = confidence(tree, ahead.logits)
-        return Proposal(tree, self.drawn, score=score, evidence=evidence)
+            score, work = confidence(tree, ahead.logits), ahead.work
+        return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""

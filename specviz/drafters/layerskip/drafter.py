@@ -20,9 +20,11 @@ from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, gue
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings, require
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification.tree import DraftTree
 
 
@@ -61,6 +63,10 @@ class LayerSkip:
         require(1 <= exit_layer < layers, sentence)
         return LayerSkipSession(target, settings, exit_layer)
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. Each layer runs once on a row, so the output head alone is extra."""
+        return Weights(0, causal(target.model).head)
+
 
 class LayerSkipSession:
     """Keeps no cache: the target's is its own, and the engine cuts that back.
@@ -93,8 +99,9 @@ class LayerSkipSession:
             level = range(level.stop, len(grown.tokens))
         self.tree = tree = grown.tree()
         evidence = self._evidence(tree, len(reader.states))
+        warm, work = reader.warm(), Work(head=reader.rows)
         return Proposal(
-            tree, self.drawn, grown.q, grown.draws, grown.score, evidence, warm=reader.warm()
+            tree, self.drawn, grown.q, grown.draws, grown.score, evidence, warm=warm, work=work
         )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:

@@ -23,6 +23,7 @@ from specviz.models.passes import Riders, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Work
 from specviz.verification import Drawn
 
 
@@ -94,7 +95,9 @@ class LookaheadSession:
             "rows_window": len(riders.tokens) if riders else 0,
         }
         shown = [token for row in evidence[0]["window"] + evidence[0]["ngrams"] for token in row]
-        return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, riders=riders, shown=shown)
+        return Proposal(
+            tree, Drawn.POINT_MASS, evidence=evidence, riders=riders, shown=shown, work=Work()
+        )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The riders' top tokens move the window on and fill the pool."""

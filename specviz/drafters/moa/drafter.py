@@ -20,9 +20,11 @@ from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import States, Taps
 from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
 from specviz.verification.distributions import check_scores
 
 
@@ -51,6 +53,18 @@ class Moa(HeadDrafter):
         reader = MemoryReader(self.head, target.target, self.card.name)
         return MoaSession(reader, target.target, settings, len(self.taps.keys_values))
 
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. The memory is made of all the target's layers, a row of layer
+        self-attention each, and kept as keys and values; the rest of cross-attention stands before
+        the output head, which is the target's.
+        """
+        head, asked = self.head, self.head.cross_attention
+        kept = matrices(asked.self_attn.k_proj) + matrices(asked.self_attn.v_proj)
+        layers = len(self.taps.keys_values) * matrices(head.layer_self_attention)
+        entry = layers + matrices(head.Ekv2E) + kept
+        borrowed = causal(target.model).head
+        return Weights(matrices(head.self_attention), borrowed + matrices(asked) - kept, entry)
+
 
 class MoaSession(DynamicSession):
     """A dynamic tree over the reader below."""
@@ -72,7 +86,8 @@ class MemoryReader:
     """One run's caches over a shared head: memory of verified tokens, and rows of self-attention.
 
     context: the text, its first token too, which no commit brings. words: self-attention's rows of
-    the text, then of the last tree's nodes. passes: of the head, since the last text.
+    the text, then of the last tree's nodes. passes: of the head, since the last text. work: rows
+    read, until somebody sets it back.
     """
 
     def __init__(self, head: MoaHead, target: Target, name: str) -> None:
@@ -88,6 +103,7 @@ class MemoryReader:
         self.rows = 0  # of the text, in `words`
         self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
         self.passes = 0
+        self.work = Work()
 
     def take(self, states: States, tokens: Sequence[int]) -> None:
         """These states were verified. Read when next asked."""
@@ -133,6 +149,7 @@ class MemoryReader:
         if past + new != length - 1:
             raise ValueError(f"{past} + {new} states for a text of {length} tokens.")
         made = self.head.remember(layers, self._tensor(range(past, past + new)))
+        self.work += Work(entry=new)
         if self.remembered is not None:
             keys, values = self.remembered
             made = torch.cat([keys, made[0]], dim=2), torch.cat([values, made[1]], dim=2)
@@ -141,6 +158,7 @@ class MemoryReader:
 
     def _hear(self, tokens: Sequence[int], positions: Iterable[int], sees: Tensor) -> Tensor:
         """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h)."""
+        self.work += Work(body=len(tokens))
         words = self.embed(self._tensor(tokens))[None]
         mix = self.words.mix(sees.to(self.device))
         rows: Tensor = self.head.self_attention(words, self._tensor(positions), mix)
@@ -151,6 +169,7 @@ class MemoryReader:
         self.passes += 1
         output = self.head.cross_attention(heard, self._tensor(positions), recall(known))[0]
         logits: Tensor = self.project(output)
+        self.work += Work(head=len(logits))
         check_scores(logits, self.name)
         return logits
 

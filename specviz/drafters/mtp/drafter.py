@@ -21,9 +21,11 @@ from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.cache import RoomyCache
 from specviz.models.passes import Riders, States
-from specviz.models.target import TargetRun
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
+from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.distributions import check_scores
 
@@ -38,6 +40,12 @@ class MTP(HeadDrafter):
     def begin(self, target: TargetRun, settings: Settings) -> MTPSession:
         """See `Drafter`."""
         return MTPSession(self, target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. One of the modules, all alike; its output head may be the target's."""
+        many, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
+        size = 0 if own.head is None else matrices(own.head)
+        return Weights(matrices(self.head) // many - size, size or causal(target.model).head)
 
 
 class MTPSession:
@@ -64,7 +72,7 @@ class MTPSession:
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: the module's probability at temperature 1."""
-        grown = Growing([context[-1]])
+        grown, work = Growing([context[-1]]), Work()
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         assert self.states is not None
         hidden, text, newest, step = self.states, list(context), len(context) - 1, 0
@@ -72,6 +80,7 @@ class MTPSession:
             step += 1
             hidden = self._step(step, hidden, text, newest)
             logits = self.modules.module(step).logits(hidden[0, -1], self.project)
+            work += Work(body=hidden.shape[1], head=1)
             self._guess(grown, fit(logits, self.target.vocab_size), chance)
             evidence[step] = self._why(step, newest - 1)
             text.append(grown.tokens[-1])
@@ -79,7 +88,7 @@ class MTPSession:
                 break
         self._forget(newest, step)
         return Proposal(
-            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence=evidence
+            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence, work=work
         )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
