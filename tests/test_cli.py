@@ -364,7 +364,10 @@ def test_text_for_a_terminal_cannot_steer_it():
         (["sweep", "--order-seed", str(2**63)], "The seed of the order must fit in 64 bits"),
         (["compare", "--prompt", "a", "--order-seed", "1.5"], "must be a whole number"),
         (["compare", "--prompt", "\udcff", "--drafters", "ngram,suffix"], "not UTF-8"),
-        (["compare", "--prompt", "a", "--drafters", f"ngram,{'n' * 300}"], "No model is called"),
+        (
+            ["compare", "--prompt", "a", "--drafters", f"ngram,{'n' * 300}"],
+            "A lane's name has 1 to 120",
+        ),
         (["train", "measure", "--prompts", "1001"], "Prompts must lie"),
         (["train", "measure", "--repeats", "0"], "Repeats must lie"),
         (["train", "measure", "--new-tokens", "4097"], "New tokens must lie between 1 and 4,096"),

@@ -206,10 +206,16 @@ def test_recorded_races_are_small():
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 3e6
 
 
+def at_depth(race):
+    """A race whose lanes say what they left to the depth of the house target, of 12 layers."""
+    lanes = (replace(lane, settings=lane.settings.at_depth(12)) for lane in race.lanes)
+    return replace(race, lanes=tuple(lanes))
+
+
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_a_recorded_race_checks_and_is_what_its_recipe_says(recipe: RaceRecipe):
     results = read(FOLDER / recipe.name)
-    assert results.race == recipe.race
+    assert at_depth(results.race) == at_depth(recipe.race)
     assert results.order == recipe.race.order
     assert results.complete
     hashes = {
