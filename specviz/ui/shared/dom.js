@@ -4,6 +4,9 @@ import { GLOSSARY } from "./given.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// An element of the page outside the section; Gradio puts some there late.
+export const byId = (id) => document.getElementById(id);
+
 export function el(tag, name, ...children) {
   const made = document.createElement(tag);
   if (name) made.className = name;

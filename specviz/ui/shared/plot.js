@@ -12,7 +12,10 @@ export function fetchPlotly() {
       const script = el("script");
       script.src = PLOTLY;
       script.charset = "utf-8";
-      script.onload = () => resolve((plotly = window.Plotly));
+      script.onload = () => {
+        plotly = window.Plotly;
+        resolve(plotly);
+      };
       script.onerror = () => reject(new Error("plotly.js could not be loaded"));
       document.head.append(script);
     });
@@ -62,7 +65,7 @@ export function plot(place, figure, onPick) {
 
 const widthOf = (place, layout) => Math.min(layout.width, place.parentElement.clientWidth || layout.width);
 
-const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer > .trace" };
+const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer .trace" };
 const typeOf = (trace) => trace.type || TRACE.type;
 
 // What plotly drew a trace as: those of a type stand in one layer, in the figure's order, and one

@@ -2,12 +2,14 @@
 
 export class Question {
   /**
-   * @param {string} button Finds the button that sends a question; it may come up after the section.
+   * @param {string} button The id of what sends a question; it may come up after the section.
    * @param {() => void} silent Says that no answer has come for long.
    * @param {number} patience In milliseconds; then the next question may go.
    */
   constructor(button, silent, patience = 10000) {
-    Object.assign(this, { button, silent, patience });
+    this.button = button;
+    this.silent = silent;
+    this.patience = patience;
     this.number = 0; // of the newest question that was sent
     this.under = false; // it is on its way
     this.again = false; // something has changed meanwhile
@@ -22,7 +24,7 @@ export class Question {
     this.again = true;
     if (this.under) return;
     clearTimeout(this.timer);
-    const button = /** @type {HTMLElement | null} */ (document.querySelector(this.button));
+    const button = document.getElementById(this.button);
     if (!button) {
       this.timer = setTimeout(() => this.ask(), 50); // Gradio is not done with the page yet
       return;

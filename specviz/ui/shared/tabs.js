@@ -13,7 +13,9 @@ export function hand(part, data) {
 // The tabs' own buttons may be there only after a part's script has run, and deaf at first.
 export async function openTab(tab) {
   for (let tries = 0; tries < 100; tries++) {
-    const buttons = [...document.querySelectorAll("#sv-tabs > .tab-wrapper [role=tab]")];
+    /** @type {NodeListOf<HTMLElement>} */
+    const found = document.querySelectorAll("#sv-tabs > .tab-wrapper [role=tab]");
+    const buttons = [...found];
     const button = buttons.find((one) => one.textContent.trim() === tab);
     if (button && button.getAttribute("aria-selected") === "true") return;
     if (button) button.click();
@@ -36,6 +38,6 @@ export function expect(part, take) {
     delete handed[part];
     take(data);
   };
-  window.addEventListener("sv-handed", (event) => event.detail === part && look());
+  window.addEventListener("sv-handed", (/** @type {CustomEvent} */ event) => event.detail === part && look());
   look();
 }

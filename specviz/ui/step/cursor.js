@@ -19,12 +19,14 @@ const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100 
 let timer = null;
 let untilRejection = false;
 
+/** @returns {[number, number] | null} */
 export function following(round, step) {
   if (round >= reel.rounds.length) return null;
   if (step + 1 < stepsOf(round)) return [round, step + 1];
   return round + 1 < reel.rounds.length ? [round + 1, 0] : null;
 }
 
+/** @returns {[number, number] | null} */
 function preceding(round, step) {
   if (step > 0) return [round, step - 1];
   return round > 0 ? [round - 1, stepsOf(round - 1) - 1] : null;

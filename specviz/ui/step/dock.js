@@ -16,7 +16,7 @@ export function showDock(round, step) {
   $("[data-do=next]").disabled = !after;
   const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
   const shown = reel.rounds.slice(start, start + 2 * near + 1);
-  const made = shown.map((told, offset) => {
+  const made = shown.map((_, offset) => {
     const index = start + offset;
     return index === round ? openRound(index, step) : closedRound(index, round);
   });

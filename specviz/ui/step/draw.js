@@ -3,24 +3,26 @@
 import { el, flat, percent, word } from "../shared/dom.js";
 
 function lumps(panel) {
-  const rest = panel.table && panel.table.rows.find((each) => each.rest);
+  const rest = panel.table?.rows.find((each) => each.rest);
   if (!rest) return null;
   const many = rest.rest.toLocaleString("en") + " others: compared one by one, then summed. ";
   return el("p", "sv-note", many + "Rounded to " + panel.table.digits + " decimals.");
 }
 
+// One token's stretch of the strip, or that of all that are not shown.
+function stretch(part) {
+  const wide = part.m > 0.07;
+  const name = part.rest ? (wide ? "others" : "") : wide || part.hit ? word(part.w) : "";
+  const made = el("span", "sv-share" + (part.hit ? " sv-hit" : ""), name);
+  made.style.width = percent(part.m);
+  made.title = (part.rest ? "others" : flat(part.w)) + " " + part.m.toFixed(4);
+  return made;
+}
+
 // The law as a strip in the order it is walked, and where the coin fell on it.
 export function draw(panel) {
   const view = panel.draw;
-  const bar = el("div", "sv-dbar");
-  for (const part of view.shares) {
-    const wide = part.m > 0.07;
-    const name = part.rest ? (wide ? "others" : "") : wide || part.hit ? word(part.w) : "";
-    const made = el("span", "sv-share" + (part.hit ? " sv-hit" : ""), name);
-    made.style.width = percent(part.m);
-    made.title = (part.rest ? "others" : flat(part.w)) + " " + part.m.toFixed(4);
-    bar.append(made);
-  }
+  const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
   const label = el("span", "sv-l", panel.kind === "law" ? "draw" : "5 · draw");
   const row = el("div", "sv-drow" + (panel.kind === "law" ? " sv-of-p" : ""), label, bar);
   if (!view.text) return [row, lumps(panel)].filter(Boolean);

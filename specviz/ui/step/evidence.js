@@ -15,7 +15,7 @@ export function showWhy(panel) {
   $(".sv-why").replaceChildren(...(why ? [whyHead(why, panel.kind), ...why.blocks.map((block) => FORMS[block.as](block))] : []));
   const told = reel.rounds.some((each) => each.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", told);
-  markText(why && why.marks ? why.marks : {});
+  markText(why?.marks ? why.marks : {});
 }
 
 function whyHead(why, kind) {

@@ -19,7 +19,7 @@ export function openLinked() {
 
 export function follow() {
   const round = now.link ? reel.rounds.findIndex((told) => told.number === now.link.round) : -1;
-  const wish = now.link && now.link.step;
+  const wish = now.link?.step;
   if (round < 0) return false;
   now.at = { round, step: 0 };
   for (let step = 1; step < stepsOf(round); step += 1) {

@@ -24,7 +24,7 @@ function glide(target, frames, duration, easing = OUT) {
   return target ? target.animate(frames, { duration, easing, fill: "backwards" }) : null;
 }
 
-const fall = (pin) => glide(pin, [{ left: "0" }, { left: pin && pin.style.left }], 180);
+const fall = (pin) => glide(pin, [{ left: "0" }, { left: pin?.style.left }], 180);
 
 // The guesses of the newest column appear from above, 60 ms apart: what covers them shrinks.
 function revealGuesses(tree) {

@@ -27,7 +27,7 @@ function onKey(event) {
   act(name);
 }
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   legends();
   timeLegend();

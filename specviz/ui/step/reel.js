@@ -8,7 +8,7 @@ import { onEnd, onRounds, onRun, tellMeasured } from "./runs.js";
 export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
 let cached = { round: null, frames: [] };
 
-function merged(old, patch) {
+export function merged(old, patch) {
   const made = { ...old };
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete made[key];

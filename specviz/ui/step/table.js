@@ -10,7 +10,7 @@ const HEADS = [["p"], ["q"], ["p and q", "p, q"], ["p − q"], ["above 0", "> 0"
 function digitsOf(view) {
   if (!view.full) return view.digits;
   const steps = Array.from({ length: stepsOf(now.at.round) }, (_, step) => frameAt(now.at.round, step).panel.table);
-  return Math.max(view.digits, ...steps.map((each) => (each && each.full ? each.digits : 0)));
+  return Math.max(view.digits, ...steps.map((each) => (each?.full ? each.digits : 0)));
 }
 
 export function table(view) {

@@ -1,7 +1,7 @@
 // "What if": another coin, or another guess. What follows at once is known; the rest is a new run,
 // made with these coins laid by hand.
 
-import { el, percent } from "../shared/dom.js";
+import { byId, el, percent } from "../shared/dom.js";
 import { part } from "./caption.js";
 import { coinTicks } from "./coin.js";
 import { go, pause } from "./cursor.js";
@@ -46,6 +46,7 @@ function suppose(u, panel) {
   const { threshold } = panel.coin;
   const kept = u < threshold;
   const digits = digitsApart(u, threshold);
+  /** @type {any[]} */
   const parts = ["Had the coin fallen at ", { n: u.toFixed(digits), as: "u" }];
   parts.push(kept ? ", below " : ", not below ", { n: said(threshold, digits), as: "both" }, ": ");
   parts.push({ w: panel.w }, kept === panel.accepted ? " would still be " : " would be ");
@@ -57,7 +58,7 @@ function suppose(u, panel) {
 const said = (value, digits) => (value === 1 ? "1" : value.toFixed(digits));
 
 // As many decimals as it takes to see on which side of the threshold a coin lies.
-function digitsApart(u, threshold) {
+export function digitsApart(u, threshold) {
   for (let digits = 2; digits < 6; digits += 1) {
     const [at, bar] = [Number(u.toFixed(digits)), Number(threshold.toFixed(digits))];
     if (u < threshold ? at < bar : at > bar || u === threshold) return digits;
@@ -66,7 +67,7 @@ function digitsApart(u, threshold) {
 }
 
 // Hundredths read best; nearer to the threshold than that, what was pointed at.
-function snapped(u, threshold) {
+export function snapped(u, threshold) {
   const inside = Math.min(Math.max(u, 0), 0.999);
   for (const unit of [100, 1000]) {
     const near = Math.min(Math.round(inside * unit) / unit, 0.999);
@@ -156,7 +157,7 @@ function branch() {
   origin = { text: reel.text, round: reel.rounds[round].number, step: stepName(round, step).id, rounds: reel.rounds };
   const first = Object.keys(now.supposed)[0].split(" ");
   now.link = { round: origin.round, step: "judge-" + first[2] };
-  document.querySelector("#sv-branch").click();
+  byId("sv-branch").click();
   return undefined;
 }
 
@@ -172,7 +173,7 @@ export function wish() {
 
 // Says of a branched run that it is one, and leads back to the run that it came from.
 export function showFork() {
-  const coins = Object.keys((reel.run && reel.run.settings.coins) || {});
+  const coins = Object.keys((reel.run?.settings.coins) || {});
   const place = $(".sv-fork");
   place.hidden = !coins.length;
   if (!coins.length) origin = null;

@@ -13,7 +13,7 @@ function size(text) {
   if (place) place.textContent = text;
 }
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   shown.views = stage.config.recorded.slice();
   paint();

@@ -31,10 +31,12 @@ export function showPin(seconds, width, end) {
   const x = end ? (seconds / end) * width : 0, pin = $(".sv-race-pin b");
   pin.textContent = clocked(seconds);
   const edge = $(".sv-race").classList.contains("sv-race-slim") ? Math.max(0, PIN - 8 - x) : 0;
-  if (edge !== nearEdge) pin.style.marginLeft = (nearEdge = edge) + "px";
+  if (edge !== nearEdge) pin.style.marginLeft = edge + "px";
+  nearEdge = edge;
   for (const tick of ticks) {
     const under = tick[1] > x + edge - PIN && tick[0] < x + edge + PIN;
-    if (under !== (tick[3] || false)) tick[2].classList.toggle("sv-race-under", (tick[3] = under));
+    if (under !== (tick[3] || false)) tick[2].classList.toggle("sv-race-under", under);
+    tick[3] = under;
   }
 }
 

@@ -8,6 +8,7 @@ import { rows, showLane } from "./lanes.js";
 import { longest, story } from "./lines.js";
 import { $ } from "./stage.js";
 
+/** @type {[number, string, string][]} */
 const SPEEDS = [[0.25, "¼ ×", "a quarter of the speed"], [0.5, "½ ×", "half the speed"], [1, "1 ×", "full speed"], [2, "2 ×", "twice the speed"]];
 const PATIENCE = 20; // seconds that a replay may take by itself
 const STEP = 500; // ms between the still pictures for those who want no motion
@@ -25,6 +26,7 @@ const atEnd = () => time() >= longest() - 1e-6;
 export function wind(seconds) {
   for (const each of [lead, ...others].filter(Boolean)) each.cancel();
   if (!story.lanes.size) hands.moving = [];
+  /** @type {KeyframeEffectOptions} */
   const timing = { duration: Math.max(longest(), 1e-3) * 1000, fill: "both" };
   lead = new Animation(new KeyframeEffect(null, null, timing));
   others = hands.moving.map(([target, frames]) => new Animation(new KeyframeEffect(target, frames, timing)));

@@ -1,6 +1,7 @@
 // The form of a race: its settings in one sentence, on the button that opens the rest of them; lanes
 // that come and go; what a preset or a recorded race says. Values are lists in the form's order.
 
+import { byId } from "../../shared/dom.js";
 import { Stage } from "../../shared/stage.js";
 
 const OPEN = "sv-raceform-open";
@@ -34,7 +35,7 @@ function add(values) {
 function remove(place, values) {
   const lanes = lanesOf(values);
   if (lanes.length <= stage.config.fewest) return values;
-  if (place === lanes.length - 1) setTimeout(() => document.querySelector("#sv-raceform-add").focus(), 100);
+  if (place === lanes.length - 1) setTimeout(() => byId("sv-raceform-add").focus(), 100);
   return slots(lanes.filter((_, at) => at !== place));
 }
 
@@ -59,23 +60,23 @@ function show(values) {
 
 // False while the page is still putting the drawer together.
 function showDrawer(typed) {
-  const drawer = document.querySelector("#sv-raceform-drawer");
+  const drawer = byId("sv-raceform-drawer");
   const hints = drawer ? drawer.querySelectorAll(".sv-raceform-hint p") : [];
   const needed = ["said p", ...Object.keys(stage.config.presets)].map((name) => "#sv-raceform-" + name);
   const there = drawer && needed.every((one) => drawer.querySelector(one));
   if (!there || hints.length < stage.config.most || drawer.querySelectorAll(".sv-raceform-remove").length < stage.config.most) return false;
   const lanes = lanesOf(typed);
-  drawer.dataset.lanes = lanes.length;
+  drawer.dataset.lanes = String(lanes.length);
   for (let place = 0; place < stage.config.most; place += 1) {
-    const row = drawer.querySelector("#sv-raceform-lane-" + (place + 1));
+    const row = byId("sv-raceform-lane-" + (place + 1));
     const [drafter, settings] = typed.slice(2 * place);
-    row.dataset.there = Boolean(drafter);
+    row.dataset.there = String(Boolean(drafter));
     row.querySelector(".sv-raceform-remove").setAttribute("aria-label", "Remove lane " + (place + 1));
     hints[place].textContent = hint(drafter, settings || "");
   }
   const preset = Object.keys(stage.config.presets).find((name) => same(stage.config.presets[name].lanes, typed));
   for (const name of Object.keys(stage.config.presets)) {
-    drawer.querySelector("#sv-raceform-" + name).setAttribute("aria-pressed", name === preset);
+    drawer.querySelector("#sv-raceform-" + name).setAttribute("aria-pressed", String(name === preset));
   }
   const said = preset ? stage.config.presets[preset].said : "Lanes of your own.";
   drawer.querySelector("#sv-raceform-said p").textContent = said;
@@ -92,7 +93,7 @@ function linked([chosen, ...filled]) {
   return asked in stage.config.recorded ? [asked, ...follow(asked, filled)] : [chosen, ...filled];
 }
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, _watch, trigger, config) {
   stage.set(element, props, config);
   window.specviz.raceform = { add: (lanes) => add(lanes), remove, preset: (name) => stage.config.presets[name].lanes, suits, show, follow, linked };
   $("button").addEventListener("click", () => {

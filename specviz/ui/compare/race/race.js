@@ -38,7 +38,7 @@ function legends() {
     }));
 }
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   legends();
   fit();

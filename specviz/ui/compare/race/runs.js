@@ -90,7 +90,7 @@ export function redraw(seconds) {
 export async function load(name) {
   pause();
   const answer = await fetch(stage.config.races + encodeURIComponent(name)).catch(() => null);
-  if (!answer || !answer.ok) {
+  if (!answer?.ok) {
     notice("This recorded race could not be read. " + (answer && answer.status === 422 ? await answer.text() : ""));
     return undefined;
   }

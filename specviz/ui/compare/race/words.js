@@ -5,6 +5,7 @@ import { drawing, el, meaning } from "../../shared/dom.js";
 export const DASH = "–";
 const GREYS = { rest: "sv-race-rest", prefill: "sv-race-prefill" };
 // By column: its name, and the glossary's term for it.
+/** @type {Record<string, [string, string]>} */
 export const COLUMNS = {
   rounds: ["One round", "one round"],
   speedup: ["speed-up", "speed-up"],
@@ -14,6 +15,7 @@ export const COLUMNS = {
   flops_per_token: ["FLOPs/token", "FLOPs per token"],
   bytes: ["extra files", "extra files"],
 };
+/** @type {Record<string, [string, string]>} */
 export const MORE = { brings: ["brings", "brings"], costs: ["costs", "costs"], unit: ["plain token", "plain token"] };
 const SIGNS = {
   same: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
@@ -28,7 +30,7 @@ export const clocked = (seconds) => seconds.toFixed(2) + " s";
 export const many = (number, thing) => number + " " + thing + (number === 1 ? "" : "s");
 
 // 22000000 as "22 M", with the units given: two or three digits that count.
-function scaled(value, units) {
+export function scaled(value, units) {
   if (value === null || value === undefined) return DASH;
   let at = 0, left = value;
   while (left >= 999.5 && at < units.length - 1) [left, at] = [left / 1000, at + 1];

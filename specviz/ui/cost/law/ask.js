@@ -7,7 +7,7 @@ import { show, tell } from "./show.js";
 import { stage } from "./stage.js";
 
 const SILENT = "The server does not answer. What is shown is older than the sliders.";
-const question = new Question("#sv-law-ask", () => tell(SILENT));
+const question = new Question("sv-law-ask", () => tell(SILENT));
 
 export const ask = () => question.ask();
 

@@ -2,7 +2,7 @@
 
 import { el, meaning } from "../../shared/dom.js";
 import { ask } from "./ask.js";
-import { $, stage } from "./stage.js";
+import { stage } from "./stage.js";
 
 export const state = {}; // what the sliders and boxes say
 const LIVE = new URLSearchParams(location.search);
@@ -23,7 +23,6 @@ function field(row) {
   row.append(box, slider, note);
 }
 
-const rowOf = (name) => $(`.sv-law-field[data-name="${name}"]`);
 const short = (value, whole) => (whole || value.toFixed(3).slice(-1) !== "0" ? String(Number(value.toFixed(3))) : value.toFixed(2));
 
 // What the sliders and boxes say; the box that somebody types in is left alone.

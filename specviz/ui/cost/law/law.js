@@ -22,7 +22,7 @@ function goThere(event) {
   ask();
 }
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.law = { wish, get state() { return { ...state }; }, get last() { return last; } };
   fields();

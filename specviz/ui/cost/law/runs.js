@@ -21,7 +21,7 @@ export function run() {
 }
 
 export function fromStep() {
-  runs.step = (window.specviz && window.specviz.measured) || null;
+  runs.step = (window.specviz?.measured) || null;
   if (runs.step || !runs.compare) runs.chosen = "step";
   ask();
 }

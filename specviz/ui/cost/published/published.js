@@ -5,7 +5,7 @@ import { evidence, families, ORDERS, published } from "./numbers.js";
 import { $, stage } from "./stage.js";
 import { options } from "./table.js";
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   options($(".sv-headline-family"), [["", "all"], ...families().map((name) => [name, name])]);
   options($(".sv-headline-sort"), ORDERS);

@@ -7,7 +7,7 @@ import { chosen } from "./controls.js";
 import { $, stage } from "./stage.js";
 
 export const SILENT = "The server does not answer. What is shown is older than the choice.";
-export const question = new Question("#sv-roofline-ask", () => fault(SILENT));
+export const question = new Question("sv-roofline-ask", () => fault(SILENT));
 let last = null; // the newest answer on screen, for another width or theme
 
 export const ask = () => question.ask();

@@ -87,7 +87,10 @@ export function questions() {
     const button = el("button", "", title);
     button.type = "button";
     button.dataset.at = at;
-    button.addEventListener("click", () => (fill(set), ask()));
+    button.addEventListener("click", () => {
+      fill(set);
+      ask();
+    });
     return button;
   });
   $(".sv-roofline-questions").replaceChildren(...made);

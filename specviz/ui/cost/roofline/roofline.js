@@ -40,7 +40,7 @@ function wire() {
   $(".sv-roofline-take").addEventListener("click", () => take(window.specviz.measured));
 }
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
   options(named("hardware"), titled(stage.config.machines));
@@ -50,7 +50,11 @@ export function start(element, props, watch, trigger, config) {
   wire();
   fill(stage.config.usual);
   window.specviz.roofline = {
-    wish, ask: (values) => (fill(values), ask()),
+    wish,
+    ask(values) {
+      fill(values);
+      ask();
+    },
     get asked() { return question.number; }, get idle() { return question.idle; },
   };
   onTheme(draw);

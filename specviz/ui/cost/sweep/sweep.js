@@ -1,16 +1,17 @@
 // Buttons, theme, width, and what others may use: `window.specviz.sweeps`.
 
+import { byId } from "../../shared/dom.js";
 import { onTheme, page } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { job, receive } from "./measure.js";
 import { draw, legend, on, say, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
-export function start(element, props, watch, trigger, config) {
+export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   legend();
   page("sweeps")[stage.config.name] = { begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), get sweep() { return on; }, get under() { return job.number; } };
-  const press = (which) => document.querySelector("#" + stage.config.name + "-" + which).click();
+  const press = (which) => byId(stage.config.name + "-" + which).click();
   $(".sv-sweep-go").addEventListener("click", () => press("go"));
   $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
   onTheme(draw);

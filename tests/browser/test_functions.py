@@ -1,0 +1,171 @@
+"""Pure functions of the browser's half, each tried alone in the modules that the page serves."""
+
+import json
+
+import pytest
+
+from specviz.ui.routes import module_address
+
+
+@pytest.fixture(scope="module")
+def call(browser, url):
+    """Calls an exported function of a module: its name, its arguments as JSON -> what it gives."""
+    page = browser.new_page()
+    page.goto(url)
+
+    def called(module, name, *values):
+        script = """async ([address, name, values]) =>
+          (await import(new URL(address, document.baseURI)))[name](...values)"""
+        return page.evaluate(script, [module_address(module), name, list(values)])
+
+    yield called
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("patch", "is_"),
+    [
+        ({}, {"a": 1, "b": {"c": [1, 2], "d": 3}}),
+        ({"a": None}, {"b": {"c": [1, 2], "d": 3}}),
+        ({"b": {"d": None, "c": [9]}}, {"a": 1, "b": {"c": [9]}}),
+        ({"a": {"x": None, "y": 2}}, {"a": {"y": 2}, "b": {"c": [1, 2], "d": 3}}),
+    ],
+)
+def test_a_frame_is_its_rounds_first_with_a_merge_patch(call, patch, is_):
+    old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
+    assert call("step/reel", "merged", old, patch) == is_
+
+
+@pytest.mark.parametrize(
+    ("pointed", "threshold", "laid"),
+    [
+        (0.4321, 0.7, 0.43),
+        (0.6996, 0.7, 0.6996),
+        (0.6986, 0.7, 0.699),
+        (0.7004, 0.7, 0.7),
+        (-3, 0.7, 0),
+        (5, 0.7, 0.999),
+        (0.50049, 0.5005, 0.5),
+    ],
+)
+def test_a_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, threshold, laid):
+    found = call("step/whatif", "snapped", pointed, threshold)
+    assert (found < threshold) == (min(max(pointed, 0), 0.999) < threshold)
+    assert found == pytest.approx(laid)
+
+
+@pytest.mark.parametrize(
+    ("u", "threshold", "digits"),
+    [(0.3, 0.7, 2), (0.699, 0.7, 3), (0.70004, 0.7, 5), (0.5, 0.5, 2), (0.6999999, 0.7, 6)],
+)
+def test_a_coin_is_said_with_the_decimals_that_show_its_side(call, u, threshold, digits):
+    assert call("step/whatif", "digitsApart", u, threshold) == digits
+
+
+@pytest.mark.parametrize(
+    ("seconds", "passes"), [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
+)
+def test_a_pass_counts_once_it_has_ended(call, seconds, passes):
+    assert call("compare/race/lines", "passesBy", {"ends": [1, 2.5, 4]}, seconds) == passes
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "–"),
+        (7, "7"),
+        (999.4, "999"),
+        (999.6, "1.0 k"),
+        (22_000_000, "22 M"),
+        (151_000_000, "151 M"),
+    ],
+)
+def test_large_numbers_have_two_or_three_digits_and_a_unit(call, value, said):
+    assert call("compare/race/words", "scaled", value, ["", "k", "M"]) == said
+
+
+def test_a_text_that_grows_brings_only_its_new_lines(call):
+    one, two = (json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
+    assert call("shared/job", "newLines", one, "") == [{"kind": "run"}]
+    assert call("shared/job", "newLines", one + two, one) == [{"kind": "round"}]
+    assert call("shared/job", "newLines", two, one) == [{"kind": "round"}]
+
+
+def test_a_sentence_opens_with_its_first_clause(call):
+    assert call("compare/race/words", "opened", "Faster: 1.93 × here.") == [
+        "Faster:",
+        " 1.93 × here.",
+    ]
+    assert call("compare/race/words", "opened", "No end") == ["", "No end"]
+
+
+JOB = """async (address) => {
+  const { Job } = await import(new URL(address, document.baseURI));
+  const told = [];
+  const words = Object.fromEntries(["asking", "dropping", "stopping", "stopped", "unbegun",
+    "untaken", "lost"].map((word) => [word, word]));
+  const job = new Job({ kind: "run", words, waits: { loading: "loads" },
+    turn: (under) => told.push(under ? "on" : "off"), wait: (said) => told.push(said),
+    end: (said, server) => told.push((server ? "server " : "page ") + said) });
+  const line = (kind, more) =>
+    JSON.stringify({ kind, id: String(job.number), ...more }) + "\\n";
+  const hear = (text) => job.hear(text).forEach((each) => job.state(each));
+  %s
+  return told;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("story", "told"),
+    [
+        ("job.begin(); job.ended();", ["on", "asking", "off", "page untaken"]),
+        ("job.begin(); hear(line('run')); job.ended();", ["on", "asking", "off", "page lost"]),
+        (
+            "job.begin(); job.stop(); hear(line('state', { state: 'stopped' })); job.ended();",
+            ["on", "asking", "dropping", "server unbegun", "off"],
+        ),
+        (
+            "job.begin(); hear(line('state', { state: 'loading' })); job.wanted = 0; job.ended();",
+            ["on", "asking", "loads", "off"],
+        ),
+        (
+            "job.begin(); hear(line('state', { state: 'done' })); job.ended();",
+            ["on", "asking", "off"],
+        ),
+        (
+            "job.begin(); hear(line('state', { state: 'loading', id: '7' })); job.ended();",
+            ["on", "asking", "off", "page untaken"],
+        ),
+    ],
+)
+def test_a_job_says_how_it_ended(browser, url, story, told):
+    page = browser.new_page()
+    page.goto(url)
+    assert page.evaluate(JOB % story, module_address("shared/job")) == told
+    page.close()
+
+
+def test_a_trace_is_found_by_its_name_and_not_by_its_colour(visit):
+    page = visit.open("?trace=01-chain&round=1&step=propose-1")
+    while visit.ask("frame.step.kind") != "score":
+        visit.ask("next()")
+    found = page.evaluate(
+        """async (address) => {
+          const { drawn } = await import(new URL(address, document.baseURI));
+          const figure = window.specviz.players["sv-step"].frame.panel.figure;
+          const hue = (name) => {
+            const group = drawn(document.querySelector(".sv-chart"), figure, name);
+            return getComputedStyle(group.querySelector(".point path")).fill;
+          };
+          const probe = document.createElement("i");
+          document.querySelector(".sv").append(probe);
+          const asked = ["--sv-p", "--sv-q"].map((name) => {
+            probe.style.color = "var(" + name + ")";
+            return getComputedStyle(probe).color;
+          });
+          probe.remove();
+          return [[hue("10-p"), hue("11-q")], asked];
+        }""",
+        module_address("shared/plot"),
+    )
+    assert found[0] == found[1]
