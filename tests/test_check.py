@@ -1,0 +1,348 @@
+"""`check` against forgeries: each is whole but for one lie, and the refusal names that lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from fakes import Branching, Recording
+from made import RUNS, made
+from test_trace import damage, find
+
+from specviz.engine.decode import run
+from specviz.engine.protocol import Proposal
+from specviz.models.passes import Taps
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import CheckFailed, check, unproven
+from specviz.trace.events import Baseline, Committed, Judged, Vocabulary
+from specviz.trace.file import Trace
+from specviz.trace.thresholds import any_kept
+from specviz.verification import Drawn
+from specviz.verification.distributions import Draw
+from specviz.verification.tree import DraftTree
+
+
+def traced(target, drafter, settings):
+    header, *events = run(target, drafter, tiny.PROMPT, settings)
+    return Trace(header, events)
+
+
+@pytest.fixture(scope="module")
+def sampled(tiny_target, tiny_draft):
+    """A chain drawn from q at temperature 1.1."""
+    return traced(tiny_target, tiny_draft, Settings(Sampling(1.1), max_new_tokens=24, gamma=3))
+
+
+@pytest.fixture(scope="module")
+def greedy(tiny_target, tiny_draft):
+    """Temperature 0, with its margins."""
+    return traced(tiny_target, tiny_draft, Settings(Sampling(0.0), max_new_tokens=24, gamma=3))
+
+
+@pytest.fixture(scope="module", params=[Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT])
+def siblings(request, tiny_target):
+    """Three guesses under the root, drawn from q."""
+    drafter = Branching(request.param, (-1, 0, 0, 0, 1))
+    return traced(tiny_target, drafter, Settings(Sampling(1.2), max_new_tokens=40))
+
+
+def refused(trace, event, change, says):
+    """`check` refuses the trace with this change to the first such event after the prefill."""
+    lines = list(trace.lines())
+    number = 1 if event == "header" else find(lines, event)
+    with pytest.raises(CheckFailed, match=says):
+        check(Trace.parse(damage(lines, number, change)))
+
+
+def edited(trace, old, new):
+    """The trace with one event exchanged."""
+    return Trace(trace.header, [new if event is old else event for event in trace.events])
+
+
+def other_kind(event):
+    """Argmax guesses: no q, no draw, though the rule judges them by a ratio."""
+    event["drawn"] = "point-mass"
+    for guess in event["guesses"]:
+        guess.update(q=None, drawn=None)
+
+
+def negative(rows):
+    """Rows whose totals are right and whose values are no chances."""
+    p, q = rows["p"], rows["q"]
+    one, other = len(p) - 2, len(p) - 1
+    p[one], p[other] = p[one] - 5.0, p[other] + 5.0
+    rows["overlap"] = sum(map(min, p, q)) + rows["rest_both"]
+    rows["residual"] = sum(max(a - b, 0) for a, b in zip(p, q, strict=True)) + rows["rest_residual"]
+
+
+def wider(guess):
+    """Another q, and an interval of its width around u."""
+    guess["q"] += 0.01
+    guess["drawn"]["hi"] += 0.01
+
+
+LIES = {
+    "the rule does not take such candidates": ("proposed", other_kind, "needs candidates drawn"),
+    "auto takes another rule": (
+        "header", lambda d: d.update(rule="point-mass"), "'speculative' fits its candidates",
+    ),
+    "another rule was chosen": (
+        "header", lambda d: d["settings"].update(rule="point-mass"), "'point-mass' was chosen",
+    ),
+    "the temperature is 0": (
+        "header",
+        lambda d: d["settings"]["sampling"].update(temperature=0.0),
+        "the softmax is kept at temperature 0 only",
+    ),
+    "the rule is lossless": ("header", lambda d: d.update(lossless=False), "says otherwise"),
+    "a guess without its draw": (
+        "proposed", lambda d: d["guesses"][0].update(drawn=None), "its draw is there",
+    ),
+    "q of a guess": ("proposed", lambda d: wider(d["guesses"][0]), "the guess's q is"),
+    "p of −5": ("judged", lambda d: negative(d["rows"]), "p holds -.*no probability"),
+    "a rest below 0": (
+        "judged", lambda d: d["rows"].update(rest_q=-0.5), "q holds -0.5, no probability",
+    ),
+    "what all others share": (
+        "judged",
+        lambda d: d["rows"].update(
+            rest_both=d["rows"]["rest_both"] + 0.02, overlap=d["rows"]["overlap"] + 0.02
+        ),
+        "all others share more than they have",
+    ),
+    "the residual of all others": (
+        "judged",
+        lambda d: d["rows"].update(
+            rest_residual=d["rows"]["rest_residual"] + 0.1, residual=d["rows"]["residual"] + 0.1
+        ),
+        "the residual of all others",
+    ),
+    "a token more": (
+        "judged",
+        lambda d: d["rows"].update(rest_tokens=d["rows"]["rest_tokens"] + 1),
+        "the whole vocabulary",
+    ),
+    "the likeliest tokens": (
+        "scored", lambda d: d["top"][0][0].__setitem__(1, d["top"][0][0][1] + 1e-3), "token",
+    ),
+    "drafting before it began": ("proposed", lambda d: d.update(seconds=-1.0), "took -1.0"),
+    "a pass before it began": ("scored", lambda d: d.update(seconds=-1.0), "took -1.0"),
+    "a pass that took no time": ("scored", lambda d: d.update(seconds=0.0), "no measured time"),
+    "judging before it began": ("committed", lambda d: d.update(judge_seconds=-1.0), "took -1.0"),
+    "keeping before it began": ("committed", lambda d: d.update(commit_seconds=-1.0), "took -1.0"),
+    "recording before it began": ("finished", lambda d: d.update(trace_seconds=-1), "took -1"),
+    "a plain pass before it began": (
+        "baseline", lambda d: d["seconds"].__setitem__(3, -1.0), "took -1.0",
+    ),
+    "a plain pass that nobody timed": (
+        "baseline", lambda d: d["seconds"].pop(), "the seconds of every token",
+    ),
+    "plain decoding that stops": (
+        "baseline",
+        lambda d: d.update(token_ids=d["token_ids"][:5], seconds=d["seconds"][:5]),
+        "stops before its text is over",
+    ),
+    "margins where nothing is greedy": (
+        "baseline", lambda d: d.update(margins=[1.0] * len(d["seconds"])), "margins are kept",
+    ),
+    "an end of text": ("finished", lambda d: d.update(reason="eos"), "but 'limit' is so"),
+    "a person who stopped it": (
+        "finished", lambda d: d.update(reason="stopped"), "but 'limit' is so",
+    ),
+    "a prompt of unknown tokens": (
+        "header", lambda d: d["prompt_ids"].__setitem__(0, 10**6), "outside the vocabulary",
+    ),
+}  # fmt: skip
+
+
+def test_the_runs_as_they_were_made_pass(sampled, greedy, siblings):
+    for trace in (sampled, greedy, siblings, *map(made, RUNS.values())):
+        check(trace)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_refused_by_its_name(sampled, lie):
+    refused(sampled, *LIES[lie])
+
+
+class Argmax(Recording):
+    """Takes the top token of q and says that it drew it: its u stands in an interval as wide."""
+
+    taps = Taps()
+    drawn = Drawn.SAMPLED
+
+    def propose(self, context, room, chance):
+        if room < 2:
+            return super().propose(context, room, chance)
+        far = (torch.arange(self.target.target.vocab_size, dtype=torch.float64) - 7).abs()
+        q, u = (-far / 2).softmax(-1), chance.draft(1)
+        wide = q.max().item()
+        lo = min(max(u - wide / 2, 0.0), 1.0 - wide)
+        draws = {1: Draw(7, u, lo, lo + wide)}
+        return Proposal(DraftTree.chain(context[-1], [7]), self.drawn, {0: q}, draws)
+
+
+def test_argmax_guesses_judged_as_samples_are_refused(tiny_target):
+    """The whole run is a real one, and lossy: only where the interval lies gives it away."""
+    trace = traced(tiny_target, Argmax(), Settings(Sampling(1.0), max_new_tokens=30))
+    assert trace.header.lossless
+    with pytest.raises(CheckFailed, match="the interval's lower end"):
+        check(trace)
+
+
+def test_a_draw_moved_along_the_walk_is_refused(sampled):
+    """u stays inside and the width is right."""
+    drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.token != r.drew.tokens[-1])
+    half = (drew.drawn.u - drew.drawn.lo) / 2
+    moved = replace(drew.drawn, lo=drew.drawn.lo + half, hi=drew.drawn.hi + half)
+    with pytest.raises(CheckFailed, match="the interval's lower end"):
+        check(edited(sampled, drew, replace(drew, drawn=moved)))
+
+
+def test_a_score_that_the_likeliest_tokens_contradict_is_refused(sampled):
+    played = next(r for r in sampled.rounds if r.judged and not r.judged[0].accepted)
+    p = [*played.scored.p[:-1], 0.999]  # of a guess that was never reached
+    with pytest.raises(CheckFailed, match=r"the score of token|among the likeliest"):
+        check(edited(sampled, played.scored, replace(played.scored, p=p)))
+
+
+def test_missing_and_doubled_rounds_are_refused(sampled):
+    numbers = [r.number for r in sampled.rounds]
+
+    def without(*rounds):
+        events = [e for e in sampled.events if getattr(e, "round", None) not in rounds]
+        return Trace(sampled.header, events)
+
+    with pytest.raises(CheckFailed, match="round 3 is missing"):
+        check(without(3))
+    with pytest.raises(CheckFailed, match="it says 'limit', but 'stopped' is so"):
+        check(without(numbers[-1]))
+    with pytest.raises(CheckFailed, match="there are none"):
+        check(without(*numbers))
+    last = next(e for e in sampled.events if isinstance(e, Committed) and e.round == 2)
+    at = sampled.events.index(last)
+    twice = [*sampled.events[:at], last, *sampled.events[at:]]
+    with pytest.raises(CheckFailed, match="Round 2: it has a second 'committed' event"):
+        check(Trace(sampled.header, twice))
+    late = [e for e in sampled.events if e is not sampled.finished]
+    early = [late[0], sampled.finished, *late[1:]]
+    with pytest.raises(CheckFailed, match="it comes after the run's end"):
+        check(Trace(sampled.header, early))
+
+
+def test_a_round_that_drew_no_last_token_is_refused(sampled):
+    played = next(r for r in sampled.rounds if r.drew and len(r.committed.tokens) > 1)
+    fewer = replace(played.committed, tokens=played.committed.tokens[:-1])
+    events = [fewer if e is played.committed else e for e in sampled.events if e is not played.drew]
+    with pytest.raises(CheckFailed, match="a last token is drawn unless the text is over"):
+        check(Trace(sampled.header, events))
+
+
+def test_a_rejected_law_that_its_rows_contradict_is_refused(sampled):
+    drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.kind == "recovered")
+    for change in ({"at_p": drew.at_p + 0.01, "at_q": drew.at_q + 0.01}, {"at_q": None}):
+        with pytest.raises(CheckFailed, match="in the rejected law"):
+            check(edited(sampled, drew, replace(drew, **change)))
+
+
+def test_a_token_spelled_in_two_ways_is_refused(sampled):
+    token = str(sampled.rounds[0].committed.tokens[0])
+    for word, says in ((token, f"token {token} is spelled in two ways"), ("-3", "is no token id")):
+        with pytest.raises(CheckFailed, match=says):
+            check(Trace(sampled.header, [*sampled.events, Vocabulary({word: "another"})]))
+
+
+def test_a_text_that_goes_on_after_its_end_is_refused(sampled):
+    token = sampled.rounds[0].committed.tokens[0]
+    header = replace(sampled.header, eos=[token])
+    with pytest.raises(CheckFailed, match="goes on after its end"):
+        check(Trace(header, sampled.events))
+
+
+# Temperature 0: the text is plain decoding's
+
+
+def apart(trace, margin, **header):
+    """The trace with another plain text from new token 4 on, where logits lie `margin` apart."""
+    plain = trace.baseline
+    ids, margins, tops = [*plain.token_ids], [*plain.margins], [12.0] * len(plain.margins)
+    ids[3], margins[3] = ids[3] + 1, margin
+    other = Baseline(ids, plain.seconds, margins, tops)
+    return replace_header(edited(trace, plain, other), **header)
+
+
+def replace_header(trace, **header):
+    return Trace(replace(trace.header, **header), trace.events)
+
+
+def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(greedy):
+    check(apart(greedy, 0.0009))
+    for dtype, margin in (("float32", 0.06), ("bfloat16", 0.2), ("float16", 0.06)):
+        with pytest.raises(CheckFailed, match="new token 4 is not plain decoding's, with logits"):
+            check(apart(greedy, margin, dtype=dtype))
+    check(apart(greedy, 0.06, dtype="bfloat16"))
+
+
+def test_margins_belong_to_every_token_and_are_no_less_than_nothing(greedy):
+    refused(greedy, "baseline", lambda d: d.update(margins=None), "margins are kept")
+    refused(greedy, "baseline", lambda d: d["margins"].pop(), "a margin for every token")
+    refused(greedy, "baseline", lambda d: d["tops"].pop(), "a margin for every token")
+    refused(greedy, "baseline", lambda d: d["margins"].__setitem__(2, -1.0), "below 0")
+
+
+# α of siblings
+
+
+def lone_first(trace):
+    """A decision with tries whose later siblings were never tried: the first was kept."""
+    first = (r.judged[0] for r in trace.rounds if r.judged)
+    return next(event for event in first if event.accepted and event.tries)
+
+
+def test_alpha_of_siblings_follows_from_their_tries(siblings):
+    event = lone_first(siblings)
+    with pytest.raises(CheckFailed, match="α is"):
+        check(edited(siblings, event, replace(event, alpha=event.alpha / 2)))
+
+
+@pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
+def test_a_try_follows_from_scores_draws_and_rows(siblings, at, what):
+    """That of the next sibling too, though it was never tried."""
+    event = lone_first(siblings)
+    tries = [[*each] for each in event.tries]
+    tries[at][what == "q"] += 0.01 if tries[at][what == "q"] < 0.9 else -0.01
+    forged = replace(event, tries=tries, alpha=any_kept(tries))
+    with pytest.raises(CheckFailed, match=f"{what} of a try"):
+        check(edited(siblings, event, forged))
+
+
+def test_every_sibling_has_its_try(siblings):
+    event = lone_first(siblings)
+    forged = replace(event, tries=event.tries[:-1], alpha=any_kept(event.tries[:-1]))
+    with pytest.raises(CheckFailed, match="a try for every sibling"):
+        check(edited(siblings, event, forged))
+
+
+def test_tries_are_kept_of_several_sampled_guesses_only(sampled):
+    event = next(e for e in sampled.events if isinstance(e, Judged) and e.alpha is not None)
+    with pytest.raises(CheckFailed, match="of several sampled guesses only"):
+        check(edited(sampled, event, replace(event, tries=[[0.5, 0.5]])))
+
+
+def test_a_trace_of_before_tries_is_read_and_says_what_it_cannot_show(siblings):
+    older = [replace(e, tries=None) if isinstance(e, Judged) else e for e in siblings.events]
+    trace = Trace.parse(Trace(siblings.header, older).lines())
+    assert not any('"tries"' in line for line in trace.lines())
+    check(trace)
+    several = sum(isinstance(e, Judged) and e.tries is not None for e in siblings.events)
+    assert several > 3
+    assert unproven(trace)[1].startswith(f"α cannot be recomputed at {several} positions")
+    assert len(unproven(siblings)) == 1
+
+
+def test_what_no_file_can_prove_is_said(sampled):
+    assert unproven(sampled) == [
+        "No file proves who measured its seconds, or that these models gave its scores."
+    ]
