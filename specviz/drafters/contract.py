@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -49,9 +50,9 @@ class ContractBroken(AssertionError):
 class Case:
     """A drafter on trial.
 
-    target: makes a target anew, over the same weights if need be: laws change where its texts end.
-    drafter: makes the drafter for it. prompts: two or more, on which it guesses two tokens deep at
-    times. shapes: settings to try it with; laws lay temperature, seed and limit themselves.
+    target: gives the target; laws copy it where they change how its texts end. drafter: makes
+    the drafter for it. prompts: two or more, on which it guesses two tokens deep at times.
+    shapes: settings to try it with; laws lay temperature, seed and limit themselves.
     sampling: how warm runs draw; few tokens must carry most of the law, or no statistics will
     tell. remembers: its guesses depend on rounds gone by and not on the text alone (a pool of
     n-grams). runs: how many the G-test counts.
@@ -72,8 +73,8 @@ class Case:
                 yield replace(shape, sampling=sampling, max_new_tokens=new)
 
     def ending(self, *ends: int) -> Target:
-        """A new target whose texts end with one of these tokens only."""
-        target = self.target()
+        """The target, but its texts end with one of these tokens only."""
+        target = copy(self.target())
         target.eos = ends
         return target
 
