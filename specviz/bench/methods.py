@@ -123,7 +123,7 @@ ASSISTED: Final = "transformers assisted generation"
 LOOKUP: Final = "transformers prompt lookup"
 EARLY_EXIT: Final = "transformers early exit"
 MTP: Final = "transformers MTP"
-PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see specviz/packed.py
+PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see models/packed.py
 COUNTERPARTS: Final = {"draft-model": ASSISTED, "ngram": LOOKUP, "layerskip": EARLY_EXIT}
 
 
