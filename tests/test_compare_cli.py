@@ -113,7 +113,7 @@ def lane(text, *options):
     """The lane that a text and the options beside it ask for."""
     parser = argparse.ArgumentParser()
     add_settings(parser)
-    asked = command.asked_in(text, parser.parse_args(options))
+    asked = command.parse_lane(text, parser.parse_args(options))
     return asked.lane(asked.words)
 
 

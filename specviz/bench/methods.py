@@ -2,6 +2,9 @@
 
 Rule: a method does its whole work inside the call, prompt included, and reports only counts and
 clocks that it had anyway; the caller times the call, and counts what is left once it has stopped.
+
+Who takes part: a drafter whose weights are not on this machine is left out with a sentence, unless
+it was the one that was asked for.
 """
 
 from __future__ import annotations
@@ -123,7 +126,7 @@ ASSISTED: Final = "transformers assisted generation"
 LOOKUP: Final = "transformers prompt lookup"
 EARLY_EXIT: Final = "transformers early exit"
 MTP: Final = "transformers MTP"
-PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see specviz/packed.py
+PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see models/packed.py
 
 
 Call = Callable[[Target, Sequence[int], Settings], reference.Counts]

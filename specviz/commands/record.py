@@ -1,6 +1,8 @@
 """`record`: make again the runs and races that ship with the app, from their recipes.
 
 Rule: what is recorded is real, of the house models; this command is the only way it is made.
+
+A recorded race is a real one, checked lane by lane before it is written.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Rule: shown numbers agree with each other: brings divided by costs is the speed-up, and the parts
 of a cost add up to it. Standard library only.
+
+Whether the texts of a race are the same is said too: a difference is never passed over, and one
+that is right is said to be right, with its reason.
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 Stern's k is the target's own next token and k - 1 heads (1811.03115). Predict and verify are
 merged: the pass that verifies a block leaves the state from which the next block is predicted, so
 a round is one pass of the model. A chain of top tokens: a point mass.
+
+Stern 2018, 1811.03115: one feed-forward layer makes k - 1 vectors of the state at t, each added to
+the state and read by the target's own projection: they guess the tokens t + 2 … t + k, after the
+target's own t + 1. Trained there together with the trunk; here on a frozen one (section 6). No
+modern checkpoint exists; tensors are named as in tensor2tensor's `dense_relu_dense` (conv1, conv2),
+of which this is a port.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 The newest token stands at n. With leap k, head m reads the state at t for the token t + k m + 1
 (2505.17505), so the token n + j comes from head m = ⌈j / k⌉ on the state at n - 1 - (k m - j):
 with k = 2 from the newest state where j is even, from the one before where it is odd.
+
+The network (2505.17505): head m, from 1, reads t and guesses the token t + k m + 1; with leap k = 2
+t + 3, t + 5, … (the target's own head has t + 1). Medusa's network by other names:
+`heads.{i}.resblock.{j}.l_proj.*` and `heads.{i}.lm_head.weight`; where the latter is left out, all
+heads end in the target's projection. Trained on a frozen target, the paper's first stage.
 """
 
 from __future__ import annotations

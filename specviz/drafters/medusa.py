@@ -3,6 +3,11 @@
 The newest token x stands at n; its own state is not known yet, that of n - 1 is. The target's own
 head made x of it, so head i, from 0, is read for the token n + 1 + i: no pass of any model, and no
 head knows that x was drawn (2401.10774).
+
+Head i reads the state at t and guesses token t + 2 + i; the target's own head has t + 1. Tensors
+are named as in FasterDecoding's `medusa_lm_head.pt`: `{i}.{j}.linear.*`, block j of head i, and
+`{i}.{layers}.weight`, its output projection. TGI's layout leaves the latter out: all heads end in
+the target's projection. Both are read here. Trained on a frozen target (Medusa-1).
 """
 
 from __future__ import annotations

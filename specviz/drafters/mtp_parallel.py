@@ -3,6 +3,12 @@
 The layers attend to the trunk's output (the target's last layer but one) of every verified token.
 The newest token stands at n; the newest row is n - 1, which predicted it, so head i, from 0, is
 read there for the token n + 1 + i (2404.19737). All heads run at once, in one step.
+
+The network (Gloeckle 2024, 2404.19737): the trunk is every layer of the target but the last; the
+last is its own head, for t + 1. Head i, from 0, is one more such layer on the same trunk, for
+t + 2 + i, read by the target's own norm and projection. Trained there together with the trunk; here
+on a frozen one. Tensors are named as in facebook/multi-token-prediction:
+`extra_heads.{i}.attention.wq.weight` and so on.
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@ equals. A token's chance is its count over that of all tokens seen there (the pa
 code also counts the end of the text, which nothing has followed yet). The memory is this run's
 text alone: the paper's second tree, of other people's outputs, is left out. A point mass: counts
 choose the guesses, no verdict uses them.
+
+Below it is a suffix automaton: every string of a growing text, how often it occurred and where
+last. Strings that end at the same places share one state, so there are at most two states a token,
+and a token is added without a look back (Blumer et al. 1985).
 """
 
 from __future__ import annotations

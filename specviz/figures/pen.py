@@ -1,6 +1,8 @@
 """The pen that a tree is drawn with: shapes batched by trace, words with visible white space.
 
 A trace's name says when it is drawn, what it is and in which state: 20-pill-accepted.
+
+The marks of what happened, and white space made visible, are small drawings on a 12 by 12 grid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A frame: all that the screen shows at a cursor, as plain data. Pure: same trace, same frame."""
+"""A frame: all that the screen shows at a cursor, as plain data. Pure: same trace, same frame.
+
+Differences between frames are JSON merge patches (RFC 7386): objects merge key by key, everything
+else is replaced, null removes. So a frame holds no null.
+"""
 
 from __future__ import annotations
 

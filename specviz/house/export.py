@@ -1,6 +1,8 @@
 """Writes and reads the checkpoint folders that ship, and the manifests beside them.
 
 Rule: a folder is complete for transformers; the manifest adds what a reader of the card asks.
+
+What is measured is what ships, read back from its folder.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Rule: a drafter takes turns with plain decoding alone, prompt by prompt, so that a ratio is one of
 neighbours in time; and the numbers are kept with the hashes of the weights that gave them.
+
+For lengths that can be compared, each tree also drafts with as many guesses as EAGLE's own static
+tree, and as deep.
 """
 
 from __future__ import annotations

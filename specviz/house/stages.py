@@ -1,6 +1,8 @@
 """The stages of `train`: tokenizer, target, draft model, heads, measuring, card.
 
 Rule: a stage reads what the stage before it wrote and leaves a finished folder or nothing.
+
+Both networks are plain `LlamaForCausalLM`, so that anything that loads a Hub model loads them.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 Rule: files may come from anyone, so no code of theirs is ever run (no remote code, no free
 pickles), a checkpoint that lacks weights is refused rather than filled up by chance, and every
 fault leaves as one sentence.
+
+Which models and pairs can take part is checked here, when they are loaded, not in the middle of a
+run: a rejected guess must leave no trace in the cache of the target, and a token id must mean the
+same to both models.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """A causal LM with a cache that can score a draft tree in one pass and keep one path of it.
 
 One rule: the weights are shared by all visitors and never changed; what a run needs is its own.
+
+The bytes behind a token id are its too: a token may be half a character, so text would lose it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,11 @@ from specviz.verification.tree import DraftTree
 
 
 class Greedy:
-    """Walks down along the target's top tokens; p must be one-hot."""
+    """Walks down along the target's top tokens; p must be one-hot.
+
+    For temperature 0: a candidate is kept when it is the target's top token. Every lossless rule
+    gives this same text there; this one needs no coin and no q.
+    """
 
     promise = PROMISES["greedy"]
 
@@ -43,7 +47,13 @@ class Greedy:
 
 
 class PointMass:
-    """Walks down; q is never read."""
+    """Walks down; q is never read.
+
+    For candidates fixed beforehand: keep x with probability p(x), otherwise mask x. An argmax, a
+    top-k, a looked-up n-gram has no q: it is a point mass. Keeping with p(x) and taking x out of p
+    on a rejection gives p for *every* proposal, so it is exact on sampled candidates too, only
+    wasteful (SGLang's kernel, EAGLE-2/3's `qx = 1`; SafeAILab/EAGLE issues 93, 171, 329).
+    """
 
     promise = PROMISES["point-mass"]
 
@@ -72,7 +82,14 @@ class PointMass:
 
 
 class RecursiveRejection:
-    """One rule for both kinds of sampled siblings; they differ in what a rejection does to q."""
+    """One rule for both kinds of sampled siblings; they differ in what a rejection does to q.
+
+    Speculative sampling on a chain (Leviathan et al. 2211.17192, Chen et al. 2302.01318): keep x
+    drawn from q with probability min(1, p/q); at the first rejection draw from the residual
+    (p − q)₊. With siblings each rejection leaves a residual that the next one is judged by:
+    independent draws as in SpecInfer 2305.09781, without replacement as in 2402.14160, 2401.06706
+    and EAGLE-1. Lossless on average over drafts, which must be real samples of the q given.
+    """
 
     def __init__(self, name: str) -> None:
         self.promise = PROMISES[name]

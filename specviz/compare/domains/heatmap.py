@@ -2,6 +2,9 @@
 
 Rule: every sentence is worked out from the cells that are there; a domain's fastest is named only
 where all drafters were measured. Standard library only.
+
+As the page has it: numbers as they are written, shades, marks, details. A column's best is marked
+only where all drafters were measured.
 """
 
 from __future__ import annotations

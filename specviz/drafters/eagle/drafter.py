@@ -3,6 +3,9 @@
 A static tree: its shape is known before any token is. Sampled: siblings one after another without
 replacement from q, the law that the target's own output head makes of the guessed feature, under
 the run's temperature, top-k and top-p. Greedy (and at temperature 0): the top tokens, a point mass.
+
+EAGLE-2 (2406.16858) is the same head, and a tree that follows its confidence: it grows level by
+level from the likeliest guesses; of all guesses weighed, the likeliest are kept.
 """
 
 from __future__ import annotations

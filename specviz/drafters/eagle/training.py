@@ -1,4 +1,10 @@
-"""What EAGLE's head is trained to do: guess the target's next feature (2401.15077)."""
+"""What EAGLE's head is trained to do: guess the target's next feature (2401.15077).
+
+Unrolling drafts without sampling: a head's guesses along a known text, several steps ahead of it.
+Step s, row t: the head has the target's states up to token t and the text's own tokens up to
+t + 1 + s, and speaks of token t + 2 + s. This is what a session does along a path that the text
+takes, all rows at once; losses and measures are made of it.
+"""
 
 from __future__ import annotations
 

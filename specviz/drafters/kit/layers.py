@@ -2,6 +2,10 @@
 
 Rule: attention does not know why a row sees another. What it is given decides (a `Mix`): a causal
 text, a tree over a cache, or the unrolled steps of training.
+
+Llama's decoder blocks outside a model stand here too: their mask is always said, since one left out
+would be causal from the first row, which is wrong for new rows behind a cache. And what Medusa and
+L-MTP share: no head sees another's guess; each maps the same state to its own future position.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
 """What the frozen target says of a batch of texts, from one pass that serves every head's loss.
 
 Rule: nothing here carries a gradient into the target, and the pass is the model's own forward.
+
+How well a head knows what the target will say some tokens later is measured against the target's
+own law at that position, not the text's token: a guess is kept where the target agrees, and a law
+says more than one draw from a corpus. (The papers take the text: there the target learns along, or
+its law is too large to keep.) Row t of depth d guesses tokens[:, t + d + 1], given that the text's
+own tokens came before; depth 1 is the first token that the target has not given yet.
 """
 
 from __future__ import annotations
