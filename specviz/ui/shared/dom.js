@@ -32,7 +32,10 @@ const MARKS = {
   accepted: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
   rejected: [["M2.4 2.4 9.6 9.6M9.6 2.4 2.4 9.6", "sv-line"]],
   unreached: [["M4.2 6a1.8 1.8 0 1 0 3.6 0a1.8 1.8 0 1 0-3.6 0", "sv-fill"]],
-  recovered: [["M9.9 4.2A4.3 4.3 0 1 0 10.3 7", "sv-line"], ["M10.6 1.2v3.4H7.2z", "sv-fill"]],
+  recovered: [
+    ["M9.9 4.2A4.3 4.3 0 1 0 10.3 7", "sv-line"],
+    ["M10.6 1.2v3.4H7.2z", "sv-fill"],
+  ],
   bonus: [["M6 .8 7.6 4.3l3.8.4-2.8 2.6.8 3.8L6 9.2 2.6 11.1l.8-3.8L.6 4.7l3.8-.4z", "sv-fill"]],
 };
 const ICONS = {
@@ -50,7 +53,8 @@ const GLYPHS = {
   tab: ["0 0 14 10", [["M1 5h9M7 2l3 3-3 3M12 1v8", "sv-line"]]],
 };
 
-export const mark = (state) => (MARKS[state] ? drawing("0 0 12 12", MARKS[state], "sv-mark") : null);
+export const mark = (state) =>
+  MARKS[state] ? drawing("0 0 12 12", MARKS[state], "sv-mark") : null;
 export const icon = (name) => drawing("0 0 16 16", ICONS[name], "sv-icon");
 
 // A token as it is: text, white space made visible, bytes that are no text by number.

@@ -13,7 +13,8 @@ import { knock } from "./page.js";
  * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
  */
 
-const inLine = (place) => "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
+const inLine = (place) =>
+  "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
 
 /**
  * The lines, parsed, by which a text has grown; all of them where it does not go on from `before`.
@@ -23,11 +24,15 @@ const inLine = (place) => "Waiting in line: " + (place === 1 ? "1 run" : place +
  */
 export function newLines(text, before) {
   const fresh = before && text.startsWith(before) ? text.slice(before.length) : text;
-  return fresh.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return fresh
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 }
 
 /** Whether this line is a job's last. */
-export const isLast = (line) => line.kind === "error" || (line.kind === "state" && ["done", "stopped"].includes(line.state));
+export const isLast = (line) =>
+  line.kind === "error" || (line.kind === "state" && ["done", "stopped"].includes(line.state));
 
 export class Job {
   /** @param {Face} face */
@@ -53,7 +58,10 @@ export class Job {
       this.face.turn(true);
       this.face.wait(this.face.words.asking);
       const mine = this.number;
-      knock(() => this.number === mine, () => this.ended());
+      knock(
+        () => this.number === mine,
+        () => this.ended(),
+      );
     }
     if (this.wanted !== this.number) this.text = ""; // all of it is wanted again
     this.wanted = this.number;
@@ -75,7 +83,8 @@ export class Job {
     const { stopped, lost, untaken } = this.face.words;
     this.number = 0;
     this.face.turn(false);
-    if (mine && !this.over) this.face.end(this.stopping ? stopped : this.text ? lost : untaken, false);
+    if (mine && !this.over)
+      this.face.end(this.stopping ? stopped : this.text ? lost : untaken, false);
   }
 
   /**
@@ -86,7 +95,8 @@ export class Job {
   hear(text) {
     if (!text || !this.wanted) return [];
     const lines = newLines(text, this.text);
-    if (!lines.length || lines.some((line) => "id" in line && Number(line.id) !== this.wanted)) return [];
+    if (!lines.length || lines.some((line) => "id" in line && Number(line.id) !== this.wanted))
+      return [];
     this.text = text;
     this.begun ||= lines.some((line) => line.kind === this.face.kind);
     this.over = isLast(lines[lines.length - 1]);

@@ -21,7 +21,10 @@ export function onTheme(repaint) {
 export async function knock(underWay, lost) {
   await new Promise((done) => setTimeout(done, 5000));
   if (!underWay()) return;
-  const there = await fetch(PLOTLY, { method: "HEAD", cache: "no-store" }).then(() => true, () => false);
+  const there = await fetch(PLOTLY, { method: "HEAD", cache: "no-store" }).then(
+    () => true,
+    () => false,
+  );
   if (!underWay()) return;
   if (there) knock(underWay, lost);
   else lost();

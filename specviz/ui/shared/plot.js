@@ -50,10 +50,15 @@ export function plot(place, figure, onPick) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
   const style = getComputedStyle(place);
-  const traces = Object.keys(figure.data).sort().map((key) => coloured(figure.data[key], style));
+  const traces = Object.keys(figure.data)
+    .sort()
+    .map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
   layout.width = widthOf(place, layout);
-  layout.hoverlabel = { bgcolor: resolved("--panel", style), font: { color: resolved("--ink", style) } };
+  layout.hoverlabel = {
+    bgcolor: resolved("--panel", style),
+    font: { color: resolved("--ink", style) },
+  };
   plotly.react(place, traces, layout, { displayModeBar: false, responsive: false });
   // Clips are named by the page's address, which changes with every step; nothing here needs one.
   for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
@@ -63,7 +68,8 @@ export function plot(place, figure, onPick) {
   }
 }
 
-const widthOf = (place, layout) => Math.min(layout.width, place.parentElement.clientWidth || layout.width);
+const widthOf = (place, layout) =>
+  Math.min(layout.width, place.parentElement.clientWidth || layout.width);
 
 const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer .trace" };
 const typeOf = (trace) => trace.type || TRACE.type;
@@ -73,10 +79,12 @@ const typeOf = (trace) => trace.type || TRACE.type;
 export function drawn(place, figure, name) {
   const asked = figure.data[name];
   if (!asked) return null;
-  const alike = Object.keys(figure.data).sort().filter((key) => {
-    const trace = figure.data[key];
-    return typeOf(trace) === typeOf(asked) && trace.x.length;
-  });
+  const alike = Object.keys(figure.data)
+    .sort()
+    .filter((key) => {
+      const trace = figure.data[key];
+      return typeOf(trace) === typeOf(asked) && trace.x.length;
+    });
   return place.querySelectorAll(LAYERS[typeOf(asked)])[alike.indexOf(name)] || null;
 }
 

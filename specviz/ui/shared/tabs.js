@@ -38,6 +38,9 @@ export function expect(part, take) {
     delete handed[part];
     take(data);
   };
-  window.addEventListener("sv-handed", (/** @type {CustomEvent} */ event) => event.detail === part && look());
+  window.addEventListener(
+    "sv-handed",
+    (/** @type {CustomEvent} */ event) => event.detail === part && look(),
+  );
   look();
 }

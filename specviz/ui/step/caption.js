@@ -14,7 +14,9 @@ export function part(piece) {
 export function showCaption(caption) {
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-" + caption.is;
-  badge.replaceChildren(...[mark(caption.is), document.createTextNode(caption.label)].filter(Boolean));
+  badge.replaceChildren(
+    ...[mark(caption.is), document.createTextNode(caption.label)].filter(Boolean),
+  );
   badge.title = meaning(caption.is);
   $(".sv-say").replaceChildren(...caption.parts.map(part));
 }

@@ -13,7 +13,13 @@ export function trial(panel) {
   place(p.number, Math.max(panel.p, panel.soft || 0) * scale);
   const rows = [p.row];
   if (!panel.coin) {
-    rows.push(el("p", "sv-nocoin", "Temperature 0: no coin. The outline is the target's softmax at temperature 1."));
+    rows.push(
+      el(
+        "p",
+        "sv-nocoin",
+        "Temperature 0: no coin. The outline is the target's softmax at temperature 1.",
+      ),
+    );
     return rows;
   }
   const q = barRow("draft q", panel.point ? "1" : panel.text.q, "q");
@@ -41,10 +47,14 @@ function place(number, at) {
 
 function lens(covered, whole, keep) {
   const x = (value) => (100 * value).toFixed(2);
-  const svg = drawing("0 0 100 20", [
-    ["M0 0H" + x(covered) + "L" + x(keep) + " 20H0z", "sv-lens-keep"],
-    ["M" + x(covered) + " 0H" + x(whole) + "L100 20H" + x(keep) + "z", "sv-lens-over"],
-  ], "sv-lens");
+  const svg = drawing(
+    "0 0 100 20",
+    [
+      ["M0 0H" + x(covered) + "L" + x(keep) + " 20H0z", "sv-lens-keep"],
+      ["M" + x(covered) + " 0H" + x(whole) + "L100 20H" + x(keep) + "z", "sv-lens-over"],
+    ],
+    "sv-lens",
+  );
   svg.setAttribute("preserveAspectRatio", "none");
   return el("div", "sv-cr", el("span"), svg);
 }
@@ -68,7 +78,12 @@ export function coinTicks(panel, u, said) {
   const { threshold } = panel.coin;
   const how = panel.point || panel.q <= 0 ? "" : panel.text.p + " ÷ " + panel.text.q + " = ";
   const chance = panel.p >= panel.q && !panel.point ? "p ≥ q: 1" : how + panel.text.threshold;
-  const ticks = el("div", "sv-ticks", el("span", "sv-ink-both", chance), el("span", "sv-u", "u = " + said));
+  const ticks = el(
+    "div",
+    "sv-ticks",
+    el("span", "sv-ink-both", chance),
+    el("span", "sv-u", "u = " + said),
+  );
   ticks.firstChild.style.left = percent(Math.min(Math.max(threshold, 0.14), 0.86));
   ticks.lastChild.style.left = percent(Math.min(Math.max(u, 0.06), 0.94));
   if (Math.abs(threshold - u) < 0.34) ticks.classList.add("sv-two");

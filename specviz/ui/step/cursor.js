@@ -78,7 +78,9 @@ function holdFocus() {
   return () => {
     if (!kind || held.isConnected) return;
     const all = [...stage.element.querySelectorAll(kind)];
-    const same = all.find((each) => each.getAttribute("aria-label") === held.getAttribute("aria-label"));
+    const same = all.find(
+      (each) => each.getAttribute("aria-label") === held.getAttribute("aria-label"),
+    );
     const next = same || all[Math.min(place, all.length - 1)];
     if (next) next.focus({ preventScroll: true });
   };
@@ -88,10 +90,19 @@ const DO = {
   first: () => go(0, 0),
   last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
   next: advance,
-  back: () => { const to = preceding(now.at.round, now.at.step); if (to) go(...to); },
+  back: () => {
+    const to = preceding(now.at.round, now.at.step);
+    if (to) go(...to);
+  },
   play: () => (timer ? pause() : play(false)),
 };
-export const KEYS = { ArrowRight: "next", ArrowLeft: "back", Home: "first", End: "last", " ": "play" };
+export const KEYS = {
+  ArrowRight: "next",
+  ArrowLeft: "back",
+  Home: "first",
+  End: "last",
+  " ": "play",
+};
 
 export function act(name) {
   if (name !== "play") pause();

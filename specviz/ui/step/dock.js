@@ -38,11 +38,17 @@ function roundsBeside() {
 function nextName([round, step]) {
   if (step === 0) return ["Next: round " + reel.rounds[round].number];
   const coming = stepName(round, step);
-  return coming.w && coming.kind === "judge" ? ["Next: " + coming.next, word(coming.w)] : ["Next: " + coming.next];
+  return coming.w && coming.kind === "judge"
+    ? ["Next: " + coming.next, word(coming.w)]
+    : ["Next: " + coming.next];
 }
 
 function closedRound(index, round) {
-  const made = el("button", "sv-seg" + (index < round ? " sv-was" : ""), String(reel.rounds[index].number));
+  const made = el(
+    "button",
+    "sv-seg" + (index < round ? " sv-was" : ""),
+    String(reel.rounds[index].number),
+  );
   made.type = "button";
   made.setAttribute("aria-label", "Round " + reel.rounds[index].number);
   made.addEventListener("click", () => go(index, 0));
@@ -55,7 +61,8 @@ function openRound(index, step) {
   const steps = el("div", "sv-steps");
   for (let at = 0; at <= step; at += 1) {
     const name = stepName(index, at);
-    if (name.kind === "propose" && at < step && stepName(index, at + 1).kind === "propose") continue;
+    if (name.kind === "propose" && at < step && stepName(index, at + 1).kind === "propose")
+      continue;
     steps.append(stepButton(index, at, name, at === step));
   }
   made.append(steps);

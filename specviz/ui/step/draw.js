@@ -31,6 +31,13 @@ export function draw(panel) {
   bar.append(pin);
   const { u, lo, hi, share: part } = view.text;
   const hit = view.shares.find((s) => s.hit);
-  const note = el("p", "sv-note", el("b", "", u), " falls between " + lo + " and " + hi + ": the share of ", word(hit.w), ", " + part + " wide.");
+  const note = el(
+    "p",
+    "sv-note",
+    el("b", "", u),
+    " falls between " + lo + " and " + hi + ": the share of ",
+    word(hit.w),
+    ", " + part + " wide.",
+  );
   return [row, note];
 }

@@ -12,7 +12,11 @@ const SAID = { given: "", own: "guessed", guess: "", root: "last token" };
 // Room is kept from a run's first evidence on, so that a step without any moves nothing.
 export function showWhy(panel) {
   const why = panel.why;
-  $(".sv-why").replaceChildren(...(why ? [whyHead(why, panel.kind), ...why.blocks.map((block) => FORMS[block.as](block))] : []));
+  $(".sv-why").replaceChildren(
+    ...(why
+      ? [whyHead(why, panel.kind), ...why.blocks.map((block) => FORMS[block.as](block))]
+      : []),
+  );
   const told = reel.rounds.some((each) => each.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", told);
   markText(why?.marks ? why.marks : {});
@@ -24,14 +28,25 @@ function whyHead(why, kind) {
 }
 
 const tokens = (words, name) => words.map((pieces) => el("span", name, word(pieces)));
-const titled = (made, pieces) => { made.title = flat(pieces); return made; };
-const more = (many) => (many ? el("p", "sv-why-more", "+" + many.toLocaleString("en") + " more") : null);
+const titled = (made, pieces) => {
+  made.title = flat(pieces);
+  return made;
+};
+const more = (many) =>
+  many ? el("p", "sv-why-more", "+" + many.toLocaleString("en") + " more") : null;
 
 const FORMS = {
   // Neighbouring words in the text; a run of one kind is one mark.
   line(view) {
-    const spans = view.spans.map((one) => el("span", "sv-span sv-span-" + one.is, ...tokens(one.words, "sv-tok")));
-    return el("div", "sv-why-line", el("span", "sv-why-at", view.label), el("span", "sv-why-words", ...spans));
+    const spans = view.spans.map((one) =>
+      el("span", "sv-span sv-span-" + one.is, ...tokens(one.words, "sv-tok")),
+    );
+    return el(
+      "div",
+      "sv-why-line",
+      el("span", "sv-why-at", view.label),
+      el("span", "sv-why-words", ...spans),
+    );
   },
 
   // A guess a row: words, a bar, a number.
@@ -58,14 +73,34 @@ const FORMS = {
     const split = view.split;
     const body = view.rows.flatMap((one) => gridRow(one, view, split));
     if (split) head.children[split].classList.add("sv-split");
-    const name = "sv-why-grid" + (view.states ? " sv-why-states" : "") + (view.stacked ? " sv-why-stacked" : "");
+    const name =
+      "sv-why-grid" +
+      (view.states ? " sv-why-states" : "") +
+      (view.stacked ? " sv-why-stacked" : "");
     const made = el("table", name, el("thead", "", head), el("tbody", "", ...body));
-    const keys = view.keys ? el("p", "sv-why-keys", ...view.keys.map(([is, said]) => el("span", "", el("i", "sv-cellkey sv-cell-" + is), said))) : null;
-    return el("div", "sv-why-box", made, more(view.more), view.note ? el("p", "sv-why-more", view.note) : null, keys);
+    const keys = view.keys
+      ? el(
+          "p",
+          "sv-why-keys",
+          ...view.keys.map(([is, said]) =>
+            el("span", "", el("i", "sv-cellkey sv-cell-" + is), said),
+          ),
+        )
+      : null;
+    return el(
+      "div",
+      "sv-why-box",
+      made,
+      more(view.more),
+      view.note ? el("p", "sv-why-more", view.note) : null,
+      keys,
+    );
   },
 
   facts(view) {
-    const pairs = view.facts.map(([name, value]) => el("span", "sv-why-fact", name + " ", el("b", "", value)));
+    const pairs = view.facts.map(([name, value]) =>
+      el("span", "sv-why-fact", name + " ", el("b", "", value)),
+    );
     if (view.w) pairs[0].append(" ", el("b", "sv-tok", word(view.w)));
     return el("p", "sv-why-facts", ...pairs);
   },
@@ -78,7 +113,12 @@ function whyHeadCell(name) {
 }
 
 function gridRow(one, view, split) {
-  const label = el("th", "sv-why-label", one.mark ? mark(one.mark) : null, one.w ? word(one.w) : one.label);
+  const label = el(
+    "th",
+    "sv-why-label",
+    one.mark ? mark(one.mark) : null,
+    one.w ? word(one.w) : one.label,
+  );
   label.scope = "row";
   if (one.w) titled(label, one.w);
   const cells = one.cells.map((cell, index) => {
@@ -99,7 +139,12 @@ const STATES = { on: "says it", off: "says another", none: "not run" };
 
 function gridCell(cell) {
   if (cell.s) {
-    const made = el("td", "sv-why-cell", el("i", "sv-cell sv-cell-" + cell.s), el("span", "sv-unseen", STATES[cell.s]));
+    const made = el(
+      "td",
+      "sv-why-cell",
+      el("i", "sv-cell sv-cell-" + cell.s),
+      el("span", "sv-unseen", STATES[cell.s]),
+    );
     return made;
   }
   const made = el("td", "sv-why-word" + (cell.is ? " sv-why-" + cell.is : ""));
@@ -111,7 +156,8 @@ function gridCell(cell) {
 
 // The places in the text strip that a guess came from, where they are on screen.
 function markText(marks) {
-  for (const old of stage.element.querySelectorAll(".sv-src")) old.classList.remove("sv-src", "sv-src-match", "sv-src-copied", "sv-src-state");
+  for (const old of stage.element.querySelectorAll(".sv-src"))
+    old.classList.remove("sv-src", "sv-src-match", "sv-src-copied", "sv-src-state");
   markPrompt(marks.prompt || []);
   let token = 0;
   const wanted = new Map(marks.past || []);

@@ -25,10 +25,21 @@ export function ask(to) {
   badge.className = "sv-verdict";
   badge.textContent = "Your guess?";
   const parts = panel.coin
-    ? ["Will ", { w: panel.w }, " be kept? The target gives it ", { n: panel.text.p, as: "p" },
-       ...(panel.point ? ["; it was fixed beforehand"] : [", the draft gave it ", { n: panel.text.q, as: "q" }]), ". "]
+    ? [
+        "Will ",
+        { w: panel.w },
+        " be kept? The target gives it ",
+        { n: panel.text.p, as: "p" },
+        ...(panel.point
+          ? ["; it was fixed beforehand"]
+          : [", the draft gave it ", { n: panel.text.q, as: "q" }]),
+        ". ",
+      ]
     : ["Is ", { w: panel.w }, " the target's top token? "];
-  const answers = [["Kept", true], ["Rejected", false]].map(([label, kept]) => {
+  const answers = [
+    ["Kept", true],
+    ["Rejected", false],
+  ].map(([label, kept]) => {
     const made = el("button", "sv-answer", label);
     made.type = "button";
     made.addEventListener("click", () => answer(kept));

@@ -4,10 +4,16 @@ import { drawing, el } from "../shared/dom.js";
 import { $ } from "./stage.js";
 
 const SIGNS = {
-  pq: [["M0 1h30v4H0z", "sv-sign-p"], ["M0 6h20v4H0z", "sv-sign-q"]],
+  pq: [
+    ["M0 1h30v4H0z", "sv-sign-p"],
+    ["M0 6h20v4H0z", "sv-sign-q"],
+  ],
   p: [["M0 3h30v5H0z", "sv-sign-p"]],
   soft: [["M0 3h30v5H0z", "sv-sign-soft"]],
-  edge: [["M0 1.5h34v8H0z", "sv-sign-edge"], ["M0 5h34v1H0z", "sv-sign-core"]],
+  edge: [
+    ["M0 1.5h34v8H0z", "sv-sign-edge"],
+    ["M0 5h34v1H0z", "sv-sign-core"],
+  ],
   slot: [["M1 1h28v9H1z", "sv-sign-slot"]],
 };
 
@@ -15,10 +21,20 @@ export function showKeys(tree) {
   const nodes = Object.values(tree.nodes);
   const soft = nodes.some((node) => node.soft !== undefined);
   const drawn = nodes.some((node) => node.q !== undefined);
-  const bars = soft ? ["soft", "under a word: the target's softmax at temperature 1"]
-    : drawn ? ["pq", "under a word: p, then q"] : ["p", "under a word: p; a fixed guess has no q"];
-  const keys = [bars, drawn && ["edge", "an edge is as wide as q"], ["slot", "the token that ends the round, from the target"]];
+  const bars = soft
+    ? ["soft", "under a word: the target's softmax at temperature 1"]
+    : drawn
+      ? ["pq", "under a word: p, then q"]
+      : ["p", "under a word: p; a fixed guess has no q"];
+  const keys = [
+    bars,
+    drawn && ["edge", "an edge is as wide as q"],
+    ["slot", "the token that ends the round, from the target"],
+  ];
   const shown = nodes.length ? keys.filter(Boolean) : [];
-  $(".sv-keys").replaceChildren(...shown.map(([sign, said]) =>
-    el("li", "", drawing("0 0 34 11", SIGNS[sign], "sv-sign"), said)));
+  $(".sv-keys").replaceChildren(
+    ...shown.map(([sign, said]) =>
+      el("li", "", drawing("0 0 34 11", SIGNS[sign], "sv-sign"), said),
+    ),
+  );
 }

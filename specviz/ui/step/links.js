@@ -7,7 +7,9 @@ import { now } from "./now.js";
 import { reel, stepName, stepsOf } from "./reel.js";
 
 export const asked = new URLSearchParams(location.search);
-now.link = asked.get("round") ? { round: Number(asked.get("round")), step: asked.get("step") } : null;
+now.link = asked.get("round")
+  ? { round: Number(asked.get("round")), step: asked.get("step") }
+  : null;
 
 // Keys that other tabs read once they are opened: a link with one of them opens its tab.
 const TABS = { race: "Compare", alpha: "Cost", gamma: "Cost", c: "Cost", verify: "Cost" };
@@ -33,7 +35,11 @@ let remembering = null;
 export function remember(frame) {
   clearTimeout(remembering);
   const url = new URL(location.href);
-  const place = { trace: reel.run.id, round: reel.rounds[now.at.round].number, step: frame.step.id };
+  const place = {
+    trace: reel.run.id,
+    round: reel.rounds[now.at.round].number,
+    step: frame.step.id,
+  };
   for (const [key, value] of Object.entries(place)) {
     if (now.shown === "recorded") url.searchParams.set(key, value);
     else url.searchParams.delete(key); // a live run cannot be linked to

@@ -35,18 +35,31 @@ function revealGuesses(tree) {
     .filter(([node]) => node && node.depth === deepest);
   if (!spots.length) return;
   const cover = el("i", "sv-cover");
-  const [left, top] = [Math.min(...spots.map((s) => s[1])) - 46, Math.min(...spots.map((s) => s[2])) - 18];
+  const [left, top] = [
+    Math.min(...spots.map((s) => s[1])) - 46,
+    Math.min(...spots.map((s) => s[2])) - 18,
+  ];
   const bottom = Math.max(...spots.map((s) => s[2])) + 30;
-  Object.assign(cover.style, { left: left + "px", top: top + "px", width: "140px", height: bottom - top + "px" });
+  Object.assign(cover.style, {
+    left: left + "px",
+    top: top + "px",
+    width: "140px",
+    height: bottom - top + "px",
+  });
   $(".sv-treebox").append(cover);
   const shrunk = [{ clipPath: "inset(0)" }, { clipPath: "inset(100% 0 0 0)" }];
   const steps = "steps(" + spots.length + ", start)";
-  glide(cover, shrunk, 60 * spots.length, steps).finished.then(() => cover.remove(), () => cover.remove());
+  glide(cover, shrunk, 60 * spots.length, steps).finished.then(
+    () => cover.remove(),
+    () => cover.remove(),
+  );
 }
 
 // All p at once: bars under the words fade in, those of the chart grow from the left.
 function growTarget(figure, chart) {
-  const name = Object.keys(figure.data).sort().find((key) => key.startsWith("40-"));
+  const name = Object.keys(figure.data)
+    .sort()
+    .find((key) => key.startsWith("40-"));
   glide(name ? drawn($(".sv-tree"), figure, name) : null, [{ opacity: 0 }, { opacity: 1 }], 300);
   const bars = chart ? drawn($(".sv-chart"), chart, "10-p") : null;
   for (const bar of bars ? bars.querySelectorAll(".point path") : []) {
@@ -59,6 +72,13 @@ function moveResidual() {
   const duration = seenMoves.has("residual") ? 150 : 400;
   seenMoves.add("residual");
   for (const bar of $(".sv-table").querySelectorAll(".sv-cl .sv-f-r")) {
-    glide(bar, [{ transform: "translateX(-90px)", opacity: 0 }, { transform: "none", opacity: 1 }], duration);
+    glide(
+      bar,
+      [
+        { transform: "translateX(-90px)", opacity: 0 },
+        { transform: "none", opacity: 1 },
+      ],
+      duration,
+    );
   }
 }

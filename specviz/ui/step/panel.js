@@ -27,20 +27,24 @@ function panelTitle(panel) {
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
   if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
-  const tries = panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
+  const tries =
+    panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
   return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
 }
 
 function guessesTitle(panel) {
   if (!panel.scored) return "What the drafter guesses";
-  return panel.greedy ? "Every guess: the target's softmax at temperature 1" : "Every guess: p over q";
+  return panel.greedy
+    ? "Every guess: the target's softmax at temperature 1"
+    : "Every guess: p over q";
 }
 
 // Where a list is cut, which of the guesses it has.
 function shownOf(panel) {
   if (!panel.of) return null;
   const made = el("span", "sv-sub", " · " + panel.shown + " of " + panel.of);
-  made.title = (panel.scored ? "The first " : "The newest ") + panel.shown + "; the tree has all of them";
+  made.title =
+    (panel.scored ? "The first " : "The newest ") + panel.shown + "; the tree has all of them";
   return made;
 }
 

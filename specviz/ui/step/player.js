@@ -18,9 +18,12 @@ import { wish } from "./whatif.js";
 
 function onKey(event) {
   const name = KEYS[event.key];
-  const typing = event.target.closest("input, textarea, select, [contenteditable], [role=listbox], [role=slider]");
+  const typing = event.target.closest(
+    "input, textarea, select, [contenteditable], [role=listbox], [role=slider]",
+  );
   const pressing = event.key === " " && event.target.closest("button, a, [role=tab]");
-  const mine = document.querySelectorAll(".sv").length === 1 || stage.element.contains(event.target);
+  const mine =
+    document.querySelectorAll(".sv").length === 1 || stage.element.contains(event.target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   event.preventDefault();
@@ -45,16 +48,42 @@ export function start(element, props, watch, _trigger, config) {
   watch("value", receive);
   const players = page("players");
   players[stage.config.name] = {
-    begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), load, feed, wish, play: () => play(false), pause, go,
-    next: () => act("next"), back: () => act("back"), first: () => act("first"), last: () => act("last"),
-    get cursor() { return { ...now.at }; },
-    get rounds() { return reel.rounds.length; },
-    get frame() { return reel.rounds.length ? frameAt(now.at.round, now.at.step) : null; },
-    get run() { return reel.run; },
-    get asked() { return job.wanted; },
+    begin: () => job.begin(),
+    stop: () => job.stop(),
+    ended: () => job.ended(),
+    load,
+    feed,
+    wish,
+    play: () => play(false),
+    pause,
+    go,
+    next: () => act("next"),
+    back: () => act("back"),
+    first: () => act("first"),
+    last: () => act("last"),
+    get cursor() {
+      return { ...now.at };
+    },
+    get rounds() {
+      return reel.rounds.length;
+    },
+    get frame() {
+      return reel.rounds.length ? frameAt(now.at.round, now.at.step) : null;
+    },
+    get run() {
+      return reel.run;
+    },
+    get asked() {
+      return job.wanted;
+    },
   };
-  fetchPlotly().then(() => paint(), (problem) => notice(problem.message));
-  const name = stage.config.recorded.includes(asked.get("trace")) ? asked.get("trace") : stage.config.recorded[0];
+  fetchPlotly().then(
+    () => paint(),
+    (problem) => notice(problem.message),
+  );
+  const name = stage.config.recorded.includes(asked.get("trace"))
+    ? asked.get("trace")
+    : stage.config.recorded[0];
   players[stage.config.name].opened = name ? load(name) : undefined;
   openLinked();
 }

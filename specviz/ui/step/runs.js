@@ -23,7 +23,8 @@ export function onRun() {
   if (!job.number || now.shown === "recorded") notice("");
   $(".sv-badge").textContent = reel.run.source;
   $(".sv-badge").title = meaning(reel.run.source);
-  $(".sv-where").textContent = reel.run.drafter + " drafts for " + reel.run.where + " · " + reel.run.said;
+  $(".sv-where").textContent =
+    reel.run.drafter + " drafts for " + reel.run.where + " · " + reel.run.said;
   $(".sv-lossy").textContent = reel.run.lossless ? "" : "not lossless";
   $(".sv").dataset.source = reel.run.source;
 }
@@ -63,7 +64,10 @@ export async function load(name) {
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for its first run
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
-  if (!answer.ok) return notice("This recorded run could not be read. " + (answer.status === 422 ? await answer.text() : ""));
+  if (!answer.ok)
+    return notice(
+      "This recorded run could not be read. " + (answer.status === 422 ? await answer.text() : ""),
+    );
   const text = await answer.text();
   job.wanted = 0;
   reel.text = "";
@@ -74,11 +78,15 @@ export async function load(name) {
 // The form's values that ask for this run, in the order of its inputs; lists as they are typed.
 function formOf(run) {
   const { sampling, ...chosen } = { ...stage.config.usual, ...run.settings };
-  const drafter = stage.config.drafters.includes(run.names[1]) ? run.names[1] : stage.config.drafters[0];
+  const drafter = stage.config.drafters.includes(run.names[1])
+    ? run.names[1]
+    : stage.config.drafters[0];
   const known = { ...chosen, ...sampling, prompt: run.prompt, method: drafter };
   const path = (list) => list.join(",");
   const typed = { wholes: (list) => list.join(", "), paths: (list) => list.map(path).join("; ") };
-  return stage.config.form.map(({ name, kind }) => (typed[kind] ? typed[kind](known[name]) : known[name]));
+  return stage.config.form.map(({ name, kind }) =>
+    typed[kind] ? typed[kind](known[name]) : known[name],
+  );
 }
 
 export function receive() {

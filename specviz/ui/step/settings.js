@@ -4,7 +4,9 @@ export function start(element) {
   const button = element.querySelector("button");
   const [drafter, , target, rest] = element.querySelector(".sv-said").children;
 
-  const show = () => { button.title = button.textContent.trim(); };
+  const show = () => {
+    button.title = button.textContent.trim();
+  };
   show();
   button.addEventListener("sv-said", ({ detail }) => {
     [drafter.textContent, target.textContent, rest.textContent] = detail;

@@ -37,4 +37,7 @@ export function reserve(round) {
 }
 
 const letters = (parts) =>
-  parts.reduce((sum, each) => sum + (typeof each === "string" ? each : each.n || flat(each.w)).length, 0);
+  parts.reduce(
+    (sum, each) => sum + (typeof each === "string" ? each : each.n || flat(each.w)).length,
+    0,
+  );

@@ -9,7 +9,10 @@ const HEADS = [["p"], ["q"], ["p and q", "p, q"], ["p − q"], ["above 0", "> 0"
 // As many digits as any table of this round shows, so that its columns stay where they are.
 function digitsOf(view) {
   if (!view.full) return view.digits;
-  const steps = Array.from({ length: stepsOf(now.at.round) }, (_, step) => frameAt(now.at.round, step).panel.table);
+  const steps = Array.from(
+    { length: stepsOf(now.at.round) },
+    (_, step) => frameAt(now.at.round, step).panel.table,
+  );
   return Math.max(view.digits, ...steps.map((each) => (each?.full ? each.digits : 0)));
 }
 
@@ -21,9 +24,15 @@ export function table(view) {
   made.setAttribute("role", "table");
   made.setAttribute("aria-label", "p, q and residual by token");
   made.style.setProperty("--d", digits);
-  const head = el("div", "sv-mh", cell("sv-tk", el("span", "sv-unseen", "token"), "columnheader"), ...heads.map(tableHead));
+  const head = el(
+    "div",
+    "sv-mh",
+    cell("sv-tk", el("span", "sv-unseen", "token"), "columnheader"),
+    ...heads.map(tableHead),
+  );
   head.setAttribute("role", "row");
-  const unit = 0.4 / Math.max(...view.rows.flatMap((row) => [row.m[0], row.m[1], row.soft || 0]), 0.01);
+  const unit =
+    0.4 / Math.max(...view.rows.flatMap((row) => [row.m[0], row.m[1], row.soft || 0]), 0.01);
   const most = Math.max(...view.rows.map((row) => row.m[3]), 0.01);
   const rows = view.rows.map((row) => tableRow(row, view.full, unit, 0.36 / most));
   made.append(head, ...rows, totals(view));
@@ -49,11 +58,19 @@ function tableRow(row, full, unit, last) {
   const is = row.is === "trial" ? "rejected" : row.is === "drawn" ? "recovered" : "";
   const name = row.rest ? row.rest.toLocaleString("en") + " others" : "";
   const label = row.rest ? [name] : [full && is ? mark(is) : null, word(row.w)].filter(Boolean);
-  const made = el("div", "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""));
+  const made = el(
+    "div",
+    "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""),
+  );
   made.setAttribute("role", "row");
   made.append(cell("sv-tk", label), cell("sv-pv", row.t[0]), cell("sv-qv", row.t[1]));
   const upper = el("div", "sv-ln", share("p", both, unit), share(full ? "r" : "p", above, unit));
-  const lower = el("div", "sv-ln", share("q", both, unit), share("over", Math.max(q - both, 0), unit));
+  const lower = el(
+    "div",
+    "sv-ln",
+    share("q", both, unit),
+    share("over", Math.max(q - both, 0), unit),
+  );
   const soft = row.soft === undefined ? null : share("soft", row.soft, unit);
   made.append(cell("sv-pq", [upper, lower, soft].filter(Boolean)));
   if (!full) return made;
@@ -71,7 +88,11 @@ function apart(row, unit) {
   const [p, q, above] = row.m;
   const under = row.rest ? Math.max(q - (p - above), 0) : Math.max(q - p, 0);
   const half = unit / 2;
-  const made = cell("sv-dv", [el("i", "sv-zero"), share("over sv-neg", under, half), share("r sv-pos", above, half)]);
+  const made = cell("sv-dv", [
+    el("i", "sv-zero"),
+    share("over sv-neg", under, half),
+    share("r sv-pos", above, half),
+  ]);
   const number = el("b", p < q ? "sv-ink-q" : p > q ? "sv-ink-residual" : "sv-nil", row.t[2]);
   number.style.setProperty("--under", (under * half).toFixed(4));
   made.append(number);
@@ -88,9 +109,18 @@ function totals(view) {
   const made = el("div", "sv-ms");
   made.setAttribute("role", "row");
   const both = el("span", "", "both ", el("b", "sv-ink-both", total.both));
-  made.append(cell("sv-tk", "total"), cell("sv-pv", total.p), cell("sv-qv", total.q), cell("", [both]));
+  made.append(
+    cell("sv-tk", "total"),
+    cell("sv-pv", total.p),
+    cell("sv-qv", total.q),
+    cell("", [both]),
+  );
   if (view.full) {
-    made.append(cell("sv-dv", "0"), cell("sv-ink-residual", total.left), cell("sv-ink-residual", total.scaled));
+    made.append(
+      cell("sv-dv", "0"),
+      cell("sv-ink-residual", total.left),
+      cell("sv-ink-residual", total.scaled),
+    );
   }
   return made;
 }

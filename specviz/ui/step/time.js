@@ -21,9 +21,18 @@ export function showTime(frame, round) {
 
 // What was measured, and where the line stands.
 function measured(round, until) {
-  const both = reel.baseline ? "Both measured in this run, on one machine." : "Measured in this run.";
+  const both = reel.baseline
+    ? "Both measured in this run, on one machine."
+    : "Measured in this run.";
   const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
-  return both + " The line is the end of round " + reel.rounds[round].number + ", " + after + " after the start.";
+  return (
+    both +
+    " The line is the end of round " +
+    reel.rounds[round].number +
+    ", " +
+    after +
+    " after the start."
+  );
 }
 
 // Tokens at this step: those of earlier rounds, and what this round has kept so far.
@@ -34,9 +43,18 @@ function tokensNow(frame, round) {
 }
 
 function rectangles(spans, scale) {
-  return spans.map(([at, width]) => "M" + (1000 * at * scale).toFixed(2) + " 0h" +
-    Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2) + "v16h-" +
-    Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2) + "z").join("");
+  return spans
+    .map(
+      ([at, width]) =>
+        "M" +
+        (1000 * at * scale).toFixed(2) +
+        " 0h" +
+        Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2) +
+        "v16h-" +
+        Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2) +
+        "z",
+    )
+    .join("");
 }
 
 function fastLane(round, scale, until, tokens, ours) {
@@ -48,10 +66,15 @@ function fastLane(round, scale, until, tokens, ours) {
     target.push([at + told.seconds[0], told.seconds[1]]);
     at += total(told);
   });
-  const svg = track([
-    [spans.ahead[0], "sv-t-draft sv-ahead"], [spans.ahead[1], "sv-t-target sv-ahead"],
-    [spans.past[0], "sv-t-draft"], [spans.past[1], "sv-t-target"],
-  ], scale);
+  const svg = track(
+    [
+      [spans.ahead[0], "sv-t-draft sv-ahead"],
+      [spans.ahead[1], "sv-t-target sv-ahead"],
+      [spans.past[0], "sv-t-draft"],
+      [spans.past[1], "sv-t-target"],
+    ],
+    scale,
+  );
   const now = el("i", "sv-t-now");
   now.style.left = percent((until - total(reel.rounds[round])) * scale);
   now.style.width = percent(total(reel.rounds[round]) * scale);
@@ -72,23 +95,37 @@ function plainLane(scale, until) {
   if (!reel.baseline) {
     const stopped = reel.finished && reel.finished.reason === "stopped";
     const live = reel.run && reel.run.source === "live" && !stopped;
-    $(".sv-lane-plain").replaceChildren(el("span", "sv-t-none", live ? "measured next" : "not measured in this run"));
+    $(".sv-lane-plain").replaceChildren(
+      el("span", "sv-t-none", live ? "measured next" : "not measured in this run"),
+    );
     return;
   }
-  const past = [], ahead = [];
-  let at = 0, tokens = 0;
+  const past = [],
+    ahead = [];
+  let at = 0,
+    tokens = 0;
   for (const seconds of reel.baseline.seconds) {
     const done = at + seconds <= until * (1 + 1e-9);
     (done ? past : ahead).push([at, seconds]);
     if (done) tokens += 1;
     at += seconds;
   }
-  const svg = track([[ahead, "sv-t-target sv-ahead"], [past, "sv-t-target"]], scale);
+  const svg = track(
+    [
+      [ahead, "sv-t-target sv-ahead"],
+      [past, "sv-t-target"],
+    ],
+    scale,
+  );
   $(".sv-lane-plain").replaceChildren(svg, line(until, scale), flag(until, scale, tokens));
 }
 
 function track(groups, scale) {
-  const svg = drawing("0 0 1000 16", groups.map(([spans, name]) => [rectangles(spans, scale), name]), "sv-t");
+  const svg = drawing(
+    "0 0 1000 16",
+    groups.map(([spans, name]) => [rectangles(spans, scale), name]),
+    "sv-t",
+  );
   svg.setAttribute("preserveAspectRatio", "none");
   return svg;
 }
@@ -108,7 +145,8 @@ function flag(until, scale, tokens) {
 
 function axis(scale) {
   const whole = 1 / scale;
-  const unit = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
+  const unit =
+    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
   const made = [];
   const room = 1 - 40 / ($(".sv-axis").clientWidth || 1000); // for the last one's words
   for (let at = 0; at <= whole * room; at += unit) {

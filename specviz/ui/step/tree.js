@@ -92,7 +92,11 @@ function positions(tree) {
 
 function position(depth, lead, here, slot) {
   const siblings = here.filter((entry) => entry !== lead);
-  const row = el("li", "sv-row" + (lead ? " sv-row-" + lead[1].is : ""), el("span", "sv-at", "+" + depth));
+  const row = el(
+    "li",
+    "sv-row" + (lead ? " sv-row-" + lead[1].is : ""),
+    el("span", "sv-at", "+" + depth),
+  );
   row.append(lead ? chip(lead[1], lead[0]) : el("span"));
   row.append(lead ? bars(lead[1]) : el("span"));
   const folded = el("span", "sv-sibs", ...siblings.map(([node, view]) => chip(view, node)));

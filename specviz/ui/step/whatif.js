@@ -113,7 +113,14 @@ function slider(pin, current, move) {
   for (const [name, value] of Object.entries(facts)) pin.setAttribute(name, value);
   pin.setAttribute("aria-label", "Coin: arrow keys ask what if, Enter runs it, Escape goes back");
   pin.setAttribute("aria-valuenow", String(current()));
-  const to = { ArrowLeft: -0.01, ArrowDown: -0.01, ArrowRight: 0.01, ArrowUp: 0.01, PageDown: -0.1, PageUp: 0.1 };
+  const to = {
+    ArrowLeft: -0.01,
+    ArrowDown: -0.01,
+    ArrowRight: 0.01,
+    ArrowUp: 0.01,
+    PageDown: -0.1,
+    PageUp: 0.1,
+  };
   pin.addEventListener("keydown", (event) => {
     const by = to[event.key] || { Home: -1, End: 1 }[event.key];
     if (event.key === "Enter" && now.supposed) branch();
@@ -131,17 +138,29 @@ function wonderAbout(node) {
   const { nodes, ways } = frameAt(now.at.round, now.at.step).tree;
   const view = nodes[node];
   if (!ways) {
-    wonder(["At temperature 0 no coin decides: ", { w: view.w }, " is kept only where it is the target's top token."], null);
+    wonder(
+      [
+        "At temperature 0 no coin decides: ",
+        { w: view.w },
+        " is kept only where it is the target's top token.",
+      ],
+      null,
+    );
     return;
   }
   const done = { accepted: 1, rejected: 0 };
   const needed = ways[node].filter(([other, kept]) => done[nodes[other].is] !== kept);
-  const [kept, fallen] = [1, 0].map((is) => needed.filter((need) => need[1] === is).map(([other]) => ({ w: nodes[other].w })));
+  const [kept, fallen] = [1, 0].map((is) =>
+    needed.filter((need) => need[1] === is).map(([other]) => ({ w: nodes[other].w })),
+  );
   const parts = [{ w: view.w }, " at +" + view.depth + " would be in the text if "];
   if (fallen.length) parts.push(...listed(fallen), " fell and ");
   parts.push(...listed(kept), kept.length > 1 ? " were kept" : " was kept");
   const number = reel.rounds[now.at.round].number;
-  const coins = needed.map(([other, kept]) => [number + " judge " + other, kept ? stage.config.laid.kept : stage.config.laid.fallen]);
+  const coins = needed.map(([other, kept]) => [
+    number + " judge " + other,
+    kept ? stage.config.laid.kept : stage.config.laid.fallen,
+  ]);
   wonder([...parts, ". Lay the coins so?"], Object.fromEntries(coins));
 }
 
@@ -154,7 +173,12 @@ function listed(words) {
 function branch() {
   if (job.number) return notice("Another run is still being made. Stop it, or wait for its end.");
   const { round, step } = now.at;
-  origin = { text: reel.text, round: reel.rounds[round].number, step: stepName(round, step).id, rounds: reel.rounds };
+  origin = {
+    text: reel.text,
+    round: reel.rounds[round].number,
+    step: stepName(round, step).id,
+    rounds: reel.rounds,
+  };
   const first = Object.keys(now.supposed)[0].split(" ");
   now.link = { round: origin.round, step: "judge-" + first[2] };
   byId("sv-branch").click();
@@ -165,7 +189,9 @@ function branch() {
 export function wish() {
   const { prompt, names, settings } = reel.run;
   const number = reel.rounds[now.at.round].number;
-  const before = Object.entries(settings.coins || {}).filter(([name]) => Number(name.split(" ")[0]) <= number);
+  const before = Object.entries(settings.coins || {}).filter(
+    ([name]) => Number(name.split(" ")[0]) <= number,
+  );
   const coins = { ...Object.fromEntries(before), ...now.supposed };
   const [target, drafter] = names;
   return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
@@ -173,22 +199,29 @@ export function wish() {
 
 // Says of a branched run that it is one, and leads back to the run that it came from.
 export function showFork() {
-  const coins = Object.keys((reel.run?.settings.coins) || {});
+  const coins = Object.keys(reel.run?.settings.coins || {});
   const place = $(".sv-fork");
   place.hidden = !coins.length;
   if (!coins.length) origin = null;
   if (!coins.length) return;
   const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
-  const parts = ["A run of its own: ", coins.length === 1 ? "one coin was" : coins.length + " coins were", " laid by hand in round " + rounds.join(", ") + ". "];
+  const parts = [
+    "A run of its own: ",
+    coins.length === 1 ? "one coin was" : coins.length + " coins were",
+    " laid by hand in round " + rounds.join(", ") + ". ",
+  ];
   if (origin && !sameBefore(rounds[0])) {
-    parts.push("Earlier rounds differ too: this machine computes the laws a little otherwise than the one that made the first run. ");
+    parts.push(
+      "Earlier rounds differ too: this machine computes the laws a little otherwise than the one that made the first run. ",
+    );
   }
   if (origin) parts.push(answerButton("Back to the run it came from", returnToOrigin));
   place.replaceChildren(...parts);
 }
 
 function sameBefore(number) {
-  const brought = (rounds) => JSON.stringify(rounds.filter((told) => told.number < number).map((told) => told.brings));
+  const brought = (rounds) =>
+    JSON.stringify(rounds.filter((told) => told.number < number).map((told) => told.brings));
   return brought(reel.rounds) === brought(origin.rounds);
 }
 

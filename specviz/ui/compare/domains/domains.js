@@ -21,8 +21,16 @@ export function start(element, props, watch, _trigger, config) {
   watch("value", receive);
   receive();
   page("domains")[stage.config.name] = {
-    begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), size, feed,
-    get asked() { return job.wanted; },
-    get view() { return view(); },
+    begin: () => job.begin(),
+    stop: () => job.stop(),
+    ended: () => job.ended(),
+    size,
+    feed,
+    get asked() {
+      return job.wanted;
+    },
+    get view() {
+      return view();
+    },
   };
 }

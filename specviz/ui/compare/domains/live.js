@@ -47,15 +47,27 @@ const TAKES = {
   state: (line) => job.state(line),
   error: (line) => notice(line.sentence),
   now(line) {
-    if (!job.stopping) progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
+    if (!job.stopping)
+      progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
   },
   map(line) {
     const before = line.rows ? null : live();
-    const made = { ...before, ...line, live: true, cells: { ...(before ? before.cells : {}), ...line.cells } };
+    const made = {
+      ...before,
+      ...line,
+      live: true,
+      cells: { ...(before ? before.cells : {}), ...line.cells },
+    };
     shown.views = [...shown.views.filter((one) => !one.live), made];
-    if (!before) [shown.at, shown.sorted, shown.here] = [shown.views.length - 1, { column: null, down: true }, { row: 0, column: 0 }];
+    if (!before)
+      [shown.at, shown.sorted, shown.here] = [
+        shown.views.length - 1,
+        { column: null, down: true },
+        { row: 0, column: 0 },
+      ];
     shown.at = Math.min(shown.at, shown.views.length - 1);
-    const at = document.activeElement, inside = at && at.tagName === "TD" && stage.element.contains(at);
+    const at = document.activeElement,
+      inside = at && at.tagName === "TD" && stage.element.contains(at);
     paint();
     if (inside) cellAt(shown.here.row, shown.here.column).focus();
   },

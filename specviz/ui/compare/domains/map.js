@@ -7,15 +7,18 @@ import { hideTip } from "./tip.js";
 
 const MEASURES = {
   speedup: {
-    title: "Speed-up", scale: "plain decoding",
+    title: "Speed-up",
+    scale: "plain decoding",
     note: "Speed-up: tokens a second by those of plain decoding of the same prompt, run just before or after it; the median over prompts. Few prompts: the second digit is noise.",
   },
   accepted: {
-    title: "Accepted length", scale: "kept a round",
+    title: "Accepted length",
+    scale: "kept a round",
     note: "Accepted length: draft tokens kept in a round, averaged over all rounds, the one that reads the prompt included, which drafts nothing. One target pass brings one token more (tokens a pass). It says nothing of what drafting costs: speed-up does.",
   },
 };
-const BOUNDS = "The ends of the scale, not counted as best: the target drafting for itself, and a blind guess.";
+const BOUNDS =
+  "The ends of the scale, not counted as best: the target drafting for itself, and a blind guess.";
 
 export const view = () => shown.views[shown.at];
 export const cellOf = (row, column) => view().cells[row.name + " " + column.name];
@@ -28,7 +31,9 @@ export function rowsInOrder() {
   const value = (row) => number(cellOf(row, column));
   const missing = (row) => Number(Number.isNaN(value(row)));
   const turn = shown.sorted.down ? -1 : 1;
-  return rows.sort((a, b) => a.bound - b.bound || missing(a) - missing(b) || turn * (value(a) - value(b)) || 0);
+  return rows.sort(
+    (a, b) => a.bound - b.bound || missing(a) - missing(b) || turn * (value(a) - value(b)) || 0,
+  );
 }
 
 function sortBy(column) {
@@ -40,7 +45,11 @@ function sortBy(column) {
 
 function head(title, column) {
   const on = shown.sorted.column === column;
-  const arrow = el("span", "sv-domains-arrow", on && column !== null ? (shown.sorted.down ? "↓" : "↑") : "");
+  const arrow = el(
+    "span",
+    "sv-domains-arrow",
+    on && column !== null ? (shown.sorted.down ? "↓" : "↑") : "",
+  );
   arrow.setAttribute("aria-hidden", "true");
   const button = el("button", "", column === null ? null : arrow, title);
   button.type = "button";
@@ -52,7 +61,8 @@ function head(title, column) {
   });
   const made = el("th", "", button);
   made.scope = "col";
-  if (column !== null) made.setAttribute("aria-sort", on ? (shown.sorted.down ? "descending" : "ascending") : "none");
+  if (column !== null)
+    made.setAttribute("aria-sort", on ? (shown.sorted.down ? "descending" : "ascending") : "none");
   return made;
 }
 
@@ -63,7 +73,10 @@ function cell(row, column, at) {
   made.dataset.row = at.row;
   made.dataset.column = at.column;
   if (!data) {
-    made.append(el("span", "sv-domains-none", "–"), el("span", "sv-domains-spoken", " not measured"));
+    made.append(
+      el("span", "sv-domains-none", "–"),
+      el("span", "sv-domains-spoken", " not measured"),
+    );
     return made;
   }
   const [text, shade, marks] = data[shown.measure];
@@ -86,16 +99,32 @@ function body(rows, from) {
   rows.forEach((row, i) => {
     const title = el("th", "", row.title);
     title.scope = "row";
-    made.append(el("tr", "", title, ...view().columns.map((column, j) => cell(row, column, { row: from + i, column: j }))));
+    made.append(
+      el(
+        "tr",
+        "",
+        title,
+        ...view().columns.map((column, j) => cell(row, column, { row: from + i, column: j })),
+      ),
+    );
   });
   return made;
 }
 
 function showMap() {
   const rows = rowsInOrder();
-  const usual = rows.filter((row) => !row.bound), bounds = rows.filter((row) => row.bound);
-  const top = el("thead", "", el("tr", "", head("Drafter", null), ...view().columns.map((c) => head(c.title, c.name))));
-  const caption = el("caption", "sv-domains-spoken", MEASURES[shown.measure].title + " by drafter and domain");
+  const usual = rows.filter((row) => !row.bound),
+    bounds = rows.filter((row) => row.bound);
+  const top = el(
+    "thead",
+    "",
+    el("tr", "", head("Drafter", null), ...view().columns.map((c) => head(c.title, c.name))),
+  );
+  const caption = el(
+    "caption",
+    "sv-domains-spoken",
+    MEASURES[shown.measure].title + " by drafter and domain",
+  );
   const parts = [caption, top, body(usual, 0)];
   if (bounds.length) {
     const words = el("th", "sv-domains-between", el("span", "", BOUNDS));
@@ -116,9 +145,14 @@ function showLegend() {
   const [low, high] = view().ends[shown.measure];
   const scale = el("span", "sv-domains-scale");
   scale.setAttribute("aria-hidden", "true");
-  const parts = [el("span", "", low), scale, el("span", "", high + " " + MEASURES[shown.measure].scale)];
+  const parts = [
+    el("span", "", low),
+    scale,
+    el("span", "", high + " " + MEASURES[shown.measure].scale),
+  ];
   const said = [el("span", "sv-domains-key", el("b", "", "best"), " of a column")];
-  if (shown.measure === "speedup") said.push(el("span", "sv-domains-key", "▼ slower than plain decoding"));
+  if (shown.measure === "speedup")
+    said.push(el("span", "sv-domains-key", "▼ slower than plain decoding"));
   $(".sv-domains-legend").replaceChildren(el("span", "sv-domains-key", ...parts), ...said);
 }
 
@@ -127,7 +161,8 @@ function choice(title, on, take) {
   made.type = "button";
   made.setAttribute("aria-pressed", String(on));
   made.addEventListener("click", () => {
-    const place = [...made.parentElement.children].indexOf(made), group = made.parentElement;
+    const place = [...made.parentElement.children].indexOf(made),
+      group = made.parentElement;
     take();
     paint();
     group.children[place].focus();
@@ -138,8 +173,22 @@ function choice(title, on, take) {
 function showSwitches() {
   const [which, what] = stage.element.querySelectorAll(".sv-domains-switch");
   const title = (one) => (one.live ? "Live" : "Recorded, temperature " + one.temperature);
-  which.replaceChildren(...shown.views.map((one, i) => choice(title(one), i === shown.at, () => { shown.at = i; hideTip(); })));
-  what.replaceChildren(...Object.keys(MEASURES).map((name) => choice(MEASURES[name].title, name === shown.measure, () => { shown.measure = name; hideTip(); })));
+  which.replaceChildren(
+    ...shown.views.map((one, i) =>
+      choice(title(one), i === shown.at, () => {
+        shown.at = i;
+        hideTip();
+      }),
+    ),
+  );
+  what.replaceChildren(
+    ...Object.keys(MEASURES).map((name) =>
+      choice(MEASURES[name].title, name === shown.measure, () => {
+        shown.measure = name;
+        hideTip();
+      }),
+    ),
+  );
 }
 
 export function paint() {

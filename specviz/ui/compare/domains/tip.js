@@ -7,26 +7,32 @@ import { $, stage } from "./stage.js";
 
 const KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-export const cellAt = (row, column) => $('.sv-domains-map td[data-row="' + row + '"][data-column="' + column + '"]');
+export const cellAt = (row, column) =>
+  $('.sv-domains-map td[data-row="' + row + '"][data-column="' + column + '"]');
 
 export function hideTip() {
   $(".sv-domains-tip").hidden = true;
-  for (const told of stage.element.querySelectorAll("[aria-describedby=sv-domains-tip]")) told.removeAttribute("aria-describedby");
+  for (const told of stage.element.querySelectorAll("[aria-describedby=sv-domains-tip]"))
+    told.removeAttribute("aria-describedby");
 }
 
 function showTip(td) {
   hideTip();
   const rows = rowsInOrder();
   const data = cellOf(rows[Number(td.dataset.row)], view().columns[Number(td.dataset.column)]);
-  const tip = $(".sv-domains-tip"), wrap = $(".sv-domains-wrap");
+  const tip = $(".sv-domains-tip"),
+    wrap = $(".sv-domains-wrap");
   const [title, ...lines] = data ? data.said : ["Not measured"];
   tip.replaceChildren(el("b", "", title), ...lines.map((line) => el("span", "", line)));
   tip.hidden = false;
   td.setAttribute("aria-describedby", "sv-domains-tip");
-  const area = wrap.getBoundingClientRect(), at = td.getBoundingClientRect(), own = tip.getBoundingClientRect();
+  const area = wrap.getBoundingClientRect(),
+    at = td.getBoundingClientRect(),
+    own = tip.getBoundingClientRect();
   const zoom = own.width / tip.offsetWidth || 1; // larger text zooms what is measured
   const left = Math.max(0, Math.min(at.left - area.left, area.width - own.width));
-  const below = at.bottom - area.top + 4, above = at.top - area.top - own.height - 4;
+  const below = at.bottom - area.top + 4,
+    above = at.top - area.top - own.height - 4;
   const fits = at.bottom + own.height + 8 < window.innerHeight || at.top - own.height < 8;
   tip.style.left = left / zoom + "px";
   tip.style.top = (fits ? below : above) / zoom + "px";
@@ -50,7 +56,7 @@ function move(event) {
 export function listen() {
   const map = $(".sv-domains-map");
   const over = (event) => event.target.closest("td");
-  map.addEventListener("pointerover", (event) => over(event) ? showTip(over(event)) : hideTip());
+  map.addEventListener("pointerover", (event) => (over(event) ? showTip(over(event)) : hideTip()));
   map.addEventListener("pointerleave", () => {
     const focused = stage.element.querySelector("td:focus-visible");
     if (focused) showTip(focused);

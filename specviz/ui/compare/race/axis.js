@@ -28,7 +28,8 @@ export function showTicks(width, end) {
 
 // The pin's words; ticks that they would stand on are hidden meanwhile.
 export function showPin(seconds, width, end) {
-  const x = end ? (seconds / end) * width : 0, pin = $(".sv-race-pin b");
+  const x = end ? (seconds / end) * width : 0,
+    pin = $(".sv-race-pin b");
   pin.textContent = clocked(seconds);
   const edge = $(".sv-race").classList.contains("sv-race-slim") ? Math.max(0, PIN - 8 - x) : 0;
   if (edge !== nearEdge) pin.style.marginLeft = edge + "px";
@@ -42,12 +43,18 @@ export function showPin(seconds, width, end) {
 
 // What the slider says. While it plays, not at every frame: a reader would never come to an end.
 export function tellTime(now = !hands.playing) {
-  const pin = $(".sv-race-pin"), seconds = time();
+  const pin = $(".sv-race-pin"),
+    seconds = time();
   if (!now) return;
   pin.setAttribute("aria-valuemax", longest().toFixed(3));
   pin.setAttribute("aria-valuenow", seconds.toFixed(3));
-  const said = [...story.lanes.values()].map((lane) => called(lane.name) + " " + many(tokensBy(lane, passesBy(lane, seconds)), "token"));
-  pin.setAttribute("aria-valuetext", [clocked(seconds) + " of " + clocked(longest()), ...said].join(", "));
+  const said = [...story.lanes.values()].map(
+    (lane) => called(lane.name) + " " + many(tokensBy(lane, passesBy(lane, seconds)), "token"),
+  );
+  pin.setAttribute(
+    "aria-valuetext",
+    [clocked(seconds) + " of " + clocked(longest()), ...said].join(", "),
+  );
 }
 
 // The next moment at which some pass ends, or the one before.
@@ -59,10 +66,14 @@ function neighbour(seconds, way) {
 }
 
 const STRIDES = {
-  ArrowRight: () => neighbour(time(), 1), ArrowUp: () => neighbour(time(), 1),
-  ArrowLeft: () => neighbour(time(), -1), ArrowDown: () => neighbour(time(), -1),
-  PageUp: () => time() + longest() / 10, PageDown: () => time() - longest() / 10,
-  Home: () => 0, End: () => longest(),
+  ArrowRight: () => neighbour(time(), 1),
+  ArrowUp: () => neighbour(time(), 1),
+  ArrowLeft: () => neighbour(time(), -1),
+  ArrowDown: () => neighbour(time(), -1),
+  PageUp: () => time() + longest() / 10,
+  PageDown: () => time() - longest() / 10,
+  Home: () => 0,
+  End: () => longest(),
 };
 
 export function onAxisKey(event) {
@@ -83,7 +94,9 @@ export function onAxisPress(event) {
   };
   axis.setPointerCapture(event.pointerId);
   axis.addEventListener("pointermove", go);
-  axis.addEventListener("lostpointercapture", () => axis.removeEventListener("pointermove", go), { once: true });
+  axis.addEventListener("lostpointercapture", () => axis.removeEventListener("pointermove", go), {
+    once: true,
+  });
   event.preventDefault();
   $(".sv-race-pin").focus({ preventScroll: true });
   go(event);

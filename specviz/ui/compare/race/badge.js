@@ -19,7 +19,9 @@ function showBadge(texts) {
 // A part of a sentence, as compare/parts.py has it: text, its opening, or a number and whose it is.
 export function piece(part) {
   if (typeof part === "string") return part;
-  return part.b === undefined ? el("span", "sv-race-n sv-race-n-" + part.as, part.n) : el("b", "", part.b);
+  return part.b === undefined
+    ? el("span", "sv-race-n sv-race-n-" + part.as, part.n)
+    : el("b", "", part.b);
 }
 
 // Where the law of the speed-up has this lane's point.
@@ -34,7 +36,8 @@ export function onCost(lane) {
 }
 
 export function showResult() {
-  const { whole } = story, ready = Boolean(whole && story.over);
+  const { whole } = story,
+    ready = Boolean(whole && story.over);
   $(".sv-race-result").hidden = !ready;
   $(".sv-race-same").hidden = !ready;
   if (!ready) return;

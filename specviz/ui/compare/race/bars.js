@@ -14,18 +14,33 @@ const NARROW = 4; // px: an outline would be most of what one sees of a thinner 
 
 // Rectangles as one path. spans: [start, seconds] in seconds; inset: of an outline, in px.
 function boxes(spans, scale, inset = 0) {
-  return spans.map(([at, seconds]) => {
-    const wide = Math.max(seconds * scale - 2 * inset, 0.4).toFixed(2);
-    const tall = TALL - 2 * inset;
-    return "M" + (at * scale + inset).toFixed(2) + " " + inset + "h" + wide + "v" + tall + "h-" + wide + "z";
-  }).join("");
+  return spans
+    .map(([at, seconds]) => {
+      const wide = Math.max(seconds * scale - 2 * inset, 0.4).toFixed(2);
+      const tall = TALL - 2 * inset;
+      return (
+        "M" +
+        (at * scale + inset).toFixed(2) +
+        " " +
+        inset +
+        "h" +
+        wide +
+        "v" +
+        tall +
+        "h-" +
+        wide +
+        "z"
+      );
+    })
+    .join("");
 }
 
 // By kind, where a lane spends its time; a gap is taken off each pass's end.
 function spans(lane, scale) {
   const found = { draft: [], target: [], rest: [] };
   lane.passes.forEach(([draft, target, rest], index) => {
-    const start = index ? lane.ends[index - 1] : 0, whole = lane.ends[index] - start;
+    const start = index ? lane.ends[index - 1] : 0,
+      whole = lane.ends[index] - start;
     const keep = 1 - Math.min(GAP / Math.max(whole * scale, 1e-9), 0.3);
     if (draft) found.draft.push([start, draft * keep]);
     found.target.push([start + draft * keep, target * keep]);
@@ -37,30 +52,46 @@ function spans(lane, scale) {
 function bar(lane, scale, width, name) {
   const found = spans(lane, scale);
   const wide = found.draft.length && found.draft.every(([, seconds]) => seconds * scale > NARROW);
-  const svg = drawing("0 0 " + width + " " + TALL, [
-    [boxes(found.rest, scale), "sv-race-t-rest"], [boxes(found.target, scale), "sv-race-t-target"],
-    [boxes(found.draft, scale, wide ? 0.5 : 0), "sv-race-t-draft" + (wide ? " sv-race-edged" : "")],
-  ], "sv-race-t " + name);
+  const svg = drawing(
+    "0 0 " + width + " " + TALL,
+    [
+      [boxes(found.rest, scale), "sv-race-t-rest"],
+      [boxes(found.target, scale), "sv-race-t-target"],
+      [
+        boxes(found.draft, scale, wide ? 0.5 : 0),
+        "sv-race-t-draft" + (wide ? " sv-race-edged" : ""),
+      ],
+    ],
+    "sv-race-t " + name,
+  );
   svg.setAttribute("width", width);
   return svg;
 }
 
 // All bars at the width there is; what moves over them is made anew.
 export function showBars() {
-  const width = hands.width, end = longest();
+  const width = hands.width,
+    end = longest();
   hands.moving = [];
   if (!width || !end) return;
   const scale = width / end;
   for (const made of rows.values()) {
     if (!made.lane) continue;
-    const past = bar(made.lane, scale, width, "sv-race-past"), head = el("i", "sv-race-playhead");
+    const past = bar(made.lane, scale, width, "sv-race-past"),
+      head = el("i", "sv-race-playhead");
     made.bar.replaceChildren(bar(made.lane, scale, width, "sv-race-ahead"), past, head);
     const beyond = made.lane.end * scale;
     made.state.style.left = Math.round(beyond) + 4 + "px";
-    hands.moving.push([past, [{ clipPath: "inset(0 100% 0 0)" }, { clipPath: "inset(0 0 0 0)" }]], [head, slid(width)]);
+    hands.moving.push(
+      [past, [{ clipPath: "inset(0 100% 0 0)" }, { clipPath: "inset(0 0 0 0)" }]],
+      [head, slid(width)],
+    );
   }
   hands.moving.push([$(".sv-race-pin"), slid(width)]);
   showTicks(width, end);
 }
 
-const slid = (width) => [{ transform: "translateX(0)" }, { transform: "translateX(" + width + "px)" }];
+const slid = (width) => [
+  { transform: "translateX(0)" },
+  { transform: "translateX(" + width + "px)" },
+];

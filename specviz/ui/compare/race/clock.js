@@ -9,7 +9,12 @@ import { longest, story } from "./lines.js";
 import { $ } from "./stage.js";
 
 /** @type {[number, string, string][]} */
-const SPEEDS = [[0.25, "¼ ×", "a quarter of the speed"], [0.5, "½ ×", "half the speed"], [1, "1 ×", "full speed"], [2, "2 ×", "twice the speed"]];
+const SPEEDS = [
+  [0.25, "¼ ×", "a quarter of the speed"],
+  [0.5, "½ ×", "half the speed"],
+  [1, "1 ×", "full speed"],
+  [2, "2 ×", "twice the speed"],
+];
 const PATIENCE = 20; // seconds that a replay may take by itself
 const STEP = 500; // ms between the still pictures for those who want no motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -29,7 +34,9 @@ export function wind(seconds) {
   /** @type {KeyframeEffectOptions} */
   const timing = { duration: Math.max(longest(), 1e-3) * 1000, fill: "both" };
   lead = new Animation(new KeyframeEffect(null, null, timing));
-  others = hands.moving.map(([target, frames]) => new Animation(new KeyframeEffect(target, frames, timing)));
+  others = hands.moving.map(
+    ([target, frames]) => new Animation(new KeyframeEffect(target, frames, timing)),
+  );
   turn(seconds);
 }
 
@@ -108,12 +115,19 @@ export function showPlay() {
 export function showSpeed() {
   const [, short, said] = SPEEDS[speed];
   $("[data-race=speed]").textContent = short;
-  $("[data-race=speed]").setAttribute("aria-label", "Speed: " + said + ". Press for " + SPEEDS[(speed + 1) % SPEEDS.length][2]);
+  $("[data-race=speed]").setAttribute(
+    "aria-label",
+    "Speed: " + said + ". Press for " + SPEEDS[(speed + 1) % SPEEDS.length][2],
+  );
   if (story.over) $(".sv-race-sub").textContent = "· replayed from measured times, at " + said;
 }
 
 const ACTS = {
-  restart: () => { const on = hands.playing; seek(0); if (on) play(); },
+  restart: () => {
+    const on = hands.playing;
+    seek(0);
+    if (on) play();
+  },
   play: () => (hands.playing ? pause() : play()),
   speed: () => {
     speed = (speed + 1) % SPEEDS.length;

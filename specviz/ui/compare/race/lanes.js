@@ -16,29 +16,44 @@ export function showLanes() {
 
 function row(lane) {
   const made = {
-    count: el("b", "", "0"), noun: el("span", "", "tokens"), bar: el("div", "sv-race-bar"), text: el("p", "sv-race-text"),
-    state: el("span", "sv-race-state", "waits for its turn"), words: [], passes: -1, tokens: -1,
+    count: el("b", "", "0"),
+    noun: el("span", "", "tokens"),
+    bar: el("div", "sv-race-bar"),
+    text: el("p", "sv-race-text"),
+    state: el("span", "sv-race-state", "waits for its turn"),
+    words: [],
+    passes: -1,
+    tokens: -1,
   };
   rows.set(lane.name, made);
   made.text.append(prompt());
-  made.root = el("article", "sv-race-row sv-race-lane",
+  made.root = el(
+    "article",
+    "sv-race-row sv-race-lane",
     el("div", "sv-race-name", el("h3", "", lane.title), el("p", "", lane.said)),
     el("div", "sv-race-count", made.count, made.noun),
-    el("div", "sv-race-body", el("div", "sv-race-track", made.bar, made.state), made.text));
+    el("div", "sv-race-body", el("div", "sv-race-track", made.bar, made.state), made.text),
+  );
   made.root.setAttribute("aria-label", called(lane.name));
   return made.root;
 }
 
 function prompt() {
-  const whole = story.race.prompt, cut = whole.length > PROMPT_SHOWN;
-  const made = el("span", "sv-race-prompt", cut ? "… " + whole.slice(-PROMPT_SHOWN).replace(/^\S*\s+/, "") : whole);
+  const whole = story.race.prompt,
+    cut = whole.length > PROMPT_SHOWN;
+  const made = el(
+    "span",
+    "sv-race-prompt",
+    cut ? "… " + whole.slice(-PROMPT_SHOWN).replace(/^\S*\s+/, "") : whole,
+  );
   if (cut) made.title = whole;
   return made;
 }
 
 // The lane is over: its whole text is laid out.
 export function fillLane(name) {
-  const made = rows.get(name), lane = story.lanes.get(name);
+  const made = rows.get(name),
+    lane = story.lanes.get(name);
   if (!made || made.lane === lane) return;
   Object.assign(made, { lane, passes: -1, tokens: -1, words: [] });
   made.text.replaceChildren(prompt());
@@ -49,7 +64,11 @@ export function fillLane(name) {
 function addWord(made, [pieces, kind]) {
   const spaced = pieces.length > 1 && pieces[0].g === "space"; // the underline is the word's
   if (spaced) made.text.append(" ");
-  const token = el("span", "sv-race-word sv-race-" + kind + " sv-race-unseen", running(spaced ? pieces.slice(1) : pieces));
+  const token = el(
+    "span",
+    "sv-race-word sv-race-" + kind + " sv-race-unseen",
+    running(spaced ? pieces.slice(1) : pieces),
+  );
   if (kind === "recovered" || kind === "bonus") {
     const end = token.querySelector("br"); // the mark stands on the line that this ends
     if (end) end.before(mark(kind));
@@ -63,7 +82,8 @@ function addWord(made, [pieces, kind]) {
 // Where a text first differs from plain decoding's.
 export function showParting() {
   for (const lane of story.whole ? story.whole.lanes : []) {
-    const made = rows.get(lane.name), at = lane.equality.position;
+    const made = rows.get(lane.name),
+      at = lane.equality.position;
     const token = made && at !== null && at !== undefined ? made.words[at] : null;
     if (!token) continue;
     token.classList.add("sv-race-parts");
@@ -76,7 +96,8 @@ export function showLane(made, seconds) {
   const passes = passesBy(made.lane, seconds);
   if (passes === made.passes) return;
   made.passes = passes;
-  const tokens = tokensBy(made.lane, passes), before = Math.max(0, made.tokens);
+  const tokens = tokensBy(made.lane, passes),
+    before = Math.max(0, made.tokens);
   for (let at = before; at < tokens; at += 1) made.words[at].classList.remove("sv-race-unseen");
   for (let at = tokens; at < before; at += 1) made.words[at].classList.add("sv-race-unseen");
   if (made.newest) made.newest.classList.remove("sv-race-newest");
@@ -89,11 +110,17 @@ export function showLane(made, seconds) {
 
 // The lane that runs now, or waits: what is known of it before it ends.
 export function showWaiting(name) {
-  const made = rows.get(name), now = story.now && story.now.lane === name && !story.over ? story.now : null;
+  const made = rows.get(name),
+    now = story.now && story.now.lane === name && !story.over ? story.now : null;
   made.root.classList.toggle("sv-race-runs", Boolean(now));
   if (made.lane) return;
   made.count.textContent = now ? now.tokens : 0;
   made.noun.textContent = now && now.tokens === 1 ? "token" : "tokens";
-  made.state.textContent = !now ? (story.over ? "did not run" : "waits for its turn")
-    : now.seconds === null ? "warms up" : "runs now, " + clocked(now.seconds);
+  made.state.textContent = !now
+    ? story.over
+      ? "did not run"
+      : "waits for its turn"
+    : now.seconds === null
+      ? "warms up"
+      : "runs now, " + clocked(now.seconds);
 }

@@ -3,24 +3,42 @@
 import { isLast, newLines } from "../../shared/job.js";
 import { job, notice, onLines, onRace } from "./runs.js";
 
-export const story = { race: null, whole: null, lanes: new Map(), now: null, text: "", mine: false, over: false };
+export const story = {
+  race: null,
+  whole: null,
+  lanes: new Map(),
+  now: null,
+  text: "",
+  mine: false,
+  over: false,
+};
 
 // What a lane did, with its clock: after every pass, seconds and tokens so far.
 function laid(line) {
-  const ends = [], counts = [];
-  let seconds = 0, tokens = 0;
+  const ends = [],
+    counts = [];
+  let seconds = 0,
+    tokens = 0;
   line.passes.forEach((parts, index) => {
     seconds += parts[0] + parts[1] + parts[2];
     tokens += line.brought[index].length;
     ends.push(seconds);
     counts.push(tokens);
   });
-  return { name: line.lane, passes: line.passes, brought: line.brought, ends, counts, end: seconds };
+  return {
+    name: line.lane,
+    passes: line.passes,
+    brought: line.brought,
+    ends,
+    counts,
+    end: seconds,
+  };
 }
 
 // How many passes had ended by then.
 export function passesBy(lane, seconds) {
-  let low = 0, high = lane.ends.length;
+  let low = 0,
+    high = lane.ends.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (lane.ends[middle] <= seconds + 1e-9) low = middle + 1;
@@ -31,7 +49,8 @@ export function passesBy(lane, seconds) {
 
 export const tokensBy = (lane, passes) => (passes ? lane.counts[passes - 1] : 0);
 export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane) => lane.end));
-export const factsOf = (name) => story.race.lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
+export const factsOf = (name) =>
+  story.race.lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
 
 // What people call a lane; its settings too, where another has the same title.
 export function called(name) {
@@ -54,9 +73,19 @@ export function feed(text) {
 }
 
 function take(line) {
-  if (line.kind === "race") Object.assign(story, { race: line, whole: null, lanes: new Map(), now: null, over: false, mine: true });
-  else if (line.kind === "started") story.now = { lane: line.lane, place: line.place, tokens: 0, seconds: null };
-  else if (line.kind === "progress") Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
+  if (line.kind === "race")
+    Object.assign(story, {
+      race: line,
+      whole: null,
+      lanes: new Map(),
+      now: null,
+      over: false,
+      mine: true,
+    });
+  else if (line.kind === "started")
+    story.now = { lane: line.lane, place: line.place, tokens: 0, seconds: null };
+  else if (line.kind === "progress")
+    Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
   else if (line.kind === "ended") story.lanes.set(line.lane, laid(line));
   else if (line.kind === "told") story.whole = line.whole;
   else if (line.kind === "error") notice(line.sentence);

@@ -11,17 +11,20 @@ import { EMPTY, hear, job, load, notice, redraw } from "./runs.js";
 import { $, stage } from "./stage.js";
 import { keyed, patch } from "./words.js";
 
-const WIDE = 1050, SLIM = 728; // px of the part's own width: a page may be zoomed
+const WIDE = 1050,
+  SLIM = 728; // px of the part's own width: a page may be zoomed
 let fitted = 0; // of the part
 
 function fit() {
-  const root = $(".sv-race"), width = root.clientWidth;
+  const root = $(".sv-race"),
+    width = root.clientWidth;
   if (!width || width === fitted) return;
   fitted = width;
   root.classList.toggle("sv-race-mid", width < WIDE);
   root.classList.toggle("sv-race-slim", width <= SLIM);
   if (!story.lanes.size) return;
-  const at = time(), on = hands.playing;
+  const at = time(),
+    on = hands.playing;
   redraw(lead ? at : longest());
   if (!on) return;
   hands.playing = false; // the hands are new
@@ -30,12 +33,15 @@ function fit() {
 
 function legends() {
   $(".sv-race-times").append(
-    keyed(patch("q"), "drafting"), keyed(patch("p"), "target pass"), keyed(patch("rest"), "the rest"),
+    keyed(patch("q"), "drafting"),
+    keyed(patch("p"), "target pass"),
+    keyed(patch("rest"), "the rest"),
     ...["accepted", "recovered", "bonus"].map((state) => {
       const made = keyed(mark(state), state, "sv-race-k-" + state);
       made.title = meaning(state);
       return made;
-    }));
+    }),
+  );
 }
 
 export function start(element, props, watch, _trigger, config) {
@@ -50,7 +56,8 @@ export function start(element, props, watch, _trigger, config) {
   }).observe($(".sv-race-board"));
   document.addEventListener("visibilitychange", playIfSeen);
   $("[data-race=restart]").append(icon("first"));
-  for (const button of element.querySelectorAll("[data-race]")) button.addEventListener("click", () => act(button.dataset.race));
+  for (const button of element.querySelectorAll("[data-race]"))
+    button.addEventListener("click", () => act(button.dataset.race));
   $(".sv-race-axis").addEventListener("pointerdown", onAxisPress);
   $(".sv-race-pin").addEventListener("keydown", onAxisKey);
   showPlay();
@@ -58,14 +65,32 @@ export function start(element, props, watch, _trigger, config) {
   watch("value", () => hear(props.value));
   const races = page("races");
   races[stage.config.name] = {
-    begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), load, hear, seek, play, pause,
-    get time() { return time(); },
-    get playing() { return hands.playing; },
-    get race() { return story.race; },
-    get whole() { return story.whole; },
-    get tokens() { return Object.fromEntries([...rows].map(([name, made]) => [name, Math.max(0, made.tokens)])); },
+    begin: () => job.begin(),
+    stop: () => job.stop(),
+    ended: () => job.ended(),
+    load,
+    hear,
+    seek,
+    play,
+    pause,
+    get time() {
+      return time();
+    },
+    get playing() {
+      return hands.playing;
+    },
+    get race() {
+      return story.race;
+    },
+    get whole() {
+      return story.whole;
+    },
+    get tokens() {
+      return Object.fromEntries([...rows].map(([name, made]) => [name, Math.max(0, made.tokens)]));
+    },
   };
-  const names = stage.config.recorded || [], asked = new URLSearchParams(location.search).get("race");
+  const names = stage.config.recorded || [],
+    asked = new URLSearchParams(location.search).get("race");
   const first = names.includes(asked) ? asked : names[0];
   if (!first) notice(EMPTY);
   races[stage.config.name].opened = first ? load(first) : undefined;

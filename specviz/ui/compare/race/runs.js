@@ -57,7 +57,8 @@ export function onRace() {
   hands.due = false;
   wind(0); // no lane has ended yet
   $(".sv-race-top").hidden = true;
-  if (!job.number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited) notice("");
+  if (!job.number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited)
+    notice("");
   $(".sv-race").dataset.from = race.source;
   $(".sv-race .sv-badge").textContent = race.source;
   $(".sv-race .sv-badge").title = meaning(race.source);
@@ -91,7 +92,10 @@ export async function load(name) {
   pause();
   const answer = await fetch(stage.config.races + encodeURIComponent(name)).catch(() => null);
   if (!answer?.ok) {
-    notice("This recorded race could not be read. " + (answer && answer.status === 422 ? await answer.text() : ""));
+    notice(
+      "This recorded race could not be read. " +
+        (answer && answer.status === 422 ? await answer.text() : ""),
+    );
     return undefined;
   }
   const text = await answer.text();

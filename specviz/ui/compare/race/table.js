@@ -7,7 +7,12 @@ import { $, stage } from "./stage.js";
 import { COLUMNS, DASH, defined, fixed, keyed, MORE, patch, SHOWN, sign } from "./words.js";
 
 export function showTable(lanes) {
-  const scale = 1 / Math.max(1, ...lanes.map((lane) => Math.max(lane.brings || 0, lane.costs ? lane.costs.total : 0)));
+  const scale =
+    1 /
+    Math.max(
+      1,
+      ...lanes.map((lane) => Math.max(lane.brings || 0, lane.costs ? lane.costs.total : 0)),
+    );
   $(".sv-race-table").replaceChildren(head(), ...lanes.map((lane) => numbers(lane, scale)));
 }
 
@@ -19,7 +24,8 @@ function cell(name, role, ...inside) {
 
 // A column's name, with its definition on hover, on focus and on a tap.
 function term(name) {
-  const button = el("button", "sv-race-term", COLUMNS[name][0]), tip = el("span", "sv-race-tip", defined(COLUMNS[name]));
+  const button = el("button", "sv-race-term", COLUMNS[name][0]),
+    tip = el("span", "sv-race-tip", defined(COLUMNS[name]));
   button.type = "button";
   tip.id = stage.config.name + "-is-" + name;
   tip.setAttribute("role", "tooltip");
@@ -29,28 +35,72 @@ function term(name) {
 }
 
 function head() {
-  const legend = el("span", "sv-race-legend",
-    ...[["q", "drafting"], ["p", "target pass"], ["rest", "judging, caches"], ["prefill", "prompt"]]
-      .map(([hue, said]) => keyed(patch(hue), said)));
-  const says = el("span", "sv-race-says", " brings tokens and costs plain tokens. It pays when the upper bar is longer.");
-  const others = Object.keys(COLUMNS).slice(1).map((name) => cell(name, "columnheader", term(name)));
-  const made = el("div", "sv-race-numbers sv-race-heads",
-    cell("name", "columnheader", "Whole run"), cell("rounds", "columnheader", term("rounds"), says, legend), ...others);
+  const legend = el(
+    "span",
+    "sv-race-legend",
+    ...[
+      ["q", "drafting"],
+      ["p", "target pass"],
+      ["rest", "judging, caches"],
+      ["prefill", "prompt"],
+    ].map(([hue, said]) => keyed(patch(hue), said)),
+  );
+  const says = el(
+    "span",
+    "sv-race-says",
+    " brings tokens and costs plain tokens. It pays when the upper bar is longer.",
+  );
+  const others = Object.keys(COLUMNS)
+    .slice(1)
+    .map((name) => cell(name, "columnheader", term(name)));
+  const made = el(
+    "div",
+    "sv-race-numbers sv-race-heads",
+    cell("name", "columnheader", "Whole run"),
+    cell("rounds", "columnheader", term("rounds"), says, legend),
+    ...others,
+  );
   made.setAttribute("role", "row");
   return made;
 }
 
 function numbers(lane, scale) {
   const facts = factsOf(lane.name);
-  const told = Object.keys(SHOWN).map((name) =>
-    [name, cell(name, "cell", el("span", "sv-race-label", COLUMNS[name][0]), el("span", "", SHOWN[name](lane)))]);
-  told.splice(3, 0, ["depths", cell("depths", "cell", el("span", "sv-race-label", COLUMNS.depths[0]), depths(lane))]);
+  const told = Object.keys(SHOWN).map((name) => [
+    name,
+    cell(
+      name,
+      "cell",
+      el("span", "sv-race-label", COLUMNS[name][0]),
+      el("span", "", SHOWN[name](lane)),
+    ),
+  ]);
+  told.splice(3, 0, [
+    "depths",
+    cell("depths", "cell", el("span", "sv-race-label", COLUMNS.depths[0]), depths(lane)),
+  ]);
   const name = cell("name", "rowheader", el("h3", "", facts.title), el("p", "", facts.said));
-  const first = el("div", "sv-race-part", name, cell("rounds", "cell", brings(lane, scale), costs(lane, scale)), ...told.map(([, made]) => made));
-  const says = cell("honest", "cell", el("p", "", ...lane.sentence_parts.map(piece), " ", onCost(lane)), parting(lane));
+  const first = el(
+    "div",
+    "sv-race-part",
+    name,
+    cell("rounds", "cell", brings(lane, scale), costs(lane, scale)),
+    ...told.map(([, made]) => made),
+  );
+  const says = cell(
+    "honest",
+    "cell",
+    el("p", "", ...lane.sentence_parts.map(piece), " ", onCost(lane)),
+    parting(lane),
+  );
   says.setAttribute("aria-colspan", told.length + 2);
   const second = el("div", "sv-race-part", says);
-  const made = el("div", "sv-race-numbers" + (lane.name === "plain" ? " sv-race-plain" : ""), first, second);
+  const made = el(
+    "div",
+    "sv-race-numbers" + (lane.name === "plain" ? " sv-race-plain" : ""),
+    first,
+    second,
+  );
   made.setAttribute("role", "rowgroup");
   for (const part of [first, second]) part.setAttribute("role", "row");
   return made;
@@ -65,7 +115,12 @@ function parting(lane) {
 }
 
 function measure(label, value, ...bars) {
-  return el("div", "sv-race-g", el("span", "sv-race-gl", label), el("div", "sv-race-gb", ...bars, el("b", "", value)));
+  return el(
+    "div",
+    "sv-race-g",
+    el("span", "sv-race-gl", label),
+    el("div", "sv-race-gb", ...bars, el("b", "", value)),
+  );
 }
 
 function length(made, share) {
@@ -75,13 +130,19 @@ function length(made, share) {
 
 // A dark piece for every token.
 function brings(lane, scale) {
-  const whole = Math.floor((lane.brings || 0) + 1e-9), rest = (lane.brings || 0) - whole;
+  const whole = Math.floor((lane.brings || 0) + 1e-9),
+    rest = (lane.brings || 0) - whole;
   const pieces = Array.from({ length: whole }, () => length(el("i", "sv-race-u"), scale));
   if (rest > 0.005) pieces.push(length(el("i", "sv-race-u"), rest * scale));
   return measure("brings", fixed(lane.brings, lane.decimals), ...pieces);
 }
 
-const KINDS = [["draft", "q", "drafting"], ["target", "p", "target pass"], ["overhead", "rest", "judging, caches"], ["prefill", "prefill", "reading the prompt"]];
+const KINDS = [
+  ["draft", "q", "drafting"],
+  ["target", "p", "target pass"],
+  ["overhead", "rest", "judging, caches"],
+  ["prefill", "prefill", "reading the prompt"],
+];
 
 function costs(lane, scale) {
   if (!lane.costs) return measure("costs", DASH);
@@ -96,8 +157,17 @@ function costs(lane, scale) {
 // By depth, the share of judged positions where a guess was kept; the dotted line is all of them.
 function depths(lane) {
   if (!lane.depths.length) return el("span", "", DASH);
-  const said = lane.depths.map(({ positions, kept }, at) =>
-    "depth " + (at + 1) + ": " + kept + " of " + positions + " kept" + (positions ? ", " + fixed(kept / positions, 2) : ""));
+  const said = lane.depths.map(
+    ({ positions, kept }, at) =>
+      "depth " +
+      (at + 1) +
+      ": " +
+      kept +
+      " of " +
+      positions +
+      " kept" +
+      (positions ? ", " + fixed(kept / positions, 2) : ""),
+  );
   const bars = lane.depths.map(({ positions, kept }, at) => {
     const made = el("span", "", el("i", ""));
     made.firstChild.style.height = percent(positions ? kept / positions : 0);
@@ -113,8 +183,14 @@ function depths(lane) {
 export function showFoot(whole) {
   const order = whole.order.map(called).join(", ");
   const where = [story.race.where, "batch 1", story.race.said].filter(Boolean).join(" · ");
-  const live = story.race.source === "live" ? "Measured on this machine. " : "A recorded run: measured when it was made. ";
-  $(".sv-race-foot").textContent = live + "Each lane ran alone, in shuffled order: " + order + ". " + where + ".";
+  const live =
+    story.race.source === "live"
+      ? "Measured on this machine. "
+      : "A recorded run: measured when it was made. ";
+  $(".sv-race-foot").textContent =
+    live + "Each lane ran alone, in shuffled order: " + order + ". " + where + ".";
   const words = Object.values({ ...COLUMNS, ...MORE });
-  $(".sv-race-words dl").replaceChildren(...words.map((each) => el("div", "", el("dt", "", each[0]), el("dd", "", defined(each)))));
+  $(".sv-race-words dl").replaceChildren(
+    ...words.map((each) => el("div", "", el("dt", "", each[0]), el("dd", "", defined(each)))),
+  );
 }

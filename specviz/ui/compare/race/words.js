@@ -16,7 +16,11 @@ export const COLUMNS = {
   bytes: ["extra files", "extra files"],
 };
 /** @type {Record<string, [string, string]>} */
-export const MORE = { brings: ["brings", "brings"], costs: ["costs", "costs"], unit: ["plain token", "plain token"] };
+export const MORE = {
+  brings: ["brings", "brings"],
+  costs: ["costs", "costs"],
+  unit: ["plain token", "plain token"],
+};
 const SIGNS = {
   same: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
   apart: [["M1.6 4.2h8.8M1.6 7.8h8.8M8.6 1.6 3.4 10.4", "sv-line"]],
@@ -25,21 +29,24 @@ const SIGNS = {
 
 export const sign = (name) => drawing("0 0 12 12", SIGNS[name], "sv-mark");
 export const defined = ([, term]) => meaning(term);
-export const fixed = (value, digits) => (value === null || value === undefined ? DASH : value.toFixed(digits));
+export const fixed = (value, digits) =>
+  value === null || value === undefined ? DASH : value.toFixed(digits);
 export const clocked = (seconds) => seconds.toFixed(2) + " s";
 export const many = (number, thing) => number + " " + thing + (number === 1 ? "" : "s");
 
 // 22000000 as "22 M", with the units given: two or three digits that count.
 export function scaled(value, units) {
   if (value === null || value === undefined) return DASH;
-  let at = 0, left = value;
+  let at = 0,
+    left = value;
   while (left >= 999.5 && at < units.length - 1) [left, at] = [left / 1000, at + 1];
   const whole = left >= 99.5 || at === 0;
   return ((whole ? left.toFixed(0) : left.toPrecision(2)) + " " + units[at]).trim();
 }
 
 export const SHOWN = {
-  speedup: (lane) => (lane.noise ? "too noisy" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×")),
+  speedup: (lane) =>
+    lane.noise ? "too noisy" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×"),
   tokens_per_second: (lane) => fixed(lane.tokens_per_second, lane.tokens_per_second < 10 ? 1 : 0),
   alpha: (lane) => fixed(lane.alpha, 2),
   flops_per_token: (lane) => scaled(lane.flops_per_token, ["", "k", "M", "G", "T", "P"]),

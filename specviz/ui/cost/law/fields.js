@@ -10,9 +10,15 @@ const STEPPED = "The number can be typed, too, beyond the slider's ends.";
 
 function field(row) {
   const { name, least = "0", most, step } = row.dataset;
-  const slider = el("input"), box = el("input");
+  const slider = el("input"),
+    box = el("input");
   Object.assign(slider, { type: "range", min: least, max: most, step, id: "sv-law-" + name });
-  Object.assign(box, { type: "number", step, min: stage.config.limits[name][0], max: stage.config.limits[name][1] });
+  Object.assign(box, {
+    type: "number",
+    step,
+    min: stage.config.limits[name][0],
+    max: stage.config.limits[name][1],
+  });
   box.setAttribute("aria-label", row.textContent.trim() + ", as a number");
   box.title = STEPPED;
   slider.addEventListener("input", () => change(name, Number(slider.value)));
@@ -23,7 +29,8 @@ function field(row) {
   row.append(box, slider, note);
 }
 
-const short = (value, whole) => (whole || value.toFixed(3).slice(-1) !== "0" ? String(Number(value.toFixed(3))) : value.toFixed(2));
+const short = (value, whole) =>
+  whole || value.toFixed(3).slice(-1) !== "0" ? String(Number(value.toFixed(3))) : value.toFixed(2);
 
 // What the sliders and boxes say; the box that somebody types in is left alone.
 export function showFields() {
@@ -46,7 +53,8 @@ function change(name, value) {
 function fromAddress() {
   for (const name of ["alpha", "gamma", "c", "verify"]) {
     const given = LIVE.get(name);
-    if (given !== null && given.trim() !== "" && Number.isFinite(Number(given))) state[name] = Number(given);
+    if (given !== null && given.trim() !== "" && Number.isFinite(Number(given)))
+      state[name] = Number(given);
   }
 }
 
@@ -58,9 +66,12 @@ export function fields() {
     box.value = state[box.dataset.text];
     box.addEventListener("input", () => change(box.dataset.text, box.value));
   }
-  for (const form of stage.element.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
+  for (const form of stage.element.querySelectorAll("form"))
+    form.addEventListener("submit", (event) => event.preventDefault());
   for (const button of stage.element.querySelectorAll("[data-map]")) {
-    button.addEventListener("click", () => { change("map", button.dataset.map); });
+    button.addEventListener("click", () => {
+      change("map", button.dataset.map);
+    });
   }
   showFields();
 }

@@ -24,7 +24,15 @@ function goThere(event) {
 
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
-  window.specviz.law = { wish, get state() { return { ...state }; }, get last() { return last; } };
+  window.specviz.law = {
+    wish,
+    get state() {
+      return { ...state };
+    },
+    get last() {
+      return last;
+    },
+  };
   fields();
   watch("value", receive);
   $("[data-do=take]").addEventListener("click", take);
@@ -38,7 +46,10 @@ export function start(element, props, watch, _trigger, config) {
     wide = element.clientWidth;
     paint();
   }).observe(element);
-  fetchPlotly().then(() => paint(), (problem) => tell(problem.message));
+  fetchPlotly().then(
+    () => paint(),
+    (problem) => tell(problem.message),
+  );
   fromStep();
   expect("sv-law", fromCompare);
 }

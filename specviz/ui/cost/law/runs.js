@@ -21,7 +21,7 @@ export function run() {
 }
 
 export function fromStep() {
-  runs.step = (window.specviz?.measured) || null;
+  runs.step = window.specviz?.measured || null;
   if (runs.step || !runs.compare) runs.chosen = "step";
   ask();
 }
@@ -38,7 +38,8 @@ export function fromCompare(point) {
 export function take() {
   const point = chosen();
   if (!point) return;
-  for (const name of ["alpha", "gamma", "c", "verify"]) state[name] = Number(point[name].toFixed(3));
+  for (const name of ["alpha", "gamma", "c", "verify"])
+    state[name] = Number(point[name].toFixed(3));
   showFields();
   ask();
 }
@@ -46,13 +47,18 @@ export function take() {
 function showSwitch() {
   const both = runs.step && runs.compare;
   $(".sv-law-runs").hidden = !both;
-  $(".sv-law-runs").replaceChildren(...(both ? Object.keys(WHERE) : []).map((name) => {
-    const button = el("button", "", WHERE[name]);
-    button.type = "button";
-    button.setAttribute("aria-pressed", String(runs.chosen === name));
-    button.addEventListener("click", () => { runs.chosen = name; ask(); });
-    return button;
-  }));
+  $(".sv-law-runs").replaceChildren(
+    ...(both ? Object.keys(WHERE) : []).map((name) => {
+      const button = el("button", "", WHERE[name]);
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(runs.chosen === name));
+      button.addEventListener("click", () => {
+        runs.chosen = name;
+        ask();
+      });
+      return button;
+    }),
+  );
 }
 
 const DIAMOND = () => drawing("0 0 12 12", [["M6 .6 11.4 6 6 11.4.6 6z", "sv-fill"]], "sv-mark");
@@ -66,9 +72,18 @@ export function showRun(told) {
   if (!point || !told) return;
   const name = String(point.name || "a run");
   const from = el("span", "sv-law-from", FROM[point.source] || "measured on this machine");
-  $(".sv-law-name").replaceChildren(DIAMOND(), el("b", "", `measured: ${name}, ${bound(told.measured)}`), from);
-  $(".sv-law-gap").textContent = bound(`The law says ${told.law}, the run measured ${told.measured}.`);
+  $(".sv-law-name").replaceChildren(
+    DIAMOND(),
+    el("b", "", `measured: ${name}, ${bound(told.measured)}`),
+    from,
+  );
+  $(".sv-law-gap").textContent = bound(
+    `The law says ${told.law}, the run measured ${told.measured}.`,
+  );
   $(".sv-law-why").textContent = bound(told.why);
-  $(".sv-law-facts").replaceChildren(...told.rows.map(([term, value, said]) =>
-    el("div", "", el("dt", "", term), el("dd", "", el("b", "", value), " ", said))));
+  $(".sv-law-facts").replaceChildren(
+    ...told.rows.map(([term, value, said]) =>
+      el("div", "", el("dt", "", term), el("dd", "", el("b", "", value), " ", said)),
+    ),
+  );
 }

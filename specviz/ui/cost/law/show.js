@@ -16,7 +16,11 @@ const KEYS = {
   c: ["chosen", "run"],
 };
 const SAID = {
-  chosen: "your sliders", best: "the best γ", run: "measured", law: "the law on that run's terms", ridge: "the best γ for each α",
+  chosen: "your sliders",
+  best: "the best γ",
+  run: "measured",
+  law: "the law on that run's terms",
+  ridge: "the best γ for each α",
 };
 const DRAWN = {
   chosen: [["M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "sv-fill"]],
@@ -38,7 +42,9 @@ export function tell(sentence) {
 export function show(answer) {
   tell(answer.problem || "");
   for (const row of stage.element.querySelectorAll(".sv-law-field")) {
-    row.querySelector("[type=number]").setAttribute("aria-invalid", String(row.dataset.name === answer.field));
+    row
+      .querySelector("[type=number]")
+      .setAttribute("aria-invalid", String(row.dataset.name === answer.field));
   }
   if (answer.problem) return;
   last = answer;
@@ -59,15 +65,20 @@ export function show(answer) {
 function showKeys(figure, keys) {
   const ridge = last.map.data["30-best"];
   const drawn = {
-    best: "40-best" in last.speed.data, ridge: Boolean(ridge && ridge.x.length > 1), run: Boolean(last.run), law: Boolean(last.run),
+    best: "40-best" in last.speed.data,
+    ridge: Boolean(ridge && ridge.x.length > 1),
+    run: Boolean(last.run),
+    law: Boolean(last.run),
   };
   const there = keys.filter((key) => drawn[key] !== false);
-  $(`[data-keys=${figure}]`).replaceChildren(...there.map((key) =>
-    el("li", "", drawing("0 0 12 12", DRAWN[key], "sv-mark"), SAID[key])));
+  $(`[data-keys=${figure}]`).replaceChildren(
+    ...there.map((key) => el("li", "", drawing("0 0 12 12", DRAWN[key], "sv-mark"), SAID[key])),
+  );
 }
 
 function showRound(round) {
-  for (const place of stage.element.querySelectorAll("[data-told]")) place.textContent = round.told[place.dataset.told];
+  for (const place of stage.element.querySelectorAll("[data-told]"))
+    place.textContent = round.told[place.dataset.told];
   const whole = Math.max(round.tokens, round.draft + round.check);
   const wide = { brings: round.tokens, draft: round.draft, check: round.check };
   for (const [name, value] of Object.entries(wide)) {
@@ -87,7 +98,8 @@ function showTrees(told) {
   if (!$(".sv-law-card")) $(".sv-law-cards").append(...told.cards.map(treeCard));
   [...stage.element.querySelectorAll(".sv-law-card")].forEach((card, at) => {
     const { told: words, tokens } = told.cards[at];
-    for (const place of card.querySelectorAll("[data-card]")) place.textContent = words[place.dataset.card];
+    for (const place of card.querySelectorAll("[data-card]"))
+      place.textContent = words[place.dataset.card];
     card.querySelector("i").style.setProperty("--wide", tokens / most);
   });
 }
@@ -100,22 +112,44 @@ function treeCard(card) {
   };
   const figure = el("div", "sv-plot sv-law-tree");
   figure.setAttribute("role", "img");
-  const bar = el("div", "sv-law-bar", el("span", "", "tokens"), el("i", "sv-law-brings"), said("tokens"));
+  const bar = el(
+    "div",
+    "sv-law-bar",
+    el("span", "", "tokens"),
+    el("i", "sv-law-brings"),
+    said("tokens"),
+  );
   const facts = el("p", "sv-law-note", "levels ", said("levels"), " · speed-up ", said("speedup"));
-  return el("div", "sv-law-card", el("h4", "", card.name), el("div", "sv-law-hold", figure), bar, facts);
+  return el(
+    "div",
+    "sv-law-card",
+    el("h4", "", card.name),
+    el("div", "sv-law-hold", figure),
+    bar,
+    facts,
+  );
 }
 
 // Figures; again whenever the window or the theme changes.
 export function paint() {
   if (!last || !plotly || !stage.element.offsetParent) return;
-  const places = { ".sv-law-speed": last.speed, ".sv-law-time": last.time, ".sv-law-map": last.map };
+  const places = {
+    ".sv-law-speed": last.speed,
+    ".sv-law-time": last.time,
+    ".sv-law-map": last.map,
+  };
   for (const [selector, figure] of Object.entries(places)) plot($(selector), figure);
   $(".sv-law-speed").setAttribute("aria-label", last.best + " " + last.chosen);
-  $(".sv-law-time").setAttribute("aria-label", `Per token: arithmetic ${last.round.told.work}, speed-up ${last.round.told.speedup}.`);
+  $(".sv-law-time").setAttribute(
+    "aria-label",
+    `Per token: arithmetic ${last.round.told.work}, speed-up ${last.round.told.speedup}.`,
+  );
   $(".sv-law-map").setAttribute("aria-label", MAPPED[state.map].replace(" Click to go there.", ""));
   const cards = stage.element.querySelectorAll(".sv-law-card");
   (last.trees.cards || []).forEach((card, at) => {
     plot(cards[at].querySelector(".sv-plot"), card.figure);
-    cards[at].querySelector(".sv-plot").setAttribute("aria-label", `${card.name}: ${card.told.tokens} tokens a round.`);
+    cards[at]
+      .querySelector(".sv-plot")
+      .setAttribute("aria-label", `${card.name}: ${card.told.tokens} tokens a round.`);
   });
 }

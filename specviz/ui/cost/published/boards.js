@@ -12,20 +12,33 @@ const OWN = [
 export function board() {
   const which = stage.config.boards[Number($(".sv-headline-device").value) || 0];
   if (!which) return;
-  const tasks = which.tasks.map((task, at) => [task, "sv-headline-task", (row) => row.speedups[at] + " ×"]);
+  const tasks = which.tasks.map((task, at) => [
+    task,
+    "sv-headline-task",
+    (row) => row.speedups[at] + " ×",
+  ]);
   const columns = [
-    ["method", "sv-headline-method", (row) => lines(el("b", "", row.method), stage.config.full[row.method])],
+    [
+      "method",
+      "sv-headline-method",
+      (row) => lines(el("b", "", row.method), stage.config.full[row.method]),
+    ],
     ["overall", "sv-headline-number", (row) => el("b", "", row.overall + " ×")],
     ["tokens a pass", "sv-headline-task", (row) => row.passes],
     ...tasks,
   ];
-  $(".sv-headline-board").replaceChildren(tabled("Spec-Bench on " + which.device, columns, which.rows));
+  $(".sv-headline-board").replaceChildren(
+    tabled("Spec-Bench on " + which.device, columns, which.rows),
+  );
   const said = which.model + " on " + which.device + "; " + which.conditions + ". Source: ";
   $(".sv-headline-about").replaceChildren(said, cited(which.source));
 }
 
 export function boardChoices() {
-  const pairs = stage.config.boards.map(({ device, model }, at) => [String(at), device + " · " + model]);
+  const pairs = stage.config.boards.map(({ device, model }, at) => [
+    String(at),
+    device + " · " + model,
+  ]);
   options($(".sv-headline-device"), pairs);
 }
 
@@ -33,14 +46,34 @@ export function ours() {
   const own = stage.config.ours;
   $(".sv-headline-ours-do").hidden = !own;
   if (!own) return;
-  const mine = [own.heading, "sv-headline-mine", (row) => lines(el("b", "", row.speedup || "–"), row.apart)];
+  const mine = [
+    own.heading,
+    "sv-headline-mine",
+    (row) => lines(el("b", "", row.speedup || "–"), row.apart),
+  ];
   const more = [
     ["ours: tokens a pass", "sv-headline-mine sv-headline-task", (row) => row.passes || "–"],
     ["ours: accepted α", "sv-headline-mine sv-headline-task", (row) => row.alpha || "–"],
   ];
-  const apart = el("p", "sv-headline-lead", "The two do not compare: other models, other prompts, another machine. On a model as small as ours a drafter has to be very cheap, so most gains are smaller here. " + own.how);
-  const badges = el("p", "sv-headline-both", el("span", "sv-headline-badge", "published"), " left, ", el("span", "sv-headline-measured", "measured"), " right");
-  $(".sv-headline-ours").replaceChildren(apart, badges, tabled("Published ranges, and the house models' own", [...OWN, mine, ...more], own.rows));
+  const apart = el(
+    "p",
+    "sv-headline-lead",
+    "The two do not compare: other models, other prompts, another machine. On a model as small as ours a drafter has to be very cheap, so most gains are smaller here. " +
+      own.how,
+  );
+  const badges = el(
+    "p",
+    "sv-headline-both",
+    el("span", "sv-headline-badge", "published"),
+    " left, ",
+    el("span", "sv-headline-measured", "measured"),
+    " right",
+  );
+  $(".sv-headline-ours").replaceChildren(
+    apart,
+    badges,
+    tabled("Published ranges, and the house models' own", [...OWN, mine, ...more], own.rows),
+  );
 }
 
 export function toggle() {

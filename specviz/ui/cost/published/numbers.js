@@ -13,7 +13,17 @@ export const ORDERS = [
 const letters = () => stage.config.evidence.map(([letter]) => letter);
 const COLUMNS = [
   ["method", "sv-headline-method", (row) => lines(el("b", "", row.method), row.says)],
-  ["reported", "sv-headline-number", (row) => el("span", "", el("b", "", row.number), el("small", "", row.kind === "accepted" ? "accepted" : row.slower ? "" : "as fast"))],
+  [
+    "reported",
+    "sv-headline-number",
+    (row) =>
+      el(
+        "span",
+        "",
+        el("b", "", row.number),
+        el("small", "", row.kind === "accepted" ? "accepted" : row.slower ? "" : "as fast"),
+      ),
+  ],
   ["model", "", (row) => saying(row.model)],
   ["task", "", (row) => saying(row.task)],
   ["hardware", "", (row) => saying(row.hardware)],
@@ -26,7 +36,10 @@ export const families = () => [...new Set(stage.config.rows.map((row) => row.met
 function chosen() {
   const family = $(".sv-headline-family").value;
   const rows = stage.config.rows.filter((row) => !family || row.method === family);
-  return sorted(rows, $(".sv-headline-sort").value).map((row) => ({ ...row, slower: row.kind === "slower" }));
+  return sorted(rows, $(".sv-headline-sort").value).map((row) => ({
+    ...row,
+    slower: row.kind === "slower",
+  }));
 }
 
 // Percentages are no speed-ups: whatever the order, they come after them.
@@ -44,12 +57,19 @@ function sorted(rows, order) {
 
 export function published() {
   const rows = chosen();
-  $(".sv-headline-table").replaceChildren(tabled("Published numbers, each with its source", COLUMNS, rows));
-  $(".sv-headline-count").textContent = rows.length + " of " + stage.config.rows.length + " numbers";
+  $(".sv-headline-table").replaceChildren(
+    tabled("Published numbers, each with its source", COLUMNS, rows),
+  );
+  $(".sv-headline-count").textContent =
+    rows.length + " of " + stage.config.rows.length + " numbers";
 }
 
 export function evidence() {
-  const used = letters().filter((letter) => stage.config.rows.some((row) => row.source.evidence === letter));
-  const pairs = used.map((letter) => el("div", "", el("dt", "sv-headline-letter", letter), el("dd", "", read(letter))));
+  const used = letters().filter((letter) =>
+    stage.config.rows.some((row) => row.source.evidence === letter),
+  );
+  const pairs = used.map((letter) =>
+    el("div", "", el("dt", "sv-headline-letter", letter), el("dd", "", read(letter))),
+  );
   $(".sv-headline-evidence").replaceChildren(...pairs);
 }

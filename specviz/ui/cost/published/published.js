@@ -10,7 +10,8 @@ export function start(element, props, _watch, _trigger, config) {
   options($(".sv-headline-family"), [["", "all"], ...families().map((name) => [name, name])]);
   options($(".sv-headline-sort"), ORDERS);
   boardChoices();
-  for (const name of ["family", "sort"]) $(".sv-headline-" + name).addEventListener("change", published);
+  for (const name of ["family", "sort"])
+    $(".sv-headline-" + name).addEventListener("change", published);
   $(".sv-headline-device").addEventListener("change", board);
   $(".sv-headline-toggle").addEventListener("click", toggle);
   published();

@@ -7,7 +7,11 @@ export const read = (letter) => Object.fromEntries(stage.config.evidence)[letter
 
 // columns: [heading, class, made from a row]. The first cell is the row's own heading.
 export function tabled(caption, columns, rows) {
-  const head = el("tr", "", ...columns.map(([title, name]) => headed("th", name, "columnheader", title)));
+  const head = el(
+    "tr",
+    "",
+    ...columns.map(([title, name]) => headed("th", name, "columnheader", title)),
+  );
   const body = rows.map((row) => {
     const cells = columns.map(([title, name, made], at) => {
       const cell = headed(at ? "td" : "th", name, at ? "cell" : "rowheader", made(row));
@@ -19,7 +23,14 @@ export function tabled(caption, columns, rows) {
   });
   head.setAttribute("role", "row");
   const thead = headed("thead", "", "rowgroup", head);
-  const made = headed("table", "", "table", el("caption", "sv-unseen", caption), thead, headed("tbody", "", "rowgroup", ...body));
+  const made = headed(
+    "table",
+    "",
+    "table",
+    el("caption", "sv-unseen", caption),
+    thead,
+    headed("tbody", "", "rowgroup", ...body),
+  );
   for (const cell of head.children) cell.scope = "col";
   return made;
 }
@@ -37,7 +48,11 @@ export function saying(text) {
 }
 
 export function lines(...parts) {
-  return el("div", "sv-headline-lines", ...parts.filter(Boolean).map((part) => el("div", "", part)));
+  return el(
+    "div",
+    "sv-headline-lines",
+    ...parts.filter(Boolean).map((part) => el("div", "", part)),
+  );
 }
 
 // A link that opens by itself, and the letter for how the number was read there.
@@ -59,9 +74,11 @@ function linked(source) {
 }
 
 export function options(select, pairs) {
-  select.replaceChildren(...pairs.map(([value, text]) => {
-    const made = el("option", "", text);
-    made.value = value;
-    return made;
-  }));
+  select.replaceChildren(
+    ...pairs.map(([value, text]) => {
+      const made = el("option", "", text);
+      made.value = value;
+      return made;
+    }),
+  );
 }

@@ -28,11 +28,19 @@ function fault(sentence) {
 }
 
 function showAnswer(answer) {
-  fault(answer.error ? answer.error + " What stands below is the last choice that could be answered." : "");
+  fault(
+    answer.error
+      ? answer.error + " What stands below is the last choice that could be answered."
+      : "",
+  );
   if (answer.error) return;
   last = answer;
   $(".sv-roofline-out").dataset.shown = answer.id;
-  $(".sv-roofline-say").replaceChildren(...answer.said.map(spoken), " ", el("span", "sv-roofline-mark", "simulated"));
+  $(".sv-roofline-say").replaceChildren(
+    ...answer.said.map(spoken),
+    " ",
+    el("span", "sv-roofline-mark", "simulated"),
+  );
   $(".sv-roofline-alert").hidden = !answer.alert;
   $(".sv-roofline-alert").textContent = answer.alert || "";
   showRound(answer.round);
@@ -41,21 +49,42 @@ function showAnswer(answer) {
   draw();
 }
 
-const spoken = (part) => (typeof part === "string" ? part : el("b", "sv-n sv-n-" + part.as, part.n));
+const spoken = (part) =>
+  typeof part === "string" ? part : el("b", "sv-n sv-n-" + part.as, part.n);
 
 function showRound(round) {
   const scale = 1.3 * Math.max(round.brings, round.draft + round.verify);
-  const lines = [["brings", [["ink", round.brings]], round.said[0]],
-    ["costs", [["q", round.draft], ["p", round.verify]], round.said[1]]];
+  const lines = [
+    ["brings", [["ink", round.brings]], round.said[0]],
+    [
+      "costs",
+      [
+        ["q", round.draft],
+        ["p", round.verify],
+      ],
+      round.said[1],
+    ],
+  ];
   const made = lines.map(([name, spans, text]) => {
-    const bar = el("span", "sv-roofline-bar", ...spans.map(([hue, value]) => {
-      const piece = el("i", "sv-roofline-" + hue);
-      piece.style.width = percent(value / scale);
-      return value ? piece : null;
-    }), el("b", "", text));
+    const bar = el(
+      "span",
+      "sv-roofline-bar",
+      ...spans.map(([hue, value]) => {
+        const piece = el("i", "sv-roofline-" + hue);
+        piece.style.width = percent(value / scale);
+        return value ? piece : null;
+      }),
+      el("b", "", text),
+    );
     return el("div", "sv-roofline-line", el("span", "", name), bar);
   });
-  const sum = el("p", "", "Speed-up ", el("b", "", round.speedup), " = brings ÷ costs. It costs " + round.costs + ".");
+  const sum = el(
+    "p",
+    "",
+    "Speed-up ",
+    el("b", "", round.speedup),
+    " = brings ÷ costs. It costs " + round.costs + ".",
+  );
   $(".sv-roofline-round").replaceChildren(...made, sum);
 }
 
@@ -78,14 +107,30 @@ export function draw() {
 
 function legends() {
   const keys = {
-    speed: [["ink", "this drafting"], ["dash", "were drafting free"], ["open", "first loss"]],
-    pass: [["p", "the pass"], ["dash", "reading alone"], ["dot", "arithmetic alone"]],
-    gamma: [["q", "best γ"], ["inkdash", "γ chosen"]],
+    speed: [
+      ["ink", "this drafting"],
+      ["dash", "were drafting free"],
+      ["open", "first loss"],
+    ],
+    pass: [
+      ["p", "the pass"],
+      ["dash", "reading alone"],
+      ["dot", "arithmetic alone"],
+    ],
+    gamma: [
+      ["q", "best γ"],
+      ["inkdash", "γ chosen"],
+    ],
   };
   for (const [name, rows] of Object.entries(keys)) {
-    const used = rows.filter(([style]) => !(name === "speed" && style === "dash" && !last.figures.speed.data["11-costless"])
-      && !(style === "open" && !last.figures.speed.data["41-loss"]));
-    const made = used.map(([style, text]) => el("li", "", el("i", "sv-roofline-key-" + style), text));
+    const used = rows.filter(
+      ([style]) =>
+        !(name === "speed" && style === "dash" && !last.figures.speed.data["11-costless"]) &&
+        !(style === "open" && !last.figures.speed.data["41-loss"]),
+    );
+    const made = used.map(([style, text]) =>
+      el("li", "", el("i", "sv-roofline-key-" + style), text),
+    );
     $("[data-legend=" + name + "]").replaceChildren(...made);
   }
 }

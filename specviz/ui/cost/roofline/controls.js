@@ -9,18 +9,23 @@ const NUMBERS = ["cards", "context", "overhead", "gamma", "alpha", "batch"];
 
 export function options(select, pairs) {
   const before = select.value;
-  select.replaceChildren(...pairs.map(([value, title]) => {
-    const made = el("option", "", title);
-    made.value = value;
-    return made;
-  }));
+  select.replaceChildren(
+    ...pairs.map(([value, title]) => {
+      const made = el("option", "", title);
+      made.value = value;
+      return made;
+    }),
+  );
   if (pairs.some(([value]) => value === before)) select.value = before;
 }
 
 // Only what the machine has a peak for, and only drafters with the target's vocabulary.
 export function offer() {
   const machine = stage.config.machines[named("hardware").value];
-  options(named("dtype"), Object.keys(machine.facts).map((dtype) => [dtype, dtype]));
+  options(
+    named("dtype"),
+    Object.keys(machine.facts).map((dtype) => [dtype, dtype]),
+  );
   options(named("drafter"), stage.config.models[named("model").value].drafters);
 }
 
@@ -107,9 +112,25 @@ export function take(run) {
   if (!whole(run)) return;
   const { alpha, gamma } = fitting(run);
   fill({ alpha, gamma, siblings: "" });
-  const many = run.guesses > run.gamma + 0.01 ? " It drafted " + Math.round(run.guesses) + " guesses in a tree; here only a chain as deep is checked, until you type its siblings." : "";
-  const cost = Number.isFinite(run.c) ? " Its c stays behind: here drafting costs what the drafter’s shape says." : "";
-  const said = "α " + alpha.toFixed(2) + " and γ " + gamma + " are those of “" + (run.name || "the last run") + "”." + many + cost;
+  const many =
+    run.guesses > run.gamma + 0.01
+      ? " It drafted " +
+        Math.round(run.guesses) +
+        " guesses in a tree; here only a chain as deep is checked, until you type its siblings."
+      : "";
+  const cost = Number.isFinite(run.c)
+    ? " Its c stays behind: here drafting costs what the drafter’s shape says."
+    : "";
+  const said =
+    "α " +
+    alpha.toFixed(2) +
+    " and γ " +
+    gamma +
+    " are those of “" +
+    (run.name || "the last run") +
+    "”." +
+    many +
+    cost;
   $(".sv-roofline-taken").textContent = said;
   $(".sv-roofline-taken").hidden = false;
   ask();
@@ -122,5 +143,11 @@ export function showTake() {
   button.hidden = !whole(run);
   if (button.hidden) return;
   const { alpha, gamma } = fitting(run);
-  button.textContent = "Take α " + alpha.toFixed(2) + " and γ " + gamma + " of the last run, " + (run.name || "unnamed");
+  button.textContent =
+    "Take α " +
+    alpha.toFixed(2) +
+    " and γ " +
+    gamma +
+    " of the last run, " +
+    (run.name || "unnamed");
 }

@@ -10,13 +10,24 @@ import { $, stage } from "./stage.js";
 
 function sourceList() {
   const letters = Object.entries(stage.config.evidence).map(([letter, meaning]) =>
-    el("div", "", el("dt", "sv-roofline-letter", letter), el("dd", "", meaning)));
+    el("div", "", el("dt", "sv-roofline-letter", letter), el("dd", "", meaning)),
+  );
   $(".sv-roofline-evidence").replaceChildren(...letters);
   const presets = [...Object.values(stage.config.machines), ...Object.values(stage.config.models)];
   const made = presets.map((preset) => {
-    const rows = preset.sources.map((source) => el("li", "", link(source), source[3] ? ": " + source[3] : ""));
-    const sheet = preset.sheet && el("li", "", "the vendor’s own sheet, as these name it, not read: ", preset.sheet);
-    return el("div", "", el("h4", "", preset.title), el("ul", "", ...rows, sheet || null), preset.note ? el("p", "", preset.note) : null);
+    const rows = preset.sources.map((source) =>
+      el("li", "", link(source), source[3] ? ": " + source[3] : ""),
+    );
+    const sheet =
+      preset.sheet &&
+      el("li", "", "the vendor’s own sheet, as these name it, not read: ", preset.sheet);
+    return el(
+      "div",
+      "",
+      el("h4", "", preset.title),
+      el("ul", "", ...rows, sheet || null),
+      preset.note ? el("p", "", preset.note) : null,
+    );
   });
   $(".sv-roofline-list").replaceChildren(...made);
 }
@@ -55,7 +66,12 @@ export function start(element, props, watch, _trigger, config) {
       fill(values);
       ask();
     },
-    get asked() { return question.number; }, get idle() { return question.idle; },
+    get asked() {
+      return question.number;
+    },
+    get idle() {
+      return question.idle;
+    },
   };
   onTheme(draw);
   let wide = 0;

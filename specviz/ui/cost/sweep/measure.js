@@ -15,7 +15,11 @@ export const job = new Job({
     untaken: "The server did not take this sweep. Try again.",
     lost: "The connection to the server was lost. What was measured stays; measure again for the rest.",
   },
-  waits: { loading: "Loading the model.", measuring: "Measuring. Leave the machine alone for a moment.", done: "" },
+  waits: {
+    loading: "Loading the model.",
+    measuring: "Measuring. Leave the machine alone for a moment.",
+    done: "",
+  },
   turn(under) {
     if (under) say("alert", "");
     showRunning(under);

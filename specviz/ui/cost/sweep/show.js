@@ -29,7 +29,9 @@ export function show(sweep) {
   on = sweep;
   const recorded = sweep.source === "recorded";
   $(".sv-sweep-badge").textContent = recorded ? "recorded" : "measured on this machine";
-  $(".sv-sweep-badge").title = recorded ? "Measured earlier, on the machine named here." : "Measured now, on the machine that serves this page.";
+  $(".sv-sweep-badge").title = recorded
+    ? "Measured earlier, on the machine named here."
+    : "Measured now, on the machine that serves this page.";
   $(".sv-sweep").dataset.source = sweep.source;
   $(".sv-sweep-where").textContent = sweep.where;
   $(".sv-sweep-body").hidden = false;
@@ -44,9 +46,15 @@ export function draw() {
 
 function table(rows) {
   const head = el("tr", "", ...COLUMNS.map(([key, title, name]) => heading(key, title, name)));
-  const body = rows.map((row) => el("tr", "", ...COLUMNS.map(([key, , name]) => el("td", name, String(row[key])))));
+  const body = rows.map((row) =>
+    el("tr", "", ...COLUMNS.map(([key, , name]) => el("td", name, String(row[key])))),
+  );
   const made = el("table", "", el("thead", "", head), el("tbody", "", ...body));
-  const spoken = el("caption", "sv-unseen", "A pass by the tokens in it: measured, and by the roofline");
+  const spoken = el(
+    "caption",
+    "sv-unseen",
+    "A pass by the tokens in it: measured, and by the roofline",
+  );
   made.prepend(spoken);
   $(".sv-sweep-table").replaceChildren(made);
 }

@@ -10,7 +10,17 @@ import { $, stage } from "./stage.js";
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   legend();
-  page("sweeps")[stage.config.name] = { begin: () => job.begin(), stop: () => job.stop(), ended: () => job.ended(), get sweep() { return on; }, get under() { return job.number; } };
+  page("sweeps")[stage.config.name] = {
+    begin: () => job.begin(),
+    stop: () => job.stop(),
+    ended: () => job.ended(),
+    get sweep() {
+      return on;
+    },
+    get under() {
+      return job.number;
+    },
+  };
   const press = (which) => byId(stage.config.name + "-" + which).click();
   $(".sv-sweep-go").addEventListener("click", () => press("go"));
   $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
@@ -19,5 +29,8 @@ export function start(element, props, watch, _trigger, config) {
   watch("value", receive);
   if (stage.config.recorded) show(stage.config.recorded);
   else say("notice", "No recorded sweep is here. Measure this machine to see one.");
-  fetchPlotly().then(() => draw(), (problem) => say("alert", problem.message));
+  fetchPlotly().then(
+    () => draw(),
+    (problem) => say("alert", problem.message),
+  );
 }
