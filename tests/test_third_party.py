@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import tiny
+from families import CHAIN, small
 
 from specviz import engine
 from specviz.catalog import NotAvailable, entry, load, load_drafter
@@ -20,6 +21,7 @@ from specviz.compare.race import Lane, Race
 from specviz.compare.results import Results
 from specviz.compare.run import run as race
 from specviz.compare.summary import race_summary
+from specviz.drafters.contract import LAWS, check_law
 from specviz.figures.diagram import diagram
 from specviz.frames import Scene, frames
 from specviz.settings.settings import Sampling, Settings
@@ -83,7 +85,9 @@ def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
     assert any(event.accepted for played in trace.rounds for event in played.judged)
 
 
-# The public table of a drafter's laws, `specviz.drafters.contract`, is called for it here.
+@pytest.mark.parametrize("law", LAWS)
+def test_it_keeps_the_contract(law, row):
+    check_law(law, small(lambda target: load_drafter("bigram", target), CHAIN))
 
 
 @pytest.mark.parametrize("settings", [GREEDY, Settings(max_new_tokens=24)], ids=["greedy", "warm"])

@@ -21,6 +21,7 @@ from specviz.trace.events import Finished
 from specviz.ui import server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
+from specviz.ui.routes import HALF, lean
 from specviz.ui.step import recorded
 from specviz.ui.step.choices import rows
 from specviz.ui.step.lines import lines
@@ -245,3 +246,26 @@ def test_the_command_line_says_who_may_name_models_and_where_they_run():
     assert options([]) == Options()
     told_options = options(["--allow-any-model", "--device", "cpu", "--host", "0.0.0.0"])
     assert told_options == Options(True, "cpu", None, "0.0.0.0", None)
+
+
+def test_a_module_is_served_without_its_comments_and_with_all_of_its_code():
+    text = b"""// What it is.
+/** @param {number} a
+ * and more */
+export function f(a) { // said beside code
+  /** inside */
+  const address = "https://a.b//c"; // kept
+  return a
+    / 2;
+}
+"""
+    kept = b"""export function f(a) { // said beside code
+  const address = "https://a.b//c"; // kept
+  return a
+    / 2;
+}
+"""
+    assert lean(text) == kept
+    sources = [path.read_bytes() for path in HALF.rglob("*.js")]
+    assert sources
+    assert all(lean(lean(source)) == lean(source) for source in sources)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ GIVEN: Final = "shared/given.js"
 def plotly_js() -> tuple[str, bytes]:
     """The name and the compressed text of the installed wheel's plotly.js."""
     source = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
-    return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 6)
+    return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 9)
 
 
 @cache
@@ -39,8 +40,13 @@ def modules() -> tuple[str, Mapping[str, bytes]]:
     texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
     texts[GIVEN] = given().encode()
     whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())
-    packed = {name: gzip.compress(text, 9, mtime=0) for name, text in texts.items()}
+    packed = {name: gzip.compress(lean(text), 9, mtime=0) for name, text in texts.items()}
     return f"js/{whole.hexdigest()[:12]}", packed
+
+
+def lean(text: bytes) -> bytes:
+    """A module without its lines of comment, which are for readers of the file."""
+    return re.sub(rb"^[ \t]*(//.*|/\*\*[\s\S]*?\*/)\n", b"", text, flags=re.MULTILINE)
 
 
 def given() -> str:

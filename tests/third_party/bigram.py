@@ -25,7 +25,7 @@ class Bigram(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`."""
-        return BigramSession(target.target.eos, settings.gamma)
+        return BigramSession(target.target.eos)
 
 
 class BigramSession:
@@ -33,16 +33,15 @@ class BigramSession:
 
     drawn = Drawn.POINT_MASS
 
-    def __init__(self, eos: Sequence[int], gamma: int) -> None:
+    def __init__(self, eos: Sequence[int]) -> None:
         self.eos = eos
-        self.gamma = gamma
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. A chain, each guess what last followed the one before it."""
         follows = dict(pairwise(context))
         guesses: list[int] = []
         newest = context[-1]
-        while len(guesses) < min(self.gamma, room - 1) and newest in follows:
+        while len(guesses) < room - 1 and newest in follows:
             newest = follows[newest]
             guesses.append(newest)
             if newest in self.eos:

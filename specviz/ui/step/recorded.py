@@ -42,4 +42,4 @@ def body(name: str) -> bytes:
     """A recorded run as compressed lines, made once."""
     trace = Trace.read(FOLDER / f"{name}.jsonl")
     text = "".join(lines([trace.header, *trace.events], "recorded", name))
-    return gzip.compress(text.encode(), 6)
+    return gzip.compress(text.encode(), 9)
