@@ -332,10 +332,15 @@ def test_depths_count_judged_guesses_their_positions_and_the_kept(sampled):
 def test_at_temperature_0_all_texts_are_the_same(greedy):
     for lane in reports(greedy[1]):
         assert (lane.equality.verdict, lane.equality.tokens) == ("same", 24)
+    opening = "All 4 texts are identical:"
+    rest = (
+        " 24 of 24 token ids, compared one by one. Temperature 0; speculation changes when words "
+        "arrive, not which."
+    )
     assert race_summary(greedy[1])["texts"] == {
         "same": True,
-        "sentence": "All 4 texts are identical: 24 of 24 token ids, compared one by one. "
-        "Temperature 0; speculation changes when words arrive, not which.",
+        "sentence": opening + rest,
+        "sentence_parts": [{"b": opening}, rest],
     }
 
 

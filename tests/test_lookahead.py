@@ -35,6 +35,7 @@ class Shaped(Lookahead):
     """Lookahead with a shape of its own, whose sessions can be looked into."""
 
     def __init__(self, shape, pool=None):
+        super().__init__()
         self.shape = shape
         self.pool = pool
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -29,14 +29,14 @@ def plain(value: Any) -> Any:
 
 
 def build(cls: type, data: Any) -> Any:
-    """A dataclass from plain data; a field with a default may be missing.
+    """A dataclass from plain data; a field whose default is None may be missing.
 
     Raises ValueError or TypeError naming the field.
     """
     if not isinstance(data, dict):
         raise TypeError(f"a {cls.__name__} must be an object")
     hints = _hints(cls)
-    needed = {f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING}
+    needed = {f.name for f in fields(cls) if f.default is not None}
     missing, extra = sorted(needed - set(data)), sorted(set(data) - set(hints))
     if missing or extra:
         problem = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(extra)}"
