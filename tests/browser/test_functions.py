@@ -91,12 +91,11 @@ def test_a_text_that_grows_brings_only_its_new_lines(call):
     assert call("shared/job", "newLines", two, one) == [{"kind": "round"}]
 
 
-def test_a_sentence_opens_with_its_first_clause(call):
-    assert call("compare/race/words", "opened", "Faster: 1.93 × here.") == [
-        "Faster:",
-        " 1.93 × here.",
-    ]
-    assert call("compare/race/words", "opened", "No end") == ["", "No end"]
+def test_a_long_word_begins_a_line_of_its_own(call):
+    assert call("step/size", "linesOf", "one two", 7) == 1
+    assert call("step/size", "linesOf", "one two", 6) == 2
+    assert call("step/size", "linesOf", "a bcdefghi j", 9) == 3
+    assert call("step/size", "linesOf", "a bcdefghijklm", 9) == 3
 
 
 JOB = """async (address) => {

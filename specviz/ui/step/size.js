@@ -25,19 +25,30 @@ export function showSize() {
 
 // Without coins there is no table of a rejection. The narrow tree has a row for every position, and
 // one for the token that ends the round; the narrow sentence has lines for the round's longest.
-const LINE = 36; // letters of a sentence on a narrow line, at the least
+const LINE = 32; // letters of a sentence on a narrow line, at the least
 
 export function reserve(round) {
   const frames = Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step));
-  const longest = Math.max(...frames.map((frame) => letters(frame.caption.parts)));
-  $(".sv-caption").style.setProperty("--lines", Math.max(3, Math.ceil(longest / LINE)));
+  const most = Math.max(3, ...frames.map((frame) => linesOf(said(frame.caption.parts), LINE)));
+  $(".sv-caption").style.setProperty("--lines", String(most));
   $(".sv-evidence").classList.toggle("sv-coinless", reel.run.greedy);
   const nodes = Object.values(frames[frames.length - 1].tree.nodes);
   $(".sv-list").style.setProperty("--rows", Math.max(0, ...nodes.map((node) => node.depth)) + 1);
 }
 
-const letters = (parts) =>
-  parts.reduce(
-    (sum, each) => sum + (typeof each === "string" ? each : each.n || flat(each.w)).length,
-    0,
-  );
+const said = (parts) =>
+  parts.map((each) => (typeof each === "string" ? each : each.n || flat(each.w))).join("");
+
+/** How many lines a text fills where so many letters fit on one; a longer word is broken.
+ * @param {string} text
+ * @param {number} wide */
+export function linesOf(text, wide) {
+  let lines = 1;
+  let used = 0;
+  for (const word of text.split(" ")) {
+    const fits = used + word.length <= wide;
+    lines += (used && !fits ? 1 : 0) + Math.max(0, Math.ceil(word.length / wide) - 1);
+    used = (fits ? used : 0) + word.length + 1;
+  }
+  return lines;
+}
