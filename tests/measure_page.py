@@ -170,7 +170,8 @@ def weight(browser: Browser, url: str) -> None:
 def kind(name: str, said: str) -> str:
     """What a request was for."""
     if "/sv/" in name:
-        return "trace" if "/sv/traces/" in name else "plotly"
+        kinds = {"/sv/traces/": "trace", "/sv/plotly-": "plotly"}
+        return next((kind for part, kind in kinds.items() if part in name), "js")
     return {"document": "html", "script": "js", "stylesheet": "css"}.get(said, said)
 
 
