@@ -66,7 +66,7 @@ def test_what_suits_a_drafter_is_typed_as_a_lane_understands_it(name):
 def test_every_preset_is_a_race_of_the_catalogue_s_drafters(preset):
     race = replace(USUAL, lanes=preset.lanes).race(any_model=False)
     assert 2 <= len(race.lanes) <= 4
-    assert preset.said.endswith(".")
+    assert preset.sentence.endswith(".")
     for lane, typed in zip(race.lanes, preset.lanes, strict=True):
         said = {pair.split("=")[0].replace("-", "_") for pair in typed.settings.split()}
         assert said <= set(find(lane.drafter, "drafter").reads), (
@@ -78,7 +78,7 @@ def test_head_and_model_at_equal_bytes_have_nearly_as_many_and_say_how_many():
     preset = next(p for p in presets.presets() if p.name == "bytes")
     sizes = [presets.weights()[lane.drafter] for lane in preset.lanes]
     assert max(sizes) / min(sizes) < 1.1
-    assert all(f"{size / 1e6:.1f} MB" in preset.said for size in sizes)
+    assert all(f"{size / 1e6:.1f} MB" in preset.sentence for size in sizes)
 
 
 RACES = [recipe.race for recipe in map(recorded.recipe, recorded.names()) if recipe]

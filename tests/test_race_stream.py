@@ -138,7 +138,7 @@ def test_lanes_of_one_drafter_are_told_apart():
     many = [[rank] for rank in range(40)]
     changes = [{}, {"candidates": "greedy"}, {}, {"confidence": 0.25, "rank_paths": many}]
     lanes = [Lane(str(at), "ngram", replace(GREEDY, **c)) for at, c in enumerate(changes)]
-    found = [one.said for one in lane_names(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
+    found = [one.shape for one in lane_names(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
     head = "γ 3 · candidates"
     assert found[0] == f"{head} sampled · confidence 0 · rank paths []"
     assert found[1] == f"{head} greedy · confidence 0 · rank paths []"

@@ -24,20 +24,20 @@ EXAMPLE: Final = "'draft-model gamma=8 siblings=2,2'"
 
 @dataclass(frozen=True, slots=True)
 class LaneRequest:
-    """A lane as somebody says it. words: as typed. said: all options, its own among them.
+    """A lane as somebody says it. words: as typed. options: all options, its own among them.
 
     where: what its faults begin with.
     """
 
     words: str
     drafter: str
-    said: argparse.Namespace
+    options: argparse.Namespace
     where: str = ""
 
     def lane(self, name: str) -> Lane:
         """The lane, called `name`. Raises BadSettings."""
         try:
-            return Lane(name, self.drafter, settings_of(self.said, self.drafter))
+            return Lane(name, self.drafter, settings_of(self.options, self.drafter))
         except BadSettings as error:
             raise BadSettings(f"{self.where}{error}") from error
 

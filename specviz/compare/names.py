@@ -21,13 +21,13 @@ LONGEST: Final = 40  # characters of a setting that is said in full
 
 @dataclass(frozen=True, slots=True)
 class LaneName:
-    """title: what people call the drafter. said: its draft's shape in few words, if it has one.
+    """title: what people call the drafter. shape: its draft's shape in few words, if it has one.
 
-    Where two lanes have the same title, `said` differs.
+    Where two lanes have the same title, `shape` differs.
     """
 
     title: str
-    said: str
+    shape: str
 
 
 def lane_names(race: Race) -> dict[str, LaneName]:
@@ -36,7 +36,8 @@ def lane_names(race: Race) -> dict[str, LaneName]:
     lanes = [_lane(lane) for lane in race.lanes]
     told = [
         LaneName(
-            one.title, " · ".join(filter(None, [one.said, *_apart(lane, _alike(race, lanes, one))]))
+            one.title,
+            " · ".join(filter(None, [one.shape, *_apart(lane, _alike(race, lanes, one))])),
         )
         for lane, one in zip(race.lanes, lanes, strict=True)
     ]
@@ -75,7 +76,7 @@ def _numbered(one: LaneName, before: int) -> LaneName:
     """Lanes with the very same settings are counted."""
     if not before:
         return one
-    return replace(one, said=_joined([one.said, f"no. {before + 1}"]))
+    return replace(one, shape=_joined([one.shape, f"no. {before + 1}"]))
 
 
 def _joined(parts: list[str]) -> str:

@@ -57,7 +57,7 @@ def _lane(lane: LaneReport, name: LaneName, trace: Trace) -> dict[str, Any]:
     return {
         "name": data.pop("name"),
         "title": name.title,
-        "said": name.said,
+        "said": name.shape,
         "sentence": joined(why),
         "sentence_parts": why,
         "decimals": decimals(lane),

@@ -81,7 +81,14 @@ def css() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
+FIRST: Final = ("shared/", "step/")  # what the tab that opens first is made of
+
+
 def preloads() -> str:
-    """Links that let a browser fetch all modules at once, before one of them asks for the next."""
-    addresses = [module_address(name.removesuffix(".js")) for name in modules()[1]]
+    """Links that let a browser fetch the first tab's modules at once, before one asks for another.
+
+    Those of other tabs come when their tab is opened.
+    """
+    first = [name for name in modules()[1] if name.startswith(FIRST)]
+    addresses = [module_address(name.removesuffix(".js")) for name in first]
     return "".join(f'<link rel="modulepreload" href="{address}">' for address in addresses)

@@ -85,7 +85,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         "first": list(first[1:]),
         "drafters": known,
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},
-        "presets": {p.name: {"said": p.said, "lanes": slots(p.lanes)} for p in presets()},
+        "presets": {p.name: {"said": p.sentence, "lanes": slots(p.lanes)} for p in presets()},
         "recorded": followed(),
         "fewest": FEWEST,
         "most": MOST,

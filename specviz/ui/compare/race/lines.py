@@ -87,7 +87,7 @@ def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str
     race = results.race
     drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
     lanes = [
-        {"name": name, "title": one.title, "said": one.said, "drafter": drafters[name]}
+        {"name": name, "title": one.title, "said": one.shape, "drafter": drafters[name]}
         for name, one in lane_names(race).items()
     ]
     target = title_of(ground.target)

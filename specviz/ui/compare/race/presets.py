@@ -21,11 +21,11 @@ CHAINS = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """name: of its button. title: on it. said: what it compares, in a sentence."""
+    """name: of its button. title: on it. sentence: what it compares, in a sentence."""
 
     name: str
     title: str
-    said: str
+    sentence: str
     lanes: tuple[LaneAsked, ...]
 
 
