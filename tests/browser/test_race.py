@@ -245,6 +245,9 @@ def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
     assert racer.notice() == "The server did not take this race. Try again."
 
 
+STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
+
+
 def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
     page = racer.page
     page.locator(".sv-race-words summary").click()
@@ -254,6 +257,7 @@ def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
         page.set_viewport_size({"width": width, "height": 900})
         for dark in (False, True):
             page.evaluate("(on) => document.body.classList.toggle('dark', on)", dark)
+            page.wait_for_function(STILL)  # Gradio's own colours change in steps
             assert page.evaluate(AXE, [WCAG, []]) == [], (width, dark)
             faint = [each for each in contrasts(page) if each[0] < ENOUGH - 0.005]
             assert not faint, (width, dark)

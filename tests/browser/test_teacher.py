@@ -58,4 +58,4 @@ def test_a_link_opens_the_tab_that_it_is_about(visit):
     expect(chosen).to_have_text("Cost")
     page = visit.open("?race=2-repeat")
     expect(chosen).to_have_text("Compare")
-    assert page.evaluate(f"{RACE}.race.id") == "2-repeat"
+    page.wait_for_function(f"{RACE}?.race?.id === '2-repeat'")
