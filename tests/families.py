@@ -60,7 +60,7 @@ TOPS = Settings(gamma=3, siblings=[3, 2], candidates="greedy")
 DYNAMIC = Settings(gamma=4, budget=10, fan_out=3)
 WINDOWS = [
     Settings(gamma=4, lookahead_window=w, lookahead_ngram=n, lookahead_guesses=g)
-    for w, n, g in ((5, 4, 5), (1, 3, 1), (2, 6, 4))
+    for w, n, g in ((5, 4, 5), (1, 3, 1), (3, 3, 4), (2, 6, 4))
 ]
 EXITS = [
     Settings(gamma=4, exit_layer=3),
@@ -69,13 +69,17 @@ EXITS = [
 ]
 FOUND = Settings(gamma=4, suffix_factor=4.0)
 RANKS = Settings(gamma=3, siblings=[4, 2])
+SURE = replace(TREE, confidence=0.4)
+NARROW = Settings(gamma=4, budget=3, fan_out=1)
+BLOCKS = [Settings(gamma=1), CHAIN, Settings(gamma=20), replace(CHAIN, schedule="learning")]
+PAIRS = "aabbccddeeffgghhiijjkk"  # any letter has been before, and two things followed it
 LETTERS = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
 FLAT = Sampling(1.3, top_k=5, top_p=0.97)
 
 
-def small(make, *shapes, **options):
+def small(make, *shapes, prompts=LETTERS, **options):
     """A case on twelve tokens."""
-    return Case(small_target, make, LETTERS, shapes, FLAT, **options)
+    return Case(small_target, make, prompts, shapes, FLAT, **options)
 
 
 def taught(make, *shapes):
@@ -95,7 +99,7 @@ def circling(name, *shapes):
 
 
 CASES = {
-    "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS),
+    "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS, SURE),
     "eagle": circling("eagle", CHAIN, TREE, TOPS),
     "eagle2": circling("eagle2", DYNAMIC),
     "eagle3": circling("eagle3", DYNAMIC),
@@ -104,19 +108,32 @@ CASES = {
     "mtp": taught(lambda target: headed.drafter("mtp"), CHAIN, TOPS),
     "mtp-parallel": taught(lambda target: headed.drafter("mtp-parallel"), CHAIN, RANKS),
     "lmtp": taught(lambda target: headed.drafter("lmtp"), CHAIN, RANKS),
-    "moa": taught(lambda target: moa_made.drafter(), DYNAMIC),
-    "dflash": taught(lambda target: dflash_made.drafter(), CHAIN),
+    "moa": taught(lambda target: moa_made.drafter(), DYNAMIC, NARROW),
+    "dflash": taught(lambda target: dflash_made.drafter(), *BLOCKS),
     "layerskip": Case(
         lambda: tiny.target(deep()),
         LayerSkip,
         [tiny.PROMPT, "The dog saw", "A"],
         EXITS,
     ),
-    "ngram": small(lambda target: NGram(), CHAIN),
-    "suffix": small(lambda target: Suffix(), FOUND, replace(FOUND, siblings=[3, 2])),
+    "ngram": small(lambda target: NGram(), CHAIN, prompts=[PAIRS, *LETTERS]),
+    "suffix": small(
+        lambda target: Suffix(),
+        FOUND,
+        replace(FOUND, siblings=[3, 2]),
+        prompts=[PAIRS, *LETTERS],
+    ),
     "lookahead": small(lambda target: Stocked(), *WINDOWS, remembers=True),
     "oracle": small(Oracle, CHAIN, TREE, TOPS),
     "uniform": small(lambda target: Uniform(), CHAIN, TREE, TOPS),
+}
+
+# Drafters that are nearly always wrong: no text may show it.
+WRONG = {
+    "draft-model": small(
+        lambda target: tiny.draft(tiny.small_llama(seed=9)), CHAIN, TREE, TOPS, SURE
+    ),
+    "moa": taught(lambda target: moa_made.drafter(moa_made.wild(target)), DYNAMIC, NARROW),
 }
 
 

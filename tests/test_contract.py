@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 import torch
-from families import CASES
+from families import CASES, WRONG
 
 from specviz.catalog.entry import entries
 from specviz.drafters.contract import LAWS, ContractBroken, check_drafter, check_law
@@ -31,6 +31,14 @@ def cells():
 @pytest.mark.parametrize(("law", "family"), list(cells()))
 def test_every_family_keeps_every_law(law, family):
     check_law(law, CASES[family])
+
+
+@pytest.mark.parametrize("family", WRONG)
+@pytest.mark.parametrize(
+    "law", ["greedy is `generate` token for token", "sampled runs check and replay"]
+)
+def test_one_that_is_nearly_always_wrong_keeps_to_the_text(law, family):
+    check_law(law, WRONG[family])
 
 
 def test_every_drafter_of_the_catalogue_is_on_trial():

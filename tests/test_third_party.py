@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from families import CHAIN, small
+from families import CHAIN, LETTERS, PAIRS, small
 
 from specviz import engine
 from specviz.catalog import NotAvailable, entry, load, load_drafter
@@ -87,7 +87,9 @@ def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_it_keeps_the_contract(law, row):
-    check_law(law, small(lambda target: load_drafter("bigram", target), CHAIN))
+    check_law(
+        law, small(lambda target: load_drafter("bigram", target), CHAIN, prompts=[PAIRS, *LETTERS])
+    )
 
 
 @pytest.mark.parametrize("settings", [GREEDY, Settings(max_new_tokens=24)], ids=["greedy", "warm"])

@@ -111,9 +111,10 @@ def loud(network: Any, config: Any, seed: int) -> Any:
     return model
 
 
-def small_llama() -> LlamaForCausalLM:
+def small_llama(seed: int = 1) -> LlamaForCausalLM:
     """One layer with a flat law over twelve tokens, so that blind guesses are kept at times."""
     return llama(
+        seed,
         vocab_size=12,
         num_hidden_layers=1,
         hidden_size=16,

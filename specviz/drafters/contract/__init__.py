@@ -1,0 +1,61 @@
+"""The contract of a drafter: eleven laws, as plain functions that need no test runner.
+
+Rule: a law sees a drafter through its protocol alone, so it holds for one written elsewhere too.
+Each law returns in silence or raises ContractBroken with a sentence; `check_drafter` tries all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from specviz.drafters.contract.case import Case, ContractBroken
+from specviz.drafters.contract.runs import (
+    ends_exactly_there,
+    greedy_is_generate,
+    sampled_runs_check_and_replay,
+    stops_at_its_limit,
+    tokens_follow_the_target,
+)
+from specviz.drafters.contract.sessions import (
+    a_fresh_session_says_the_same,
+    keeps_to_the_room,
+    missing_states_are_refused,
+    nan_is_a_sentence,
+    nothing_follows_an_end,
+    sessions_do_not_disturb_each_other,
+)
+
+__all__ = ["LAWS", "Case", "ContractBroken", "check_drafter", "check_law"]
+
+Law = Callable[[Case], None]
+
+LAWS: Final[dict[str, Law]] = {
+    "greedy is `generate` token for token": greedy_is_generate,
+    "sampled runs check and replay": sampled_runs_check_and_replay,
+    "tokens of real runs follow the target": tokens_follow_the_target,
+    "a run stops exactly at its limit": stops_at_its_limit,
+    "a draft keeps to the room": keeps_to_the_room,
+    "nothing follows an end of text": nothing_follows_an_end,
+    "a text ends exactly there": ends_exactly_there,
+    "two sessions do not disturb each other": sessions_do_not_disturb_each_other,
+    "a fresh session says the same": a_fresh_session_says_the_same,
+    "NaN is a sentence": nan_is_a_sentence,
+    "missing states are refused": missing_states_are_refused,
+}
+
+
+def check_drafter(case: Case, laws: Iterable[str] | None = None) -> None:
+    """Try all laws on a drafter, or those named. Raises ContractBroken at the first it breaks."""
+    for name in LAWS if laws is None else laws:
+        check_law(name, case)
+
+
+def check_law(name: str, case: Case) -> None:
+    """Try one law. Raises ContractBroken, also where the drafter failed in any other way."""
+    try:
+        LAWS[name](case)
+    except ContractBroken as broken:
+        raise ContractBroken(f"Broken: {name}. {broken}") from broken
+    except Exception as error:
+        raise ContractBroken(f"Broken: {name}. {type(error).__name__}: {error}") from error

@@ -1,0 +1,119 @@
+"""Laws of whole runs: what text comes, by which law, and where it ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Final
+
+from specviz.drafters.contract.case import GREEDY, Case, demand
+from specviz.drafters.contract.trial import (
+    ends,
+    generated,
+    law_after,
+    reason,
+    rounds_of,
+    traced,
+)
+from specviz.engine.loop import Decoding, plain
+from specviz.settings.chance import FINAL, key
+from specviz.trace.check import check
+from specviz.trace.metrics import token_ids
+from specviz.verification.exact import g_test, plain_law
+
+LIMITS: Final = (1, 2, 3, 7)
+FALSE_ALARM: Final = 1e-3  # how often a true drafter would fail the G-test, seeds being luck
+FEWEST: Final = 20  # guesses kept, and fallen, without which a G-test would show nothing
+
+
+def greedy_is_generate(case: Case) -> None:
+    """At temperature 0 the text is the one that transformers' own `generate` makes."""
+    target = case.target()
+    drafter = case.drafter(target)
+    for prompt in case.prompts:
+        wanted = generated(target, prompt, 24)
+        for shape in case.shapes:
+            for schedule in ("fixed", "learning"):
+                settings = replace(shape, sampling=GREEDY, max_new_tokens=24, schedule=schedule)
+                trace = traced(target, drafter, prompt, settings)
+                demand(token_ids(trace) == wanted, f"It changed what {prompt!r} goes on with.")
+                demand(
+                    trace.baseline is not None and trace.baseline.token_ids == wanted,
+                    f"After it, plain decoding changed what {prompt!r} goes on with.",
+                )
+                check(trace)
+
+
+def sampled_runs_check_and_replay(case: Case) -> None:
+    """A warm run's trace follows from its coins, and a second run is the first again."""
+    target = case.target()
+    drafter = case.drafter(target)
+    for seed, shape in enumerate([*case.shapes] * 2):
+        settings = replace(shape, sampling=case.sampling, max_new_tokens=24, seed=seed)
+        for prompt in case.prompts[:2]:
+            first = traced(target, drafter, prompt, settings, baseline=False)
+            again = traced(target, drafter, prompt, settings, baseline=False)
+            check(first)
+            same = token_ids(first) == token_ids(again)
+            demand(same, "The same coins gave another text the second time.")
+
+
+def tokens_follow_the_target(case: Case) -> None:
+    """Two tokens after one laid by hand come as often as the target's law has them (G-test)."""
+    target = case.ending()
+    drafter, ids = case.drafter(target), target.encode(case.prompts[0], 6)
+    counts: Counter[tuple[int, ...]] = Counter()
+    kept, fallen, first = 0, 0, 0
+    for seed in range(case.runs):
+        shape = case.shapes[seed % len(case.shapes)]
+        coins = {key(0, FINAL, 0): 0.1}
+        settings = replace(shape, sampling=case.sampling, max_new_tokens=6, seed=seed, coins=coins)
+        text: list[int] = []
+        for played in Decoding(target, drafter, ids, settings).rounds():
+            text += played.tokens
+            accepted = [decision.accepted for decision in played.verdict.decisions]
+            kept, fallen = kept + sum(accepted), fallen + accepted.count(False)
+            if len(text) > 2:
+                break
+        first = text[0]
+        counts[tuple(text[1:3])] += 1
+    few = f"Only {kept} guesses were kept and {fallen} fell in {case.runs} runs."
+    demand(min(kept, fallen) >= FEWEST, few)
+    laws = plain_law(lambda more: law_after(target, [*ids, first, *more], case.sampling), 2)
+    demand(set(counts) <= set(laws), "It brought tokens that the target never says there.")
+    cells = sorted(laws)
+    result = g_test([counts[cell] for cell in cells], [laws[cell] for cell in cells])
+    demand(result.degrees > 0, "The target always says the same there; choose a warmer sampling.")
+    chance = f"(p = {result.p_value:.1e})"
+    sentence = f"The tokens of {case.runs} runs do not follow the target {chance}."
+    demand(result.p_value > FALSE_ALARM, sentence)
+
+
+def stops_at_its_limit(case: Case) -> None:
+    """A run has exactly as many new tokens as were asked for, however few."""
+    target = case.ending()
+    drafter = case.drafter(target)
+    for limit in LIMITS:
+        for settings in case.settings(limit):
+            trace = traced(target, drafter, case.prompts[0], settings)
+            many = len(token_ids(trace))
+            demand(many == limit, f"{many} new tokens came where {limit} were asked for.")
+            demand(reason(trace) == "limit", "The run does not say that its limit ended it.")
+            check(trace)
+
+
+def ends_exactly_there(case: Case) -> None:
+    """A text ends with its first end-of-text token, kept guess or not, as plain decoding has it."""
+    for shape in case.shapes:
+        settings = replace(shape, sampling=GREEDY, max_new_tokens=24)
+        for prompt in case.prompts[:2]:
+            free = case.ending()
+            ids = free.encode(prompt, 24)
+            text = [step.token for step in plain(free, ids, settings)]
+            for place in ends(rounds_of(free, case.drafter(free), ids, settings), text)[:4]:
+                target = case.ending(text[place])
+                trace = traced(target, case.drafter(target), prompt, settings)
+                right = token_ids(trace) == text[: place + 1]
+                demand(right, f"The text should have ended at new token {place + 1}.")
+                demand(reason(trace) == "eos", "The run does not say that the text ended.")
+                check(trace)
