@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from specviz.cost import law
 from specviz.cost.checks import chance, not_negative
+from specviz.trace.depths import depths_of
 
 SLACK = 1e-9  # chances computed in floating point may sum to a little more than 1
 
@@ -60,10 +61,7 @@ def by_position(parents: Sequence[int], chances: Sequence[float]) -> list[float]
 def depths(parents: Sequence[int]) -> list[int]:
     """By node, its distance from the root."""
     _check_order(parents)
-    found = [0]
-    for parent in parents[1:]:
-        found.append(found[parent] + 1)
-    return found
+    return depths_of(parents)
 
 
 def regular(chances: Sequence[float], depth: int) -> float:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from specviz.frames.words import Word, word
 from specviz.settings.chance import JUDGE, key
+from specviz.trace.depths import depths_of
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.file import Trace
 
@@ -115,10 +116,7 @@ class Scene:
     @cached_property
     def depths(self) -> list[int]:
         """Depth by node; the root, the last committed token, is node 0 at depth 0."""
-        depths = [0]
-        for guess in self.guesses:
-            depths.append(depths[guess.parent] + 1)
-        return depths
+        return depths_of([-1, *(guess.parent for guess in self.guesses)])
 
     @cached_property
     def children(self) -> list[list[int]]:

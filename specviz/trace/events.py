@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from specviz.trace.depths import depths_of
 from specviz.trace.work import Work
 
 Kind = Literal["recovered", "bonus", "plain"]
@@ -136,10 +137,7 @@ class Proposed:
     @property
     def depths(self) -> list[int]:
         """By guess, how deep it stands; the first under the root at 1."""
-        found = [0]
-        for guess in self.guesses:
-            found.append(found[guess.parent] + 1)
-        return found[1:]
+        return depths_of([-1, *(guess.parent for guess in self.guesses)])[1:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from specviz.trace.depths import depths_of
+
 
 @dataclass(frozen=True)
 class DraftTree:
@@ -48,10 +50,7 @@ class DraftTree:
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """By node, its distance from the root."""
-        depths = [0]
-        for parent in self.parents[1:]:
-            depths.append(depths[parent] + 1)
-        return tuple(depths)
+        return tuple(depths_of(self.parents))
 
     @property
     def is_chain(self) -> bool:

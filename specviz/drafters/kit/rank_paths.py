@@ -1,8 +1,8 @@
 """Trees of rank paths: heads that guess positions ahead, none of which sees another's guess.
 
 [0, 2, 1] is the first head's top token, then the second head's third, then the third's second
-(Medusa's `medusa_choices`, 2401.10774). Every parent at a depth has the same candidates, since no
-head knows which one was taken. Ranks are fixed before any coin falls: a point mass.
+(Medusa's `medusa_choices`, 2401.10774). What a rank means at a depth is the same under every
+parent, since no head knows which guess was taken; which ranks stand there, the paths say. Ranks are fixed before any coin falls: a point mass.
 """
 
 from __future__ import annotations
