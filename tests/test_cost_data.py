@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 
 from specviz.cost import law, sources
-from specviz.cost.point import depths, measured_point
+from specviz.cost.point import measured_point
 from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.codec import build
@@ -179,8 +179,8 @@ def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
     point, numbers = measured_point(trace), metrics.summary(trace)
     assert point.alpha == numbers["alpha"]
     assert point.speedup == numbers["speedup"]
-    drafts = [played.proposed.guesses for played in trace.rounds if played.proposed]
-    assert point.chain == all(len(made) == max(depths(made)) for made in drafts)
+    drafts = [played.proposed for played in trace.rounds if played.proposed]
+    assert point.chain == all(len(made.guesses) == max(made.depths) for made in drafts)
     assert 1 <= point.tokens <= point.gamma + 1
     assert point.predicted == law.speedup(point.alpha, point.gamma, point.c, point.verify)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from specviz.cost import law, trees
+from specviz.cost import law
 from specviz.trace import metrics
 from specviz.trace.events import Guess, Round
 from specviz.trace.file import Trace
@@ -47,31 +47,26 @@ class MeasuredPoint:
 def measured_point(trace: Trace) -> MeasuredPoint | None:
     """The point of a run; None where nothing was drafted or plain decoding was not measured."""
     numbers, plain = metrics.summary(trace), trace.baseline
-    rounds = [played for played in trace.rounds if _drafted(played) and played.committed]
+    rounds = [played for played in trace.rounds if _guesses(played) and played.committed]
     if plain is None or len(plain.seconds) < 2 or not rounds:
         return None
     if numbers["alpha"] is None or numbers["speedup"] is None:
         return None
     usual = mean(plain.seconds[1:])  # the first one is the prefill
-    drafts = [_drafted(played) for played in rounds]
-    levels = mean(max(depths(guesses)) for guesses in drafts)
+    drafts = [played.proposed for played in rounds if played.proposed]
+    levels = mean(max(draft.depths) for draft in drafts)
     return MeasuredPoint(
         alpha=numbers["alpha"],
         gamma=levels,
-        guesses=mean(map(len, drafts)),
-        c=mean(played.proposed.seconds for played in rounds if played.proposed) / levels / usual,
+        guesses=mean(len(draft.guesses) for draft in drafts),
+        c=mean(draft.seconds for draft in drafts) / levels / usual,
         verify=mean(map(_checking, rounds)) / usual,
         tokens=mean(len(played.committed.tokens) for played in rounds if played.committed),
         speedup=numbers["speedup"],
     )
 
 
-def depths(guesses: Sequence[Guess]) -> list[int]:
-    """By node, root included, its distance from the root."""
-    return trees.depths([-1, *(guess.parent for guess in guesses)])
-
-
-def _drafted(played: Round) -> Sequence[Guess]:
+def _guesses(played: Round) -> Sequence[Guess]:
     return played.proposed.guesses if played.proposed else ()
 
 

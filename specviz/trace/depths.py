@@ -1,4 +1,4 @@
-"""How deep the nodes of a tree stand: a fact that the trace, the rules and the screen all ask for."""
+"""How deep the nodes of a tree stand: the trace, the rules and the screen all ask."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 [0, 2, 1] is the first head's top token, then the second head's third, then the third's second
 (Medusa's `medusa_choices`, 2401.10774). What a rank means at a depth is the same under every
-parent, since no head knows which guess was taken; which ranks stand there, the paths say. Ranks are fixed before any coin falls: a point mass.
+parent, since no head knows which guess was taken; which ranks stand there, the paths say. Ranks
+are fixed before any coin falls: a point mass.
 """
 
 from __future__ import annotations
