@@ -11,6 +11,14 @@ export function part(piece) {
   return made;
 }
 
+// A button that a sentence ends with.
+export function answerButton(label, act) {
+  const made = el("button", "sv-answer", label);
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
 export function showCaption(caption) {
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-" + caption.is;

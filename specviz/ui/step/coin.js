@@ -1,6 +1,7 @@
 // A token on trial: p over q, and the coin.
 
 import { drawing, el, percent } from "../shared/dom.js";
+import { coinTicks } from "./ticks.js";
 import { movable } from "./whatif.js";
 
 // p over q on one scale; the coin's bar is the q bar magnified, so its covered part is "keep".
@@ -59,7 +60,7 @@ function lens(covered, whole, keep) {
   return el("div", "sv-cr", el("span"), svg);
 }
 
-// The coin on the bar of its chance. On the step of its verdict it can be moved: see 56-whatif.js.
+// The coin on the bar of its chance. On the step of its verdict it can be moved: see whatif.js.
 function coin(panel) {
   const { u, threshold } = panel.coin;
   const keep = el("span", "sv-keep", threshold > 0.08 ? "keep" : "");
@@ -72,20 +73,4 @@ function coin(panel) {
   const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
   if (panel.whatif) movable(bar, pin, panel);
   return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);
-}
-
-export function coinTicks(panel, u, said) {
-  const { threshold } = panel.coin;
-  const how = panel.point || panel.q <= 0 ? "" : panel.text.p + " ÷ " + panel.text.q + " = ";
-  const chance = panel.p >= panel.q && !panel.point ? "p ≥ q: 1" : how + panel.text.threshold;
-  const ticks = el(
-    "div",
-    "sv-ticks",
-    el("span", "sv-ink-both", chance),
-    el("span", "sv-u", "u = " + said),
-  );
-  ticks.firstChild.style.left = percent(Math.min(Math.max(threshold, 0.14), 0.86));
-  ticks.lastChild.style.left = percent(Math.min(Math.max(u, 0.06), 0.94));
-  if (Math.abs(threshold - u) < 0.34) ticks.classList.add("sv-two");
-  return ticks;
 }

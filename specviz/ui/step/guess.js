@@ -1,7 +1,6 @@
 // Guess first: the reader predicts each verdict before it is shown, and the page keeps score.
 
-import { el } from "../shared/dom.js";
-import { part } from "./caption.js";
+import { answerButton, part } from "./caption.js";
 import { go } from "./cursor.js";
 import { now } from "./now.js";
 import { frameAt, reel, stepName } from "./reel.js";
@@ -39,12 +38,7 @@ export function ask(to) {
   const answers = [
     ["Kept", true],
     ["Rejected", false],
-  ].map(([label, kept]) => {
-    const made = el("button", "sv-answer", label);
-    made.type = "button";
-    made.addEventListener("click", () => answer(kept));
-    return made;
-  });
+  ].map(([label, kept]) => answerButton(label, () => answer(kept)));
   $(".sv-say").replaceChildren(...parts.map(part), ...answers);
   $(".sv-next-name").replaceChildren("Show the verdict");
 }

@@ -2,7 +2,6 @@
 // way back from it, lead to a step in the same manner.
 
 import { openTab } from "../shared/tabs.js";
-import { paint } from "./cursor.js";
 import { now } from "./now.js";
 import { reel, stepName, stepsOf } from "./reel.js";
 
@@ -19,6 +18,7 @@ export function openLinked() {
   if (key) openTab(TABS[key]);
 }
 
+// Moves the cursor to where a link leads; false while that round is still to come.
 export function follow() {
   const round = now.link ? reel.rounds.findIndex((told) => told.number === now.link.round) : -1;
   const wish = now.link?.step;
@@ -27,7 +27,6 @@ export function follow() {
   for (let step = 1; step < stepsOf(round); step += 1) {
     if (stepName(round, step).id === wish) now.at = { round, step };
   }
-  paint();
   return true;
 }
 

@@ -3,18 +3,20 @@
 import { icon } from "../shared/dom.js";
 import { onTheme, page } from "../shared/page.js";
 import { fetchPlotly } from "../shared/plot.js";
-import { act, go, KEYS, paint, pause, play } from "./cursor.js";
+import { wish } from "./branch.js";
+import { go, onMove } from "./cursor.js";
 import { showGuessing } from "./guess.js";
 import { asked, openLinked } from "./links.js";
 import { job, notice } from "./live.js";
 import { now } from "./now.js";
-import { feed, frameAt, reel } from "./reel.js";
-import { load, receive } from "./runs.js";
+import { paint, paintMove } from "./paint.js";
+import { act, KEYS, pause, play } from "./play.js";
+import { feed, frameAt, onNews, reel } from "./reel.js";
+import { load, news, receive } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { timeLegend } from "./time.js";
 import { legends, moveSpot } from "./tree.js";
-import { wish } from "./whatif.js";
 
 function onKey(event) {
   const name = KEYS[event.key];
@@ -32,10 +34,12 @@ function onKey(event) {
 
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
+  onNews(news);
+  onMove(paintMove);
   legends();
   timeLegend();
   showGuessing();
-  showSize();
+  showSize(paint);
   for (const button of element.querySelectorAll("[data-do]")) {
     const name = button.dataset.do;
     if (name === "next") button.append(icon("next"));

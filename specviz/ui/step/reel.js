@@ -1,9 +1,6 @@
 // The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
 
 import { newLines } from "../shared/job.js";
-import { job, notice } from "./live.js";
-import { now } from "./now.js";
-import { onEnd, onRounds, onRun, tellMeasured } from "./runs.js";
 
 export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
 let cached = { round: null, frames: [] };
@@ -38,33 +35,33 @@ export function stepName(round, step) {
   return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
 }
 
+// Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all of them.
+let hearer = { line: (_line) => {}, lines: (_kinds) => {} };
+
+export function onNews(shows) {
+  hearer = shows;
+}
+
 // New text of a run. It grows; text that does not go on from the last is another run.
 export function feed(text) {
   const lines = newLines(text, reel.text);
   reel.text = text;
-  const told = lines.map(tell);
-  if (told.includes("round")) onRounds();
-  if (told.includes("finished") || told.includes("baseline")) onEnd();
-  if (told.includes("baseline")) tellMeasured();
+  for (const line of lines) {
+    take(line);
+    hearer.line(line);
+  }
+  hearer.lines(lines.map((line) => line.kind));
 }
 
-// Takes one line in; returns its kind. What follows on screen waits until all lines are in.
-function tell(line) {
+function take(line) {
   if (line.kind === "run") {
     Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null });
     cached = { round: null, frames: [] };
-    onRun();
   } else if (line.kind === "round") {
     reel.rounds.push(line);
   } else if (line.kind === "finished") {
     reel.finished = line;
   } else if (line.kind === "baseline") {
     reel.baseline = line;
-  } else if (line.kind === "error") {
-    notice(line.sentence);
-    now.link = null;
-  } else if (line.kind === "state") {
-    job.state(line);
   }
-  return line.kind;
 }

@@ -1,20 +1,40 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
 import { meaning } from "../shared/dom.js";
-import { paint, pause, play } from "./cursor.js";
+import { showFork } from "./branch.js";
 import { showDock } from "./dock.js";
 import { follow } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./now.js";
+import { paint } from "./paint.js";
+import { pause, play } from "./play.js";
 import { feed, frameAt, reel } from "./reel.js";
 import { $, stage } from "./stage.js";
 import { clearText } from "./text.js";
 import { showTime } from "./time.js";
-import { showFork } from "./whatif.js";
 
 let fresh = false; // a run has begun and no round of it is on screen yet
 
-export function onRun() {
+// What a line of a run changes at once; what follows on screen waits until all lines are in.
+const TAKES = {
+  run: onRun,
+  error(line) {
+    notice(line.sentence);
+    now.link = null;
+  },
+  state: (line) => job.state(line),
+};
+
+export const news = {
+  line: (line) => TAKES[line.kind]?.(line),
+  lines(kinds) {
+    if (kinds.includes("round")) onRounds();
+    if (kinds.includes("finished") || kinds.includes("baseline")) onEnd();
+    if (kinds.includes("baseline")) tellMeasured();
+  },
+};
+
+function onRun() {
   fresh = true;
   now.question = null;
   now.at = { round: 0, step: 0 };
@@ -29,7 +49,7 @@ export function onRun() {
   $(".sv").dataset.source = reel.run.source;
 }
 
-export function onRounds() {
+function onRounds() {
   if (fresh) {
     came();
     const led = follow();
@@ -37,9 +57,8 @@ export function onRounds() {
     fresh = false;
     now.link = null;
     showFork();
-    if (led) return;
     paint();
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
+    if (!led && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
   } else {
     showDock(now.at.round, now.at.step);
     showTime(frameAt(now.at.round, now.at.step), now.at.round);
@@ -47,13 +66,13 @@ export function onRounds() {
 }
 
 // Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
-export function tellMeasured() {
+function tellMeasured() {
   const point = reel.baseline.point;
   window.specviz.measured = point ? { ...point, name: reel.run.drafter, source: now.shown } : null;
   window.dispatchEvent(new CustomEvent("sv-measured"));
 }
 
-export function onEnd() {
+function onEnd() {
   if (fresh && reel.rounds.length) onRounds(); // it ended before the round that was asked for
   if (reel.finished && reel.finished.reason === "stopped") notice(STOPPED);
   if (reel.rounds.length) showTime(frameAt(now.at.round, now.at.step), now.at.round);

@@ -2,13 +2,12 @@
 // what a round will need is kept free from its first step on, so that nothing moves while stepping.
 
 import { flat } from "../shared/dom.js";
-import { paint } from "./cursor.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $, stage } from "./stage.js";
 
 let fitted = 0; // the width that is laid out
 
-function fit() {
+function fit(paint) {
   const root = $(".sv");
   const width = root.clientWidth;
   if (width === fitted) return;
@@ -18,9 +17,10 @@ function fit() {
   paint();
 }
 
-export function showSize() {
-  fit();
-  new ResizeObserver(fit).observe(stage.element);
+// Lays the player out for its width, now and whenever that changes; then `paint` is called.
+export function showSize(paint) {
+  fit(paint);
+  new ResizeObserver(() => fit(paint)).observe(stage.element);
 }
 
 // Without coins there is no table of a rejection. The narrow tree has a row for every position, and

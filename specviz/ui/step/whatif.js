@@ -1,16 +1,15 @@
 // "What if": another coin, or another guess. What follows at once is known; the rest is a new run,
-// made with these coins laid by hand.
+// made with these coins laid by hand: see branch.js.
 
-import { byId, el, percent } from "../shared/dom.js";
-import { part } from "./caption.js";
-import { coinTicks } from "./coin.js";
-import { go, pause } from "./cursor.js";
-import { job, notice } from "./live.js";
+import { el, percent } from "../shared/dom.js";
+import { branch } from "./branch.js";
+import { answerButton, part } from "./caption.js";
+import { go } from "./cursor.js";
 import { now } from "./now.js";
-import { feed, frameAt, reel, stepName } from "./reel.js";
+import { pause } from "./play.js";
+import { frameAt, reel, stepName } from "./reel.js";
 import { $, stage } from "./stage.js";
-
-let origin = null; // the run that was branched from: { text, round, step, rounds }
+import { coinTicks } from "./ticks.js";
 
 // A judged guess leads to its verdict; any other asks what it would take to come to it.
 export function pickNode(node) {
@@ -32,13 +31,6 @@ function wonder(parts, coins) {
     buttons.push(answerButton("Back", () => go(now.at.round, now.at.step)));
     place.replaceChildren(...parts.map(part), " ", ...buttons);
   }
-}
-
-function answerButton(label, act) {
-  const made = el("button", "sv-answer", label);
-  made.type = "button";
-  made.addEventListener("click", act);
-  return made;
 }
 
 // Another coin at the verdict on screen: on which side of the threshold it falls is certain.
@@ -167,70 +159,4 @@ function wonderAbout(node) {
 function listed(words) {
   const between = (index) => (index === 0 ? "" : index === words.length - 1 ? " and " : ", ");
   return words.flatMap((each, index) => [between(index), each]);
-}
-
-// Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
-function branch() {
-  if (job.number) return notice("Another run is still being made. Stop it, or wait for its end.");
-  const { round, step } = now.at;
-  origin = {
-    text: reel.text,
-    round: reel.rounds[round].number,
-    step: stepName(round, step).id,
-    rounds: reel.rounds,
-  };
-  const first = Object.keys(now.supposed)[0].split(" ");
-  now.link = { round: origin.round, step: "judge-" + first[2] };
-  byId("sv-branch").click();
-  return undefined;
-}
-
-// The request that a branch is, as JSON: the run on screen, and coins up to this round.
-export function wish() {
-  const { prompt, names, settings } = reel.run;
-  const number = reel.rounds[now.at.round].number;
-  const before = Object.entries(settings.coins || {}).filter(
-    ([name]) => Number(name.split(" ")[0]) <= number,
-  );
-  const coins = { ...Object.fromEntries(before), ...now.supposed };
-  const [target, drafter] = names;
-  return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
-}
-
-// Says of a branched run that it is one, and leads back to the run that it came from.
-export function showFork() {
-  const coins = Object.keys(reel.run?.settings.coins || {});
-  const place = $(".sv-fork");
-  place.hidden = !coins.length;
-  if (!coins.length) origin = null;
-  if (!coins.length) return;
-  const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
-  const parts = [
-    "A run of its own: ",
-    coins.length === 1 ? "one coin was" : coins.length + " coins were",
-    " laid by hand in round " + rounds.join(", ") + ". ",
-  ];
-  if (origin && !sameBefore(rounds[0])) {
-    parts.push(
-      "Earlier rounds differ too: this machine computes the laws a little otherwise than the one that made the first run. ",
-    );
-  }
-  if (origin) parts.push(answerButton("Back to the run it came from", returnToOrigin));
-  place.replaceChildren(...parts);
-}
-
-function sameBefore(number) {
-  const brought = (rounds) =>
-    JSON.stringify(rounds.filter((told) => told.number < number).map((told) => told.brings));
-  return brought(reel.rounds) === brought(origin.rounds);
-}
-
-function returnToOrigin() {
-  const back = origin;
-  origin = null;
-  pause();
-  job.wanted = 0; // should the branch still be running, it is not shown any more
-  now.link = { round: back.round, step: back.step };
-  reel.text = "";
-  feed(back.text);
 }

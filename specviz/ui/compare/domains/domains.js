@@ -2,8 +2,8 @@
 
 import { page } from "../../shared/page.js";
 import { feed, job, receive } from "./live.js";
-import { paint, view } from "./map.js";
-import { shown } from "./shown.js";
+import { paint } from "./map.js";
+import { shown, view } from "./shown.js";
 import { stage } from "./stage.js";
 import { listen } from "./tip.js";
 

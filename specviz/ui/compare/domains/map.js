@@ -1,7 +1,7 @@
 // The heat map: one table of buttons and cells. Numbers, shades and sentences come from the server.
 
 import { el, meaning } from "../../shared/dom.js";
-import { shown } from "./shown.js";
+import { cellOf, rowsInOrder, shown, view } from "./shown.js";
 import { $, stage } from "./stage.js";
 import { hideTip } from "./tip.js";
 
@@ -19,22 +19,6 @@ const MEASURES = {
 };
 const BOUNDS =
   "The ends of the scale, not counted as best: the target drafting for itself, and a blind guess.";
-
-export const view = () => shown.views[shown.at];
-export const cellOf = (row, column) => view().cells[row.name + " " + column.name];
-const number = (cell) => (cell ? parseFloat(cell[shown.measure][0]) : NaN);
-
-export function rowsInOrder() {
-  const rows = view().rows.slice();
-  if (shown.sorted.column === null) return rows.sort((a, b) => a.bound - b.bound);
-  const column = { name: shown.sorted.column };
-  const value = (row) => number(cellOf(row, column));
-  const missing = (row) => Number(Number.isNaN(value(row)));
-  const turn = shown.sorted.down ? -1 : 1;
-  return rows.sort(
-    (a, b) => a.bound - b.bound || missing(a) - missing(b) || turn * (value(a) - value(b)) || 0,
-  );
-}
 
 function sortBy(column) {
   if (column === null) shown.sorted = { column: null, down: true };

@@ -1,8 +1,7 @@
 // A cell's details, on hover and on focus; arrow keys move from cell to cell.
 
 import { el } from "../../shared/dom.js";
-import { cellOf, rowsInOrder, view } from "./map.js";
-import { shown } from "./shown.js";
+import { cellOf, rowsInOrder, shown, view } from "./shown.js";
 import { $, stage } from "./stage.js";
 
 const KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

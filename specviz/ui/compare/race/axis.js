@@ -1,7 +1,6 @@
-// The axis of time, and its pin: a slider whose arrows go from one pass's end to the next.
+// The axis of time, and what its pin says.
 
 import { el } from "../../shared/dom.js";
-import { act, seek, time } from "./clock.js";
 import { hands } from "./hands.js";
 import { called, longest, passesBy, story, tokensBy } from "./lines.js";
 import { $ } from "./stage.js";
@@ -42,10 +41,9 @@ export function showPin(seconds, width, end) {
 }
 
 // What the slider says. While it plays, not at every frame: a reader would never come to an end.
-export function tellTime(now = !hands.playing) {
-  const pin = $(".sv-race-pin"),
-    seconds = time();
-  if (!now) return;
+export function tellTime(seconds) {
+  if (hands.playing) return;
+  const pin = $(".sv-race-pin");
   pin.setAttribute("aria-valuemax", longest().toFixed(3));
   pin.setAttribute("aria-valuenow", seconds.toFixed(3));
   const said = [...story.lanes.values()].map(
@@ -55,49 +53,4 @@ export function tellTime(now = !hands.playing) {
     "aria-valuetext",
     [clocked(seconds) + " of " + clocked(longest()), ...said].join(", "),
   );
-}
-
-// The next moment at which some pass ends, or the one before.
-function neighbour(seconds, way) {
-  const all = [...story.lanes.values()].flatMap((lane) => lane.ends);
-  const there = all.filter((at) => (way > 0 ? at > seconds + 1e-6 : at < seconds - 1e-6));
-  if (!there.length) return way > 0 ? longest() : 0;
-  return way > 0 ? Math.min(...there) : Math.max(...there);
-}
-
-const STRIDES = {
-  ArrowRight: () => neighbour(time(), 1),
-  ArrowUp: () => neighbour(time(), 1),
-  ArrowLeft: () => neighbour(time(), -1),
-  ArrowDown: () => neighbour(time(), -1),
-  PageUp: () => time() + longest() / 10,
-  PageDown: () => time() - longest() / 10,
-  Home: () => 0,
-  End: () => longest(),
-};
-
-export function onAxisKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === " ") act("play");
-  else if (STRIDES[event.key]) seek(STRIDES[event.key]());
-  else return;
-  event.preventDefault();
-}
-
-// Dragging the pin, or a press anywhere on the axis.
-export function onAxisPress(event) {
-  if (event.button !== 0 || !longest()) return;
-  const axis = $(".sv-race-axis");
-  const go = (to) => {
-    const box = $(".sv-race-ticks").getBoundingClientRect();
-    seek(((to.clientX - box.left) / box.width) * longest());
-  };
-  axis.setPointerCapture(event.pointerId);
-  axis.addEventListener("pointermove", go);
-  axis.addEventListener("lostpointercapture", () => axis.removeEventListener("pointermove", go), {
-    once: true,
-  });
-  event.preventDefault();
-  $(".sv-race-pin").focus({ preventScroll: true });
-  go(event);
 }

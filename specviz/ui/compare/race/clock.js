@@ -62,7 +62,7 @@ export function seek(seconds) {
   if (on) pause();
   turn(seconds);
   show(time());
-  tellTime();
+  tellTime(time());
 }
 
 export function play() {
@@ -103,7 +103,7 @@ export function pause() {
   hands.playing = false;
   if (lead) turn(time());
   showPlay();
-  tellTime();
+  tellTime(time());
 }
 
 export function showPlay() {

@@ -1,7 +1,6 @@
 // The race that is shown, from lines that only grow: facts, lanes as they end, numbers.
 
 import { isLast, newLines } from "../../shared/job.js";
-import { job, notice, onLines, onRace } from "./runs.js";
 
 export const story = {
   race: null,
@@ -59,17 +58,28 @@ export function called(name) {
   return twin ? lane.title + " (" + lane.said + ")" : lane.title;
 }
 
+// Who shows what came: `line` hears each line once it is taken in; then, once, `race` that another
+// race has begun, and `lines` all of them, where they are of the race that is shown.
+let hearer = { line: (_line) => {}, race: () => {}, lines: (_told) => {} };
+
+export function onNews(shows) {
+  hearer = shows;
+}
+
 // New text of a race. It grows; text that does not go on from the last is another race.
 export function feed(text) {
   const grown = story.text && text.startsWith(story.text);
   const told = newLines(text, story.text);
   story.text = text;
   story.mine = story.mine && grown;
-  told.forEach(take);
-  if (told.some((line) => line.kind === "race")) onRace();
+  for (const line of told) {
+    take(line);
+    hearer.line(line);
+  }
+  if (told.some((line) => line.kind === "race")) hearer.race();
   if (!story.mine || !told.length) return; // states ahead of a race: what was shown stays meanwhile
   if (story.race.source === "recorded" || told.some(isLast)) story.over = true;
-  onLines(told);
+  hearer.lines(told);
 }
 
 function take(line) {
@@ -88,6 +98,4 @@ function take(line) {
     Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
   else if (line.kind === "ended") story.lanes.set(line.lane, laid(line));
   else if (line.kind === "told") story.whole = line.whole;
-  else if (line.kind === "error") notice(line.sentence);
-  else if (line.kind === "state") job.state(line);
 }

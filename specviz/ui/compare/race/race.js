@@ -2,12 +2,12 @@
 
 import { icon, mark, meaning } from "../../shared/dom.js";
 import { page } from "../../shared/page.js";
-import { onAxisKey, onAxisPress } from "./axis.js";
 import { act, lead, pause, play, playIfSeen, seek, showPlay, showSpeed, time } from "./clock.js";
 import { hands } from "./hands.js";
 import { rows } from "./lanes.js";
-import { longest, story } from "./lines.js";
-import { EMPTY, hear, job, load, notice, redraw } from "./runs.js";
+import { longest, onNews, story } from "./lines.js";
+import { EMPTY, hear, job, load, news, notice, redraw } from "./runs.js";
+import { onAxisKey, onAxisPress } from "./slider.js";
 import { $, stage } from "./stage.js";
 import { keyed, patch } from "./words.js";
 
@@ -46,6 +46,7 @@ function legends() {
 
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
+  onNews(news);
   legends();
   fit();
   new ResizeObserver(fit).observe(element);

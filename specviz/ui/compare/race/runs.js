@@ -51,7 +51,18 @@ export const job = new Job({
   },
 });
 
-export function onRace() {
+const TAKES = {
+  error: (line) => notice(line.sentence),
+  state: (line) => job.state(line),
+};
+
+export const news = {
+  line: (line) => TAKES[line.kind]?.(line),
+  race: onRace,
+  lines: onLines,
+};
+
+function onRace() {
   const { race } = story;
   pause();
   hands.due = false;
@@ -67,7 +78,7 @@ export function onRace() {
 }
 
 // Lines of a race came in: lanes that ended are drawn, and all of it replays once it is over.
-export function onLines(told) {
+function onLines(told) {
   for (const name of story.lanes.keys()) fillLane(name);
   showNow();
   if (told.some((line) => line.kind === "ended")) redraw(longest());
@@ -84,7 +95,7 @@ export function redraw(seconds) {
   showBars();
   wind(seconds);
   show(time());
-  tellTime();
+  tellTime(time());
 }
 
 // Shows a recorded race; gives its first line, or nothing where it cannot be read.

@@ -1,8 +1,8 @@
 // The lanes in numbers: what a round brings and costs on one scale, and what else was measured.
 
 import { el, percent } from "../../shared/dom.js";
-import { onCost, piece } from "./badge.js";
 import { called, factsOf, story } from "./lines.js";
+import { onCost, piece } from "./sentence.js";
 import { $, stage } from "./stage.js";
 import { COLUMNS, DASH, defined, fixed, keyed, MORE, patch, SHOWN, sign } from "./words.js";
 

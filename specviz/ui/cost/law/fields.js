@@ -3,8 +3,8 @@
 import { el, meaning } from "../../shared/dom.js";
 import { ask } from "./ask.js";
 import { stage } from "./stage.js";
+import { state } from "./state.js";
 
-export const state = {}; // what the sliders and boxes say
 const LIVE = new URLSearchParams(location.search);
 const STEPPED = "The number can be typed, too, beyond the slider's ends.";
 

@@ -3,11 +3,13 @@
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
 import { expect, openTab } from "../../shared/tabs.js";
-import { ask, receive, wish } from "./ask.js";
-import { fields, showFields, state } from "./fields.js";
+import { ask, wish } from "./ask.js";
+import { fields, showFields } from "./fields.js";
 import { fromCompare, fromStep, take } from "./runs.js";
-import { last, paint, tell } from "./show.js";
+import { tell } from "./say.js";
+import { last, paint, receive } from "./show.js";
 import { $, stage } from "./stage.js";
+import { state } from "./state.js";
 
 // A click on the map moves the sliders there; the keyboard has the sliders themselves.
 function goThere(event) {

@@ -3,22 +3,13 @@
 import { drawing, el } from "../../shared/dom.js";
 import { hand } from "../../shared/tabs.js";
 import { ask } from "./ask.js";
-import { showFields, state } from "./fields.js";
-import { bound } from "./show.js";
+import { showFields } from "./fields.js";
+import { bound } from "./say.js";
 import { $ } from "./stage.js";
+import { chosen, NUMBERS, runs, state } from "./state.js";
 
-const runs = { step: null, compare: null, chosen: "step" };
 const WHERE = { step: "Last run on Step", compare: "Lane of Compare" };
 const FROM = { recorded: "recorded", live: "measured on this machine" };
-const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
-
-const chosen = () => runs[runs.chosen];
-
-// The chosen run's numbers, for the question; its name never leaves the page.
-export function run() {
-  const point = chosen();
-  return point && Object.fromEntries(NUMBERS.map((name) => [name, point[name]]));
-}
 
 export function fromStep() {
   runs.step = window.specviz?.measured || null;

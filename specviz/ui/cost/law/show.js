@@ -2,9 +2,11 @@
 
 import { drawing, el } from "../../shared/dom.js";
 import { plot, plotly } from "../../shared/plot.js";
-import { state } from "./fields.js";
+import { question } from "./ask.js";
 import { showRun } from "./runs.js";
+import { bound, tell } from "./say.js";
 import { $, stage } from "./stage.js";
+import { state } from "./state.js";
 
 const MAPPED = {
   gamma: "Lines of equal speed-up at this c. Unshaded: drafting loses. Click to go there.",
@@ -31,15 +33,14 @@ const DRAWN = {
 };
 export let last = null; // the last answer that had no fault
 
-// A number keeps its sign of times on its own line.
-export const bound = (sentence) => sentence.replaceAll(" ×", "\u00a0×");
-
-export function tell(sentence) {
-  $(".sv-law-notice").textContent = sentence;
-  $(".sv-law-notice").hidden = !sentence;
+export function receive() {
+  const answer = stage.props.value && JSON.parse(stage.props.value);
+  if (!answer || !question.answers(answer.id)) return;
+  show(answer);
+  question.next();
 }
 
-export function show(answer) {
+function show(answer) {
   tell(answer.problem || "");
   for (const row of stage.element.querySelectorAll(".sv-law-field")) {
     row

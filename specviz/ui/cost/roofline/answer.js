@@ -2,15 +2,11 @@
 
 import { el, percent } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
-import { Question } from "../../shared/question.js";
+import { fault, question } from "./ask.js";
 import { chosen } from "./controls.js";
 import { $, stage } from "./stage.js";
 
-export const SILENT = "The server does not answer. What is shown is older than the choice.";
-export const question = new Question("sv-roofline-ask", () => fault(SILENT));
 let last = null; // the newest answer on screen, for another width or theme
-
-export const ask = () => question.ask();
 
 export const wish = () => JSON.stringify({ ...chosen(), id: question.number });
 
@@ -19,12 +15,6 @@ export function receive() {
   if (!answer || !question.answers(answer.id)) return;
   showAnswer(answer);
   question.next();
-}
-
-function fault(sentence) {
-  const wrong = $(".sv-roofline-wrong");
-  wrong.hidden = !sentence;
-  wrong.textContent = sentence;
 }
 
 function showAnswer(answer) {

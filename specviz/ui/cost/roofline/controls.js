@@ -1,7 +1,7 @@
 // The controls: what they say, what they offer, and how others fill them in.
 
 import { el } from "../../shared/dom.js";
-import { ask } from "./answer.js";
+import { ask } from "./ask.js";
 import { $, stage } from "./stage.js";
 
 export const named = (name) => $("[name=" + name + "]");

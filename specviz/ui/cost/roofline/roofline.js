@@ -4,7 +4,8 @@ import { el } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { expect } from "../../shared/tabs.js";
-import { ask, draw, question, receive, wish } from "./answer.js";
+import { draw, receive, wish } from "./answer.js";
+import { ask, question } from "./ask.js";
 import { fill, link, named, offer, options, questions, show, showTake, take } from "./controls.js";
 import { $, stage } from "./stage.js";
 
