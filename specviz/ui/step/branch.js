@@ -1,6 +1,7 @@
 // A branch: the run on screen made once more, with coins laid by hand, and the way back from it.
 
 import { byId } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 import { answerButton } from "./caption.js";
 import { job, notice } from "./live.js";
 import { now } from "./now.js";
@@ -8,7 +9,13 @@ import { pause } from "./play.js";
 import { feed, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
-let origin = null; // the run that was branched from: { text, round, step, rounds }
+/** @import { RoundLine } from "./data.js" */
+
+/**
+ * The run that was branched from.
+ * @type {{ text: string, round: number, step: string, rounds: RoundLine[] } | null}
+ */
+let origin = null;
 
 // Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
 export function branch() {
@@ -20,15 +27,15 @@ export function branch() {
     step: stepName(round, step).id,
     rounds: reel.rounds,
   };
-  const first = Object.keys(now.supposed)[0].split(" ");
+  const first = Object.keys(there(now.supposed))[0].split(" ");
   now.link = { round: origin.round, step: "judge-" + first[2] };
-  byId("sv-branch").click();
+  there(byId("sv-branch")).click();
   return undefined;
 }
 
 // The request that a branch is, as JSON: the run on screen, and coins up to this round.
 export function wish() {
-  const { prompt, names, settings } = reel.run;
+  const { prompt, names, settings } = there(reel.run);
   const number = reel.rounds[now.at.round].number;
   const before = Object.entries(settings.coins || {}).filter(
     ([name]) => Number(name.split(" ")[0]) <= number,
@@ -46,6 +53,7 @@ export function showFork() {
   if (!coins.length) origin = null;
   if (!coins.length) return;
   const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
+  /** @type {(string | HTMLElement)[]} */
   const parts = [
     "A run of its own: ",
     coins.length === 1 ? "one coin was" : coins.length + " coins were",
@@ -60,14 +68,16 @@ export function showFork() {
   place.replaceChildren(...parts);
 }
 
+/** @param {number} number */
 function sameBefore(number) {
+  /** @param {RoundLine[]} rounds */
   const brought = (rounds) =>
     JSON.stringify(rounds.filter((told) => told.number < number).map((told) => told.brings));
-  return brought(reel.rounds) === brought(origin.rounds);
+  return brought(reel.rounds) === brought(there(origin).rounds);
 }
 
 function returnToOrigin() {
-  const back = origin;
+  const back = there(origin);
   origin = null;
   pause();
   job.wanted = 0; // should the branch still be running, it is not shown any more

@@ -3,26 +3,29 @@
 import { now } from "./now.js";
 import { reel, stepsOf } from "./reel.js";
 
-let tell = (_onward) => {};
+/** @type {(onward: boolean) => void} */
+let tell = () => {};
 
 // Calls `show` after every move; it learns whether that was one step on.
+/** @param {(onward: boolean) => void} show */
 export function onMove(show) {
   tell = show;
 }
 
-/** @returns {[number, number] | null} */
+/** @param {number} round @param {number} step @returns {[number, number] | null} */
 export function following(round, step) {
   if (round >= reel.rounds.length) return null;
   if (step + 1 < stepsOf(round)) return [round, step + 1];
   return round + 1 < reel.rounds.length ? [round + 1, 0] : null;
 }
 
-/** @returns {[number, number] | null} */
+/** @param {number} round @param {number} step @returns {[number, number] | null} */
 export function preceding(round, step) {
   if (step > 0) return [round, step - 1];
   return round > 0 ? [round - 1, stepsOf(round - 1) - 1] : null;
 }
 
+/** @param {number} round @param {number} step */
 export function go(round, step) {
   if (!reel.rounds.length) return;
   const index = Math.max(0, Math.min(round, reel.rounds.length - 1));

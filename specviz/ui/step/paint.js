@@ -30,6 +30,7 @@ export function paint() {
 }
 
 // The cursor has moved, perhaps one step on.
+/** @param {boolean} onward */
 export function paintMove(onward) {
   paint();
   if (onward) animate(frameAt(now.at.round, now.at.step));
@@ -40,11 +41,15 @@ const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip
 
 function holdFocus() {
   const held = document.activeElement;
-  const kind = stage.element.contains(held) && HELD.find((selector) => held.matches(selector));
-  const place = kind ? [...stage.element.querySelectorAll(kind)].indexOf(held) : -1;
+  const mine = held && stage.element.contains(held);
+  const kind = mine && HELD.find((selector) => held.matches(selector));
+  if (!kind) return () => {};
+  /** @type {Element[]} */
+  const before = stage.all(kind);
+  const place = before.indexOf(held);
   return () => {
-    if (!kind || held.isConnected) return;
-    const all = [...stage.element.querySelectorAll(kind)];
+    if (held.isConnected) return;
+    const all = stage.all(kind);
     const same = all.find(
       (each) => each.getAttribute("aria-label") === held.getAttribute("aria-label"),
     );

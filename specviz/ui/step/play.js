@@ -9,7 +9,7 @@ import { frameAt, reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 
 const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100 };
-let timer = null;
+let timer = 0; // 0 while nothing plays
 let untilRejection = false;
 
 // One step on; false at the end.
@@ -21,6 +21,7 @@ function advance() {
   return Boolean(to);
 }
 
+/** @type {Record<string, () => void>} */
 const DO = {
   first: () => go(0, 0),
   last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
@@ -31,6 +32,7 @@ const DO = {
   },
   play: () => (timer ? pause() : play(false)),
 };
+/** @type {Record<string, string>} */
 export const KEYS = {
   ArrowRight: "next",
   ArrowLeft: "back",
@@ -39,12 +41,14 @@ export const KEYS = {
   " ": "play",
 };
 
+/** @param {string} name */
 export function act(name) {
   if (name !== "play") pause();
   if (reel.rounds.length) DO[name]();
 }
 
 // Autoplay. On its own it starts once, and halts at the first rejection.
+/** @param {boolean} halts */
 export function play(halts) {
   untilRejection = halts;
   clearTimeout(timer);
@@ -66,7 +70,7 @@ function tick() {
 
 export function pause() {
   clearTimeout(timer);
-  timer = null;
+  timer = 0;
   showPlay();
 }
 

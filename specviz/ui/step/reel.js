@@ -2,22 +2,47 @@
 
 import { newLines } from "../shared/job.js";
 
+/** @import { BaselineLine, FinishedLine, Frame, Line, RoundLine, RunLine } from "./data.js" */
+
+/**
+ * @type {{
+ *   run: RunLine | null,
+ *   rounds: RoundLine[],
+ *   finished: FinishedLine | null,
+ *   baseline: BaselineLine | null,
+ *   text: string,
+ * }}
+ */
 export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
+/** @type {{ round: RoundLine | null, frames: Frame[] }} */
 let cached = { round: null, frames: [] };
 
+/**
+ * @template {object} Old
+ * @param {Old} old
+ * @param {object} patch
+ * @returns {Old}
+ */
 export function merged(old, patch) {
+  return /** @type {Old} */ (patched(old, patch));
+}
+
+/** @param {object} old @param {object} patch */
+function patched(old, patch) {
+  /** @type {Record<string, unknown>} */
   const made = { ...old };
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete made[key];
     else if (typeof value === "object" && !Array.isArray(value)) {
       const before = made[key];
       const inside = before && typeof before === "object" && !Array.isArray(before);
-      made[key] = merged(inside ? before : {}, value);
+      made[key] = patched(inside ? before : {}, value);
     } else made[key] = value;
   }
   return made;
 }
 
+/** @param {number} round @param {number} step */
 export function frameAt(round, step) {
   const told = reel.rounds[round];
   if (cached.round !== told) cached = { round: told, frames: [] };
@@ -27,23 +52,29 @@ export function frameAt(round, step) {
   return cached.frames[step];
 }
 
+/** @param {number} round */
 export const stepsOf = (round) => reel.rounds[round].then.length + 1;
 
 // What a step is called needs only its own line of the patch.
+/** @param {number} round @param {number} step */
 export function stepName(round, step) {
   const told = reel.rounds[round];
   return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
 }
 
-// Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all of them.
-let hearer = { line: (_line) => {}, lines: (_kinds) => {} };
+// Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all.
+/** @type {{ line: (line: Line) => void, lines: (kinds: Line["kind"][]) => void }} */
+let hearer = { line() {}, lines() {} };
 
+/** @param {typeof hearer} shows */
 export function onNews(shows) {
   hearer = shows;
 }
 
 // New text of a run. It grows; text that does not go on from the last is another run.
+/** @param {string} text */
 export function feed(text) {
+  /** @type {Line[]} */
   const lines = newLines(text, reel.text);
   reel.text = text;
   for (const line of lines) {
@@ -53,6 +84,7 @@ export function feed(text) {
   hearer.lines(lines.map((line) => line.kind));
 }
 
+/** @param {Line} line */
 function take(line) {
   if (line.kind === "run") {
     Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null });

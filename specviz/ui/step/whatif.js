@@ -2,6 +2,7 @@
 // made with these coins laid by hand: see branch.js.
 
 import { el, percent } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 import { branch } from "./branch.js";
 import { answerButton, part } from "./caption.js";
 import { go } from "./cursor.js";
@@ -11,7 +12,11 @@ import { frameAt, reel, stepName } from "./reel.js";
 import { $, stage } from "./stage.js";
 import { coinTicks } from "./ticks.js";
 
+/** @import { State } from "../shared/data.js" */
+/** @import { Coins, Part, TossedTrial, WhatIf } from "./data.js" */
+
 // A judged guess leads to its verdict; any other asks what it would take to come to it.
+/** @param {number} node */
 export function pickNode(node) {
   const judged = node < 0 ? "draw" : "judge-" + node;
   for (let step = 0; step <= now.at.step; step += 1) {
@@ -20,13 +25,14 @@ export function pickNode(node) {
   return node < 0 ? undefined : wonderAbout(node);
 }
 
+/** @param {Part[]} parts @param {Coins | null} coins */
 function wonder(parts, coins) {
   now.supposed = coins;
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-if";
   badge.replaceChildren("What if?");
   // On a narrow page the sentence is out of sight while the coin is dragged: it is said there too.
-  for (const place of [$(".sv-say"), $(".sv-echo")].filter(Boolean)) {
+  for (const place of [$(".sv-say"), stage.find(".sv-echo")].filter((each) => each !== null)) {
     const buttons = coins ? [answerButton("Run it from here", branch)] : [];
     buttons.push(answerButton("Back", () => go(now.at.round, now.at.step)));
     place.replaceChildren(...parts.map(part), " ", ...buttons);
@@ -34,22 +40,25 @@ function wonder(parts, coins) {
 }
 
 // Another coin at the verdict on screen: on which side of the threshold it falls is certain.
-function suppose(u, panel) {
+/** @param {number} u @param {TossedTrial} panel @param {WhatIf} whatif */
+function suppose(u, panel, whatif) {
   const { threshold } = panel.coin;
   const kept = u < threshold;
   const digits = digitsApart(u, threshold);
-  /** @type {any[]} */
+  /** @type {Part[]} */
   const parts = ["Had the coin fallen at ", { n: u.toFixed(digits), as: "u" }];
   parts.push(kept ? ", below " : ", not below ", { n: said(threshold, digits), as: "both" }, ": ");
   parts.push({ w: panel.w }, kept === panel.accepted ? " would still be " : " would be ");
-  parts.push(kept ? "kept. " : "rejected. ", ...panel.whatif[kept ? "kept" : "rejected"]);
-  wonder(parts, { [panel.whatif.coin]: u });
+  parts.push(kept ? "kept. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
+  wonder(parts, { [whatif.coin]: u });
   return u.toFixed(digits);
 }
 
+/** @param {number} value @param {number} digits */
 const said = (value, digits) => (value === 1 ? "1" : value.toFixed(digits));
 
 // As many decimals as it takes to see on which side of the threshold a coin lies.
+/** @param {number} u @param {number} threshold */
 export function digitsApart(u, threshold) {
   for (let digits = 2; digits < 6; digits += 1) {
     const [at, bar] = [Number(u.toFixed(digits)), Number(threshold.toFixed(digits))];
@@ -59,6 +68,7 @@ export function digitsApart(u, threshold) {
 }
 
 // Hundredths read best; nearer to the threshold than that, what was pointed at.
+/** @param {number} u @param {number} threshold */
 export function snapped(u, threshold) {
   const inside = Math.min(Math.max(u, 0), 0.999);
   for (const unit of [100, 1000]) {
@@ -68,19 +78,27 @@ export function snapped(u, threshold) {
   return inside;
 }
 
-export function movable(bar, pin, panel) {
+/**
+ * @param {HTMLElement} bar
+ * @param {HTMLElement} pin
+ * @param {TossedTrial} panel
+ * @param {WhatIf} whatif
+ */
+export function movable(bar, pin, panel, whatif) {
   const { u, threshold } = panel.coin;
   let laid = u;
   const was = el("i", "sv-pin sv-pin-was");
   was.style.left = percent(u);
+  /** @param {number} to */
   const move = (to) => {
     laid = snapped(to, threshold);
     if (!was.isConnected) bar.insertBefore(was, pin);
     pin.style.left = percent(laid);
-    const text = suppose(laid, panel);
-    bar.nextSibling.replaceWith(coinTicks(panel, laid, text));
+    const text = suppose(laid, panel, whatif);
+    there(bar.nextElementSibling).replaceWith(coinTicks(panel, laid, text));
     pin.setAttribute("aria-valuenow", text);
   };
+  /** @param {PointerEvent} event */
   const pointed = (event) => {
     const box = bar.getBoundingClientRect();
     move((event.clientX - box.left) / box.width);
@@ -99,22 +117,27 @@ export function movable(bar, pin, panel) {
   slider(pin, () => laid, move);
 }
 
+/** @type {Partial<Record<string, number>>} */
+const STRIDES = {
+  ArrowLeft: -0.01,
+  ArrowDown: -0.01,
+  ArrowRight: 0.01,
+  ArrowUp: 0.01,
+  PageDown: -0.1,
+  PageUp: 0.1,
+  Home: -1,
+  End: 1,
+};
+
 // The coin by keys: arrows move it, Enter runs it, Escape goes back to what happened.
+/** @param {HTMLElement} pin @param {() => number} current @param {(to: number) => void} move */
 function slider(pin, current, move) {
   const facts = { role: "slider", tabindex: "0", "aria-valuemin": "0", "aria-valuemax": "1" };
   for (const [name, value] of Object.entries(facts)) pin.setAttribute(name, value);
   pin.setAttribute("aria-label", "Coin: arrow keys ask what if, Enter runs it, Escape goes back");
   pin.setAttribute("aria-valuenow", String(current()));
-  const to = {
-    ArrowLeft: -0.01,
-    ArrowDown: -0.01,
-    ArrowRight: 0.01,
-    ArrowUp: 0.01,
-    PageDown: -0.1,
-    PageUp: 0.1,
-  };
   pin.addEventListener("keydown", (event) => {
-    const by = to[event.key] || { Home: -1, End: 1 }[event.key];
+    const by = STRIDES[event.key];
     if (event.key === "Enter" && now.supposed) branch();
     else if (event.key === "Escape") go(now.at.round, now.at.step);
     else if (by) move(current() + by);
@@ -125,6 +148,7 @@ function slider(pin, current, move) {
 }
 
 // A guess that was not on trial: the verdicts that would lead to it and keep it.
+/** @param {number} node */
 function wonderAbout(node) {
   pause();
   const { nodes, ways } = frameAt(now.at.round, now.at.step).tree;
@@ -140,11 +164,13 @@ function wonderAbout(node) {
     );
     return;
   }
+  /** @type {Partial<Record<State, number>>} */
   const done = { accepted: 1, rejected: 0 };
   const needed = ways[node].filter(([other, kept]) => done[nodes[other].is] !== kept);
   const [kept, fallen] = [1, 0].map((is) =>
     needed.filter((need) => need[1] === is).map(([other]) => ({ w: nodes[other].w })),
   );
+  /** @type {Part[]} */
   const parts = [{ w: view.w }, " at +" + view.depth + " would be in the text if "];
   if (fallen.length) parts.push(...listed(fallen), " fell and ");
   parts.push(...listed(kept), kept.length > 1 ? " were kept" : " was kept");
@@ -156,7 +182,9 @@ function wonderAbout(node) {
   wonder([...parts, ". Lay the coins so?"], Object.fromEntries(coins));
 }
 
+/** @param {Part[]} words */
 function listed(words) {
+  /** @param {number} index */
   const between = (index) => (index === 0 ? "" : index === words.length - 1 ? " and " : ", ");
   return words.flatMap((each, index) => [between(index), each]);
 }

@@ -6,11 +6,13 @@ import { called, longest, passesBy, story, tokensBy } from "./lines.js";
 import { $ } from "./stage.js";
 import { clocked, many } from "./words.js";
 
-let ticks = []; // [left edge and right edge in px, element]
+/** @type {{ left: number, right: number, tick: HTMLElement, under: boolean }[]} */
+let ticks = []; // left, right: edges in px; under: where the pin's words stand
 let nearEdge = 0; // how far the pin's words are moved, so that a narrow screen does not cut them
 const UNITS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500];
 const PIN = 34; // px: half of the pin's words, and some air
 
+/** @param {number} width @param {number} end */
 export function showTicks(width, end) {
   const most = width > 600 ? 5 : 3;
   const unit = UNITS.find((each) => end / each <= most) || end;
@@ -19,13 +21,14 @@ export function showTicks(width, end) {
     const tick = el("span", "", at.toFixed(unit < 0.1 ? 2 : 1) + " s");
     const left = (at / end) * width;
     tick.style.left = left + "px";
-    made.push([left, left + 40, tick]);
+    made.push({ left, right: left + 40, tick, under: false });
   }
   ticks = made;
-  $(".sv-race-ticks").replaceChildren(...made.map(([, , tick]) => tick));
+  $(".sv-race-ticks").replaceChildren(...made.map(({ tick }) => tick));
 }
 
 // The pin's words; ticks that they would stand on are hidden meanwhile.
+/** @param {number} seconds @param {number} width @param {number} end */
 export function showPin(seconds, width, end) {
   const x = end ? (seconds / end) * width : 0,
     pin = $(".sv-race-pin b");
@@ -33,14 +36,15 @@ export function showPin(seconds, width, end) {
   const edge = $(".sv-race").classList.contains("sv-race-slim") ? Math.max(0, PIN - 8 - x) : 0;
   if (edge !== nearEdge) pin.style.marginLeft = edge + "px";
   nearEdge = edge;
-  for (const tick of ticks) {
-    const under = tick[1] > x + edge - PIN && tick[0] < x + edge + PIN;
-    if (under !== (tick[3] || false)) tick[2].classList.toggle("sv-race-under", under);
-    tick[3] = under;
+  for (const one of ticks) {
+    const under = one.right > x + edge - PIN && one.left < x + edge + PIN;
+    if (under !== one.under) one.tick.classList.toggle("sv-race-under", under);
+    one.under = under;
   }
 }
 
 // What the slider says. While it plays, not at every frame: a reader would never come to an end.
+/** @param {number} seconds */
 export function tellTime(seconds) {
   if (hands.playing) return;
   const pin = $(".sv-race-pin");

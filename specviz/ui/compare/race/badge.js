@@ -8,6 +8,9 @@ import { $ } from "./stage.js";
 import { showFoot, showTable } from "./table.js";
 import { sign } from "./words.js";
 
+/** @import { Whole } from "./data.js" */
+
+/** @param {Whole["texts"]} texts */
 function showBadge(texts) {
   const box = $(".sv-race-same");
   const kind = texts.same === null ? "open" : texts.same ? "same" : "apart";
@@ -17,11 +20,10 @@ function showBadge(texts) {
 }
 
 export function showResult() {
-  const { whole } = story,
-    ready = Boolean(whole && story.over);
-  $(".sv-race-result").hidden = !ready;
-  $(".sv-race-same").hidden = !ready;
-  if (!ready) return;
+  const whole = story.over ? story.whole : null;
+  $(".sv-race-result").hidden = !whole;
+  $(".sv-race-same").hidden = !whole;
+  if (!whole) return;
   showBadge(whole.texts);
   $(".sv-race-headline").textContent = whole.headline;
   $(".sv-race-caution").textContent = whole.caution || "";

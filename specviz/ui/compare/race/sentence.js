@@ -2,9 +2,13 @@
 
 import { el } from "../../shared/dom.js";
 import { visit } from "../../shared/tabs.js";
+import { there } from "../../shared/there.js";
 import { called, story } from "./lines.js";
 
+/** @import { LaneNumbers, Part } from "./data.js" */
+
 // A part of a sentence, as compare/parts.py has it: text, its opening, or a number and whose it is.
+/** @param {Part} part */
 export function piece(part) {
   if (typeof part === "string") return part;
   return part.b === undefined
@@ -13,12 +17,13 @@ export function piece(part) {
 }
 
 // Where the law of the speed-up has this lane's point.
+/** @param {LaneNumbers} lane */
 export function onCost(lane) {
   if (!lane.point) return null;
   const made = el("button", "sv-race-link", "See it on Cost");
   made.type = "button";
   made.setAttribute("aria-label", "See it on Cost: " + called(lane.name));
-  const point = { ...lane.point, name: called(lane.name), source: story.race.source };
+  const point = { ...lane.point, name: called(lane.name), source: there(story.race).source };
   made.addEventListener("click", () => visit("Cost", "sv-law", point));
   return made;
 }

@@ -5,6 +5,7 @@ import { longest, story } from "./lines.js";
 import { $ } from "./stage.js";
 
 // The next moment at which some pass ends, or the one before.
+/** @param {number} seconds @param {number} way */
 function neighbour(seconds, way) {
   const all = [...story.lanes.values()].flatMap((lane) => lane.ends);
   const there = all.filter((at) => (way > 0 ? at > seconds + 1e-6 : at < seconds - 1e-6));
@@ -12,6 +13,7 @@ function neighbour(seconds, way) {
   return way > 0 ? Math.min(...there) : Math.max(...there);
 }
 
+/** @type {Record<string, () => number>} */
 const STRIDES = {
   ArrowRight: () => neighbour(time(), 1),
   ArrowUp: () => neighbour(time(), 1),
@@ -23,6 +25,7 @@ const STRIDES = {
   End: () => longest(),
 };
 
+/** @param {KeyboardEvent} event */
 export function onAxisKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === " ") act("play");
@@ -32,9 +35,11 @@ export function onAxisKey(event) {
 }
 
 // Dragging the pin, or a press anywhere on the axis.
+/** @param {PointerEvent} event */
 export function onAxisPress(event) {
   if (event.button !== 0 || !longest()) return;
   const axis = $(".sv-race-axis");
+  /** @param {PointerEvent} to */
   const go = (to) => {
     const box = $(".sv-race-ticks").getBoundingClientRect();
     seek(((to.clientX - box.left) / box.width) * longest());

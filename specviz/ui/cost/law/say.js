@@ -3,8 +3,10 @@
 import { $ } from "./stage.js";
 
 // A number keeps its sign of times on its own line.
+/** @param {string} sentence */
 export const bound = (sentence) => sentence.replaceAll(" ×", "\u00a0×");
 
+/** @param {string} sentence */
 export function tell(sentence) {
   $(".sv-law-notice").textContent = sentence;
   $(".sv-law-notice").hidden = !sentence;

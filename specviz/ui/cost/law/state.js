@@ -1,8 +1,23 @@
 // What the law is asked about: what the sliders and boxes say, and the measured run beside it.
 
-export const state = {};
+/** @import { NamedPoint } from "../../shared/data.js" */
+/** @import { Asked, State } from "./data.js" */
 
+/** @type {State} */
+export const state = {
+  alpha: null,
+  gamma: null,
+  c: null,
+  verify: null,
+  c_hat: null,
+  map: "gamma",
+  widths: "",
+  places: "",
+}; // until the section starts
+
+/** @type {{ step: NamedPoint | null, compare: NamedPoint | null, chosen: "step" | "compare" }} */
 export const runs = { step: null, compare: null, chosen: "step" };
+/** @type {(keyof Asked)[]} */
 export const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
 
 export const chosen = () => runs[runs.chosen];

@@ -8,6 +8,7 @@ export const question = new Question("sv-roofline-ask", () => fault(SILENT));
 
 export const ask = () => question.ask();
 
+/** @param {string} sentence */
 export function fault(sentence) {
   const wrong = $(".sv-roofline-wrong");
   wrong.hidden = !sentence;
