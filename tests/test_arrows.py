@@ -1,6 +1,7 @@
 """Arrows run one way: what may import what, read from the source and tried in a fresh process."""
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -175,6 +176,49 @@ def test_a_circle_is_found():
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": set()}
     assert circles(graph) == ["a", "b", "c"]
     assert not circles({"d": {"e"}, "e": set()})
+
+
+HALF = ROOT / "specviz" / "ui"
+JS_IMPORT = re.compile(r'^(?:im|ex)port\b[^;"]*"(\.{1,2}/[^"]+)";', re.MULTILINE)
+
+
+def js_imports():
+    """By module of the browser's half, the modules that it imports; `given.js` Python writes."""
+    found = {
+        path: {
+            (path.parent / name).resolve() for name in JS_IMPORT.findall(path.read_text("utf-8"))
+        }
+        for path in HALF.rglob("*.js")
+    }
+    written = found.keys() | {HALF / "shared" / "given.js"}
+    assert len(found) > 60
+    assert all(imported <= written for imported in found.values())
+    return found
+
+
+def test_no_modules_of_the_browser_import_each_other_in_a_circle():
+    assert not circles(js_imports())
+
+
+def test_a_section_of_the_browser_imports_only_itself_and_what_is_shared():
+    shared = HALF / "shared"
+    for path, imported in js_imports().items():
+        assert {each.parent for each in imported} <= {path.parent, shared}, path
+
+
+def test_the_imports_of_a_module_are_read():
+    """A guard for the test itself."""
+    text = """// import { no } from "./comment.js";
+import { one } from "./one.js";
+import {
+  two,
+} from "../shared/two.js";
+import "./three.js";
+export { four } from "./four.js";
+const text = 'import "./no.js"';
+/** @import { Five } from "./five.js" */
+"""
+    assert JS_IMPORT.findall(text) == ["./one.js", "../shared/two.js", "./three.js", "./four.js"]
 
 
 LISTED = ", ".join([*PLAYS_WITHOUT_MODELS, "specviz.catalog"])

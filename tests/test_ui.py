@@ -255,12 +255,15 @@ def test_a_module_is_served_without_its_comments_and_with_all_of_its_code():
 export function f(a) { // said beside code
   /** inside */
   const address = "https://a.b//c"; // kept
+  /** @type {HTMLElement} */ (a).focus();
+  /** of the next */
   return a
     / 2;
 }
 """
     kept = b"""export function f(a) { // said beside code
   const address = "https://a.b//c"; // kept
+  /** @type {HTMLElement} */ (a).focus();
   return a
     / 2;
 }

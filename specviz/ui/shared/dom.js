@@ -2,11 +2,20 @@
 
 import { GLOSSARY } from "./given.js";
 
+/** @import { Child, Glyph, Stroke, Word } from "./data.js" */
+
 const SVG = "http://www.w3.org/2000/svg";
 
 // An element of the page outside the section; Gradio puts some there late.
+/** @param {string} id */
 export const byId = (id) => document.getElementById(id);
 
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [name] Its class.
+ * @param {...Child} children
+ */
 export function el(tag, name, ...children) {
   const made = document.createElement(tag);
   if (name) made.className = name;
@@ -14,6 +23,7 @@ export function el(tag, name, ...children) {
   return made;
 }
 
+/** @param {string} box @param {Stroke[]} paths @param {string} name */
 export function drawing(box, paths, name) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", box);
@@ -28,6 +38,7 @@ export function drawing(box, paths, name) {
   return svg;
 }
 
+/** @type {Partial<Record<string, Stroke[]>>} */
 const MARKS = {
   accepted: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
   rejected: [["M2.4 2.4 9.6 9.6M9.6 2.4 2.4 9.6", "sv-line"]],
@@ -38,6 +49,7 @@ const MARKS = {
   ],
   bonus: [["M6 .8 7.6 4.3l3.8.4-2.8 2.6.8 3.8L6 9.2 2.6 11.1l.8-3.8L.6 4.7l3.8-.4z", "sv-fill"]],
 };
+/** @type {Record<string, Stroke[]>} */
 const ICONS = {
   first: [["M3 3v10M13 3.2 6 8l7 4.8z", "sv-both"]],
   back: [["M10.5 3 5.5 8l5 5", "sv-line"]],
@@ -46,6 +58,7 @@ const ICONS = {
   next: [["M5.5 3l5 5-5 5", "sv-line"]],
   last: [["M13 3v10M3 3.2 10 8l-7 4.8z", "sv-both"]],
 };
+/** @type {Record<Glyph, [box: string, paths: Stroke[]]>} */
 const GLYPHS = {
   space: ["0 0 8 6", [["M1 1v4h6V1", "sv-line"]]],
   newline: ["0 0 14 10", [["M12 1v5H3M6 3 3 6l3 3", "sv-line"]]],
@@ -53,11 +66,16 @@ const GLYPHS = {
   tab: ["0 0 14 10", [["M1 5h9M7 2l3 3-3 3M12 1v8", "sv-line"]]],
 };
 
-export const mark = (state) =>
-  MARKS[state] ? drawing("0 0 12 12", MARKS[state], "sv-mark") : null;
+/** @param {string} state */
+export function mark(state) {
+  const paths = MARKS[state];
+  return paths ? drawing("0 0 12 12", paths, "sv-mark") : null;
+}
+/** @param {string} name */
 export const icon = (name) => drawing("0 0 16 16", ICONS[name], "sv-icon");
 
 // A token as it is: text, white space made visible, bytes that are no text by number.
+/** @param {Word} pieces */
 export function word(pieces) {
   const made = el("span", "sv-w");
   for (const piece of pieces) {
@@ -69,10 +87,12 @@ export function word(pieces) {
 }
 
 const SPOKEN = { space: "␣", newline: "↵", tab: "⇥", return: "↲" };
+/** @param {Word} pieces */
 export const flat = (pieces) =>
   pieces.map((p) => (typeof p === "string" ? p : p.g ? SPOKEN[p.g] : "<" + p.c + ">")).join("");
 
 // A token inside running text: white space does its work there.
+/** @param {Word} pieces */
 export function running(pieces) {
   const made = el("span", "sv-w");
   for (const piece of pieces) {
@@ -81,9 +101,18 @@ export function running(pieces) {
     else if (piece.g) made.append(drawing(...GLYPHS[piece.g], "sv-glyph sv-" + piece.g));
     else made.append(el("span", "sv-code", "<" + piece.c + ">"));
   }
-  if (pieces.some((piece) => piece.g === "newline")) made.append(el("br"));
+  if (pieces.some((piece) => typeof piece === "object" && piece.g === "newline"))
+    made.append(el("br"));
   return made;
 }
 
+// Whether white space stands before a word.
+/** @param {Word} pieces */
+export function startsSpaced([first, ...rest]) {
+  return rest.length > 0 && typeof first === "object" && first.g === "space";
+}
+
+/** @param {string} term */
 export const meaning = (term) => GLOSSARY[term] || "";
+/** @param {number} value */
 export const percent = (value) => (100 * value).toFixed(3) + "%";

@@ -1,5 +1,7 @@
 // What Python tells every section: see `given` in routes.py, which writes this module.
 
+import type { TraceType } from "./data.js";
+
 export const GLOSSARY: Record<string, string>;
-export const TRACE: { type: string; mode: string; hoverinfo: string };
+export const TRACE: { type: TraceType; mode: string; hoverinfo: string };
 export const PLOTLY: string;

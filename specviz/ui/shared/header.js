@@ -1,8 +1,13 @@
 // Two switches of the page, each a class of the body: larger text, and dark. Kept for the visit.
 
+import { there } from "./there.js";
+
+/** @param {HTMLElement} element */
 export function start(element) {
-  for (const button of element.querySelectorAll("[data-toggle]")) {
-    const name = button.dataset.toggle;
+  /** @type {NodeListOf<HTMLElement>} */
+  const buttons = element.querySelectorAll("[data-toggle]");
+  for (const button of buttons) {
+    const name = there(button.dataset.toggle);
     const show = () =>
       button.setAttribute("aria-pressed", String(document.body.classList.contains(name)));
     const kept = sessionStorage.getItem(name);

@@ -3,6 +3,8 @@
 
 import { knock } from "./page.js";
 
+/** @import { JobLine, StateLine } from "./data.js" */
+
 /**
  * @typedef {object} Face
  * @property {string} kind Of the job's first own line; those before it are states.
@@ -12,15 +14,16 @@ import { knock } from "./page.js";
  * @property {(sentence: string) => void} wait Says what the visitor waits for.
  * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
  */
-
+/** @param {number | undefined} place */
 const inLine = (place) =>
   "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
 
 /**
  * The lines, parsed, by which a text has grown; all of them where it does not go on from `before`.
+ * @template {JobLine} Line
  * @param {string} text
  * @param {string} before
- * @returns {any[]}
+ * @returns {Line[]}
  */
 export function newLines(text, before) {
   const fresh = before && text.startsWith(before) ? text.slice(before.length) : text;
@@ -30,20 +33,17 @@ export function newLines(text, before) {
     .map((line) => JSON.parse(line));
 }
 
-/** Whether this line is a job's last. */
-export const isLast = (line) =>
-  line.kind === "error" || (line.kind === "state" && ["done", "stopped"].includes(line.state));
+/** Whether this line is a job's last. @param {JobLine} line */
+export const isLast = ({ kind, state }) =>
+  kind === "error" || (kind === "state" && (state === "done" || state === "stopped"));
 
+/** @template {JobLine} Line */
 export class Job {
   /** @param {Face} face */
   constructor(face) {
     this.face = face;
     this.number = 0; // of the job under way; 0 when there is none
     this.wanted = 0; // the job to show; 0 once something recorded was chosen instead
-    this.rest();
-  }
-
-  rest() {
     this.text = ""; // what came of it
     this.begun = false; // its own first line has come
     this.over = false; // its last line has come
@@ -54,7 +54,8 @@ export class Job {
   begin() {
     if (!this.number) {
       this.number = Date.now();
-      this.rest();
+      this.text = "";
+      this.begun = this.over = this.stopping = false;
       this.face.turn(true);
       this.face.wait(this.face.words.asking);
       const mine = this.number;
@@ -90,12 +91,16 @@ export class Job {
   /**
    * The lines that are new in a text, if it is of the job that is wanted.
    * @param {string | null} text
-   * @returns {any[]}
+   * @returns {Line[]}
    */
   hear(text) {
     if (!text || !this.wanted) return [];
+    /** @type {Line[]} */
     const lines = newLines(text, this.text);
-    if (!lines.length || lines.some((line) => "id" in line && Number(line.id) !== this.wanted))
+    if (
+      !lines.length ||
+      lines.some((line) => line.id !== undefined && Number(line.id) !== this.wanted)
+    )
       return [];
     this.text = text;
     this.begun ||= lines.some((line) => line.kind === this.face.kind);
@@ -103,7 +108,7 @@ export class Job {
     return lines;
   }
 
-  /** Says what a state means to the visitor. */
+  /** Says what a state means to the visitor. @param {StateLine} line */
   state({ state, place }) {
     const { stopped, unbegun } = this.face.words;
     if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);

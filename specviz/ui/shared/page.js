@@ -2,12 +2,16 @@
 
 import { PLOTLY } from "./given.js";
 
+/** @import { Section, Shared } from "./data.js" */
+
 window.specviz = window.specviz || {};
 
 // Where sections of a kind put their public faces, by name: `window.specviz[kind]`.
+/** @param {Shared} kind @returns {Record<string, Section>} */
 export const page = (kind) => (window.specviz[kind] = window.specviz[kind] || {});
 
 // Calls `repaint` whenever the page turns dark or light.
+/** @param {() => void} repaint */
 export function onTheme(repaint) {
   let dark = document.body.classList.contains("dark");
   new MutationObserver(() => {
@@ -18,6 +22,7 @@ export function onTheme(repaint) {
 }
 
 // Nobody tells the page that the server is gone: while a job is `underWay` it asks now and then.
+/** @param {() => boolean} underWay @param {() => void} lost */
 export async function knock(underWay, lost) {
   await new Promise((done) => setTimeout(done, 5000));
   if (!underWay()) return;

@@ -2,8 +2,13 @@
 
 import { el } from "./dom.js";
 import { PLOTLY, TRACE } from "./given.js";
+import { there } from "./there.js";
 
+/** @import { Figure, Plotly, PlotlyElement, Trace } from "./data.js" */
+
+/** @type {Plotly | null} */
 export let plotly = null;
+/** @type {Promise<Plotly> | null} */
 let fetched = null;
 
 export function fetchPlotly() {
@@ -14,7 +19,7 @@ export function fetchPlotly() {
       script.charset = "utf-8";
       script.onload = () => {
         plotly = window.Plotly;
-        resolve(plotly);
+        resolve(window.Plotly);
       };
       script.onerror = () => reject(new Error("plotly.js could not be loaded"));
       document.head.append(script);
@@ -24,28 +29,46 @@ export function fetchPlotly() {
 }
 
 // "--p" becomes the style sheet's colour of that name, anywhere in a figure.
+/**
+ * @template Value
+ * @param {Value} value
+ * @param {CSSStyleDeclaration} style
+ * @returns {Value}
+ */
 function resolved(value, style) {
+  return /** @type {Value} */ (coloursOf(value, style));
+}
+
+/** @param {unknown} value @param {CSSStyleDeclaration} style @returns {unknown} */
+function coloursOf(value, style) {
   if (typeof value === "string") {
     return value.startsWith("--") ? style.getPropertyValue("--sv" + value.slice(1)).trim() : value;
   }
   if (Array.isArray(value)) {
-    return typeof value[0] === "string" ? value.map((item) => resolved(item, style)) : value;
+    return typeof value[0] === "string" ? value.map((item) => coloursOf(item, style)) : value;
   }
   if (value && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolved(v, style)]));
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, coloursOf(v, style)]));
   }
   return value;
 }
 
 // Only names of colours start with two dashes; words in a figure are kept from `resolved`.
+/** @param {Trace} trace @param {CSSStyleDeclaration} style */
 function coloured(trace, style) {
   const { text, hovertext, ...rest } = trace;
+  /** @type {Partial<Trace>} */
   const made = { ...(trace.type ? {} : TRACE), ...resolved(rest, style) };
   if (text !== undefined) made.text = text;
   if (hovertext !== undefined) made.hovertext = hovertext;
   return made;
 }
 
+/**
+ * @param {HTMLElement} place
+ * @param {Figure | null | undefined} figure
+ * @param {((customdata: number) => void)} [onPick]
+ */
 export function plot(place, figure, onPick) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
@@ -64,18 +87,22 @@ export function plot(place, figure, onPick) {
   for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
   if (onPick && !place.dataset.listens) {
     place.dataset.listens = "yes";
-    place.on("plotly_click", (event) => onPick(event.points[0].customdata));
+    const drawn = /** @type {PlotlyElement} */ (place);
+    drawn.on("plotly_click", (event) => onPick(event.points[0].customdata));
   }
 }
 
+/** @param {HTMLElement} place @param {{ width: number }} layout */
 const widthOf = (place, layout) =>
-  Math.min(layout.width, place.parentElement.clientWidth || layout.width);
+  Math.min(layout.width, there(place.parentElement).clientWidth || layout.width);
 
 const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer .trace" };
+/** @param {Trace} trace */
 const typeOf = (trace) => trace.type || TRACE.type;
 
 // What plotly drew a trace as: those of a type stand in one layer, in the figure's order, and one
 // without points is not there. The only place that knows how plotly lays its elements out.
+/** @param {HTMLElement} place @param {Figure} figure @param {string} name */
 export function drawn(place, figure, name) {
   const asked = figure.data[name];
   if (!asked) return null;
@@ -89,6 +116,7 @@ export function drawn(place, figure, name) {
 }
 
 // Where in a figure's own units a pointer is, by its margins and ranges: [x, y].
+/** @param {HTMLElement} place @param {Figure} figure @param {MouseEvent} event */
 export function unitsAt(place, { layout }, event) {
   const { left, top } = place.getBoundingClientRect();
   const { l, r, t, b } = layout.margin;

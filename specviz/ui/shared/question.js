@@ -41,7 +41,10 @@ export class Question {
     if (this.again) this.ask();
   }
 
-  /** Whether an answer is the newest question's; then the next may go, by `next`. */
+  /**
+   * Whether an answer is the newest question's; then the next may go, by `next`.
+   * @param {number} id
+   */
   answers(id) {
     if (id !== this.number) return false;
     clearTimeout(this.timer);

@@ -1,15 +1,70 @@
 // What a section stands on: its element, its value, its events and what Python told it. Each stands
 // on the page once, so its modules share one stage, which is bare until the section starts.
 
+import { there } from "./there.js";
+
+/** @import { Props } from "./data.js" */
+
+/**
+ * @template {HTMLElement} Kind
+ * @param {HTMLElement} within
+ * @param {string} selector
+ * @returns {Kind}
+ */
+function found(within, selector) {
+  /** @type {Kind | null} */
+  const element = within.querySelector(selector);
+  return there(element);
+}
+
+/** @template Config What Python told the section. */
 export class Stage {
+  /** @type {{ element: HTMLElement, props: Props, config: Config } | null} */
+  #set = null;
+
   constructor() {
-    this.element = null;
-    this.props = null;
-    this.config = null;
-    this.$ = (selector) => this.element.querySelector(selector);
+    /**
+     * An element that the section's skeleton has. Of which kind, the caller says.
+     * @type {<Kind extends HTMLElement = HTMLElement>(selector: string) => Kind}
+     */
+    this.$ = (selector) => found(this.element, selector);
   }
 
+  /** @param {HTMLElement} element @param {Props} props @param {Config} config */
   set(element, props, config) {
-    Object.assign(this, { element, props, config });
+    this.#set = { element, props, config };
+  }
+
+  /**
+   * All such elements.
+   * @template {HTMLElement} [Kind=HTMLElement]
+   * @param {string} selector
+   * @returns {Kind[]}
+   */
+  all(selector) {
+    /** @type {NodeListOf<Kind>} */
+    const found = this.element.querySelectorAll(selector);
+    return [...found];
+  }
+
+  /**
+   * An element that is there only sometimes.
+   * @param {string} selector
+   * @returns {HTMLElement | null}
+   */
+  find(selector) {
+    return this.element.querySelector(selector);
+  }
+
+  get element() {
+    return there(this.#set).element;
+  }
+
+  get props() {
+    return there(this.#set).props;
+  }
+
+  get config() {
+    return there(this.#set).config;
   }
 }

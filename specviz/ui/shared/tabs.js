@@ -1,16 +1,22 @@
 // Tabs: one part of the page hands another something to show, wherever that stands.
 
-import { page } from "./page.js";
+import "./page.js";
 
-const handed = page("handed");
+/** @import { NamedPoint } from "./data.js" */
+
+/** @type {Record<string, NamedPoint>} */
+const handed = window.specviz.handed || {};
+window.specviz.handed = handed;
 
 // Hands `data` to a part, which may not be up yet.
+/** @param {string} part @param {NamedPoint} data */
 export function hand(part, data) {
   handed[part] = data;
   window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
 }
 
 // The tabs' own buttons may be there only after a part's script has run, and deaf at first.
+/** @param {string} tab */
 export async function openTab(tab) {
   for (let tries = 0; tries < 100; tries++) {
     /** @type {NodeListOf<HTMLElement>} */
@@ -24,6 +30,7 @@ export async function openTab(tab) {
 }
 
 // Opens a tab by its name, from its top, and hands `data` to the part there.
+/** @param {string} tab @param {string} part @param {NamedPoint} data */
 export async function visit(tab, part, data) {
   hand(part, data);
   await openTab(tab);
@@ -31,6 +38,7 @@ export async function visit(tab, part, data) {
 }
 
 // Calls `take` with what is handed to the part called `part`, now and later.
+/** @param {string} part @param {(data: NamedPoint) => void} take */
 export function expect(part, take) {
   const look = () => {
     if (!(part in handed)) return;
@@ -38,9 +46,6 @@ export function expect(part, take) {
     delete handed[part];
     take(data);
   };
-  window.addEventListener(
-    "sv-handed",
-    (/** @type {CustomEvent} */ event) => event.detail === part && look(),
-  );
+  window.addEventListener("sv-handed", (event) => event.detail === part && look());
   look();
 }

@@ -1,6 +1,29 @@
-// What the page's own script and plotly's put on the window.
+// What the page's own script and plotly's put on the window. A section's public face is for
+// Gradio's event handlers and for tests, which are not checked here: its members are not told.
 
 interface Window {
-  specviz: Record<string, any>;
-  Plotly: any;
+  specviz: {
+    players?: Record<string, import("./data.js").Section>;
+    races?: Record<string, import("./data.js").Section>;
+    domains?: Record<string, import("./data.js").Section>;
+    sweeps?: Record<string, import("./data.js").Section>;
+    law?: object;
+    roofline?: object;
+    raceform?: object;
+    handed?: Record<string, import("./data.js").NamedPoint>;
+    /** The last run on Step, once it has a place on the speed law. */
+    measured?: import("./data.js").NamedPoint | null;
+  };
+  Plotly: import("./data.js").Plotly;
+}
+
+interface WindowEventMap {
+  /** Something was handed to the part of this name. */
+  "sv-handed": CustomEvent<string>;
+  "sv-measured": Event;
+}
+
+interface HTMLElementEventMap {
+  /** The settings in words: drafter, target, the rest. */
+  "sv-said": CustomEvent<[string, string, string]>;
 }

@@ -3,6 +3,9 @@
 import { el, mark, meaning, word } from "../shared/dom.js";
 import { $ } from "./stage.js";
 
+/** @import { Caption, Part } from "./data.js" */
+
+/** @param {Part} piece */
 export function part(piece) {
   if (typeof piece === "string") return document.createTextNode(piece);
   if (piece.w) return el("b", "sv-token", word(piece.w));
@@ -11,11 +14,21 @@ export function part(piece) {
   return made;
 }
 
+// A button that a sentence ends with.
+/** @param {string} label @param {() => void} act */
+export function answerButton(label, act) {
+  const made = el("button", "sv-answer", label);
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** @param {Caption} caption */
 export function showCaption(caption) {
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-" + caption.is;
   badge.replaceChildren(
-    ...[mark(caption.is), document.createTextNode(caption.label)].filter(Boolean),
+    ...[mark(caption.is), document.createTextNode(caption.label)].filter((each) => each !== null),
   );
   badge.title = meaning(caption.is);
   $(".sv-say").replaceChildren(...caption.parts.map(part));

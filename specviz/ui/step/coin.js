@@ -1,9 +1,13 @@
 // A token on trial: p over q, and the coin.
 
 import { drawing, el, percent } from "../shared/dom.js";
+import { coinTicks } from "./ticks.js";
 import { movable } from "./whatif.js";
 
+/** @import { TossedTrial, TrialPanel } from "./data.js" */
+
 // p over q on one scale; the coin's bar is the q bar magnified, so its covered part is "keep".
+/** @param {TrialPanel} panel */
 export function trial(panel) {
   const scale = 0.86 / Math.max(panel.p, panel.q, panel.soft || 0, 1e-9);
   const covered = Math.min(panel.p, panel.q);
@@ -29,23 +33,28 @@ export function trial(panel) {
   return rows;
 }
 
+/** @param {string} label @param {string} text @param {string} ink */
 function barRow(label, text, ink) {
   const number = el("b", "sv-ink-" + ink, text);
   const track = el("div", "sv-bar", number);
   return { row: el("div", "sv-cr", el("span", "sv-l", label), track), track, number };
 }
 
+/** @param {string} name @param {number} width */
 function fill(name, width) {
   const made = el("i", "sv-f sv-f-" + name);
   made.style.width = percent(width);
   return made;
 }
 
+/** @param {HTMLElement} number @param {number} at */
 function place(number, at) {
   number.style.left = percent(at);
 }
 
+/** @param {number} covered @param {number} whole @param {number} keep */
 function lens(covered, whole, keep) {
+  /** @param {number} value */
   const x = (value) => (100 * value).toFixed(2);
   const svg = drawing(
     "0 0 100 20",
@@ -59,7 +68,8 @@ function lens(covered, whole, keep) {
   return el("div", "sv-cr", el("span"), svg);
 }
 
-// The coin on the bar of its chance. On the step of its verdict it can be moved: see 56-whatif.js.
+// The coin on the bar of its chance. On the step of its verdict it can be moved: see whatif.js.
+/** @param {TossedTrial} panel */
 function coin(panel) {
   const { u, threshold } = panel.coin;
   const keep = el("span", "sv-keep", threshold > 0.08 ? "keep" : "");
@@ -70,22 +80,6 @@ function coin(panel) {
   if (no && panel.whatif && threshold < 0.5) no.append(el("span", "sv-hint", "drag: what if?"));
   const bar = el("div", "sv-coin", keep, no, pin);
   const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
-  if (panel.whatif) movable(bar, pin, panel);
+  if (panel.whatif) movable(bar, pin, panel, panel.whatif);
   return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);
-}
-
-export function coinTicks(panel, u, said) {
-  const { threshold } = panel.coin;
-  const how = panel.point || panel.q <= 0 ? "" : panel.text.p + " ÷ " + panel.text.q + " = ";
-  const chance = panel.p >= panel.q && !panel.point ? "p ≥ q: 1" : how + panel.text.threshold;
-  const ticks = el(
-    "div",
-    "sv-ticks",
-    el("span", "sv-ink-both", chance),
-    el("span", "sv-u", "u = " + said),
-  );
-  ticks.firstChild.style.left = percent(Math.min(Math.max(threshold, 0.14), 0.86));
-  ticks.lastChild.style.left = percent(Math.min(Math.max(u, 0.06), 0.94));
-  if (Math.abs(threshold - u) < 0.34) ticks.classList.add("sv-two");
-  return ticks;
 }

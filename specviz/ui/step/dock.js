@@ -7,15 +7,21 @@ import { reel, stepName } from "./reel.js";
 import { reserve } from "./size.js";
 import { $ } from "./stage.js";
 
+/** @import { Place, StepName } from "./data.js" */
+
+/** @param {number} round @param {number} step */
 export function showDock(round, step) {
   reserve(round);
   const near = roundsBeside();
   const after = following(round, step);
   const name = after ? nextName(after) : [waiting() ? "Waiting for more" : "End of the run"];
   $(".sv-next-name").replaceChildren(...name);
-  $("[data-do=next]").disabled = !after;
+  /** @type {HTMLButtonElement} */
+  const next = $("[data-do=next]");
+  next.disabled = !after;
   const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
   const shown = reel.rounds.slice(start, start + 2 * near + 1);
+  /** @type {HTMLElement[]} */
   const made = shown.map((_, offset) => {
     const index = start + offset;
     return index === round ? openRound(index, step) : closedRound(index, round);
@@ -35,6 +41,7 @@ function roundsBeside() {
   return 4;
 }
 
+/** @param {Place} place */
 function nextName([round, step]) {
   if (step === 0) return ["Next: round " + reel.rounds[round].number];
   const coming = stepName(round, step);
@@ -43,6 +50,7 @@ function nextName([round, step]) {
     : ["Next: " + coming.next];
 }
 
+/** @param {number} index @param {number} round */
 function closedRound(index, round) {
   const made = el(
     "button",
@@ -56,6 +64,7 @@ function closedRound(index, round) {
 }
 
 // Only steps that have been taken are listed: how many are to come would tell the verdicts.
+/** @param {number} index @param {number} step */
 function openRound(index, step) {
   const made = el("div", "sv-seg sv-open", el("b", "", String(reel.rounds[index].number)));
   const steps = el("div", "sv-steps");
@@ -69,13 +78,14 @@ function openRound(index, step) {
   return made;
 }
 
+/** @param {number} index @param {number} at @param {StepName} name @param {boolean} here */
 function stepButton(index, at, name, here) {
   const judged = name.kind === "judge";
-  const made = el("button", "sv-step" + (here ? " sv-here" : ""));
+  const parts = judged
+    ? [mark(name.is), here ? word(name.w) : null]
+    : [here ? name.label : name.kind === "propose" ? "propose" : name.label];
+  const made = el("button", "sv-step" + (here ? " sv-here" : ""), ...parts);
   made.type = "button";
-  if (judged) made.append(mark(name.is));
-  if (judged && here) made.append(word(name.w));
-  if (!judged) made.append(here ? name.label : name.kind === "propose" ? "propose" : name.label);
   made.setAttribute("aria-label", judged ? name.label + ", " + name.is : name.label);
   if (here) made.setAttribute("aria-current", "step");
   made.addEventListener("click", () => go(index, at));

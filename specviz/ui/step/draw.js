@@ -1,15 +1,20 @@
 // The draw, and what is said under a table.
 
 import { el, flat, percent, word } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 
+/** @import { Draw, Panel, Share } from "./data.js" */
+
+/** @param {Panel} panel */
 function lumps(panel) {
-  const rest = panel.table?.rows.find((each) => each.rest);
-  if (!rest) return null;
-  const many = rest.rest.toLocaleString("en") + " others: compared one by one, then summed. ";
+  const rest = panel.table?.rows.find((each) => each.rest)?.rest;
+  if (!panel.table || !rest) return null;
+  const many = rest.toLocaleString("en") + " others: compared one by one, then summed. ";
   return el("p", "sv-note", many + "Rounded to " + panel.table.digits + " decimals.");
 }
 
 // One token's stretch of the strip, or that of all that are not shown.
+/** @param {Share} part */
 function stretch(part) {
   const wide = part.m > 0.07;
   const name = part.rest ? (wide ? "others" : "") : wide || part.hit ? word(part.w) : "";
@@ -20,23 +25,23 @@ function stretch(part) {
 }
 
 // The law as a strip in the order it is walked, and where the coin fell on it.
-export function draw(panel) {
-  const view = panel.draw;
+/** @param {Panel} panel @param {Draw} view */
+export function draw(panel, view) {
   const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
   const label = el("span", "sv-l", panel.kind === "law" ? "draw" : "5 · draw");
   const row = el("div", "sv-drow" + (panel.kind === "law" ? " sv-of-p" : ""), label, bar);
-  if (!view.text) return [row, lumps(panel)].filter(Boolean);
+  if (!view.text) return [row, lumps(panel)].filter((each) => each !== null);
   const pin = el("i", "sv-pin");
-  pin.style.left = percent(view.u);
+  pin.style.left = percent(there(view.u));
   bar.append(pin);
   const { u, lo, hi, share: part } = view.text;
-  const hit = view.shares.find((s) => s.hit);
+  const hit = there(view.shares.find((s) => s.hit));
   const note = el(
     "p",
     "sv-note",
     el("b", "", u),
     " falls between " + lo + " and " + hi + ": the share of ",
-    word(hit.w),
+    word(there(hit.w)),
     ", " + part + " wide.",
   );
   return [row, note];

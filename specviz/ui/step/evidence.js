@@ -1,42 +1,60 @@
 // Why these guesses: what the drafter said of them. A line of words, rows with a bar, a grid, facts.
 
 import { el, flat, mark, percent, word } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 import { part } from "./caption.js";
 import { now } from "./now.js";
 import { reel } from "./reel.js";
 import { $, stage } from "./stage.js";
 import { past } from "./text.js";
 
+/** @import { Word } from "../shared/data.js" */
+/** @import { Block, FactsBlock, GridBlock, LineBlock, RowsBlock } from "./data.js" */
+/** @import { GridCell, GridRow, Marks, Panel, Why } from "./data.js" */
+
+/** @type {Record<NonNullable<GridCell["is"]>, string>} */
 const SAID = { given: "", own: "guessed", guess: "", root: "last token" };
 
 // Room is kept from a run's first evidence on, so that a step without any moves nothing.
+/** @param {Panel} panel */
 export function showWhy(panel) {
   const why = panel.why;
   $(".sv-why").replaceChildren(
-    ...(why
-      ? [whyHead(why, panel.kind), ...why.blocks.map((block) => FORMS[block.as](block))]
-      : []),
+    ...(why ? [whyHead(why, panel.kind), ...why.blocks.map(shown)] : []),
   );
   const told = reel.rounds.some((each) => each.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", told);
   markText(why?.marks ? why.marks : {});
 }
 
+/** @param {Why} why @param {string} kind */
 function whyHead(why, kind) {
   const title = kind === "empty" ? "Why no guess" : "Why these guesses";
   return el("div", "sv-why-head", el("h3", "", title), el("p", "", ...why.say.map(part)));
 }
 
+/** @param {Word[]} words @param {string} name */
 const tokens = (words, name) => words.map((pieces) => el("span", name, word(pieces)));
+/** @param {HTMLElement} made @param {Word} pieces */
 const titled = (made, pieces) => {
   made.title = flat(pieces);
   return made;
 };
+/** @param {number | undefined} many */
 const more = (many) =>
   many ? el("p", "sv-why-more", "+" + many.toLocaleString("en") + " more") : null;
 
+/** @param {Block} block */
+function shown(block) {
+  if (block.as === "line") return FORMS.line(block);
+  if (block.as === "rows") return FORMS.rows(block);
+  if (block.as === "grid") return FORMS.grid(block);
+  return FORMS.facts(block);
+}
+
 const FORMS = {
   // Neighbouring words in the text; a run of one kind is one mark.
+  /** @param {LineBlock} view */
   line(view) {
     const spans = view.spans.map((one) =>
       el("span", "sv-span sv-span-" + one.is, ...tokens(one.words, "sv-tok")),
@@ -50,10 +68,12 @@ const FORMS = {
   },
 
   // A guess a row: words, a bar, a number.
+  /** @param {RowsBlock} view */
   rows(view) {
-    const head = el("tr", "", ...view.heads.map((name) => whyHeadCell(name)));
+    const heads = view.heads.map(whyHeadCell);
+    const head = el("tr", "", ...heads);
     const barred = view.rows.some((one) => one.bar !== undefined);
-    if (barred) head.lastChild.colSpan = 2;
+    if (barred) heads[heads.length - 1].colSpan = 2;
     const lines = view.rows.map((one) => {
       const words = el("td", "sv-why-path", ...tokens(one.words, "sv-tok"));
       words.title = one.words.map(flat).join("");
@@ -68,6 +88,7 @@ const FORMS = {
   },
 
   // Layers, heads, places or steps across; guesses, states or rows of a window down.
+  /** @param {GridBlock} view */
   grid(view) {
     const head = el("tr", "", ...view.heads.map(whyHeadCell));
     const split = view.split;
@@ -97,6 +118,7 @@ const FORMS = {
     );
   },
 
+  /** @param {FactsBlock} view */
   facts(view) {
     const pairs = view.facts.map(([name, value]) =>
       el("span", "sv-why-fact", name + " ", el("b", "", value)),
@@ -106,12 +128,14 @@ const FORMS = {
   },
 };
 
+/** @param {string} name */
 function whyHeadCell(name) {
   const made = el("th", "", name);
   made.scope = "col";
   return made;
 }
 
+/** @param {GridRow} one @param {GridBlock} view @param {number | undefined} split */
 function gridRow(one, view, split) {
   const label = el(
     "th",
@@ -137,6 +161,7 @@ function gridRow(one, view, split) {
 
 const STATES = { on: "says it", off: "says another", none: "not run" };
 
+/** @param {GridCell} cell */
 function gridCell(cell) {
   if (cell.s) {
     const made = el(
@@ -155,6 +180,7 @@ function gridCell(cell) {
 }
 
 // The places in the text strip that a guess came from, where they are on screen.
+/** @param {Marks} marks */
 function markText(marks) {
   for (const old of stage.element.querySelectorAll(".sv-src"))
     old.classList.remove("sv-src", "sv-src-match", "sv-src-copied", "sv-src-state");
@@ -163,7 +189,7 @@ function markText(marks) {
   const wanted = new Map(marks.past || []);
   if (!wanted.size) return;
   reel.rounds.slice(0, now.at.round).forEach((told, index) => {
-    const made = past.get(index) ? past.get(index).querySelectorAll(".sv-h") : [];
+    const made = past.get(index)?.querySelectorAll(".sv-h") || [];
     told.brings.forEach((_, place) => {
       const is = wanted.get(token + place);
       if (is && made[place]) made[place].classList.add("sv-src", "sv-src-" + is);
@@ -172,10 +198,11 @@ function markText(marks) {
   });
 }
 
+/** @param {[number, number, string][]} spans */
 function markPrompt(spans) {
   const place = $(".sv-prompt");
   const text = place.textContent;
-  if (!spans.length || text !== reel.run.prompt) return;
+  if (!spans.length || text !== there(reel.run).prompt) return;
   let done = 0;
   const parts = [];
   for (const [from, to, is] of spans) {

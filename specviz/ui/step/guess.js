@@ -1,71 +1,83 @@
 // Guess first: the reader predicts each verdict before it is shown, and the page keeps score.
 
-import { el } from "../shared/dom.js";
-import { part } from "./caption.js";
+import { there } from "../shared/there.js";
+import { answerButton, part } from "./caption.js";
 import { go } from "./cursor.js";
 import { now } from "./now.js";
 import { frameAt, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
+/** @import { Part, Place, TossedTrial, TrialPanel } from "./data.js" */
+
 let guessing = false;
 let score = { right: 0, of: 0 };
 const answered = new Set(); // verdicts that were guessed or seen already
 
-const verdictKey = ([round, step]) => reel.run.id + "/" + reel.rounds[round].number + "/" + step;
+/** @param {Place} to */
+const verdictKey = ([round, step]) =>
+  there(reel.run).id + "/" + reel.rounds[round].number + "/" + step;
 
 // Whether the reader should be asked before this step is shown.
+/** @param {Place} to */
 export function mustAsk(to) {
   return guessing && stepName(...to).kind === "judge" && !answered.has(verdictKey(to));
 }
 
+/** @param {Place} to */
 export function ask(to) {
   now.question = to;
-  const panel = frameAt(...to).panel;
+  const panel = trialAt(to);
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict";
   badge.textContent = "Your guess?";
+  /** @type {Part[]} */
   const parts = panel.coin
     ? [
         "Will ",
         { w: panel.w },
         " be kept? The target gives it ",
         { n: panel.text.p, as: "p" },
-        ...(panel.point
-          ? ["; it was fixed beforehand"]
-          : [", the draft gave it ", { n: panel.text.q, as: "q" }]),
+        ...given(panel),
         ". ",
       ]
     : ["Is ", { w: panel.w }, " the target's top token? "];
   const answers = [
-    ["Kept", true],
-    ["Rejected", false],
-  ].map(([label, kept]) => {
-    const made = el("button", "sv-answer", label);
-    made.type = "button";
-    made.addEventListener("click", () => answer(kept));
-    return made;
-  });
+    answerButton("Kept", () => answer(true)),
+    answerButton("Rejected", () => answer(false)),
+  ];
   $(".sv-say").replaceChildren(...parts.map(part), ...answers);
   $(".sv-next-name").replaceChildren("Show the verdict");
 }
 
+// The token on trial at a step that judges one.
+/** @param {Place} to */
+const trialAt = (to) => /** @type {TrialPanel} */ (frameAt(...to).panel);
+
+/** @param {TossedTrial} panel @returns {Part[]} */
+const given = (panel) =>
+  panel.point
+    ? ["; it was fixed beforehand"]
+    : [", the draft gave it ", { n: panel.text.q, as: "q" }];
+
+/** @param {boolean} kept */
 function answer(kept) {
-  const to = now.question;
+  const to = there(now.question);
   score.of += 1;
-  if (frameAt(...to).panel.accepted === kept) score.right += 1;
+  if (trialAt(to).accepted === kept) score.right += 1;
   $(".sv-score").textContent = score.right + " of " + score.of + " right";
   reveal();
 }
 
 // The verdict itself, after an answer or without one.
 export function reveal() {
-  const to = now.question;
+  const to = there(now.question);
   now.question = null;
   answered.add(verdictKey(to));
   go(...to);
 }
 
 export function showGuessing() {
+  /** @type {HTMLInputElement} */
   const box = $(".sv-guess input");
   box.addEventListener("change", () => {
     guessing = box.checked;

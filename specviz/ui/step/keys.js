@@ -3,6 +3,10 @@
 import { drawing, el } from "../shared/dom.js";
 import { $ } from "./stage.js";
 
+/** @import { Stroke } from "../shared/data.js" */
+/** @import { Tree } from "./data.js" */
+
+/** @type {Record<string, Stroke[]>} */
 const SIGNS = {
   pq: [
     ["M0 1h30v4H0z", "sv-sign-p"],
@@ -17,6 +21,7 @@ const SIGNS = {
   slot: [["M1 1h28v9H1z", "sv-sign-slot"]],
 };
 
+/** @param {Tree} tree */
 export function showKeys(tree) {
   const nodes = Object.values(tree.nodes);
   const soft = nodes.some((node) => node.soft !== undefined);
@@ -28,10 +33,10 @@ export function showKeys(tree) {
       : ["p", "under a word: p; a fixed guess has no q"];
   const keys = [
     bars,
-    drawn && ["edge", "an edge is as wide as q"],
+    ...(drawn ? [["edge", "an edge is as wide as q"]] : []),
     ["slot", "the token that ends the round, from the target"],
   ];
-  const shown = nodes.length ? keys.filter(Boolean) : [];
+  const shown = nodes.length ? keys : [];
   $(".sv-keys").replaceChildren(
     ...shown.map(([sign, said]) =>
       el("li", "", drawing("0 0 34 11", SIGNS[sign], "sv-sign"), said),

@@ -2,9 +2,11 @@
 // way back from it, lead to a step in the same manner.
 
 import { openTab } from "../shared/tabs.js";
-import { paint } from "./cursor.js";
+import { there } from "../shared/there.js";
 import { now } from "./now.js";
 import { reel, stepName, stepsOf } from "./reel.js";
+
+/** @import { Frame } from "./data.js" */
 
 export const asked = new URLSearchParams(location.search);
 now.link = asked.get("round")
@@ -12,6 +14,7 @@ now.link = asked.get("round")
   : null;
 
 // Keys that other tabs read once they are opened: a link with one of them opens its tab.
+/** @type {Record<string, string>} */
 const TABS = { race: "Compare", alpha: "Cost", gamma: "Cost", c: "Cost", verify: "Cost" };
 
 export function openLinked() {
@@ -19,25 +22,27 @@ export function openLinked() {
   if (key) openTab(TABS[key]);
 }
 
+// Moves the cursor to where a link leads; false while that round is still to come.
 export function follow() {
-  const round = now.link ? reel.rounds.findIndex((told) => told.number === now.link.round) : -1;
-  const wish = now.link?.step;
+  const { link } = now;
+  const round = link ? reel.rounds.findIndex((told) => told.number === link.round) : -1;
+  const wish = link?.step;
   if (round < 0) return false;
   now.at = { round, step: 0 };
   for (let step = 1; step < stepsOf(round); step += 1) {
     if (stepName(round, step).id === wish) now.at = { round, step };
   }
-  paint();
   return true;
 }
 
-let remembering = null;
+let remembering = 0; // the timer until the address is changed
+/** @param {Frame} frame */
 export function remember(frame) {
   clearTimeout(remembering);
   const url = new URL(location.href);
   const place = {
-    trace: reel.run.id,
-    round: reel.rounds[now.at.round].number,
+    trace: there(reel.run).id,
+    round: String(reel.rounds[now.at.round].number),
     step: frame.step.id,
   };
   for (const [key, value] of Object.entries(place)) {

@@ -5,14 +5,18 @@ import { now } from "./now.js";
 import { reel } from "./reel.js";
 import { $ } from "./stage.js";
 
+/** @import { Line } from "./data.js" */
+
 export const STOPPED = "Stopped. What was made stays.";
 let awaited = ""; // the notice that the first round takes away
 
+/** @param {string} sentence */
 export function notice(sentence) {
   $(".sv-notice").textContent = sentence;
   $(".sv-notice").hidden = !sentence;
 }
 
+/** @type {Job<Line>} */
 export const job = new Job({
   kind: "run",
   words: {

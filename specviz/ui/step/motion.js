@@ -3,43 +3,51 @@
 
 import { el } from "../shared/dom.js";
 import { drawn } from "../shared/plot.js";
-import { $ } from "./stage.js";
+import { there } from "../shared/there.js";
+import { $, stage } from "./stage.js";
+
+/** @import { Figure } from "../shared/data.js" */
+/** @import { Frame, Tree } from "./data.js" */
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const seenMoves = new Set(); // kinds of change that were seen already, and may be quicker now
 const OUT = "cubic-bezier(.2, .7, .3, 1)";
 
+/** @param {Frame} frame */
 export function animate(frame) {
   if (calm.matches) return;
   const { kind } = frame.step;
   if (kind === "propose") revealGuesses(frame.tree);
   if (kind === "score") growTarget(frame.tree.figure, frame.panel.figure);
-  if (kind === "judge") fall($(".sv-coin .sv-pin"));
+  if (kind === "judge") fall(stage.find(".sv-coin .sv-pin"));
   if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
-  if (kind === "draw") fall($(".sv-dbar .sv-pin"));
+  if (kind === "draw") fall(stage.find(".sv-dbar .sv-pin"));
   if (kind === "commit") glide($(".sv-now"), [{ opacity: 0.3 }, { opacity: 1 }], 200);
 }
 
+/** @param {Element | null} target @param {Keyframe[]} frames @param {number} duration */
 function glide(target, frames, duration, easing = OUT) {
   return target ? target.animate(frames, { duration, easing, fill: "backwards" }) : null;
 }
 
+/** @param {HTMLElement | null} pin */
 const fall = (pin) => glide(pin, [{ left: "0" }, { left: pin?.style.left }], 180);
 
 // The guesses of the newest column appear from above, 60 ms apart: what covers them shrinks.
+/** @param {Tree} tree */
 function revealGuesses(tree) {
   const felt = tree.figure.data["80-hover"];
   const deepest = Math.max(0, ...Object.values(tree.nodes).map((node) => node.depth));
   const spots = felt.customdata
-    .map((node, index) => [tree.nodes[node], felt.x[index], felt.y[index]])
-    .filter(([node]) => node && node.depth === deepest);
+    .map((node, index) => ({ depth: tree.nodes[node]?.depth, x: felt.x[index], y: felt.y[index] }))
+    .filter(({ depth }) => depth === deepest);
   if (!spots.length) return;
   const cover = el("i", "sv-cover");
   const [left, top] = [
-    Math.min(...spots.map((s) => s[1])) - 46,
-    Math.min(...spots.map((s) => s[2])) - 18,
+    Math.min(...spots.map(({ x }) => x)) - 46,
+    Math.min(...spots.map(({ y }) => y)) - 18,
   ];
-  const bottom = Math.max(...spots.map((s) => s[2])) + 30;
+  const bottom = Math.max(...spots.map(({ y }) => y)) + 30;
   Object.assign(cover.style, {
     left: left + "px",
     top: top + "px",
@@ -49,13 +57,14 @@ function revealGuesses(tree) {
   $(".sv-treebox").append(cover);
   const shrunk = [{ clipPath: "inset(0)" }, { clipPath: "inset(100% 0 0 0)" }];
   const steps = "steps(" + spots.length + ", start)";
-  glide(cover, shrunk, 60 * spots.length, steps).finished.then(
+  there(glide(cover, shrunk, 60 * spots.length, steps)).finished.then(
     () => cover.remove(),
     () => cover.remove(),
   );
 }
 
 // All p at once: bars under the words fade in, those of the chart grow from the left.
+/** @param {Figure} figure @param {Figure | undefined} chart */
 function growTarget(figure, chart) {
   const name = Object.keys(figure.data)
     .sort()

@@ -1,5 +1,16 @@
 // Where the reader is, and what is asked of the page meanwhile.
 
+/** @import { Coins, Link, Place } from "./data.js" */
+
+/**
+ * @type {{
+ *   at: { round: number, step: number },
+ *   question: Place | null,
+ *   supposed: Coins | null,
+ *   shown: "recorded" | "live" | "none",
+ *   link: Link | null,
+ * }}
+ */
 export const now = {
   at: { round: 0, step: 0 },
   question: null, // the [round, step] whose verdict is being guessed

@@ -8,8 +8,11 @@ import { showWhy } from "./evidence.js";
 import { $ } from "./stage.js";
 import { table } from "./table.js";
 
+/** @import { Fact, GuessesPanel, Panel } from "./data.js" */
+
 const ORDINALS = ["", "", "second", "third", "fourth", "fifth"];
 
+/** @param {Panel} panel */
 export function showPanel(panel) {
   const title = $(".sv-title");
   title.replaceChildren(...panelTitle(panel));
@@ -18,12 +21,14 @@ export function showPanel(panel) {
   $(".sv-facts").replaceChildren(...(panel.facts || []).map(fact));
   $(".sv-trial").replaceChildren(...(panel.kind === "trial" ? trial(panel) : []));
   $(".sv-table").replaceChildren(...(panel.table ? table(panel.table) : []));
-  $(".sv-draw").replaceChildren(...(panel.draw ? draw(panel) : []));
+  $(".sv-draw").replaceChildren(...(panel.draw ? draw(panel, panel.draw) : []));
   showWhy(panel);
 }
 
+/** @param {Panel} panel */
 function panelTitle(panel) {
-  if (panel.kind === "guesses") return [guessesTitle(panel), shownOf(panel)].filter(Boolean);
+  if (panel.kind === "guesses")
+    return [guessesTitle(panel), shownOf(panel)].filter((each) => each !== null);
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
   if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
@@ -32,6 +37,7 @@ function panelTitle(panel) {
   return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
 }
 
+/** @param {GuessesPanel} panel */
 function guessesTitle(panel) {
   if (!panel.scored) return "What the drafter guesses";
   return panel.greedy
@@ -40,6 +46,7 @@ function guessesTitle(panel) {
 }
 
 // Where a list is cut, which of the guesses it has.
+/** @param {GuessesPanel} panel */
 function shownOf(panel) {
   if (!panel.of) return null;
   const made = el("span", "sv-sub", " · " + panel.shown + " of " + panel.of);
@@ -48,6 +55,7 @@ function shownOf(panel) {
   return made;
 }
 
+/** @param {Fact} pair */
 function fact([name, value]) {
   return el("div", "sv-fact", el("span", "", name), el("b", "", value));
 }

@@ -3,41 +3,53 @@
 import { icon } from "../shared/dom.js";
 import { onTheme, page } from "../shared/page.js";
 import { fetchPlotly } from "../shared/plot.js";
-import { act, go, KEYS, paint, pause, play } from "./cursor.js";
+import { there } from "../shared/there.js";
+import { wish } from "./branch.js";
+import { go, onMove } from "./cursor.js";
 import { showGuessing } from "./guess.js";
 import { asked, openLinked } from "./links.js";
 import { job, notice } from "./live.js";
 import { now } from "./now.js";
-import { feed, frameAt, reel } from "./reel.js";
-import { load, receive } from "./runs.js";
+import { paint, paintMove } from "./paint.js";
+import { act, KEYS, pause, play } from "./play.js";
+import { feed, frameAt, onNews, reel } from "./reel.js";
+import { load, news, receive } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { timeLegend } from "./time.js";
 import { legends, moveSpot } from "./tree.js";
-import { wish } from "./whatif.js";
 
+/** @import { Start } from "../shared/data.js" */
+/** @import { Config } from "./data.js" */
+
+/** @param {KeyboardEvent} event */
 function onKey(event) {
   const name = KEYS[event.key];
-  const typing = event.target.closest(
+  const target = /** @type {Element} */ (event.target);
+  const typing = target.closest(
     "input, textarea, select, [contenteditable], [role=listbox], [role=slider]",
   );
-  const pressing = event.key === " " && event.target.closest("button, a, [role=tab]");
-  const mine =
-    document.querySelectorAll(".sv").length === 1 || stage.element.contains(event.target);
+  const pressing = event.key === " " && target.closest("button, a, [role=tab]");
+  const mine = document.querySelectorAll(".sv").length === 1 || stage.element.contains(target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   event.preventDefault();
   act(name);
 }
 
+/** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
+  onNews(news);
+  onMove(paintMove);
   legends();
   timeLegend();
   showGuessing();
-  showSize();
-  for (const button of element.querySelectorAll("[data-do]")) {
-    const name = button.dataset.do;
+  showSize(paint);
+  /** @type {NodeListOf<HTMLElement>} */
+  const buttons = element.querySelectorAll("[data-do]");
+  for (const button of buttons) {
+    const name = there(button.dataset.do);
     if (name === "next") button.append(icon("next"));
     else button.replaceChildren(icon(name));
     button.addEventListener("click", () => act(name));
@@ -46,8 +58,7 @@ export function start(element, props, watch, _trigger, config) {
   $(".sv-spots").addEventListener("keydown", moveSpot);
   onTheme(paint);
   watch("value", receive);
-  const players = page("players");
-  players[stage.config.name] = {
+  const face = {
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
@@ -76,14 +87,17 @@ export function start(element, props, watch, _trigger, config) {
     get asked() {
       return job.wanted;
     },
+    /** @type {Promise<unknown> | undefined} */
+    opened: undefined,
   };
+  page("players")[stage.config.name] = face;
   fetchPlotly().then(
     () => paint(),
     (problem) => notice(problem.message),
   );
-  const name = stage.config.recorded.includes(asked.get("trace"))
-    ? asked.get("trace")
-    : stage.config.recorded[0];
-  players[stage.config.name].opened = name ? load(name) : undefined;
+  const wanted = asked.get("trace");
+  const [first] = stage.config.recorded;
+  const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
+  face.opened = name ? load(name) : undefined;
   openLinked();
 }

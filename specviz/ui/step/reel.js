@@ -1,26 +1,48 @@
 // The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
 
 import { newLines } from "../shared/job.js";
-import { job, notice } from "./live.js";
-import { now } from "./now.js";
-import { onEnd, onRounds, onRun, tellMeasured } from "./runs.js";
 
+/** @import { BaselineLine, FinishedLine, Frame, Line, RoundLine, RunLine } from "./data.js" */
+
+/**
+ * @type {{
+ *   run: RunLine | null,
+ *   rounds: RoundLine[],
+ *   finished: FinishedLine | null,
+ *   baseline: BaselineLine | null,
+ *   text: string,
+ * }}
+ */
 export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
+/** @type {{ round: RoundLine | null, frames: Frame[] }} */
 let cached = { round: null, frames: [] };
 
+/**
+ * @template {object} Old
+ * @param {Old} old
+ * @param {object} patch
+ * @returns {Old}
+ */
 export function merged(old, patch) {
+  return /** @type {Old} */ (patched(old, patch));
+}
+
+/** @param {object} old @param {object} patch */
+function patched(old, patch) {
+  /** @type {Record<string, unknown>} */
   const made = { ...old };
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete made[key];
     else if (typeof value === "object" && !Array.isArray(value)) {
       const before = made[key];
       const inside = before && typeof before === "object" && !Array.isArray(before);
-      made[key] = merged(inside ? before : {}, value);
+      made[key] = patched(inside ? before : {}, value);
     } else made[key] = value;
   }
   return made;
 }
 
+/** @param {number} round @param {number} step */
 export function frameAt(round, step) {
   const told = reel.rounds[round];
   if (cached.round !== told) cached = { round: told, frames: [] };
@@ -30,41 +52,48 @@ export function frameAt(round, step) {
   return cached.frames[step];
 }
 
+/** @param {number} round */
 export const stepsOf = (round) => reel.rounds[round].then.length + 1;
 
 // What a step is called needs only its own line of the patch.
+/** @param {number} round @param {number} step */
 export function stepName(round, step) {
   const told = reel.rounds[round];
   return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
 }
 
-// New text of a run. It grows; text that does not go on from the last is another run.
-export function feed(text) {
-  const lines = newLines(text, reel.text);
-  reel.text = text;
-  const told = lines.map(tell);
-  if (told.includes("round")) onRounds();
-  if (told.includes("finished") || told.includes("baseline")) onEnd();
-  if (told.includes("baseline")) tellMeasured();
+// Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all.
+/** @type {{ line: (line: Line) => void, lines: (kinds: Line["kind"][]) => void }} */
+let hearer = { line() {}, lines() {} };
+
+/** @param {typeof hearer} shows */
+export function onNews(shows) {
+  hearer = shows;
 }
 
-// Takes one line in; returns its kind. What follows on screen waits until all lines are in.
-function tell(line) {
+// New text of a run. It grows; text that does not go on from the last is another run.
+/** @param {string} text */
+export function feed(text) {
+  /** @type {Line[]} */
+  const lines = newLines(text, reel.text);
+  reel.text = text;
+  for (const line of lines) {
+    take(line);
+    hearer.line(line);
+  }
+  hearer.lines(lines.map((line) => line.kind));
+}
+
+/** @param {Line} line */
+function take(line) {
   if (line.kind === "run") {
     Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null });
     cached = { round: null, frames: [] };
-    onRun();
   } else if (line.kind === "round") {
     reel.rounds.push(line);
   } else if (line.kind === "finished") {
     reel.finished = line;
   } else if (line.kind === "baseline") {
     reel.baseline = line;
-  } else if (line.kind === "error") {
-    notice(line.sentence);
-    now.link = null;
-  } else if (line.kind === "state") {
-    job.state(line);
   }
-  return line.kind;
 }

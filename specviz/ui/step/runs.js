@@ -1,35 +1,60 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
 import { meaning } from "../shared/dom.js";
-import { paint, pause, play } from "./cursor.js";
+import { there } from "../shared/there.js";
+import { showFork } from "./branch.js";
 import { showDock } from "./dock.js";
 import { follow } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./now.js";
+import { paint } from "./paint.js";
+import { pause, play } from "./play.js";
 import { feed, frameAt, reel } from "./reel.js";
 import { $, stage } from "./stage.js";
 import { clearText } from "./text.js";
 import { showTime } from "./time.js";
-import { showFork } from "./whatif.js";
+
+/** @import { Line, RunLine } from "./data.js" */
 
 let fresh = false; // a run has begun and no round of it is on screen yet
 
-export function onRun() {
+// What a line of a run changes at once; what follows on screen waits until all lines are in.
+/** @param {Line} line */
+function onLine(line) {
+  if (line.kind === "run") onRun(line);
+  else if (line.kind === "state") job.state(line);
+  else if (line.kind === "error") {
+    notice(line.sentence);
+    now.link = null;
+  }
+}
+
+export const news = {
+  line: onLine,
+  /** @param {Line["kind"][]} kinds */
+  lines(kinds) {
+    if (kinds.includes("round")) onRounds();
+    if (kinds.includes("finished") || kinds.includes("baseline")) onEnd();
+    if (kinds.includes("baseline")) tellMeasured();
+  },
+};
+
+/** @param {RunLine} run */
+function onRun(run) {
   fresh = true;
   now.question = null;
   now.at = { round: 0, step: 0 };
-  now.shown = reel.run.source;
+  now.shown = run.source;
   clearText();
   if (!job.number || now.shown === "recorded") notice("");
-  $(".sv-badge").textContent = reel.run.source;
-  $(".sv-badge").title = meaning(reel.run.source);
-  $(".sv-where").textContent =
-    reel.run.drafter + " drafts for " + reel.run.where + " · " + reel.run.said;
-  $(".sv-lossy").textContent = reel.run.lossless ? "" : "not lossless";
-  $(".sv").dataset.source = reel.run.source;
+  $(".sv-badge").textContent = run.source;
+  $(".sv-badge").title = meaning(run.source);
+  $(".sv-where").textContent = run.drafter + " drafts for " + run.where + " · " + run.said;
+  $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
+  $(".sv").dataset.source = run.source;
 }
 
-export function onRounds() {
+function onRounds() {
   if (fresh) {
     came();
     const led = follow();
@@ -37,9 +62,8 @@ export function onRounds() {
     fresh = false;
     now.link = null;
     showFork();
-    if (led) return;
     paint();
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
+    if (!led && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
   } else {
     showDock(now.at.round, now.at.step);
     showTime(frameAt(now.at.round, now.at.step), now.at.round);
@@ -47,19 +71,21 @@ export function onRounds() {
 }
 
 // Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
-export function tellMeasured() {
-  const point = reel.baseline.point;
-  window.specviz.measured = point ? { ...point, name: reel.run.drafter, source: now.shown } : null;
+function tellMeasured() {
+  const { point } = there(reel.baseline);
+  const { drafter: name, source } = there(reel.run);
+  window.specviz.measured = point ? { ...point, name, source } : null;
   window.dispatchEvent(new CustomEvent("sv-measured"));
 }
 
-export function onEnd() {
+function onEnd() {
   if (fresh && reel.rounds.length) onRounds(); // it ended before the round that was asked for
   if (reel.finished && reel.finished.reason === "stopped") notice(STOPPED);
   if (reel.rounds.length) showTime(frameAt(now.at.round, now.at.step), now.at.round);
 }
 
 // Shows a recorded run; what the form would say to make it again, or nothing where it cannot be read.
+/** @param {string} name */
 export async function load(name) {
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for its first run
@@ -72,23 +98,30 @@ export async function load(name) {
   job.wanted = 0;
   reel.text = "";
   feed(text);
-  return formOf(reel.run);
+  return formOf(there(reel.run));
 }
 
 // The form's values that ask for this run, in the order of its inputs; lists as they are typed.
+/** @param {RunLine} run */
 function formOf(run) {
   const { sampling, ...chosen } = { ...stage.config.usual, ...run.settings };
   const drafter = stage.config.drafters.includes(run.names[1])
     ? run.names[1]
     : stage.config.drafters[0];
+  /** @type {Record<string, unknown>} */
   const known = { ...chosen, ...sampling, prompt: run.prompt, method: drafter };
-  const path = (list) => list.join(",");
-  const typed = { wholes: (list) => list.join(", "), paths: (list) => list.map(path).join("; ") };
-  return stage.config.form.map(({ name, kind }) =>
-    typed[kind] ? typed[kind](known[name]) : known[name],
-  );
+  return stage.config.form.map(({ name, kind }) => typed(known[name], kind));
+}
+
+/** @param {unknown} value @param {string} kind */
+function typed(value, kind) {
+  if (kind === "wholes") return /** @type {number[]} */ (value).join(", ");
+  if (kind !== "paths") return value;
+  const paths = /** @type {number[][]} */ (value);
+  return paths.map((path) => path.join(",")).join("; ");
 }
 
 export function receive() {
-  if (job.hear(stage.props.value).length) feed(stage.props.value);
+  const { value } = stage.props;
+  if (value && job.hear(value).length) feed(value);
 }

@@ -1,8 +1,11 @@
 // The settings in one sentence, on the button that opens the rest of them.
 
+import { there } from "../shared/there.js";
+
+/** @param {HTMLElement} element */
 export function start(element) {
-  const button = element.querySelector("button");
-  const [drafter, , target, rest] = element.querySelector(".sv-said").children;
+  const button = there(element.querySelector("button"));
+  const [drafter, , target, rest] = there(element.querySelector(".sv-said")).children;
 
   const show = () => {
     button.title = button.textContent.trim();
@@ -14,6 +17,6 @@ export function start(element) {
   });
   button.addEventListener("click", () => {
     const open = document.body.classList.toggle("sv-drawer-open");
-    button.setAttribute("aria-expanded", open);
+    button.setAttribute("aria-expanded", String(open));
   });
 }

@@ -2,13 +2,16 @@
 // what a round will need is kept free from its first step on, so that nothing moves while stepping.
 
 import { flat } from "../shared/dom.js";
-import { paint } from "./cursor.js";
+import { there } from "../shared/there.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $, stage } from "./stage.js";
 
+/** @import { Part } from "./data.js" */
+
 let fitted = 0; // the width that is laid out
 
-function fit() {
+/** @param {() => void} paint */
+function fit(paint) {
   const root = $(".sv");
   const width = root.clientWidth;
   if (width === fitted) return;
@@ -18,26 +21,31 @@ function fit() {
   paint();
 }
 
-export function showSize() {
-  fit();
-  new ResizeObserver(fit).observe(stage.element);
+// Lays the player out for its width, now and whenever that changes; then `paint` is called.
+/** @param {() => void} paint */
+export function showSize(paint) {
+  fit(paint);
+  new ResizeObserver(() => fit(paint)).observe(stage.element);
 }
 
 // Without coins there is no table of a rejection. The narrow tree has a row for every position, and
 // one for the token that ends the round; the narrow sentence has lines for the round's longest.
 const LINE = 32; // letters of a sentence on a narrow line, at the least
 
+/** @param {number} round */
 export function reserve(round) {
   const frames = Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step));
   const most = Math.max(3, ...frames.map((frame) => linesOf(said(frame.caption.parts), LINE)));
   $(".sv-caption").style.setProperty("--lines", String(most));
-  $(".sv-evidence").classList.toggle("sv-coinless", reel.run.greedy);
+  $(".sv-evidence").classList.toggle("sv-coinless", there(reel.run).greedy);
   const nodes = Object.values(frames[frames.length - 1].tree.nodes);
-  $(".sv-list").style.setProperty("--rows", Math.max(0, ...nodes.map((node) => node.depth)) + 1);
+  const deepest = Math.max(0, ...nodes.map((node) => node.depth));
+  $(".sv-list").style.setProperty("--rows", String(deepest + 1));
 }
 
+/** @param {Part[]} parts */
 const said = (parts) =>
-  parts.map((each) => (typeof each === "string" ? each : each.n || flat(each.w))).join("");
+  parts.map((each) => (typeof each === "string" ? each : each.w ? flat(each.w) : each.n)).join("");
 
 /** How many lines a text fills where so many letters fit on one; a longer word is broken.
  * @param {string} text

@@ -4,9 +4,13 @@ import { el, mark, word } from "../shared/dom.js";
 import { now } from "./now.js";
 import { frameAt, stepsOf } from "./reel.js";
 
+/** @import { Child } from "../shared/data.js" */
+/** @import { Table, TableRow } from "./data.js" */
+
 const HEADS = [["p"], ["q"], ["p and q", "p, q"], ["p − q"], ["above 0", "> 0"]];
 
 // As many digits as any table of this round shows, so that its columns stay where they are.
+/** @param {Table} view */
 function digitsOf(view) {
   if (!view.full) return view.digits;
   const steps = Array.from(
@@ -16,6 +20,7 @@ function digitsOf(view) {
   return Math.max(view.digits, ...steps.map((each) => (each?.full ? each.digits : 0)));
 }
 
+/** @param {Table} view */
 export function table(view) {
   const left = view.total.left;
   const digits = digitsOf(view);
@@ -23,7 +28,7 @@ export function table(view) {
   const made = el("div", "sv-mx" + (view.full ? "" : " sv-short") + (digits > 2 ? " sv-fine" : ""));
   made.setAttribute("role", "table");
   made.setAttribute("aria-label", "p, q and residual by token");
-  made.style.setProperty("--d", digits);
+  made.style.setProperty("--d", String(digits));
   const head = el(
     "div",
     "sv-mh",
@@ -40,24 +45,28 @@ export function table(view) {
 }
 
 // The columns after p and q are steps of one calculation, so they are numbered.
+/** @param {string[]} head @param {number} index */
 function tableHead([text, short], index) {
   const step = index < 2 ? null : el("span", "sv-num", index - 1 + " · ");
   const said = short ? [el("span", "sv-wide", text), el("span", "sv-narrow", short)] : [text];
-  return cell("", [step, ...said].filter(Boolean), "columnheader");
+  return cell("", [step, ...said], "columnheader");
 }
 
+/** @param {string} name @param {Child | Child[]} content @param {string} [role] */
 function cell(name, content, role) {
   const made = el("div", name, ...(Array.isArray(content) ? content : [content]));
   made.setAttribute("role", role || "cell");
   return made;
 }
 
+/** @param {TableRow} row @param {boolean} full @param {number} unit @param {number} last */
 function tableRow(row, full, unit, last) {
   const [p, q, above, scaled] = row.m;
   const both = row.rest ? Math.min(p, p - above) : Math.min(p, q);
   const is = row.is === "trial" ? "rejected" : row.is === "drawn" ? "recovered" : "";
-  const name = row.rest ? row.rest.toLocaleString("en") + " others" : "";
-  const label = row.rest ? [name] : [full && is ? mark(is) : null, word(row.w)].filter(Boolean);
+  const label = row.w
+    ? [full && is ? mark(is) : null, word(row.w)]
+    : [row.rest.toLocaleString("en") + " others"];
   const made = el(
     "div",
     "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""),
@@ -72,18 +81,20 @@ function tableRow(row, full, unit, last) {
     share("over", Math.max(q - both, 0), unit),
   );
   const soft = row.soft === undefined ? null : share("soft", row.soft, unit);
-  made.append(cell("sv-pq", [upper, lower, soft].filter(Boolean)));
+  made.append(cell("sv-pq", [upper, lower, soft]));
   if (!full) return made;
   made.append(apart(row, unit), grown(row.t[3], above, unit / 2), grown(row.t[4], scaled, last));
   return made;
 }
 
+/** @param {string} name @param {number} mass @param {number} unit */
 function share(name, mass, unit) {
   const made = el("i", "sv-f sv-f-" + name);
   made.style.width = "calc(var(--u) * " + (mass * unit).toFixed(4) + ")";
   return made;
 }
 
+/** @param {TableRow} row @param {number} unit */
 function apart(row, unit) {
   const [p, q, above] = row.m;
   const under = row.rest ? Math.max(q - (p - above), 0) : Math.max(q - p, 0);
@@ -99,11 +110,13 @@ function apart(row, unit) {
   return made;
 }
 
+/** @param {string} text @param {number} mass @param {number} unit */
 function grown(text, mass, unit) {
   const number = el("b", mass > 0 ? "sv-ink-residual" : "sv-nil", text);
   return cell("sv-cl", mass > 0 ? [share("r", mass, unit), number] : [number]);
 }
 
+/** @param {Table} view */
 function totals(view) {
   const total = view.total;
   const made = el("div", "sv-ms");

@@ -1,14 +1,20 @@
 // The text strip: what earlier rounds left, a link to each of them, and the chips of this round.
 
-import { el, mark, meaning, running, word } from "../shared/dom.js";
+import { el, mark, meaning, running, startsSpaced, word } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
 import { reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 import { pickNode } from "./whatif.js";
 
-const RECENT = 120; // rounds; a longer text is cut at its start, so that a step stays quick
-export const past = new Map();
+/** @import { Child } from "../shared/data.js" */
+/** @import { Chip, Frame } from "./data.js" */
 
+const RECENT = 120; // rounds; a longer text is cut at its start, so that a step stays quick
+/** @type {Map<number, HTMLElement>} */
+export const past = new Map(); // rounds in the strip, by index
+
+/** @param {number} index */
 function pastRound(index) {
   const told = reel.rounds[index];
   const link = el("span", "sv-done"); // no button element: it must break where lines do
@@ -24,31 +30,39 @@ function pastRound(index) {
     back();
   });
   for (const [pieces, kind, step] of told.brings) {
-    const spaced = pieces.length > 1 && pieces[0].g === "space"; // the underline is the word's
+    const spaced = startsSpaced(pieces); // the underline is the word's
     if (spaced) link.append(" ");
     const made = el("span", "sv-h sv-" + kind, running(spaced ? pieces.slice(1) : pieces));
     made.addEventListener("click", (event) => {
       event.stopPropagation();
       go(index, step); // to where this very token was decided
     });
-    if (kind === "recovered" || kind === "bonus") made.append(mark(kind));
+    if (kind === "recovered" || kind === "bonus") made.append(there(mark(kind)));
     link.append(made);
   }
   return link;
 }
 
 // A guess of this round leads to its verdict, or asks what it would take to come to it.
+/** @param {Chip} view */
 export function chip(view, node = view.node) {
-  const made = el(node ? "button" : "span", "sv-chip sv-" + view.is, word(view.w), mark(view.is));
+  const parts = [word(view.w), mark(view.is)];
+  const made = node ? guess(node, parts) : el("span", "", ...parts);
+  made.className = "sv-chip sv-" + view.is;
   made.title = view.is + ": " + meaning(view.is);
-  if (node) {
-    made.type = "button";
-    made.addEventListener("click", () => pickNode(Number(node)));
-  }
+  return made;
+}
+
+/** @param {number} node @param {Child[]} parts */
+function guess(node, parts) {
+  const made = el("button", "", ...parts);
+  made.type = "button";
+  made.addEventListener("click", () => pickNode(node));
   return made;
 }
 
 // Rounds from..round - 1 stand in the strip, each made once.
+/** @param {number} from @param {number} round */
 function showPast(from, round) {
   for (const [index, link] of past) {
     if (index >= from && index < round) continue;
@@ -56,19 +70,21 @@ function showPast(from, round) {
     past.delete(index);
   }
   const strip = $(".sv-past");
-  for (let index = round - 1, after = null; index >= from; index -= 1) {
-    if (!past.has(index)) {
-      past.set(index, pastRound(index));
-      strip.insertBefore(past.get(index), after);
-    }
-    after = past.get(index);
+  /** @type {HTMLElement | null} */
+  let after = null;
+  for (let index = round - 1; index >= from; index -= 1) {
+    const link = past.get(index) || pastRound(index);
+    if (!past.has(index)) strip.insertBefore(link, after);
+    past.set(index, link);
+    after = link;
   }
 }
 
+/** @param {Frame} frame @param {number} round */
 export function showText(frame, round) {
   const from = Math.max(0, round - RECENT);
   showPast(from, round);
-  $(".sv-prompt").textContent = from ? "… " : reel.run.prompt;
+  $(".sv-prompt").textContent = from ? "… " : there(reel.run).prompt;
   $(".sv-now").replaceChildren(...frame.chips.map((view) => chip(view)));
   const box = $(".sv-strip");
   box.scrollTop = box.scrollHeight;

@@ -5,9 +5,14 @@ import { reel } from "./reel.js";
 import { $ } from "./stage.js";
 import { legend, swatch } from "./tree.js";
 
+/** @import { Frame, RoundLine, Span } from "./data.js" */
+
+/** @param {RoundLine} told */
 const total = (told) => told.seconds[0] + told.seconds[1] + told.seconds[2];
+/** @param {number[]} numbers */
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
+/** @param {Frame} frame @param {number} round */
 export function showTime(frame, round) {
   const ours = sum(reel.rounds.map(total));
   const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
@@ -20,6 +25,7 @@ export function showTime(frame, round) {
 }
 
 // What was measured, and where the line stands.
+/** @param {number} round @param {number} until */
 function measured(round, until) {
   const both = reel.baseline
     ? "Both measured in this run, on one machine."
@@ -36,12 +42,14 @@ function measured(round, until) {
 }
 
 // Tokens at this step: those of earlier rounds, and what this round has kept so far.
+/** @param {Frame} frame @param {number} round */
 function tokensNow(frame, round) {
   const before = sum(reel.rounds.slice(0, round).map((told) => told.brings.length));
   const sure = ["accepted", "recovered", "bonus", "plain"];
   return before + frame.chips.filter((view) => sure.includes(view.is)).length;
 }
 
+/** @param {Span[]} spans @param {number} scale */
 function rectangles(spans, scale) {
   return spans
     .map(
@@ -57,7 +65,15 @@ function rectangles(spans, scale) {
     .join("");
 }
 
+/**
+ * @param {number} round
+ * @param {number} scale
+ * @param {number} until
+ * @param {number} tokens
+ * @param {number} ours
+ */
 function fastLane(round, scale, until, tokens, ours) {
+  /** @type {Record<"past" | "ahead", [draft: Span[], target: Span[]]>} */
   const spans = { past: [[], []], ahead: [[], []] };
   let at = 0;
   reel.rounds.forEach((told, index) => {
@@ -86,11 +102,13 @@ function fastLane(round, scale, until, tokens, ours) {
 }
 
 // The end in words; its speed-up, where one was measured, is what it comes to.
+/** @param {string} summary */
 function lastWords(summary) {
   const cut = summary.endsWith("plain") ? summary.lastIndexOf(", ") + 2 : summary.length;
   return [summary.slice(0, cut), el("b", "", summary.slice(cut))];
 }
 
+/** @param {number} scale @param {number} until */
 function plainLane(scale, until) {
   if (!reel.baseline) {
     const stopped = reel.finished && reel.finished.reason === "stopped";
@@ -100,8 +118,10 @@ function plainLane(scale, until) {
     );
     return;
   }
-  const past = [],
-    ahead = [];
+  /** @type {Span[]} */
+  const past = [];
+  /** @type {Span[]} */
+  const ahead = [];
   let at = 0,
     tokens = 0;
   for (const seconds of reel.baseline.seconds) {
@@ -120,6 +140,7 @@ function plainLane(scale, until) {
   $(".sv-lane-plain").replaceChildren(svg, line(until, scale), flag(until, scale, tokens));
 }
 
+/** @param {[spans: Span[], name: string][]} groups @param {number} scale */
 function track(groups, scale) {
   const svg = drawing(
     "0 0 1000 16",
@@ -130,12 +151,14 @@ function track(groups, scale) {
   return svg;
 }
 
+/** @param {number} until @param {number} scale */
 function line(until, scale) {
   const made = el("i", "sv-t-line");
   made.style.left = percent(until * scale);
   return made;
 }
 
+/** @param {number} until @param {number} scale @param {number} tokens */
 function flag(until, scale, tokens) {
   const made = el("span", "sv-t-flag", tokens === 1 ? "1 token" : tokens + " tokens");
   made.style.left = "calc(" + percent(until * scale) + " + 8px)";
@@ -143,6 +166,7 @@ function flag(until, scale, tokens) {
   return made;
 }
 
+/** @param {number} scale */
 function axis(scale) {
   const whole = 1 / scale;
   const unit =

@@ -2,11 +2,16 @@
 
 import { el, flat, mark, meaning, percent } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
+import { there } from "../shared/there.js";
 import { showKeys } from "./keys.js";
 import { $ } from "./stage.js";
 import { chip } from "./text.js";
 import { pickNode } from "./whatif.js";
 
+/** @import { Child } from "../shared/data.js" */
+/** @import { Entry, Guess, Slot, Tree } from "./data.js" */
+
+/** @param {HTMLElement} place @param {[term: string, label: string, sign: Child][]} entries */
 export function legend(place, entries) {
   place.replaceChildren(
     ...entries.map(([term, label, sign]) => {
@@ -17,11 +22,17 @@ export function legend(place, entries) {
   );
 }
 
+/** @param {string} name */
 export const swatch = (name) => el("i", "sv-sw sv-sw-" + name);
 
 export function legends() {
-  const states = ["accepted", "rejected", "recovered", "bonus"].map((s) => [s, s, mark(s)]);
-  legend($(".sv-marks"), [...states, ["unreached", "not reached", mark("unreached")]]);
+  legend($(".sv-marks"), [
+    ["accepted", "accepted", mark("accepted")],
+    ["rejected", "rejected", mark("rejected")],
+    ["recovered", "recovered", mark("recovered")],
+    ["bonus", "bonus", mark("bonus")],
+    ["unreached", "not reached", mark("unreached")],
+  ]);
   legend($(".sv-hues"), [
     ["p", "target p", swatch("p")],
     ["q", "draft q", swatch("q")],
@@ -30,6 +41,7 @@ export function legends() {
   ]);
 }
 
+/** @param {Tree} tree */
 export function showTree(tree) {
   const guesses = Object.keys(tree.nodes).length;
   const said = guesses === 1 ? "1 guess" : guesses + " guesses";
@@ -48,14 +60,15 @@ export function showTree(tree) {
 }
 
 // For the keyboard: a button over every guess in the window, one of them in the order of tabs.
+/** @param {Tree} tree */
 function showSpots(tree) {
   const felt = tree.figure.data["80-hover"];
   const spots = felt.customdata.map((node, index) => {
-    const view = node < 0 ? tree.slot : tree.nodes[node];
+    const view = node < 0 ? there(tree.slot) : tree.nodes[node];
     const made = el("button", "sv-spot");
     made.type = "button";
     made.tabIndex = index ? -1 : 0;
-    made.setAttribute("aria-label", flat(view.w) + " at +" + view.depth + ", " + view.is);
+    made.setAttribute("aria-label", flat(there(view.w)) + " at +" + view.depth + ", " + view.is);
     made.style.left = felt.x[index] - 30 + "px";
     made.style.top = felt.y[index] - 15 + "px";
     made.addEventListener("click", () => pickNode(node));
@@ -64,16 +77,20 @@ function showSpots(tree) {
   $(".sv-spots").replaceChildren(...spots);
 }
 
+/** @param {KeyboardEvent} event */
 export function moveSpot(event) {
-  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const spots = [...$(".sv-spots").children];
-  const next = by && spots[spots.indexOf(event.target) + by];
+  const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+  /** @type {HTMLElement[]} */
+  const spots = [...$(".sv-spots").querySelectorAll("button")];
+  const at = spots.indexOf(/** @type {HTMLElement} */ (event.target));
+  const next = spots[at + by];
   if (!by) return;
   event.preventDefault();
   if (next) next.focus();
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.
+/** @param {Tree} tree */
 function positions(tree) {
   const rows = [];
   let parent = 0;
@@ -90,6 +107,12 @@ function positions(tree) {
   return rows;
 }
 
+/**
+ * @param {number} depth
+ * @param {Entry | undefined} lead
+ * @param {Entry[]} here
+ * @param {Slot | null} slot
+ */
 function position(depth, lead, here, slot) {
   const siblings = here.filter((entry) => entry !== lead);
   const row = el(
@@ -97,20 +120,22 @@ function position(depth, lead, here, slot) {
     "sv-row" + (lead ? " sv-row-" + lead[1].is : ""),
     el("span", "sv-at", "+" + depth),
   );
-  row.append(lead ? chip(lead[1], lead[0]) : el("span"));
+  row.append(lead ? chip(lead[1], Number(lead[0])) : el("span"));
   row.append(lead ? bars(lead[1]) : el("span"));
-  const folded = el("span", "sv-sibs", ...siblings.map(([node, view]) => chip(view, node)));
+  const folded = el("span", "sv-sibs", ...siblings.map(([node, view]) => chip(view, Number(node))));
   if (slot) folded.append(slot.w ? chip(slot) : el("span", "sv-chip sv-slot", "?"));
   row.append(folded);
   return row;
 }
 
+/** @param {Guess} node */
 function bars(node) {
   const made = el("span", "sv-bars");
-  for (const name of ["p", "soft", "q"]) {
-    if (node[name] === undefined) continue;
+  const { p, soft, q } = node;
+  for (const [name, value] of Object.entries({ p, soft, q })) {
+    if (value === undefined) continue;
     const bar = el("i", "sv-bar-" + name);
-    bar.style.width = percent(node[name]);
+    bar.style.width = percent(value);
     made.append(bar);
   }
   return made;

@@ -1,18 +1,22 @@
 // "What if": another coin, or another guess. What follows at once is known; the rest is a new run,
-// made with these coins laid by hand.
+// made with these coins laid by hand: see branch.js.
 
-import { byId, el, percent } from "../shared/dom.js";
-import { part } from "./caption.js";
-import { coinTicks } from "./coin.js";
-import { go, pause } from "./cursor.js";
-import { job, notice } from "./live.js";
+import { el, percent } from "../shared/dom.js";
+import { there } from "../shared/there.js";
+import { branch } from "./branch.js";
+import { answerButton, part } from "./caption.js";
+import { go } from "./cursor.js";
 import { now } from "./now.js";
-import { feed, frameAt, reel, stepName } from "./reel.js";
+import { pause } from "./play.js";
+import { frameAt, reel, stepName } from "./reel.js";
 import { $, stage } from "./stage.js";
+import { coinTicks } from "./ticks.js";
 
-let origin = null; // the run that was branched from: { text, round, step, rounds }
+/** @import { State } from "../shared/data.js" */
+/** @import { Coins, Part, TossedTrial, WhatIf } from "./data.js" */
 
 // A judged guess leads to its verdict; any other asks what it would take to come to it.
+/** @param {number} node */
 export function pickNode(node) {
   const judged = node < 0 ? "draw" : "judge-" + node;
   for (let step = 0; step <= now.at.step; step += 1) {
@@ -21,43 +25,40 @@ export function pickNode(node) {
   return node < 0 ? undefined : wonderAbout(node);
 }
 
+/** @param {Part[]} parts @param {Coins | null} coins */
 function wonder(parts, coins) {
   now.supposed = coins;
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-if";
   badge.replaceChildren("What if?");
   // On a narrow page the sentence is out of sight while the coin is dragged: it is said there too.
-  for (const place of [$(".sv-say"), $(".sv-echo")].filter(Boolean)) {
+  for (const place of [$(".sv-say"), stage.find(".sv-echo")].filter((each) => each !== null)) {
     const buttons = coins ? [answerButton("Run it from here", branch)] : [];
     buttons.push(answerButton("Back", () => go(now.at.round, now.at.step)));
     place.replaceChildren(...parts.map(part), " ", ...buttons);
   }
 }
 
-function answerButton(label, act) {
-  const made = el("button", "sv-answer", label);
-  made.type = "button";
-  made.addEventListener("click", act);
-  return made;
-}
-
 // Another coin at the verdict on screen: on which side of the threshold it falls is certain.
-function suppose(u, panel) {
+/** @param {number} u @param {TossedTrial} panel @param {WhatIf} whatif */
+function suppose(u, panel, whatif) {
   const { threshold } = panel.coin;
   const kept = u < threshold;
   const digits = digitsApart(u, threshold);
-  /** @type {any[]} */
+  /** @type {Part[]} */
   const parts = ["Had the coin fallen at ", { n: u.toFixed(digits), as: "u" }];
   parts.push(kept ? ", below " : ", not below ", { n: said(threshold, digits), as: "both" }, ": ");
   parts.push({ w: panel.w }, kept === panel.accepted ? " would still be " : " would be ");
-  parts.push(kept ? "kept. " : "rejected. ", ...panel.whatif[kept ? "kept" : "rejected"]);
-  wonder(parts, { [panel.whatif.coin]: u });
+  parts.push(kept ? "kept. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
+  wonder(parts, { [whatif.coin]: u });
   return u.toFixed(digits);
 }
 
+/** @param {number} value @param {number} digits */
 const said = (value, digits) => (value === 1 ? "1" : value.toFixed(digits));
 
 // As many decimals as it takes to see on which side of the threshold a coin lies.
+/** @param {number} u @param {number} threshold */
 export function digitsApart(u, threshold) {
   for (let digits = 2; digits < 6; digits += 1) {
     const [at, bar] = [Number(u.toFixed(digits)), Number(threshold.toFixed(digits))];
@@ -67,6 +68,7 @@ export function digitsApart(u, threshold) {
 }
 
 // Hundredths read best; nearer to the threshold than that, what was pointed at.
+/** @param {number} u @param {number} threshold */
 export function snapped(u, threshold) {
   const inside = Math.min(Math.max(u, 0), 0.999);
   for (const unit of [100, 1000]) {
@@ -76,19 +78,27 @@ export function snapped(u, threshold) {
   return inside;
 }
 
-export function movable(bar, pin, panel) {
+/**
+ * @param {HTMLElement} bar
+ * @param {HTMLElement} pin
+ * @param {TossedTrial} panel
+ * @param {WhatIf} whatif
+ */
+export function movable(bar, pin, panel, whatif) {
   const { u, threshold } = panel.coin;
   let laid = u;
   const was = el("i", "sv-pin sv-pin-was");
   was.style.left = percent(u);
+  /** @param {number} to */
   const move = (to) => {
     laid = snapped(to, threshold);
     if (!was.isConnected) bar.insertBefore(was, pin);
     pin.style.left = percent(laid);
-    const text = suppose(laid, panel);
-    bar.nextSibling.replaceWith(coinTicks(panel, laid, text));
+    const text = suppose(laid, panel, whatif);
+    there(bar.nextElementSibling).replaceWith(coinTicks(panel, laid, text));
     pin.setAttribute("aria-valuenow", text);
   };
+  /** @param {PointerEvent} event */
   const pointed = (event) => {
     const box = bar.getBoundingClientRect();
     move((event.clientX - box.left) / box.width);
@@ -107,22 +117,27 @@ export function movable(bar, pin, panel) {
   slider(pin, () => laid, move);
 }
 
+/** @type {Partial<Record<string, number>>} */
+const STRIDES = {
+  ArrowLeft: -0.01,
+  ArrowDown: -0.01,
+  ArrowRight: 0.01,
+  ArrowUp: 0.01,
+  PageDown: -0.1,
+  PageUp: 0.1,
+  Home: -1,
+  End: 1,
+};
+
 // The coin by keys: arrows move it, Enter runs it, Escape goes back to what happened.
+/** @param {HTMLElement} pin @param {() => number} current @param {(to: number) => void} move */
 function slider(pin, current, move) {
   const facts = { role: "slider", tabindex: "0", "aria-valuemin": "0", "aria-valuemax": "1" };
   for (const [name, value] of Object.entries(facts)) pin.setAttribute(name, value);
   pin.setAttribute("aria-label", "Coin: arrow keys ask what if, Enter runs it, Escape goes back");
   pin.setAttribute("aria-valuenow", String(current()));
-  const to = {
-    ArrowLeft: -0.01,
-    ArrowDown: -0.01,
-    ArrowRight: 0.01,
-    ArrowUp: 0.01,
-    PageDown: -0.1,
-    PageUp: 0.1,
-  };
   pin.addEventListener("keydown", (event) => {
-    const by = to[event.key] || { Home: -1, End: 1 }[event.key];
+    const by = STRIDES[event.key];
     if (event.key === "Enter" && now.supposed) branch();
     else if (event.key === "Escape") go(now.at.round, now.at.step);
     else if (by) move(current() + by);
@@ -133,6 +148,7 @@ function slider(pin, current, move) {
 }
 
 // A guess that was not on trial: the verdicts that would lead to it and keep it.
+/** @param {number} node */
 function wonderAbout(node) {
   pause();
   const { nodes, ways } = frameAt(now.at.round, now.at.step).tree;
@@ -148,11 +164,13 @@ function wonderAbout(node) {
     );
     return;
   }
+  /** @type {Partial<Record<State, number>>} */
   const done = { accepted: 1, rejected: 0 };
   const needed = ways[node].filter(([other, kept]) => done[nodes[other].is] !== kept);
   const [kept, fallen] = [1, 0].map((is) =>
     needed.filter((need) => need[1] === is).map(([other]) => ({ w: nodes[other].w })),
   );
+  /** @type {Part[]} */
   const parts = [{ w: view.w }, " at +" + view.depth + " would be in the text if "];
   if (fallen.length) parts.push(...listed(fallen), " fell and ");
   parts.push(...listed(kept), kept.length > 1 ? " were kept" : " was kept");
@@ -164,73 +182,9 @@ function wonderAbout(node) {
   wonder([...parts, ". Lay the coins so?"], Object.fromEntries(coins));
 }
 
+/** @param {Part[]} words */
 function listed(words) {
+  /** @param {number} index */
   const between = (index) => (index === 0 ? "" : index === words.length - 1 ? " and " : ", ");
   return words.flatMap((each, index) => [between(index), each]);
-}
-
-// Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
-function branch() {
-  if (job.number) return notice("Another run is still being made. Stop it, or wait for its end.");
-  const { round, step } = now.at;
-  origin = {
-    text: reel.text,
-    round: reel.rounds[round].number,
-    step: stepName(round, step).id,
-    rounds: reel.rounds,
-  };
-  const first = Object.keys(now.supposed)[0].split(" ");
-  now.link = { round: origin.round, step: "judge-" + first[2] };
-  byId("sv-branch").click();
-  return undefined;
-}
-
-// The request that a branch is, as JSON: the run on screen, and coins up to this round.
-export function wish() {
-  const { prompt, names, settings } = reel.run;
-  const number = reel.rounds[now.at.round].number;
-  const before = Object.entries(settings.coins || {}).filter(
-    ([name]) => Number(name.split(" ")[0]) <= number,
-  );
-  const coins = { ...Object.fromEntries(before), ...now.supposed };
-  const [target, drafter] = names;
-  return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
-}
-
-// Says of a branched run that it is one, and leads back to the run that it came from.
-export function showFork() {
-  const coins = Object.keys(reel.run?.settings.coins || {});
-  const place = $(".sv-fork");
-  place.hidden = !coins.length;
-  if (!coins.length) origin = null;
-  if (!coins.length) return;
-  const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
-  const parts = [
-    "A run of its own: ",
-    coins.length === 1 ? "one coin was" : coins.length + " coins were",
-    " laid by hand in round " + rounds.join(", ") + ". ",
-  ];
-  if (origin && !sameBefore(rounds[0])) {
-    parts.push(
-      "Earlier rounds differ too: this machine computes the laws a little otherwise than the one that made the first run. ",
-    );
-  }
-  if (origin) parts.push(answerButton("Back to the run it came from", returnToOrigin));
-  place.replaceChildren(...parts);
-}
-
-function sameBefore(number) {
-  const brought = (rounds) =>
-    JSON.stringify(rounds.filter((told) => told.number < number).map((told) => told.brings));
-  return brought(reel.rounds) === brought(origin.rounds);
-}
-
-function returnToOrigin() {
-  const back = origin;
-  origin = null;
-  pause();
-  job.wanted = 0; // should the branch still be running, it is not shown any more
-  now.link = { round: back.round, step: back.step };
-  reel.text = "";
-  feed(back.text);
 }

@@ -2,17 +2,22 @@
 
 import { page } from "../../shared/page.js";
 import { feed, job, receive } from "./live.js";
-import { paint, view } from "./map.js";
-import { shown } from "./shown.js";
+import { paint } from "./map.js";
+import { shown, view } from "./shown.js";
 import { stage } from "./stage.js";
 import { listen } from "./tip.js";
 
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Config } from "./data.js" */
+
 // How much work the form asks for: it stands under the form's own button.
+/** @param {string} text */
 function size(text) {
   const place = document.querySelector("#sv-domains-size .sv-domains-size");
   if (place) place.textContent = text;
 }
 
+/** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   shown.views = stage.config.recorded.slice();
@@ -20,7 +25,7 @@ export function start(element, props, watch, _trigger, config) {
   listen();
   watch("value", receive);
   receive();
-  page("domains")[stage.config.name] = {
+  const face = {
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
@@ -33,4 +38,5 @@ export function start(element, props, watch, _trigger, config) {
       return view();
     },
   };
+  page("domains")[stage.config.name] = face;
 }

@@ -1,25 +1,34 @@
 // Live measurements: numbered by the page, told line by line by the server.
 
 import { Job } from "../../shared/job.js";
+import { there } from "../../shared/there.js";
 import { paint } from "./map.js";
 import { shown } from "./shown.js";
 import { $, stage } from "./stage.js";
 import { cellAt } from "./tip.js";
 
+/** @import { Line, MapLine, NowLine } from "./data.js" */
+
+/** @param {string} sentence */
 function notice(sentence) {
   $(".sv-domains-notice").textContent = sentence;
   $(".sv-domains-notice").hidden = !sentence;
 }
 
-function progress(sentence, place, of) {
+// place: of the turn that runs, from 1; of: how many there are, 0 where that says nothing.
+/** @param {string} sentence */
+function progress(sentence, place = 0, of = 0) {
   $(".sv-domains-live").hidden = !sentence;
   $(".sv-domains-now").textContent = sentence;
-  $(".sv-domains-progress").hidden = !of;
+  /** @type {HTMLProgressElement} */
+  const bar = $(".sv-domains-progress");
+  bar.hidden = !of;
   if (!of) return;
-  $(".sv-domains-progress").max = of;
-  $(".sv-domains-progress").value = place - 1;
+  bar.max = of;
+  bar.value = place - 1;
 }
 
+/** @type {Job<Line>} */
 export const job = new Job({
   kind: "map",
   words: {
@@ -43,38 +52,44 @@ export const job = new Job({
 
 const live = () => shown.views.find((one) => one.live);
 
-const TAKES = {
-  state: (line) => job.state(line),
-  error: (line) => notice(line.sentence),
-  now(line) {
-    if (!job.stopping)
-      progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
-  },
-  map(line) {
-    const before = line.rows ? null : live();
-    const made = {
-      ...before,
-      ...line,
-      live: true,
-      cells: { ...(before ? before.cells : {}), ...line.cells },
-    };
-    shown.views = [...shown.views.filter((one) => !one.live), made];
-    if (!before)
-      [shown.at, shown.sorted, shown.here] = [
-        shown.views.length - 1,
-        { column: null, down: true },
-        { row: 0, column: 0 },
-      ];
-    shown.at = Math.min(shown.at, shown.views.length - 1);
-    const at = document.activeElement,
-      inside = at && at.tagName === "TD" && stage.element.contains(at);
-    paint();
-    if (inside) cellAt(shown.here.row, shown.here.column).focus();
-  },
-};
+/** @param {NowLine} line */
+function onNow(line) {
+  if (!job.stopping)
+    progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
+}
 
+// A whole map, or what has changed of the one that is there.
+/** @param {MapLine} line */
+function onMap(line) {
+  const before = line.rows ? undefined : live();
+  const { rows = before?.rows, columns = before?.columns } = line;
+  const made = {
+    ...line,
+    rows: there(rows),
+    columns: there(columns),
+    live: true,
+    cells: { ...before?.cells, ...line.cells },
+  };
+  shown.views = [...shown.views.filter((one) => !one.live), made];
+  if (!before)
+    [shown.at, shown.sorted, shown.here] = [
+      shown.views.length - 1,
+      { column: null, down: true },
+      { row: 0, column: 0 },
+    ];
+  shown.at = Math.min(shown.at, shown.views.length - 1);
+  const at = document.activeElement,
+    inside = at && at.tagName === "TD" && stage.element.contains(at);
+  paint();
+  if (inside) there(cellAt(shown.here.row, shown.here.column)).focus();
+}
+
+/** @param {Line} line */
 export function feed(line) {
-  if (TAKES[line.kind]) TAKES[line.kind](line);
+  if (line.kind === "state") job.state(line);
+  else if (line.kind === "error") notice(line.sentence);
+  else if (line.kind === "now") onNow(line);
+  else if (line.kind === "map") onMap(line);
 }
 
 export function receive() {

@@ -1,10 +1,14 @@
 // The heat map: one table of buttons and cells. Numbers, shades and sentences come from the server.
 
 import { el, meaning } from "../../shared/dom.js";
-import { shown } from "./shown.js";
+import { there } from "../../shared/there.js";
+import { cellOf, rowsInOrder, shown, view } from "./shown.js";
 import { $, stage } from "./stage.js";
 import { hideTip } from "./tip.js";
 
+/** @import { Column, Measure, Place, Row, View } from "./data.js" */
+
+/** @type {Record<Measure, { title: string, scale: string, note: string }>} */
 const MEASURES = {
   speedup: {
     title: "Speed-up",
@@ -17,25 +21,12 @@ const MEASURES = {
     note: "Accepted length: draft tokens kept in a round, averaged over all rounds, the one that reads the prompt included, which drafts nothing. One target pass brings one token more (tokens a pass). It says nothing of what drafting costs: speed-up does.",
   },
 };
+/** @type {Measure[]} */
+const MEASURED = ["speedup", "accepted"];
 const BOUNDS =
   "The ends of the scale, not counted as best: the target drafting for itself, and a blind guess.";
 
-export const view = () => shown.views[shown.at];
-export const cellOf = (row, column) => view().cells[row.name + " " + column.name];
-const number = (cell) => (cell ? parseFloat(cell[shown.measure][0]) : NaN);
-
-export function rowsInOrder() {
-  const rows = view().rows.slice();
-  if (shown.sorted.column === null) return rows.sort((a, b) => a.bound - b.bound);
-  const column = { name: shown.sorted.column };
-  const value = (row) => number(cellOf(row, column));
-  const missing = (row) => Number(Number.isNaN(value(row)));
-  const turn = shown.sorted.down ? -1 : 1;
-  return rows.sort(
-    (a, b) => a.bound - b.bound || missing(a) - missing(b) || turn * (value(a) - value(b)) || 0,
-  );
-}
-
+/** @param {string | null} column */
 function sortBy(column) {
   if (column === null) shown.sorted = { column: null, down: true };
   else shown.sorted = { column, down: shown.sorted.column === column ? !shown.sorted.down : true };
@@ -43,6 +34,7 @@ function sortBy(column) {
   paint();
 }
 
+/** @param {string} title @param {string | null} column */
 function head(title, column) {
   const on = shown.sorted.column === column;
   const arrow = el(
@@ -56,8 +48,8 @@ function head(title, column) {
   button.dataset.column = column === null ? "" : column;
   button.addEventListener("click", () => {
     sortBy(column);
-    const again = [...stage.element.querySelectorAll(".sv-domains-map th button")];
-    again.find((one) => one.dataset.column === (column === null ? "" : column)).focus();
+    const again = stage.all(".sv-domains-map th button");
+    there(again.find((one) => one.dataset.column === (column === null ? "" : column))).focus();
   });
   const made = el("th", "", button);
   made.scope = "col";
@@ -66,12 +58,13 @@ function head(title, column) {
   return made;
 }
 
+/** @param {Row} row @param {Column} column @param {Place} at */
 function cell(row, column, at) {
   const data = cellOf(row, column);
   const made = el("td", column.name === "mean" ? "sv-domains-mean" : "");
   made.tabIndex = at.row === shown.here.row && at.column === shown.here.column ? 0 : -1;
-  made.dataset.row = at.row;
-  made.dataset.column = at.column;
+  made.dataset.row = String(at.row);
+  made.dataset.column = String(at.column);
   if (!data) {
     made.append(
       el("span", "sv-domains-none", "–"),
@@ -80,7 +73,7 @@ function cell(row, column, at) {
     return made;
   }
   const [text, shade, marks] = data[shown.measure];
-  made.style.setProperty("--shade", shade);
+  made.style.setProperty("--shade", String(shade));
   if (marks.includes("slower")) {
     made.classList.add("sv-domains-slower");
     made.append(el("span", "sv-domains-mark", "▼"), el("span", "sv-domains-spoken", "slower: "));
@@ -94,6 +87,7 @@ function cell(row, column, at) {
   return made;
 }
 
+/** @param {Row[]} rows @param {number} from */
 function body(rows, from) {
   const made = el("tbody");
   rows.forEach((row, i) => {
@@ -156,22 +150,24 @@ function showLegend() {
   $(".sv-domains-legend").replaceChildren(el("span", "sv-domains-key", ...parts), ...said);
 }
 
+/** @param {string} title @param {boolean} on @param {() => void} take */
 function choice(title, on, take) {
   const made = el("button", "", title);
   made.type = "button";
   made.setAttribute("aria-pressed", String(on));
   made.addEventListener("click", () => {
-    const place = [...made.parentElement.children].indexOf(made),
-      group = made.parentElement;
+    const group = there(made.parentElement),
+      place = [...group.children].indexOf(made);
     take();
     paint();
-    group.children[place].focus();
+    group.querySelectorAll("button")[place].focus();
   });
   return made;
 }
 
 function showSwitches() {
-  const [which, what] = stage.element.querySelectorAll(".sv-domains-switch");
+  const [which, what] = stage.all(".sv-domains-switch");
+  /** @param {View} one */
   const title = (one) => (one.live ? "Live" : "Recorded, temperature " + one.temperature);
   which.replaceChildren(
     ...shown.views.map((one, i) =>
@@ -182,7 +178,7 @@ function showSwitches() {
     ),
   );
   what.replaceChildren(
-    ...Object.keys(MEASURES).map((name) =>
+    ...MEASURED.map((name) =>
       choice(MEASURES[name].title, name === shown.measure, () => {
         shown.measure = name;
         hideTip();

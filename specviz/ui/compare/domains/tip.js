@@ -1,21 +1,23 @@
 // A cell's details, on hover and on focus; arrow keys move from cell to cell.
 
 import { el } from "../../shared/dom.js";
-import { cellOf, rowsInOrder, view } from "./map.js";
-import { shown } from "./shown.js";
+import { cellOf, rowsInOrder, shown, view } from "./shown.js";
 import { $, stage } from "./stage.js";
 
+/** @type {Partial<Record<string, [row: number, column: number]>>} */
 const KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
+/** @param {number} row @param {number} column */
 export const cellAt = (row, column) =>
-  $('.sv-domains-map td[data-row="' + row + '"][data-column="' + column + '"]');
+  stage.find('.sv-domains-map td[data-row="' + row + '"][data-column="' + column + '"]');
 
 export function hideTip() {
   $(".sv-domains-tip").hidden = true;
-  for (const told of stage.element.querySelectorAll("[aria-describedby=sv-domains-tip]"))
+  for (const told of stage.all("[aria-describedby=sv-domains-tip]"))
     told.removeAttribute("aria-describedby");
 }
 
+/** @param {HTMLElement} td */
 function showTip(td) {
   hideTip();
   const rows = rowsInOrder();
@@ -38,8 +40,9 @@ function showTip(td) {
   tip.style.top = (fits ? below : above) / zoom + "px";
 }
 
+/** @param {KeyboardEvent} event */
 function move(event) {
-  const td = event.target.closest("td");
+  const td = over(event);
   if (event.key === "Escape") return hideTip();
   const step = KEYS[event.key];
   if (!td || !step || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -53,16 +56,26 @@ function move(event) {
   next.focus();
 }
 
+// The cell that an event is about.
+/** @param {Event} event */
+const over = (event) => /** @type {Element} */ (event.target).closest("td");
+
 export function listen() {
   const map = $(".sv-domains-map");
-  const over = (event) => event.target.closest("td");
-  map.addEventListener("pointerover", (event) => (over(event) ? showTip(over(event)) : hideTip()));
+  map.addEventListener("pointerover", (event) => {
+    const td = over(event);
+    if (td) showTip(td);
+    else hideTip();
+  });
   map.addEventListener("pointerleave", () => {
-    const focused = stage.element.querySelector("td:focus-visible");
+    const focused = stage.find("td:focus-visible");
     if (focused) showTip(focused);
     else hideTip();
   });
-  map.addEventListener("focusin", (event) => over(event) && showTip(over(event)));
+  map.addEventListener("focusin", (event) => {
+    const td = over(event);
+    if (td) showTip(td);
+  });
   map.addEventListener("focusout", hideTip);
   map.addEventListener("keydown", move);
   $(".sv-domains-box").addEventListener("scroll", hideTip);

@@ -8,11 +8,14 @@ import { rows } from "./lanes.js";
 import { longest } from "./lines.js";
 import { $ } from "./stage.js";
 
+/** @import { Lane, Span } from "./data.js" */
+
 const GAP = 1.5; // px between passes, where they are wide enough
 const TALL = 16;
 const NARROW = 4; // px: an outline would be most of what one sees of a thinner one
 
 // Rectangles as one path. spans: [start, seconds] in seconds; inset: of an outline, in px.
+/** @param {Span[]} spans @param {number} scale */
 function boxes(spans, scale, inset = 0) {
   return spans
     .map(([at, seconds]) => {
@@ -36,7 +39,9 @@ function boxes(spans, scale, inset = 0) {
 }
 
 // By kind, where a lane spends its time; a gap is taken off each pass's end.
+/** @param {Lane} lane @param {number} scale */
 function spans(lane, scale) {
+  /** @type {Record<"draft" | "target" | "rest", Span[]>} */
   const found = { draft: [], target: [], rest: [] };
   lane.passes.forEach(([draft, target, rest], index) => {
     const start = index ? lane.ends[index - 1] : 0,
@@ -49,6 +54,7 @@ function spans(lane, scale) {
   return found;
 }
 
+/** @param {Lane} lane @param {number} scale @param {number} width @param {string} name */
 function bar(lane, scale, width, name) {
   const found = spans(lane, scale);
   const wide = found.draft.length && found.draft.every(([, seconds]) => seconds * scale > NARROW);
@@ -64,7 +70,7 @@ function bar(lane, scale, width, name) {
     ],
     "sv-race-t " + name,
   );
-  svg.setAttribute("width", width);
+  svg.setAttribute("width", String(width));
   return svg;
 }
 
@@ -91,6 +97,7 @@ export function showBars() {
   showTicks(width, end);
 }
 
+/** @param {number} width */
 const slid = (width) => [
   { transform: "translateX(0)" },
   { transform: "translateX(" + width + "px)" },

@@ -20,16 +20,21 @@ const STEP = 500; // ms between the still pictures for those who want no motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let speed = 0; // which of SPEEDS
 let chosen = false; // somebody has chosen it
+/** @type {Animation | null} */
 export let lead = null; // the animation that tells the time; the others go with it
+/** @type {Animation[]} */
 let others = [];
-let waits = null; // the timer of still pictures
+let waits = 0; // the timer of still pictures
 
-export const time = () => (lead ? Math.min(lead.currentTime / 1000, longest()) : 0);
+export const time = () => (lead ? Math.min(Number(lead.currentTime) / 1000, longest()) : 0);
 const atEnd = () => time() >= longest() - 1e-6;
 
+const all = () => (lead ? [lead, ...others] : []);
+
 // Animations for the bars as they are now, at the time that it is.
+/** @param {number} seconds */
 export function wind(seconds) {
-  for (const each of [lead, ...others].filter(Boolean)) each.cancel();
+  for (const each of all()) each.cancel();
   if (!story.lanes.size) hands.moving = [];
   /** @type {KeyframeEffectOptions} */
   const timing = { duration: Math.max(longest(), 1e-3) * 1000, fill: "both" };
@@ -41,20 +46,23 @@ export function wind(seconds) {
 }
 
 // All hands to one moment, at rest.
+/** @param {number} seconds */
 function turn(seconds) {
   const to = 1000 * Math.max(0, Math.min(seconds, longest()));
-  for (const each of [lead, ...others]) {
+  for (const each of all()) {
     each.pause();
     each.currentTime = to;
   }
 }
 
+/** @param {number} seconds */
 export function show(seconds) {
   const end = longest();
-  for (const made of rows.values()) if (made.lane) showLane(made, seconds);
+  for (const made of rows.values()) if (made.lane) showLane(made, made.lane, seconds);
   showPin(seconds, hands.width, end);
 }
 
+/** @param {number} seconds */
 export function seek(seconds) {
   if (!lead) return;
   hands.due = false;
@@ -62,7 +70,7 @@ export function seek(seconds) {
   if (on) pause();
   turn(seconds);
   show(time());
-  tellTime();
+  tellTime(time());
 }
 
 export function play() {
@@ -73,7 +81,7 @@ export function play() {
   showPlay();
   if (calm.matches) return still();
   const from = lead.currentTime;
-  for (const each of [lead, ...others]) {
+  for (const each of all()) {
     each.playbackRate = SPEEDS[speed][0];
     each.play();
     each.currentTime = from;
@@ -103,7 +111,7 @@ export function pause() {
   hands.playing = false;
   if (lead) turn(time());
   showPlay();
-  tellTime();
+  tellTime(time());
 }
 
 export function showPlay() {
@@ -122,6 +130,7 @@ export function showSpeed() {
   if (story.over) $(".sv-race-sub").textContent = "· replayed from measured times, at " + said;
 }
 
+/** @type {Record<string, () => void>} */
 const ACTS = {
   restart: () => {
     const on = hands.playing;
@@ -139,6 +148,7 @@ const ACTS = {
   },
 };
 
+/** @param {string} name */
 export const act = (name) => story.lanes.size && ACTS[name]();
 
 // A race has arrived: it plays once by itself, or stands at its end where motion is not wanted.
@@ -151,6 +161,7 @@ export function present() {
   playIfSeen();
 }
 
+/** @param {number} seconds */
 function seekQuietly(seconds) {
   const again = hands.due;
   seek(seconds);

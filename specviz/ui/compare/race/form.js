@@ -3,13 +3,19 @@
 
 import { byId } from "../../shared/dom.js";
 import { Stage } from "../../shared/stage.js";
+import { there } from "../../shared/there.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Filled, FormConfig, Slots } from "./data.js" */
 
 const OPEN = "sv-raceform-open";
+/** @type {Stage<FormConfig>} */
 const stage = new Stage();
 const { $ } = stage;
 const shared = () => stage.config.first.length - 2 * stage.config.most; // values before those of the lanes
 
 // Lanes that are there, as pairs of a drafter and its settings.
+/** @param {Slots} values */
 function lanesOf(values) {
   const pairs = Array.from({ length: stage.config.most }, (_, place) =>
     values.slice(2 * place, 2 * place + 2),
@@ -20,14 +26,19 @@ function lanesOf(values) {
 }
 
 // The form's values of these lanes: the others have no drafter.
+/** @param {Slots[]} lanes */
 function slots(lanes) {
   return Array.from({ length: stage.config.most }, (_, place) => lanes[place] || [null, ""]).flat();
 }
 
+/** @param {Slots} one @param {Slots} other */
 const same = (one, other) =>
   JSON.stringify(slots(lanesOf(one))) === JSON.stringify(slots(lanesOf(other)));
+/** @param {string} name */
 const known = (name) => stage.config.drafters[name] || stage.config.drafters["draft-model"];
+/** @param {string | null} name */
 const suits = (name) => (name ? known(name).suits : "");
+/** @param {string} path */
 const nameOf = (path) =>
   path
     .trim()
@@ -35,23 +46,26 @@ const nameOf = (path) =>
     .split(/[\\/]/)
     .pop();
 
+/** @param {Slots} values */
 function add(values) {
   const lanes = lanesOf(values),
-    there = lanes.map(([drafter]) => drafter);
+    taken = lanes.map(([drafter]) => drafter);
   const preset = Object.values(stage.config.presets)[0].lanes.filter((_, place) => place % 2 === 0);
   const next = [...preset, ...Object.keys(stage.config.drafters)].find(
-    (name) => name && !there.includes(name),
+    (name) => name && !taken.includes(name),
   );
-  return slots([...lanes, [next, suits(next)]].slice(0, stage.config.most));
+  return slots([...lanes, [next || null, suits(next || null)]].slice(0, stage.config.most));
 }
 
+/** @param {number} place @param {Slots} values */
 function remove(place, values) {
   const lanes = lanesOf(values);
   if (lanes.length <= stage.config.fewest) return values;
-  if (place === lanes.length - 1) setTimeout(() => byId("sv-raceform-add").focus(), 100);
+  if (place === lanes.length - 1) setTimeout(() => there(byId("sv-raceform-add")).focus(), 100);
   return slots(lanes.filter((_, at) => at !== place));
 }
 
+/** @param {string | null} name @param {string} settings */
 function hint(name, settings) {
   if (!name) return "";
   const { reads, title, suits: best } = known(name);
@@ -60,28 +74,31 @@ function hint(name, settings) {
   return settings.trim() === best ? said + " This suits it." : said + " Suits it: " + best;
 }
 
+/** @param {Filled} values */
 function show(values) {
   const [model, temperature, , , seed, tokens] = values;
-  const typed = values.slice(shared()),
-    lanes = lanesOf(typed);
+  const typed = /** @type {Slots} */ (values.slice(shared()));
+  const lanes = lanesOf(typed);
   const [many, , target, rest] = $(".sv-said").children;
   many.textContent = lanes.length === 1 ? "1 drafter" : lanes.length + " drafters";
-  target.textContent = stage.config.targets[model] || nameOf(model || "") || "House";
+  const named = String(model || "");
+  target.textContent = stage.config.targets[named] || nameOf(named) || "House";
   rest.textContent = ["", "T " + temperature, tokens + " tokens", "seed " + seed].join(" · ");
   $("button").title = $("button").textContent.trim();
   return showDrawer(typed);
 }
 
 // False while the page is still putting the drawer together.
+/** @param {Slots} typed */
 function showDrawer(typed) {
   const drawer = byId("sv-raceform-drawer");
   const hints = drawer ? drawer.querySelectorAll(".sv-raceform-hint p") : [];
   const needed = ["said p", ...Object.keys(stage.config.presets)].map(
     (name) => "#sv-raceform-" + name,
   );
-  const there = drawer && needed.every((one) => drawer.querySelector(one));
   if (
-    !there ||
+    !drawer ||
+    !needed.every((one) => drawer.querySelector(one)) ||
     hints.length < stage.config.most ||
     drawer.querySelectorAll(".sv-raceform-remove").length < stage.config.most
   )
@@ -89,42 +106,46 @@ function showDrawer(typed) {
   const lanes = lanesOf(typed);
   drawer.dataset.lanes = String(lanes.length);
   for (let place = 0; place < stage.config.most; place += 1) {
-    const row = byId("sv-raceform-lane-" + (place + 1));
+    const row = there(byId("sv-raceform-lane-" + (place + 1)));
     const [drafter, settings] = typed.slice(2 * place);
     row.dataset.there = String(Boolean(drafter));
-    row
-      .querySelector(".sv-raceform-remove")
-      .setAttribute("aria-label", "Remove lane " + (place + 1));
+    const remove = there(row.querySelector(".sv-raceform-remove"));
+    remove.setAttribute("aria-label", "Remove lane " + (place + 1));
     hints[place].textContent = hint(drafter, settings || "");
   }
   const preset = Object.keys(stage.config.presets).find((name) =>
     same(stage.config.presets[name].lanes, typed),
   );
   for (const name of Object.keys(stage.config.presets)) {
-    drawer
-      .querySelector("#sv-raceform-" + name)
-      .setAttribute("aria-pressed", String(name === preset));
+    const button = there(drawer.querySelector("#sv-raceform-" + name));
+    button.setAttribute("aria-pressed", String(name === preset));
   }
   const said = preset ? stage.config.presets[preset].said : "Lanes of your own.";
-  drawer.querySelector("#sv-raceform-said p").textContent = said;
+  there(drawer.querySelector("#sv-raceform-said p")).textContent = said;
   return true;
 }
 
 // The form's values of a recorded race; as they were where nobody knows how it was made.
+/** @param {string} name @param {Filled} filled */
 const follow = (name, filled) => stage.config.recorded[name] || filled;
 
 // A link in the page's address opens another recorded race than the first.
 const asked = new URLSearchParams(location.search).get("race");
 
+/** @param {Filled} chosen */
 function linked([chosen, ...filled]) {
-  return asked in stage.config.recorded ? [asked, ...follow(asked, filled)] : [chosen, ...filled];
+  return asked && asked in stage.config.recorded
+    ? [asked, ...follow(asked, filled)]
+    : [chosen, ...filled];
 }
 
+/** @type {Start<FormConfig>} */
 export function start(element, props, _watch, trigger, config) {
   stage.set(element, props, config);
   window.specviz.raceform = {
-    add: (lanes) => add(lanes),
+    add,
     remove,
+    /** @param {string} name */
     preset: (name) => stage.config.presets[name].lanes,
     suits,
     show,
@@ -133,10 +154,10 @@ export function start(element, props, _watch, trigger, config) {
   };
   $("button").addEventListener("click", () => {
     const open = document.body.classList.toggle(OPEN);
-    $("button").setAttribute("aria-expanded", open);
+    $("button").setAttribute("aria-expanded", String(open));
   });
   const ready = () => show(stage.config.first) || requestAnimationFrame(ready);
   ready();
-  if (asked in stage.config.recorded && asked !== Object.keys(stage.config.recorded)[0])
+  if (asked && asked in stage.config.recorded && asked !== Object.keys(stage.config.recorded)[0])
     trigger(stage.config.event);
 }

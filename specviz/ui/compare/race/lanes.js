@@ -1,35 +1,40 @@
 // The lanes: name, tokens so far, a bar of passes to scale, and the text, whose unreached words
 // keep their place unseen, so that nothing moves while it replays.
 
-import { el, flat, mark, running } from "../../shared/dom.js";
+import { el, flat, mark, running, startsSpaced } from "../../shared/dom.js";
+import { there } from "../../shared/there.js";
 import { called, passesBy, story, tokensBy } from "./lines.js";
 import { $ } from "./stage.js";
 import { clocked } from "./words.js";
 
+/** @import { Lane, LaneFacts, Row, Token } from "./data.js" */
+
 const PROMPT_SHOWN = 80; // letters of the prompt before each text; of a longer one, its end
+/** @type {Map<string, Row>} */
 export const rows = new Map(); // by lane: what of its row changes
 
 export function showLanes() {
   rows.clear();
-  $(".sv-race-lanes").replaceChildren(...story.race.lanes.map(row));
+  $(".sv-race-lanes").replaceChildren(...there(story.race).lanes.map(row));
 }
 
+/** @param {LaneFacts} lane */
 function row(lane) {
   const made = {
+    root: el("article", "sv-race-row sv-race-lane"),
     count: el("b", "", "0"),
     noun: el("span", "", "tokens"),
     bar: el("div", "sv-race-bar"),
     text: el("p", "sv-race-text"),
     state: el("span", "sv-race-state", "waits for its turn"),
+    /** @type {HTMLElement[]} */
     words: [],
     passes: -1,
     tokens: -1,
   };
   rows.set(lane.name, made);
   made.text.append(prompt());
-  made.root = el(
-    "article",
-    "sv-race-row sv-race-lane",
+  made.root.append(
     el("div", "sv-race-name", el("h3", "", lane.title), el("p", "", lane.said)),
     el("div", "sv-race-count", made.count, made.noun),
     el("div", "sv-race-body", el("div", "sv-race-track", made.bar, made.state), made.text),
@@ -39,7 +44,7 @@ function row(lane) {
 }
 
 function prompt() {
-  const whole = story.race.prompt,
+  const whole = there(story.race).prompt,
     cut = whole.length > PROMPT_SHOWN;
   const made = el(
     "span",
@@ -51,18 +56,20 @@ function prompt() {
 }
 
 // The lane is over: its whole text is laid out.
+/** @param {string} name */
 export function fillLane(name) {
   const made = rows.get(name),
     lane = story.lanes.get(name);
-  if (!made || made.lane === lane) return;
+  if (!made || !lane || made.lane === lane) return;
   Object.assign(made, { lane, passes: -1, tokens: -1, words: [] });
   made.text.replaceChildren(prompt());
   for (const token of lane.brought.flat()) addWord(made, token);
   made.state.textContent = clocked(lane.end);
 }
 
+/** @param {Row} made @param {Token} token */
 function addWord(made, [pieces, kind]) {
-  const spaced = pieces.length > 1 && pieces[0].g === "space"; // the underline is the word's
+  const spaced = startsSpaced(pieces); // the underline is the word's
   if (spaced) made.text.append(" ");
   const token = el(
     "span",
@@ -71,8 +78,9 @@ function addWord(made, [pieces, kind]) {
   );
   if (kind === "recovered" || kind === "bonus") {
     const end = token.querySelector("br"); // the mark stands on the line that this ends
-    if (end) end.before(mark(kind));
-    else token.append(mark(kind));
+    const sign = there(mark(kind));
+    if (end) end.before(sign);
+    else token.append(sign);
   }
   if (flat(pieces).length < 24) token.classList.add("sv-race-brief"); // its mark stays with it
   made.text.append(token);
@@ -92,29 +100,32 @@ export function showParting() {
 }
 
 // A lane at a moment: only what has changed since the last one is touched.
-export function showLane(made, seconds) {
-  const passes = passesBy(made.lane, seconds);
+/** @param {Row} made @param {Lane} lane @param {number} seconds */
+export function showLane(made, lane, seconds) {
+  const passes = passesBy(lane, seconds);
   if (passes === made.passes) return;
   made.passes = passes;
-  const tokens = tokensBy(made.lane, passes),
+  const tokens = tokensBy(lane, passes),
     before = Math.max(0, made.tokens);
   for (let at = before; at < tokens; at += 1) made.words[at].classList.remove("sv-race-unseen");
   for (let at = tokens; at < before; at += 1) made.words[at].classList.add("sv-race-unseen");
   if (made.newest) made.newest.classList.remove("sv-race-newest");
-  made.newest = tokens < made.words.length ? made.words[tokens - 1] || made.text.firstChild : null;
+  made.newest =
+    tokens < made.words.length ? made.words[tokens - 1] || made.text.firstElementChild : null;
   if (made.newest) made.newest.classList.add("sv-race-newest");
-  made.count.textContent = tokens;
+  made.count.textContent = String(tokens);
   made.noun.textContent = tokens === 1 ? "token" : "tokens";
   made.tokens = tokens;
 }
 
 // The lane that runs now, or waits: what is known of it before it ends.
+/** @param {string} name */
 export function showWaiting(name) {
-  const made = rows.get(name),
+  const made = there(rows.get(name)),
     now = story.now && story.now.lane === name && !story.over ? story.now : null;
   made.root.classList.toggle("sv-race-runs", Boolean(now));
   if (made.lane) return;
-  made.count.textContent = now ? now.tokens : 0;
+  made.count.textContent = String(now ? now.tokens : 0);
   made.noun.textContent = now && now.tokens === 1 ? "token" : "tokens";
   made.state.textContent = !now
     ? story.over

@@ -1,8 +1,22 @@
 // The race that is shown, from lines that only grow: facts, lanes as they end, numbers.
 
 import { isLast, newLines } from "../../shared/job.js";
-import { job, notice, onLines, onRace } from "./runs.js";
+import { there } from "../../shared/there.js";
 
+/** @import { EndedLine, Lane, LaneFacts, Line, Now, RaceLine, Whole } from "./data.js" */
+
+/**
+ * whole: the numbers so far. mine: the lines are of the race that is shown.
+ * @type {{
+ *   race: RaceLine | null,
+ *   whole: Whole | null,
+ *   lanes: Map<string, Lane>,
+ *   now: Now | null,
+ *   text: string,
+ *   mine: boolean,
+ *   over: boolean,
+ * }}
+ */
 export const story = {
   race: null,
   whole: null,
@@ -14,9 +28,12 @@ export const story = {
 };
 
 // What a lane did, with its clock: after every pass, seconds and tokens so far.
+/** @param {EndedLine} line @returns {Lane} */
 function laid(line) {
-  const ends = [],
-    counts = [];
+  /** @type {number[]} */
+  const ends = [];
+  /** @type {number[]} */
+  const counts = [];
   let seconds = 0,
     tokens = 0;
   line.passes.forEach((parts, index) => {
@@ -36,6 +53,7 @@ function laid(line) {
 }
 
 // How many passes had ended by then.
+/** @param {Lane} lane @param {number} seconds */
 export function passesBy(lane, seconds) {
   let low = 0,
     high = lane.ends.length;
@@ -47,31 +65,58 @@ export function passesBy(lane, seconds) {
   return low;
 }
 
+/** @param {Lane} lane @param {number} passes */
 export const tokensBy = (lane, passes) => (passes ? lane.counts[passes - 1] : 0);
 export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane) => lane.end));
+/** @param {string} name @returns {LaneFacts} */
 export const factsOf = (name) =>
-  story.race.lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
+  there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
 
 // What people call a lane; its settings too, where another has the same title.
+/** @param {string} name */
 export function called(name) {
   const lane = factsOf(name);
-  const twin = story.race.lanes.some((other) => other !== lane && other.title === lane.title);
+  const twin = there(story.race).lanes.some(
+    (other) => other !== lane && other.title === lane.title,
+  );
   return twin ? lane.title + " (" + lane.said + ")" : lane.title;
 }
 
+// Who shows what came: `line` hears each line once it is taken in; then, once, `race` that another
+// race has begun, and `lines` all of them, where they are of the race that is shown.
+/**
+ * @type {{
+ *   line: (line: Line) => void,
+ *   race: (race: RaceLine) => void,
+ *   lines: (told: Line[]) => void,
+ * }}
+ */
+let hearer = { line() {}, race() {}, lines() {} };
+
+/** @param {typeof hearer} shows */
+export function onNews(shows) {
+  hearer = shows;
+}
+
 // New text of a race. It grows; text that does not go on from the last is another race.
+/** @param {string} text */
 export function feed(text) {
-  const grown = story.text && text.startsWith(story.text);
+  const grown = story.text !== "" && text.startsWith(story.text);
+  /** @type {Line[]} */
   const told = newLines(text, story.text);
   story.text = text;
   story.mine = story.mine && grown;
-  told.forEach(take);
-  if (told.some((line) => line.kind === "race")) onRace();
+  for (const line of told) {
+    take(line);
+    hearer.line(line);
+  }
+  if (told.some((line) => line.kind === "race")) hearer.race(there(story.race));
   if (!story.mine || !told.length) return; // states ahead of a race: what was shown stays meanwhile
-  if (story.race.source === "recorded" || told.some(isLast)) story.over = true;
-  onLines(told);
+  if (there(story.race).source === "recorded" || told.some(isLast)) story.over = true;
+  hearer.lines(told);
 }
 
+/** @param {Line} line */
 function take(line) {
   if (line.kind === "race")
     Object.assign(story, {
@@ -88,6 +133,4 @@ function take(line) {
     Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
   else if (line.kind === "ended") story.lanes.set(line.lane, laid(line));
   else if (line.kind === "told") story.whole = line.whole;
-  else if (line.kind === "error") notice(line.sentence);
-  else if (line.kind === "state") job.state(line);
 }

@@ -1,22 +1,24 @@
 // A race under way: which lane runs, as number what of how many, and the order they were given.
 
 import { el } from "../../shared/dom.js";
+import { there } from "../../shared/there.js";
 import { rows, showWaiting } from "./lanes.js";
 import { called, story } from "./lines.js";
 import { $, stage } from "./stage.js";
 import { clocked, many, sign } from "./words.js";
 
 export function showNow() {
-  const under = story.race.source === "live" && !story.over;
+  const { source, order } = there(story.race);
+  const under = source === "live" && !story.over;
   $(".sv-race-now").hidden = !under;
   $(".sv-race").classList.toggle("sv-race-live", under);
-  for (const button of stage.element.querySelectorAll("[data-race]"))
-    button.disabled = under || !story.lanes.size;
+  /** @type {HTMLButtonElement[]} */
+  const buttons = stage.all("[data-race]");
+  for (const button of buttons) button.disabled = under || !story.lanes.size;
   $(".sv-race-pin").tabIndex = under ? -1 : 0;
   for (const name of rows.keys()) showWaiting(name);
   if (!under) return;
-  const { now } = story,
-    order = story.race.order;
+  const { now } = story;
   $(".sv-race-sub").textContent =
     "· lane by lane, each alone on the machine; replayed side by side when all have ended";
   const who = now ? now.place + " of " + order.length + ": " + called(now.lane) : "Getting ready";
@@ -33,6 +35,7 @@ export function showNow() {
 }
 
 // A lane in the order: done, running or to come.
+/** @param {string} name */
 function step(name) {
   const here = story.now && story.now.lane === name && !story.lanes.has(name);
   const did = story.lanes.has(name);

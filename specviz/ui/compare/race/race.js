@@ -2,14 +2,18 @@
 
 import { icon, mark, meaning } from "../../shared/dom.js";
 import { page } from "../../shared/page.js";
-import { onAxisKey, onAxisPress } from "./axis.js";
+import { there } from "../../shared/there.js";
 import { act, lead, pause, play, playIfSeen, seek, showPlay, showSpeed, time } from "./clock.js";
 import { hands } from "./hands.js";
 import { rows } from "./lanes.js";
-import { longest, story } from "./lines.js";
-import { EMPTY, hear, job, load, notice, redraw } from "./runs.js";
+import { longest, onNews, story } from "./lines.js";
+import { EMPTY, hear, job, load, news, notice, redraw } from "./runs.js";
+import { onAxisKey, onAxisPress } from "./slider.js";
 import { $, stage } from "./stage.js";
 import { keyed, patch } from "./words.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Config } from "./data.js" */
 
 const WIDE = 1050,
   SLIM = 728; // px of the part's own width: a page may be zoomed
@@ -44,8 +48,10 @@ function legends() {
   );
 }
 
+/** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
+  onNews(news);
   legends();
   fit();
   new ResizeObserver(fit).observe(element);
@@ -56,15 +62,14 @@ export function start(element, props, watch, _trigger, config) {
   }).observe($(".sv-race-board"));
   document.addEventListener("visibilitychange", playIfSeen);
   $("[data-race=restart]").append(icon("first"));
-  for (const button of element.querySelectorAll("[data-race]"))
-    button.addEventListener("click", () => act(button.dataset.race));
+  for (const button of stage.all("[data-race]"))
+    button.addEventListener("click", () => act(there(button.dataset.race)));
   $(".sv-race-axis").addEventListener("pointerdown", onAxisPress);
   $(".sv-race-pin").addEventListener("keydown", onAxisKey);
   showPlay();
   showSpeed();
   watch("value", () => hear(props.value));
-  const races = page("races");
-  races[stage.config.name] = {
+  const face = {
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
@@ -88,10 +93,13 @@ export function start(element, props, watch, _trigger, config) {
     get tokens() {
       return Object.fromEntries([...rows].map(([name, made]) => [name, Math.max(0, made.tokens)]));
     },
+    /** @type {Promise<unknown> | undefined} */
+    opened: undefined,
   };
+  page("races")[stage.config.name] = face;
   const names = stage.config.recorded || [],
     asked = new URLSearchParams(location.search).get("race");
-  const first = names.includes(asked) ? asked : names[0];
+  const first = asked && names.includes(asked) ? asked : names[0];
   if (!first) notice(EMPTY);
-  races[stage.config.name].opened = first ? load(first) : undefined;
+  face.opened = first ? load(first) : undefined;
 }

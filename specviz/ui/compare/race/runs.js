@@ -12,14 +12,18 @@ import { feed, longest, story } from "./lines.js";
 import { showNow } from "./now.js";
 import { $, stage } from "./stage.js";
 
+/** @import { Line, RaceLine } from "./data.js" */
+
 export const EMPTY = "Choose the drafters, write a prompt and press Run live.";
 let awaited = ""; // the notice that the race's first line takes away
 
+/** @param {string} sentence */
 export function notice(sentence) {
   $(".sv-race-notice").textContent = sentence;
   $(".sv-race-notice").hidden = !sentence;
 }
 
+/** @type {Job<Line>} */
 export const job = new Job({
   kind: "race",
   words: {
@@ -51,8 +55,20 @@ export const job = new Job({
   },
 });
 
-export function onRace() {
-  const { race } = story;
+/** @param {Line} line */
+function onLine(line) {
+  if (line.kind === "error") notice(line.sentence);
+  else if (line.kind === "state") job.state(line);
+}
+
+export const news = {
+  line: onLine,
+  race: onRace,
+  lines: onLines,
+};
+
+/** @param {RaceLine} race */
+function onRace(race) {
   pause();
   hands.due = false;
   wind(0); // no lane has ended yet
@@ -67,7 +83,8 @@ export function onRace() {
 }
 
 // Lines of a race came in: lanes that ended are drawn, and all of it replays once it is over.
-export function onLines(told) {
+/** @param {Line[]} told */
+function onLines(told) {
   for (const name of story.lanes.keys()) fillLane(name);
   showNow();
   if (told.some((line) => line.kind === "ended")) redraw(longest());
@@ -78,16 +95,18 @@ export function onLines(told) {
 }
 
 // Bars and hands at this width, and the moment that they stand at.
+/** @param {number} seconds */
 export function redraw(seconds) {
   $(".sv-race-top").hidden = false;
   hands.width = $(".sv-race-ticks").clientWidth;
   showBars();
   wind(seconds);
   show(time());
-  tellTime();
+  tellTime(time());
 }
 
 // Shows a recorded race; gives its first line, or nothing where it cannot be read.
+/** @param {string} name */
 export async function load(name) {
   pause();
   const answer = await fetch(stage.config.races + encodeURIComponent(name)).catch(() => null);
@@ -106,6 +125,7 @@ export async function load(name) {
 }
 
 // All that the server has said of a live race so far.
+/** @param {string | null} text */
 export function hear(text) {
-  if (job.hear(text).length) feed(text);
+  if (text && job.hear(text).length) feed(text);
 }

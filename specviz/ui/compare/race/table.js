@@ -1,11 +1,16 @@
 // The lanes in numbers: what a round brings and costs on one scale, and what else was measured.
 
 import { el, percent } from "../../shared/dom.js";
-import { onCost, piece } from "./badge.js";
+import { there } from "../../shared/there.js";
 import { called, factsOf, story } from "./lines.js";
+import { onCost, piece } from "./sentence.js";
 import { $, stage } from "./stage.js";
 import { COLUMNS, DASH, defined, fixed, keyed, MORE, patch, SHOWN, sign } from "./words.js";
 
+/** @import { Child } from "../../shared/data.js" */
+/** @import { Costs, LaneNumbers, Whole } from "./data.js" */
+
+/** @param {LaneNumbers[]} lanes */
 export function showTable(lanes) {
   const scale =
     1 /
@@ -16,6 +21,7 @@ export function showTable(lanes) {
   $(".sv-race-table").replaceChildren(head(), ...lanes.map((lane) => numbers(lane, scale)));
 }
 
+/** @param {string} name @param {string} role @param {...Child} inside */
 function cell(name, role, ...inside) {
   const made = el("div", "sv-race-cell sv-race-c-" + name, ...inside);
   made.setAttribute("role", role);
@@ -23,6 +29,7 @@ function cell(name, role, ...inside) {
 }
 
 // A column's name, with its definition on hover, on focus and on a tap.
+/** @param {string} name */
 function term(name) {
   const button = el("button", "sv-race-term", COLUMNS[name][0]),
     tip = el("span", "sv-race-tip", defined(COLUMNS[name]));
@@ -64,6 +71,7 @@ function head() {
   return made;
 }
 
+/** @param {LaneNumbers} lane @param {number} scale */
 function numbers(lane, scale) {
   const facts = factsOf(lane.name);
   const told = Object.keys(SHOWN).map((name) => [
@@ -93,7 +101,7 @@ function numbers(lane, scale) {
     el("p", "", ...lane.sentence_parts.map(piece), " ", onCost(lane)),
     parting(lane),
   );
-  says.setAttribute("aria-colspan", told.length + 2);
+  says.setAttribute("aria-colspan", String(told.length + 2));
   const second = el("div", "sv-race-part", says);
   const made = el(
     "div",
@@ -107,6 +115,7 @@ function numbers(lane, scale) {
 }
 
 // Said where its text is not plain decoding's.
+/** @param {LaneNumbers} lane */
 function parting(lane) {
   const { verdict, sentence } = lane.equality;
   if (verdict === "same" || lane.name === "plain") return null;
@@ -114,6 +123,7 @@ function parting(lane) {
   return el("p", "sv-race-apart", sign(kind), el("span", "", sentence));
 }
 
+/** @param {string} label @param {string} value @param {...Child} bars */
 function measure(label, value, ...bars) {
   return el(
     "div",
@@ -123,12 +133,14 @@ function measure(label, value, ...bars) {
   );
 }
 
+/** @param {HTMLElement} made @param {number} share */
 function length(made, share) {
   made.style.width = percent(share);
   return made;
 }
 
 // A dark piece for every token.
+/** @param {LaneNumbers} lane @param {number} scale */
 function brings(lane, scale) {
   const whole = Math.floor((lane.brings || 0) + 1e-9),
     rest = (lane.brings || 0) - whole;
@@ -137,6 +149,7 @@ function brings(lane, scale) {
   return measure("brings", fixed(lane.brings, lane.decimals), ...pieces);
 }
 
+/** @type {[kind: keyof Costs, hue: string, said: string][]} */
 const KINDS = [
   ["draft", "q", "drafting"],
   ["target", "p", "target pass"],
@@ -144,17 +157,20 @@ const KINDS = [
   ["prefill", "prefill", "reading the prompt"],
 ];
 
+/** @param {LaneNumbers} lane @param {number} scale */
 function costs(lane, scale) {
-  if (!lane.costs) return measure("costs", DASH);
-  const pieces = KINDS.filter(([kind]) => lane.costs[kind] > 0).map(([kind, hue, said]) => {
-    const made = length(patch(hue), lane.costs[kind] * scale);
-    made.title = said + ": " + fixed(lane.costs[kind], 2) + " plain tokens";
+  const { costs } = lane;
+  if (!costs) return measure("costs", DASH);
+  const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, said]) => {
+    const made = length(patch(hue), costs[kind] * scale);
+    made.title = said + ": " + fixed(costs[kind], 2) + " plain tokens";
     return made;
   });
-  return measure("costs", fixed(lane.costs.total, lane.decimals), ...pieces);
+  return measure("costs", fixed(costs.total, lane.decimals), ...pieces);
 }
 
 // By depth, the share of judged positions where a guess was kept; the dotted line is all of them.
+/** @param {LaneNumbers} lane */
 function depths(lane) {
   if (!lane.depths.length) return el("span", "", DASH);
   const said = lane.depths.map(
@@ -169,8 +185,9 @@ function depths(lane) {
       (positions ? ", " + fixed(kept / positions, 2) : ""),
   );
   const bars = lane.depths.map(({ positions, kept }, at) => {
-    const made = el("span", "", el("i", ""));
-    made.firstChild.style.height = percent(positions ? kept / positions : 0);
+    const bar = el("i", "");
+    bar.style.height = percent(positions ? kept / positions : 0);
+    const made = el("span", "", bar);
     made.title = said[at];
     return made;
   });
@@ -180,11 +197,13 @@ function depths(lane) {
   return made;
 }
 
+/** @param {Whole} whole */
 export function showFoot(whole) {
+  const race = there(story.race);
   const order = whole.order.map(called).join(", ");
-  const where = [story.race.where, "batch 1", story.race.said].filter(Boolean).join(" · ");
+  const where = [race.where, "batch 1", race.said].filter(Boolean).join(" · ");
   const live =
-    story.race.source === "live"
+    race.source === "live"
       ? "Measured on this machine. "
       : "A recorded run: measured when it was made. ";
   $(".sv-race-foot").textContent =

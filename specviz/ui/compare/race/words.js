@@ -2,7 +2,11 @@
 
 import { drawing, el, meaning } from "../../shared/dom.js";
 
+/** @import { Child, Stroke } from "../../shared/data.js" */
+/** @import { LaneNumbers } from "./data.js" */
+
 export const DASH = "–";
+/** @type {Partial<Record<string, string>>} */
 const GREYS = { rest: "sv-race-rest", prefill: "sv-race-prefill" };
 // By column: its name, and the glossary's term for it.
 /** @type {Record<string, [string, string]>} */
@@ -21,20 +25,27 @@ export const MORE = {
   costs: ["costs", "costs"],
   unit: ["plain token", "plain token"],
 };
+/** @type {Record<"same" | "apart" | "open", Stroke[]>} */
 const SIGNS = {
   same: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
   apart: [["M1.6 4.2h8.8M1.6 7.8h8.8M8.6 1.6 3.4 10.4", "sv-line"]],
   open: [["M2 6h8", "sv-line"]],
 };
 
+/** @param {"same" | "apart" | "open"} name */
 export const sign = (name) => drawing("0 0 12 12", SIGNS[name], "sv-mark");
+/** @param {[name: string, term: string]} column */
 export const defined = ([, term]) => meaning(term);
+/** @param {number | null | undefined} value @param {number} digits */
 export const fixed = (value, digits) =>
   value === null || value === undefined ? DASH : value.toFixed(digits);
+/** @param {number} seconds */
 export const clocked = (seconds) => seconds.toFixed(2) + " s";
+/** @param {number} number @param {string} thing */
 export const many = (number, thing) => number + " " + thing + (number === 1 ? "" : "s");
 
 // 22000000 as "22 M", with the units given: two or three digits that count.
+/** @param {number | null | undefined} value @param {string[]} units */
 export function scaled(value, units) {
   if (value === null || value === undefined) return DASH;
   let at = 0,
@@ -44,20 +55,24 @@ export function scaled(value, units) {
   return ((whole ? left.toFixed(0) : left.toPrecision(2)) + " " + units[at]).trim();
 }
 
+/** @type {Record<string, (lane: LaneNumbers) => string>} */
 export const SHOWN = {
   speedup: (lane) =>
     lane.noise ? "too noisy" : fixed(lane.speedup, 2) + (lane.speedup === null ? "" : " ×"),
-  tokens_per_second: (lane) => fixed(lane.tokens_per_second, lane.tokens_per_second < 10 ? 1 : 0),
+  tokens_per_second: (lane) =>
+    fixed(lane.tokens_per_second, Number(lane.tokens_per_second) < 10 ? 1 : 0),
   alpha: (lane) => fixed(lane.alpha, 2),
   flops_per_token: (lane) => scaled(lane.flops_per_token, ["", "k", "M", "G", "T", "P"]),
   bytes: (lane) => (lane.bytes === 0 ? "none" : scaled(lane.bytes, ["B", "kB", "MB", "GB", "TB"])),
 };
 
 // A colour's patch: q, p, or a grey of GREYS.
+/** @param {string} name */
 export function patch(name) {
   return el("i", "sv-race-patch " + (GREYS[name] || "sv-race-" + name));
 }
 
+/** @param {Child} sample @param {string} said */
 export function keyed(sample, said, name = "") {
   return el("span", ("sv-race-key " + name).trim(), sample, said);
 }

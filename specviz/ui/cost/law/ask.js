@@ -1,21 +1,12 @@
-// What the law is asked, and its answers.
+// What the law is asked.
 
 import { Question } from "../../shared/question.js";
-import { state } from "./fields.js";
-import { run } from "./runs.js";
-import { show, tell } from "./show.js";
-import { stage } from "./stage.js";
+import { tell } from "./say.js";
+import { run, state } from "./state.js";
 
 const SILENT = "The server does not answer. What is shown is older than the sliders.";
-const question = new Question("sv-law-ask", () => tell(SILENT));
+export const question = new Question("sv-law-ask", () => tell(SILENT));
 
 export const ask = () => question.ask();
 
 export const wish = () => JSON.stringify({ ...state, id: question.number, run: run() });
-
-export function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  show(answer);
-  question.next();
-}

@@ -1,15 +1,20 @@
 // The controls: a slider and a number box for each quantity, and two boxes of text for the tree.
 
 import { el, meaning } from "../../shared/dom.js";
+import { there } from "../../shared/there.js";
 import { ask } from "./ask.js";
 import { stage } from "./stage.js";
+import { state } from "./state.js";
 
-export const state = {}; // what the sliders and boxes say
+/** @import { MapName, Quantity, State, Text } from "./data.js" */
+
 const LIVE = new URLSearchParams(location.search);
 const STEPPED = "The number can be typed, too, beyond the slider's ends.";
 
+/** @param {HTMLElement} row */
 function field(row) {
-  const { name, least = "0", most, step } = row.dataset;
+  const { least = "0", most, step } = row.dataset;
+  const name = quantityOf(row);
   const slider = el("input"),
     box = el("input");
   Object.assign(slider, { type: "range", min: least, max: most, step, id: "sv-law-" + name });
@@ -29,20 +34,32 @@ function field(row) {
   row.append(box, slider, note);
 }
 
+/** @param {number} value @param {boolean} whole */
 const short = (value, whole) =>
   whole || value.toFixed(3).slice(-1) !== "0" ? String(Number(value.toFixed(3))) : value.toFixed(2);
 
+/** @param {HTMLElement} row */
+const quantityOf = (row) => /** @type {Quantity} */ (row.dataset.name);
+
+/** @param {HTMLElement} row @param {"number" | "range"} type */
+function input(row, type) {
+  /** @type {HTMLInputElement | null} */
+  const found = row.querySelector("[type=" + type + "]");
+  return there(found);
+}
+
 // What the sliders and boxes say; the box that somebody types in is left alone.
 export function showFields() {
-  for (const row of stage.element.querySelectorAll(".sv-law-field")) {
-    const value = state[row.dataset.name];
+  for (const row of stage.all(".sv-law-field")) {
+    const value = state[quantityOf(row)];
     if (value === null) continue;
-    const [box, slider] = [row.querySelector("[type=number]"), row.querySelector("[type=range]")];
-    slider.value = value;
+    const [box, slider] = [input(row, "number"), input(row, "range")];
+    slider.value = String(value);
     if (document.activeElement !== box) box.value = short(value, row.dataset.step === "1");
   }
 }
 
+/** @type {<Name extends keyof State>(name: Name, value: State[Name]) => void} */
 function change(name, value) {
   state[name] = value;
   showFields();
@@ -51,7 +68,9 @@ function change(name, value) {
 
 // ?alpha=0.8&gamma=5&c=0.05 in the page's address: a lesson can link to a place on the law.
 function fromAddress() {
-  for (const name of ["alpha", "gamma", "c", "verify"]) {
+  /** @type {Quantity[]} */
+  const linked = ["alpha", "gamma", "c", "verify"];
+  for (const name of linked) {
     const given = LIVE.get(name);
     if (given !== null && given.trim() !== "" && Number.isFinite(Number(given)))
       state[name] = Number(given);
@@ -61,17 +80,19 @@ function fromAddress() {
 export function fields() {
   Object.assign(state, stage.config.start);
   fromAddress();
-  stage.element.querySelectorAll(".sv-law-field").forEach(field);
-  for (const box of stage.element.querySelectorAll("[data-text]")) {
-    box.value = state[box.dataset.text];
-    box.addEventListener("input", () => change(box.dataset.text, box.value));
+  stage.all(".sv-law-field").forEach(field);
+  /** @type {HTMLInputElement[]} */
+  const boxes = stage.all("[data-text]");
+  for (const box of boxes) {
+    const name = /** @type {Text} */ (box.dataset.text);
+    box.value = state[name];
+    box.addEventListener("input", () => change(name, box.value));
   }
-  for (const form of stage.element.querySelectorAll("form"))
+  for (const form of stage.all("form"))
     form.addEventListener("submit", (event) => event.preventDefault());
-  for (const button of stage.element.querySelectorAll("[data-map]")) {
-    button.addEventListener("click", () => {
-      change("map", button.dataset.map);
-    });
+  for (const button of stage.all("[data-map]")) {
+    const name = /** @type {MapName} */ (button.dataset.map);
+    button.addEventListener("click", () => change("map", name));
   }
   showFields();
 }

@@ -3,13 +3,19 @@
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
 import { expect, openTab } from "../../shared/tabs.js";
-import { ask, receive, wish } from "./ask.js";
-import { fields, showFields, state } from "./fields.js";
+import { ask, wish } from "./ask.js";
+import { fields, showFields } from "./fields.js";
 import { fromCompare, fromStep, take } from "./runs.js";
-import { last, paint, tell } from "./show.js";
+import { tell } from "./say.js";
+import { last, paint, receive } from "./show.js";
 import { $, stage } from "./stage.js";
+import { state } from "./state.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Config } from "./data.js" */
 
 // A click on the map moves the sliders there; the keyboard has the sliders themselves.
+/** @param {MouseEvent} event */
 function goThere(event) {
   if (!last || !plotly || stage.element.closest(".sv-large")) return;
   const [x, y] = unitsAt($(".sv-law-map"), last.map, event);
@@ -22,6 +28,7 @@ function goThere(event) {
   ask();
 }
 
+/** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.law = {

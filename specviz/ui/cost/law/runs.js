@@ -3,22 +3,22 @@
 import { drawing, el } from "../../shared/dom.js";
 import { hand } from "../../shared/tabs.js";
 import { ask } from "./ask.js";
-import { showFields, state } from "./fields.js";
-import { bound } from "./show.js";
+import { showFields } from "./fields.js";
+import { bound } from "./say.js";
 import { $ } from "./stage.js";
+import { chosen, NUMBERS, runs, state } from "./state.js";
 
-const runs = { step: null, compare: null, chosen: "step" };
-const WHERE = { step: "Last run on Step", compare: "Lane of Compare" };
+/** @import { NamedPoint } from "../../shared/data.js" */
+/** @import { RunTold } from "./data.js" */
+
+/** @type {("alpha" | "gamma" | "c" | "verify")[]} */
+const SLID = ["alpha", "gamma", "c", "verify"]; // what a run tells of the sliders
+/** @type {["step" | "compare", string][]} */
+const WHERE = [
+  ["step", "Last run on Step"],
+  ["compare", "Lane of Compare"],
+];
 const FROM = { recorded: "recorded", live: "measured on this machine" };
-const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
-
-const chosen = () => runs[runs.chosen];
-
-// The chosen run's numbers, for the question; its name never leaves the page.
-export function run() {
-  const point = chosen();
-  return point && Object.fromEntries(NUMBERS.map((name) => [name, point[name]]));
-}
 
 export function fromStep() {
   runs.step = window.specviz?.measured || null;
@@ -26,6 +26,7 @@ export function fromStep() {
   ask();
 }
 
+/** @param {NamedPoint} point */
 export function fromCompare(point) {
   if (!point || !NUMBERS.every((name) => Number.isFinite(point[name]))) return;
   runs.compare = point;
@@ -38,8 +39,7 @@ export function fromCompare(point) {
 export function take() {
   const point = chosen();
   if (!point) return;
-  for (const name of ["alpha", "gamma", "c", "verify"])
-    state[name] = Number(point[name].toFixed(3));
+  for (const name of SLID) state[name] = Number(point[name].toFixed(3));
   showFields();
   ask();
 }
@@ -48,8 +48,8 @@ function showSwitch() {
   const both = runs.step && runs.compare;
   $(".sv-law-runs").hidden = !both;
   $(".sv-law-runs").replaceChildren(
-    ...(both ? Object.keys(WHERE) : []).map((name) => {
-      const button = el("button", "", WHERE[name]);
+    ...(both ? WHERE : []).map(([name, title]) => {
+      const button = el("button", "", title);
       button.type = "button";
       button.setAttribute("aria-pressed", String(runs.chosen === name));
       button.addEventListener("click", () => {
@@ -64,6 +64,7 @@ function showSwitch() {
 const DIAMOND = () => drawing("0 0 12 12", [["M6 .6 11.4 6 6 11.4.6 6z", "sv-fill"]], "sv-mark");
 
 // What the run measured beside what the law says of it. told: the server's sentences and numbers.
+/** @param {RunTold | null} told */
 export function showRun(told) {
   const point = chosen();
   $(".sv-law-none").hidden = Boolean(point && told);

@@ -2,19 +2,28 @@
 
 import { drawing, el } from "../../shared/dom.js";
 import { plot, plotly } from "../../shared/plot.js";
-import { state } from "./fields.js";
+import { there } from "../../shared/there.js";
+import { question } from "./ask.js";
 import { showRun } from "./runs.js";
+import { bound, tell } from "./say.js";
 import { $, stage } from "./stage.js";
+import { state } from "./state.js";
 
+/** @import { Stroke } from "../../shared/data.js" */
+/** @import { Answer, Card, Fault, Key, MapName, Round, Trees } from "./data.js" */
+
+/** @type {Record<MapName, string>} */
 const MAPPED = {
   gamma: "Lines of equal speed-up at this c. Unshaded: drafting loses. Click to go there.",
   c: "The best γ everywhere. Unshaded: no draft length pays. Click to go there.",
 };
+/** @type {Record<"speed" | MapName, Key[]>} */
 const KEYS = {
   speed: ["chosen", "best", "run", "law"],
   gamma: ["chosen", "ridge", "run"],
   c: ["chosen", "run"],
 };
+/** @type {Record<Key, string>} */
 const SAID = {
   chosen: "your sliders",
   best: "the best γ",
@@ -22,6 +31,7 @@ const SAID = {
   law: "the law on that run's terms",
   ridge: "the best γ for each α",
 };
+/** @type {Record<Key, Stroke[]>} */
 const DRAWN = {
   chosen: [["M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "sv-fill"]],
   best: [["M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "sv-line"]],
@@ -29,46 +39,48 @@ const DRAWN = {
   law: [["M6 1.6 10.4 6 6 10.4 1.6 6z", "sv-line"]],
   ridge: [["M1 6h1.5M5 6h1.5M9 6h1.5", "sv-line"]],
 };
+/** @type {Answer | null} */
 export let last = null; // the last answer that had no fault
 
-// A number keeps its sign of times on its own line.
-export const bound = (sentence) => sentence.replaceAll(" ×", "\u00a0×");
-
-export function tell(sentence) {
-  $(".sv-law-notice").textContent = sentence;
-  $(".sv-law-notice").hidden = !sentence;
+export function receive() {
+  const answer = stage.props.value && JSON.parse(stage.props.value);
+  if (!answer || !question.answers(answer.id)) return;
+  show(answer);
+  question.next();
 }
 
-export function show(answer) {
+/** @param {Answer | (Fault & { id: number })} answer */
+function show(answer) {
   tell(answer.problem || "");
-  for (const row of stage.element.querySelectorAll(".sv-law-field")) {
-    row
-      .querySelector("[type=number]")
-      .setAttribute("aria-invalid", String(row.dataset.name === answer.field));
+  for (const row of stage.all(".sv-law-field")) {
+    const box = there(row.querySelector("[type=number]"));
+    box.setAttribute("aria-invalid", String(row.dataset.name === answer.field));
   }
-  if (answer.problem) return;
+  if (answer.problem !== undefined) return;
   last = answer;
   $(".sv-law-best").textContent = bound(answer.best);
   $(".sv-law-chosen").textContent = bound(answer.chosen);
   showRound(answer.round);
   showTrees(answer.trees);
   showRun(answer.run);
-  for (const button of stage.element.querySelectorAll("[data-map]")) {
+  for (const button of stage.all("[data-map]")) {
     button.setAttribute("aria-pressed", String(button.dataset.map === state.map));
   }
   $(".sv-law-mapped").textContent = MAPPED[state.map];
-  showKeys("speed", KEYS.speed);
-  showKeys("map", KEYS[state.map]);
+  showKeys(answer, "speed", KEYS.speed);
+  showKeys(answer, "map", KEYS[state.map]);
   paint();
 }
 
-function showKeys(figure, keys) {
-  const ridge = last.map.data["30-best"];
+/** @param {Answer} answer @param {string} figure @param {Key[]} keys */
+function showKeys(answer, figure, keys) {
+  const ridge = answer.map.data["30-best"];
+  /** @type {Partial<Record<Key, boolean>>} */
   const drawn = {
-    best: "40-best" in last.speed.data,
+    best: "40-best" in answer.speed.data,
     ridge: Boolean(ridge && ridge.x.length > 1),
-    run: Boolean(last.run),
-    law: Boolean(last.run),
+    run: Boolean(answer.run),
+    law: Boolean(answer.run),
   };
   const there = keys.filter((key) => drawn[key] !== false);
   $(`[data-keys=${figure}]`).replaceChildren(
@@ -76,35 +88,40 @@ function showKeys(figure, keys) {
   );
 }
 
+/** @param {Round} round */
 function showRound(round) {
-  for (const place of stage.element.querySelectorAll("[data-told]"))
-    place.textContent = round.told[place.dataset.told];
+  for (const place of stage.all("[data-told]"))
+    place.textContent = round.told[there(place.dataset.told)];
   const whole = Math.max(round.tokens, round.draft + round.check);
   const wide = { brings: round.tokens, draft: round.draft, check: round.check };
   for (const [name, value] of Object.entries(wide)) {
-    $(".sv-law-" + name).style.setProperty("--wide", value / whole);
+    $(".sv-law-" + name).style.setProperty("--wide", String(value / whole));
   }
 }
 
+/** @param {Trees | Fault} told */
 function showTrees(told) {
   $(".sv-law-fault").textContent = told.problem || "";
   $(".sv-law-fault").hidden = !told.problem;
-  for (const box of stage.element.querySelectorAll("[data-text]")) {
+  for (const box of stage.all("[data-text]")) {
     box.setAttribute("aria-invalid", String(box.dataset.text === told.field));
   }
-  if (told.problem) return;
+  if (told.problem !== undefined) return;
   $(".sv-law-said").textContent = told.said;
   const most = Math.max(...told.cards.map((card) => card.tokens));
-  if (!$(".sv-law-card")) $(".sv-law-cards").append(...told.cards.map(treeCard));
-  [...stage.element.querySelectorAll(".sv-law-card")].forEach((card, at) => {
+  if (!stage.find(".sv-law-card")) $(".sv-law-cards").append(...told.cards.map(treeCard));
+  stage.all(".sv-law-card").forEach((card, at) => {
     const { told: words, tokens } = told.cards[at];
-    for (const place of card.querySelectorAll("[data-card]"))
-      place.textContent = words[place.dataset.card];
-    card.querySelector("i").style.setProperty("--wide", tokens / most);
+    /** @type {NodeListOf<HTMLElement>} */
+    const places = card.querySelectorAll("[data-card]");
+    for (const place of places) place.textContent = words[there(place.dataset.card)];
+    there(card.querySelector("i")).style.setProperty("--wide", String(tokens / most));
   });
 }
 
+/** @param {Card} card */
 function treeCard(card) {
+  /** @param {string} name */
   const said = (name) => {
     const made = el("b");
     made.dataset.card = name;
@@ -133,23 +150,22 @@ function treeCard(card) {
 // Figures; again whenever the window or the theme changes.
 export function paint() {
   if (!last || !plotly || !stage.element.offsetParent) return;
-  const places = {
+  const figures = {
     ".sv-law-speed": last.speed,
     ".sv-law-time": last.time,
     ".sv-law-map": last.map,
   };
-  for (const [selector, figure] of Object.entries(places)) plot($(selector), figure);
+  for (const [selector, figure] of Object.entries(figures)) plot($(selector), figure);
   $(".sv-law-speed").setAttribute("aria-label", last.best + " " + last.chosen);
   $(".sv-law-time").setAttribute(
     "aria-label",
     `Per token: arithmetic ${last.round.told.work}, speed-up ${last.round.told.speedup}.`,
   );
   $(".sv-law-map").setAttribute("aria-label", MAPPED[state.map].replace(" Click to go there.", ""));
-  const cards = stage.element.querySelectorAll(".sv-law-card");
-  (last.trees.cards || []).forEach((card, at) => {
-    plot(cards[at].querySelector(".sv-plot"), card.figure);
-    cards[at]
-      .querySelector(".sv-plot")
-      .setAttribute("aria-label", `${card.name}: ${card.told.tokens} tokens a round.`);
+  const places = stage.all(".sv-law-card .sv-plot");
+  const cards = last.trees.problem === undefined ? last.trees.cards : [];
+  cards.forEach((card, at) => {
+    plot(places[at], card.figure);
+    places[at].setAttribute("aria-label", `${card.name}: ${card.told.tokens} tokens a round.`);
   });
 }

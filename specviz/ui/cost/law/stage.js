@@ -2,5 +2,6 @@
 
 import { Stage } from "../../shared/stage.js";
 
+/** @type {Stage<import("./data.js").Config>} */
 export const stage = new Stage();
 export const { $ } = stage;

@@ -4,19 +4,26 @@ import { el } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
 import { cited, lines, options, saying, tabled } from "./table.js";
 
+/** @import { BoardRow, Column, Option, OwnRow } from "./data.js" */
+
+/** @type {Column<OwnRow>[]} */
 const OWN = [
   ["family", "sv-headline-method", (row) => el("b", "", row.method)],
   ["published: other models, other hardware", "sv-headline-theirs", (row) => saying(row.published)],
 ];
 
 export function board() {
-  const which = stage.config.boards[Number($(".sv-headline-device").value) || 0];
+  /** @type {HTMLSelectElement} */
+  const device = $(".sv-headline-device");
+  const which = stage.config.boards[Number(device.value) || 0];
   if (!which) return;
+  /** @type {Column<BoardRow>[]} */
   const tasks = which.tasks.map((task, at) => [
     task,
     "sv-headline-task",
     (row) => row.speedups[at] + " ×",
   ]);
+  /** @type {Column<BoardRow>[]} */
   const columns = [
     [
       "method",
@@ -35,6 +42,7 @@ export function board() {
 }
 
 export function boardChoices() {
+  /** @type {Option[]} */
   const pairs = stage.config.boards.map(({ device, model }, at) => [
     String(at),
     device + " · " + model,
@@ -46,11 +54,13 @@ export function ours() {
   const own = stage.config.ours;
   $(".sv-headline-ours-do").hidden = !own;
   if (!own) return;
+  /** @type {Column<OwnRow>} */
   const mine = [
     own.heading,
     "sv-headline-mine",
     (row) => lines(el("b", "", row.speedup || "–"), row.apart),
   ];
+  /** @type {Column<OwnRow>[]} */
   const more = [
     ["ours: tokens a pass", "sv-headline-mine sv-headline-task", (row) => row.passes || "–"],
     ["ours: accepted α", "sv-headline-mine sv-headline-task", (row) => row.alpha || "–"],

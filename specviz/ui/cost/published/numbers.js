@@ -4,6 +4,9 @@ import { el } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
 import { cited, lines, read, saying, tabled } from "./table.js";
 
+/** @import { Column, Option, Published } from "./data.js" */
+
+/** @type {Option[]} */
 export const ORDERS = [
   ["family", "family"],
   ["high", "largest number first"],
@@ -11,6 +14,7 @@ export const ORDERS = [
   ["evidence", "how it was read"],
 ];
 const letters = () => stage.config.evidence.map(([letter]) => letter);
+/** @type {Column<Published & { slower: boolean }>[]} */
 const COLUMNS = [
   ["method", "sv-headline-method", (row) => lines(el("b", "", row.method), row.says)],
   [
@@ -33,19 +37,29 @@ const COLUMNS = [
 
 export const families = () => [...new Set(stage.config.rows.map((row) => row.method))];
 
+/** @param {string} selector */
+function picked(selector) {
+  /** @type {HTMLSelectElement} */
+  const select = $(selector);
+  return select.value;
+}
+
 function chosen() {
-  const family = $(".sv-headline-family").value;
+  const family = picked(".sv-headline-family");
   const rows = stage.config.rows.filter((row) => !family || row.method === family);
-  return sorted(rows, $(".sv-headline-sort").value).map((row) => ({
+  return sorted(rows, picked(".sv-headline-sort")).map((row) => ({
     ...row,
     slower: row.kind === "slower",
   }));
 }
 
 // Percentages are no speed-ups: whatever the order, they come after them.
+/** @param {Published[]} rows @param {string} order */
 function sorted(rows, order) {
   const all = families();
+  /** @param {Published} row */
   const last = (row) => (row.kind === "accepted" ? 1 : 0);
+  /** @type {Record<string, (a: Published, b: Published) => number>} */
   const by = {
     family: (a, b) => all.indexOf(a.method) - all.indexOf(b.method),
     high: (a, b) => last(a) - last(b) || b.gain - a.gain,

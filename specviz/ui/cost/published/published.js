@@ -5,9 +5,15 @@ import { evidence, families, ORDERS, published } from "./numbers.js";
 import { $, stage } from "./stage.js";
 import { options } from "./table.js";
 
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Config, Option } from "./data.js" */
+
+/** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  options($(".sv-headline-family"), [["", "all"], ...families().map((name) => [name, name])]);
+  /** @type {Option[]} */
+  const named = families().map((name) => [name, name]);
+  options($(".sv-headline-family"), [["", "all"], ...named]);
   options($(".sv-headline-sort"), ORDERS);
   boardChoices();
   for (const name of ["family", "sort"])

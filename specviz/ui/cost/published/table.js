@@ -3,23 +3,32 @@
 import { el } from "../../shared/dom.js";
 import { stage } from "./stage.js";
 
+/** @import { Child } from "../../shared/data.js" */
+/** @import { Column, Option, Source } from "./data.js" */
+
+/** @param {string} letter */
 export const read = (letter) => Object.fromEntries(stage.config.evidence)[letter]; // how a number was read
 
 // columns: [heading, class, made from a row]. The first cell is the row's own heading.
+/**
+ * @template {object} Row
+ * @param {string} caption
+ * @param {Column<Row>[]} columns
+ * @param {Row[]} rows
+ */
 export function tabled(caption, columns, rows) {
-  const head = el(
-    "tr",
-    "",
-    ...columns.map(([title, name]) => headed("th", name, "columnheader", title)),
-  );
+  const heads = columns.map(([title, name]) => headed("th", name, "columnheader", title));
+  const head = el("tr", "", ...heads);
   const body = rows.map((row) => {
     const cells = columns.map(([title, name, made], at) => {
-      const cell = headed(at ? "td" : "th", name, at ? "cell" : "rowheader", made(row));
+      const cell = at
+        ? headed("td", name, "cell", made(row))
+        : headed("th", name, "rowheader", made(row));
       cell.dataset.label = title;
       if (!at) cell.scope = "row";
       return cell;
     });
-    return headed("tr", row.slower ? "sv-headline-slower" : "", "row", ...cells);
+    return headed("tr", "slower" in row && row.slower ? "sv-headline-slower" : "", "row", ...cells);
   });
   head.setAttribute("role", "row");
   const thead = headed("thead", "", "rowgroup", head);
@@ -31,11 +40,18 @@ export function tabled(caption, columns, rows) {
     thead,
     headed("tbody", "", "rowgroup", ...body),
   );
-  for (const cell of head.children) cell.scope = "col";
+  for (const cell of heads) cell.scope = "col";
   return made;
 }
 
 // Said outright, since a table that is laid out as cards is none to a screen reader.
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} name
+ * @param {string} role
+ * @param {...Child} children
+ */
 function headed(tag, name, role, ...children) {
   const made = el(tag, name, ...children);
   made.setAttribute("role", role);
@@ -43,10 +59,12 @@ function headed(tag, name, role, ...children) {
 }
 
 // Text, or that the source does not say it.
+/** @param {string} text */
 export function saying(text) {
   return text ? text : el("span", "sv-headline-unsaid", "not said");
 }
 
+/** @param {...Child} parts */
 export function lines(...parts) {
   return el(
     "div",
@@ -56,6 +74,7 @@ export function lines(...parts) {
 }
 
 // A link that opens by itself, and the letter for how the number was read there.
+/** @param {Source} source */
 export function cited(source) {
   const letter = el("abbr", "sv-headline-letter", source.evidence);
   letter.title = read(source.evidence) || "";
@@ -64,6 +83,7 @@ export function cited(source) {
   return made;
 }
 
+/** @param {Source} source */
 function linked(source) {
   if (!source.url.startsWith("https://")) return el("span", "", source.title);
   const link = el("a", "", source.title);
@@ -73,6 +93,7 @@ function linked(source) {
   return link;
 }
 
+/** @param {HTMLSelectElement} select @param {Option[]} pairs */
 export function options(select, pairs) {
   select.replaceChildren(
     ...pairs.map(([value, text]) => {

@@ -2,15 +2,14 @@
 
 import { el, percent } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
-import { Question } from "../../shared/question.js";
+import { fault, question } from "./ask.js";
 import { chosen } from "./controls.js";
 import { $, stage } from "./stage.js";
 
-export const SILENT = "The server does not answer. What is shown is older than the choice.";
-export const question = new Question("sv-roofline-ask", () => fault(SILENT));
-let last = null; // the newest answer on screen, for another width or theme
+/** @import { Answer, Fault, FigureName, Part, Round } from "./data.js" */
 
-export const ask = () => question.ask();
+/** @type {Answer | null} */
+let last = null; // the newest answer on screen, for another width or theme
 
 export const wish = () => JSON.stringify({ ...chosen(), id: question.number });
 
@@ -21,21 +20,16 @@ export function receive() {
   question.next();
 }
 
-function fault(sentence) {
-  const wrong = $(".sv-roofline-wrong");
-  wrong.hidden = !sentence;
-  wrong.textContent = sentence;
-}
-
+/** @param {Answer | Fault} answer */
 function showAnswer(answer) {
   fault(
     answer.error
       ? answer.error + " What stands below is the last choice that could be answered."
       : "",
   );
-  if (answer.error) return;
+  if (answer.error !== undefined) return;
   last = answer;
-  $(".sv-roofline-out").dataset.shown = answer.id;
+  $(".sv-roofline-out").dataset.shown = String(answer.id);
   $(".sv-roofline-say").replaceChildren(
     ...answer.said.map(spoken),
     " ",
@@ -45,15 +39,18 @@ function showAnswer(answer) {
   $(".sv-roofline-alert").textContent = answer.alert || "";
   showRound(answer.round);
   showFacts(answer.facts);
-  legends();
+  legends(answer);
   draw();
 }
 
+/** @param {Part} part */
 const spoken = (part) =>
   typeof part === "string" ? part : el("b", "sv-n sv-n-" + part.as, part.n);
 
+/** @param {Round} round */
 function showRound(round) {
   const scale = 1.3 * Math.max(round.brings, round.draft + round.verify);
+  /** @type {[name: string, spans: [hue: string, value: number][], text: string][]} */
   const lines = [
     ["brings", [["ink", round.brings]], round.said[0]],
     [
@@ -88,6 +85,7 @@ function showRound(round) {
   $(".sv-roofline-round").replaceChildren(...made, sum);
 }
 
+/** @param {Answer["facts"]} rows */
 function showFacts(rows) {
   const made = rows.map(([name, plain, ours]) => {
     const head = el("th", "", name);
@@ -99,13 +97,16 @@ function showFacts(rows) {
 
 export function draw() {
   if (!last) return;
-  for (const place of stage.element.querySelectorAll("[data-figure]")) {
-    place.setAttribute("aria-label", last.told[place.dataset.figure]);
-    plot(place, last.figures[place.dataset.figure]);
+  for (const place of stage.all("[data-figure]")) {
+    const name = /** @type {FigureName} */ (place.dataset.figure);
+    place.setAttribute("aria-label", last.told[name]);
+    plot(place, last.figures[name]);
   }
 }
 
-function legends() {
+/** @param {Answer} answer */
+function legends(answer) {
+  const { data } = answer.figures.speed;
   const keys = {
     speed: [
       ["ink", "this drafting"],
@@ -125,8 +126,8 @@ function legends() {
   for (const [name, rows] of Object.entries(keys)) {
     const used = rows.filter(
       ([style]) =>
-        !(name === "speed" && style === "dash" && !last.figures.speed.data["11-costless"]) &&
-        !(style === "open" && !last.figures.speed.data["41-loss"]),
+        !(name === "speed" && style === "dash" && !data["11-costless"]) &&
+        !(style === "open" && !data["41-loss"]),
     );
     const made = used.map(([style, text]) =>
       el("li", "", el("i", "sv-roofline-key-" + style), text),

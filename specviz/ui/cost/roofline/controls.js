@@ -1,12 +1,18 @@
 // The controls: what they say, what they offer, and how others fill them in.
 
 import { el } from "../../shared/dom.js";
-import { ask } from "./answer.js";
+import { there } from "../../shared/there.js";
+import { ask } from "./ask.js";
 import { $, stage } from "./stage.js";
 
+/** @import { NamedPoint } from "../../shared/data.js" */
+/** @import { Choice, Control, Option, Preset, Source } from "./data.js" */
+
+/** @param {string} name @returns {Control} */
 export const named = (name) => $("[name=" + name + "]");
 const NUMBERS = ["cards", "context", "overhead", "gamma", "alpha", "batch"];
 
+/** @param {Control} select @param {Option[]} pairs */
 export function options(select, pairs) {
   const before = select.value;
   select.replaceChildren(
@@ -31,6 +37,7 @@ export function offer() {
 
 // What is typed goes to the server as it is; an empty box is no number, and it says so.
 export function chosen() {
+  /** @type {Choice} */
   const made = {};
   for (const name of Object.keys(stage.config.usual)) {
     const { value } = named(name);
@@ -39,10 +46,16 @@ export function chosen() {
   return made;
 }
 
+/** @param {string} name @param {string | number | null} value */
+function put(name, value) {
+  named(name).value = String(value ?? "");
+}
+
+/** @param {Choice} values */
 export function fill(values) {
-  for (const name of ["hardware", "model"]) if (name in values) named(name).value = values[name];
+  for (const name of ["hardware", "model"]) if (name in values) put(name, values[name]);
   offer();
-  for (const [name, value] of Object.entries(values)) named(name).value = value;
+  for (const [name, value] of Object.entries(values)) put(name, value);
   show();
 }
 
@@ -51,24 +64,28 @@ export function show() {
   for (const name of ["gamma", "alpha"]) {
     const input = named(name);
     const text = name === "alpha" ? Number(input.value).toFixed(2) : input.value;
-    input.parentElement.querySelector("output").textContent = text;
+    const output = there(input.parentElement).querySelector("output");
+    there(output).textContent = text;
   }
   const batch = Number(named("batch").value);
+  /** @param {number} stop */
   const far = (stop) => Math.abs(Math.log(stop / batch));
   const nearest = stage.config.stops.reduce((a, b) => (far(b) < far(a) ? b : a));
+  /** @type {HTMLInputElement} */
   const slide = $("[data-slide=batch]");
-  slide.value = stage.config.stops.indexOf(nearest);
+  slide.value = String(stage.config.stops.indexOf(nearest));
   slide.setAttribute("aria-valuetext", named("batch").value + " sequences");
   facts("machines", stage.config.machines[named("hardware").value]);
   facts("models", stage.config.models[named("model").value]);
   const now = chosen();
-  for (const button of stage.element.querySelectorAll(".sv-roofline-questions button")) {
-    const { set } = stage.config.questions[button.dataset.at];
+  for (const button of stage.all(".sv-roofline-questions button")) {
+    const { set } = stage.config.questions[Number(button.dataset.at)];
     const all = Object.entries(set).every(([name, value]) => now[name] === value);
     button.setAttribute("aria-pressed", String(all));
   }
 }
 
+/** @param {string} kind @param {Preset} preset */
 function facts(kind, preset) {
   $("[data-facts=" + kind + "]").textContent = preset.facts[named("dtype").value] + ".";
   const links = preset.sources.flatMap((source, at) => [at ? ", " : "", link(source)]);
@@ -76,6 +93,7 @@ function facts(kind, preset) {
 }
 
 // A source that is a file of this app is named; one on the web is a link.
+/** @param {Source} source */
 export function link([title, url, evidence]) {
   const mark = el("b", "sv-roofline-letter", evidence);
   mark.title = stage.config.evidence[evidence];
@@ -91,7 +109,7 @@ export function questions() {
   const made = stage.config.questions.map(({ title, set }, at) => {
     const button = el("button", "", title);
     button.type = "button";
-    button.dataset.at = at;
+    button.dataset.at = String(at);
     button.addEventListener("click", () => {
       fill(set);
       ask();
@@ -102,12 +120,16 @@ export function questions() {
 }
 
 // Another section's run, or the last one that was measured: its α and γ, as this section's sliders have them.
+/** @param {{ alpha: number, gamma: number }} run */
 const fitting = ({ alpha, gamma }) => ({
   alpha: Number(Math.min(Math.max(alpha, 0), 1).toFixed(2)),
   gamma: Math.min(Math.max(Math.round(gamma), 0), stage.config.limits.gamma[1]),
 });
-const whole = (run) => Boolean(run) && Number.isFinite(run.alpha) && Number.isFinite(run.gamma);
+/** @type {(run: NamedPoint | null | undefined) => run is NamedPoint} */
+const whole = (run) =>
+  run !== null && run !== undefined && Number.isFinite(run.alpha) && Number.isFinite(run.gamma);
 
+/** @param {NamedPoint | null | undefined} run */
 export function take(run) {
   if (!whole(run)) return;
   const { alpha, gamma } = fitting(run);
@@ -140,8 +162,9 @@ export function take(run) {
 export function showTake() {
   const run = window.specviz.measured;
   const button = $(".sv-roofline-take");
-  button.hidden = !whole(run);
-  if (button.hidden) return;
+  button.hidden = true;
+  if (!whole(run)) return;
+  button.hidden = false;
   const { alpha, gamma } = fitting(run);
   button.textContent =
     "Take α " +

@@ -4,9 +4,13 @@ import { el } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { expect } from "../../shared/tabs.js";
-import { ask, draw, question, receive, wish } from "./answer.js";
+import { draw, receive, wish } from "./answer.js";
+import { ask, question } from "./ask.js";
 import { fill, link, named, offer, options, questions, show, showTake, take } from "./controls.js";
 import { $, stage } from "./stage.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Choice, Config, Control, Option, Preset } from "./data.js" */
 
 function sourceList() {
   const letters = Object.entries(stage.config.evidence).map(([letter, meaning]) =>
@@ -34,25 +38,30 @@ function sourceList() {
 
 function wire() {
   for (const [name, [least, most]] of Object.entries(stage.config.limits)) {
-    named(name).min = least;
-    named(name).max = most;
+    const box = /** @type {HTMLInputElement} */ (named(name));
+    box.min = String(least);
+    box.max = String(most);
   }
+  /** @type {HTMLInputElement} */
   const slide = $("[data-slide=batch]");
-  slide.max = stage.config.stops.length - 1;
+  slide.max = String(stage.config.stops.length - 1);
   slide.addEventListener("input", () => {
-    named("batch").value = stage.config.stops[slide.value];
+    named("batch").value = String(stage.config.stops[Number(slide.value)]);
   });
   $(".sv-roofline-form").addEventListener("input", (event) => {
-    if (["hardware", "model"].includes(event.target.name)) offer();
-    if (["gamma", "alpha"].includes(event.target.name)) $(".sv-roofline-taken").hidden = true;
+    const { name } = /** @type {Control} */ (event.target);
+    if (["hardware", "model"].includes(name)) offer();
+    if (["gamma", "alpha"].includes(name)) $(".sv-roofline-taken").hidden = true;
     show();
     ask();
   });
   $(".sv-roofline-take").addEventListener("click", () => take(window.specviz.measured));
 }
 
+/** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
+  /** @param {Record<string, Preset>} presets @returns {Option[]} */
   const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
   options(named("hardware"), titled(stage.config.machines));
   options(named("model"), titled(stage.config.models));
@@ -62,6 +71,7 @@ export function start(element, props, watch, _trigger, config) {
   fill(stage.config.usual);
   window.specviz.roofline = {
     wish,
+    /** @param {Choice} values */
     ask(values) {
       fill(values);
       ask();

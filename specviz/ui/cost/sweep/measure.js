@@ -4,6 +4,9 @@ import { Job } from "../../shared/job.js";
 import { say, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
+/** @import { Line, Progress } from "./data.js" */
+
+/** @type {Job<Line>} */
 export const job = new Job({
   kind: "sweep",
   words: {
@@ -31,6 +34,7 @@ export const job = new Job({
   },
 });
 
+/** @param {boolean} is */
 function showRunning(is) {
   const had = document.activeElement;
   const [go, halt] = [$(".sv-sweep-go"), $(".sv-sweep-stop")];
@@ -42,8 +46,10 @@ function showRunning(is) {
 
 export function receive() {
   const lines = job.hear(stage.props.value);
-  const newest = (kind) => lines.filter((line) => line.kind === kind).pop();
-  const [state, progress, sweep, error] = ["state", "progress", "sweep", "error"].map(newest);
+  const sweep = lines.filter((line) => line.kind === "sweep").pop();
+  const progress = lines.filter((line) => line.kind === "progress").pop();
+  const state = lines.filter((line) => line.kind === "state").pop();
+  const error = lines.filter((line) => line.kind === "error").pop();
   if (sweep) show(sweep);
   if (progress) onProgress(progress);
   if (state) job.state(state);
@@ -52,7 +58,9 @@ export function receive() {
   say("alert", error.sentence);
 }
 
+/** @param {Progress} line */
 function onProgress({ done, of }) {
+  /** @type {HTMLProgressElement} */
   const bar = $(".sv-sweep-bar");
   $(".sv-sweep-progress").hidden = false;
   if (of) [bar.max, bar.value] = [of, done];

@@ -4,6 +4,8 @@ import { el } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
 import { $, stage } from "./stage.js";
 
+/** @import { Sweep } from "./data.js" */
+
 const COLUMNS = [
   ["tokens", "tokens in the pass", ""],
   ["guesses", "guesses checked", ""],
@@ -12,19 +14,24 @@ const COLUMNS = [
   ["passes", "plain passes", ""],
   ["roofline", "roofline, ms", ""],
 ];
+/** @type {("answer" | "must" | "gap" | "grows" | "caution" | "how")[]} */
+const SENTENCES = ["answer", "must", "gap", "grows", "caution", "how"];
 const KEYS = [
   ["sv-sweep-mark", "measured: median, and the middle half"],
   ["sv-sweep-dash", "roofline: simulated"],
   ["sv-sweep-dots", "roofline + overhead of a plain pass: simulated"],
   ["sv-sweep-level", "one plain pass"],
 ];
+/** @type {Sweep | null} */
 export let on = null; // the sweep on screen
 
+/** @param {string} name @param {string} text */
 export const say = (name, text) => {
   $(".sv-sweep-" + name).textContent = text || "";
   $(".sv-sweep-" + name).hidden = !text;
 };
 
+/** @param {Sweep} sweep */
 export function show(sweep) {
   on = sweep;
   const recorded = sweep.source === "recorded";
@@ -35,7 +42,7 @@ export function show(sweep) {
   $(".sv-sweep").dataset.source = sweep.source;
   $(".sv-sweep-where").textContent = sweep.where;
   $(".sv-sweep-body").hidden = false;
-  for (const name of ["answer", "must", "gap", "grows", "caution", "how"]) say(name, sweep[name]);
+  for (const name of SENTENCES) say(name, sweep[name]);
   table(sweep.rows);
   draw();
 }
@@ -44,6 +51,7 @@ export function draw() {
   if (on && stage.element.offsetParent) plot($(".sv-sweep-plot"), on.figure);
 }
 
+/** @param {Sweep["rows"]} rows */
 function table(rows) {
   const head = el("tr", "", ...COLUMNS.map(([key, title, name]) => heading(key, title, name)));
   const body = rows.map((row) =>
@@ -59,6 +67,7 @@ function table(rows) {
   $(".sv-sweep-table").replaceChildren(made);
 }
 
+/** @param {string} key @param {string} title @param {string} name */
 function heading(key, title, name) {
   const made = el("th", name, title);
   made.scope = "col";

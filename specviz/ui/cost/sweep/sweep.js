@@ -3,14 +3,19 @@
 import { byId } from "../../shared/dom.js";
 import { onTheme, page } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
+import { there } from "../../shared/there.js";
 import { job, receive } from "./measure.js";
 import { draw, legend, on, say, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Config } from "./data.js" */
+
+/** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   legend();
-  page("sweeps")[stage.config.name] = {
+  const face = {
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
@@ -21,7 +26,9 @@ export function start(element, props, watch, _trigger, config) {
       return job.number;
     },
   };
-  const press = (which) => byId(stage.config.name + "-" + which).click();
+  page("sweeps")[stage.config.name] = face;
+  /** @param {string} which */
+  const press = (which) => there(byId(stage.config.name + "-" + which)).click();
   $(".sv-sweep-go").addEventListener("click", () => press("go"));
   $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
   onTheme(draw);

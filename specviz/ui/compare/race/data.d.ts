@@ -1,0 +1,155 @@
+// A race as its section has it: lines from race/lines.py, and numbers from specviz/compare.
+
+import type {
+  ErrorLine,
+  MeasuredPoint,
+  Source,
+  State,
+  StateLine,
+  Word,
+} from "../../shared/data.js";
+
+export type Token = [word: Word, kind: State];
+/** Seconds of a pass. */
+export type Pass = [draft: number, target: number, rest: number];
+
+export interface RaceLine {
+  kind: "race";
+  id: string;
+  source: Source;
+  prompt: string;
+  target: string;
+  where: string;
+  said: string;
+  greedy: boolean;
+  order: string[];
+  lanes: LaneFacts[];
+}
+export interface LaneFacts {
+  name: string;
+  title: string;
+  said: string;
+}
+export interface StartedLine {
+  kind: "started";
+  lane: string;
+  place: number;
+}
+export interface ProgressLine {
+  kind: "progress";
+  lane: string;
+  tokens: number;
+  seconds: number;
+}
+export interface EndedLine {
+  kind: "ended";
+  lane: string;
+  passes: Pass[];
+  brought: Token[][];
+}
+export interface ToldLine {
+  kind: "told";
+  whole: Whole;
+}
+export type Line =
+  | RaceLine
+  | StartedLine
+  | ProgressLine
+  | EndedLine
+  | ToldLine
+  | StateLine
+  | ErrorLine;
+
+/** What a lane did. ends, counts: after every pass, seconds and tokens so far. */
+export interface Lane {
+  name: string;
+  passes: Pass[];
+  brought: Token[][];
+  ends: number[];
+  counts: number[];
+  end: number;
+}
+/** The lane that runs. seconds: null while it warms up. */
+export interface Now {
+  lane: string;
+  place: number;
+  tokens: number;
+  seconds: number | null;
+}
+/** Of a lane's row, what changes. */
+export interface Row {
+  root: HTMLElement;
+  count: HTMLElement;
+  noun: HTMLElement;
+  bar: HTMLElement;
+  text: HTMLElement;
+  state: HTMLElement;
+  words: HTMLElement[];
+  passes: number;
+  tokens: number;
+  lane?: Lane;
+  newest?: Element | null;
+}
+
+/** A part of a sentence: text, its opening, or a number and whose it is. */
+export type Part = string | { b: string } | { b?: undefined; n: string; as: string };
+/** All numbers so far: see compare/summary.py. */
+export interface Whole {
+  order: string[];
+  headline: string;
+  caution: string | null;
+  texts: { same: boolean | null; sentence_parts: Part[] };
+  lanes: LaneNumbers[];
+}
+export interface LaneNumbers {
+  name: string;
+  sentence_parts: Part[];
+  decimals: number;
+  point: MeasuredPoint | null;
+  brings: number | null;
+  costs: Costs | null;
+  speedup: number | null;
+  noise: string | null;
+  tokens_per_second: number | null;
+  alpha: number | null;
+  depths: { positions: number; kept: number }[];
+  flops_per_token: number | null;
+  bytes: number;
+  equality: { verdict: string; position?: number | null; sentence: string };
+}
+/** What a round costs, in plain tokens. */
+export interface Costs {
+  draft: number;
+  target: number;
+  overhead: number;
+  prefill: number;
+  total: number;
+}
+
+export interface Config {
+  name: string;
+  races: string;
+  recorded: string[];
+}
+
+/** The form's values of lanes: a drafter and its settings, again and again. */
+export type Slots = (string | null)[];
+/** All of the form's values, in its order. */
+export type Filled = (string | number | null)[];
+/** What the form's script knows: see race/form.py. */
+export interface FormConfig {
+  name: string;
+  event: string;
+  first: Filled;
+  drafters: Record<string, { title: string; suits: string; reads: string[] }>;
+  targets: Record<string, string>;
+  presets: Record<string, { said: string; lanes: Slots }>;
+  recorded: Record<string, Filled>;
+  fewest: number;
+  most: number;
+}
+
+/** A stretch of time, in seconds. */
+export type Span = [at: number, long: number];
+/** An element that moves over the whole race, and how. */
+export type Moving = [element: Element, frames: Keyframe[]];

@@ -1,0 +1,29 @@
+// A sentence with its numbers, and the way from a lane to its point on Cost.
+
+import { el } from "../../shared/dom.js";
+import { visit } from "../../shared/tabs.js";
+import { there } from "../../shared/there.js";
+import { called, story } from "./lines.js";
+
+/** @import { LaneNumbers, Part } from "./data.js" */
+
+// A part of a sentence, as compare/parts.py has it: text, its opening, or a number and whose it is.
+/** @param {Part} part */
+export function piece(part) {
+  if (typeof part === "string") return part;
+  return part.b === undefined
+    ? el("span", "sv-race-n sv-race-n-" + part.as, part.n)
+    : el("b", "", part.b);
+}
+
+// Where the law of the speed-up has this lane's point.
+/** @param {LaneNumbers} lane */
+export function onCost(lane) {
+  if (!lane.point) return null;
+  const made = el("button", "sv-race-link", "See it on Cost");
+  made.type = "button";
+  made.setAttribute("aria-label", "See it on Cost: " + called(lane.name));
+  const point = { ...lane.point, name: called(lane.name), source: there(story.race).source };
+  made.addEventListener("click", () => visit("Cost", "sv-law", point));
+  return made;
+}

@@ -1,0 +1,29 @@
+// What the law is asked about: what the sliders and boxes say, and the measured run beside it.
+
+/** @import { NamedPoint } from "../../shared/data.js" */
+/** @import { Asked, State } from "./data.js" */
+
+/** @type {State} */
+export const state = {
+  alpha: null,
+  gamma: null,
+  c: null,
+  verify: null,
+  c_hat: null,
+  map: "gamma",
+  widths: "",
+  places: "",
+}; // until the section starts
+
+/** @type {{ step: NamedPoint | null, compare: NamedPoint | null, chosen: "step" | "compare" }} */
+export const runs = { step: null, compare: null, chosen: "step" };
+/** @type {(keyof Asked)[]} */
+export const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
+
+export const chosen = () => runs[runs.chosen];
+
+// The chosen run's numbers, for the question; its name never leaves the page.
+export function run() {
+  const point = chosen();
+  return point && Object.fromEntries(NUMBERS.map((name) => [name, point[name]]));
+}

@@ -1,0 +1,60 @@
+// Published numbers, and the house models' own beside them: see published/section.py.
+
+import type { Child } from "../../shared/data.js";
+
+export interface Source {
+  title: string;
+  url: string;
+  evidence: string;
+  note: string;
+}
+export interface Published {
+  method: string;
+  says: string;
+  number: string;
+  kind: "speed-up" | "slower" | "accepted";
+  gain: number;
+  model: string;
+  task: string;
+  hardware: string;
+  conditions: string;
+  source: Source;
+}
+export interface BoardRow {
+  method: string;
+  speedups: string[];
+  passes: string;
+  overall: string;
+}
+export interface Board {
+  device: string;
+  model: string;
+  conditions: string;
+  tasks: string[];
+  source: Source;
+  rows: BoardRow[];
+}
+export interface OwnRow {
+  method: string;
+  published: string;
+  speedup: string;
+  apart: string;
+  passes: string;
+  alpha: string;
+}
+export interface Own {
+  heading: string;
+  how: string;
+  rows: OwnRow[];
+}
+/** A column: its heading, its class, and a cell made from a row. */
+export type Column<Row> = [title: string, name: string, made: (row: Row) => Child];
+export type Option = [value: string, title: string];
+export interface Config {
+  name: string;
+  rows: Published[];
+  boards: Board[];
+  evidence: [letter: string, meaning: string][];
+  full: Record<string, string>;
+  ours: Own | null;
+}

@@ -1,0 +1,12 @@
+// What must be there by now.
+
+/**
+ * The value itself; an error where it is missing.
+ * @template Value
+ * @param {Value | null | undefined} value
+ * @returns {Value}
+ */
+export function there(value) {
+  if (value === null || value === undefined) throw new Error("something is not there yet");
+  return value;
+}

@@ -1,0 +1,302 @@
+// A run as the player has it: lines from step/lines.py, and in them frames from specviz/frames.
+
+import type {
+  ErrorLine,
+  Figure,
+  Layout,
+  MeasuredPoint,
+  Source,
+  State,
+  StateLine,
+  Trace,
+  Word,
+} from "../shared/data.js";
+
+/** Where the reader is: a round by its index, and one of its steps. */
+export type Place = [round: number, step: number];
+/** A step to open once it is here: a round by its number, a step by its id. */
+export interface Link {
+  round: number;
+  step: string | null;
+}
+/** Coins laid by hand, by name: "3 judge 2" is that of node 2 in round 3. */
+export type Coins = Record<string, number>;
+
+export interface RunLine {
+  kind: "run";
+  id: string;
+  source: Source;
+  prompt: string;
+  target: string;
+  drafter: string;
+  where: string;
+  said: string;
+  greedy: boolean;
+  rule: string;
+  lossless: boolean;
+  names: [target: string, drafter: string];
+  settings: Settings;
+}
+/** As Settings.to_json in settings/settings.py. */
+export interface Settings {
+  sampling?: Record<string, Value>;
+  coins?: Coins;
+  [name: string]: Value | Record<string, Value> | undefined;
+}
+export type Value = string | number | boolean | null | number[] | number[][];
+
+/** A round: its first frame, and the later ones as merge patches on it. */
+export interface RoundLine {
+  kind: "round";
+  number: number;
+  first: Frame;
+  then: Patch[];
+  brings: [word: Word, kind: State, step: number][];
+  seconds: [draft: number, target: number, rest: number];
+}
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+export interface Patch {
+  step?: JsonObject;
+  [key: string]: Json | undefined;
+}
+export interface FinishedLine {
+  kind: "finished";
+  reason: string;
+  summary: string;
+}
+export interface BaselineLine {
+  kind: "baseline";
+  seconds: number[];
+  summary: string;
+  point: MeasuredPoint | null;
+}
+export type Line = RunLine | RoundLine | FinishedLine | BaselineLine | StateLine | ErrorLine;
+
+/** All that the screen shows at a step. */
+export interface Frame {
+  step: StepName;
+  caption: Caption;
+  chips: Chip[];
+  tree: Tree;
+  panel: Panel;
+}
+export type StepKind = "propose" | "score" | "judge" | "draw" | "commit";
+/** next: before it is seen; label: after. w and is: of a verdict. */
+export type StepName = { id: string; label: string; next: string } & (
+  | { kind: "judge"; w: Word; is: State }
+  | { kind: Exclude<StepKind, "judge">; w?: undefined; is?: undefined }
+);
+
+/** A part of a sentence: text, a word, or a number and whose it is. */
+export type Part = string | { w: Word; n?: undefined } | { n: string; as: string; w?: undefined };
+export interface Caption {
+  is: State | StepKind;
+  label: string;
+  parts: Part[];
+}
+export interface Chip {
+  w: Word;
+  is: State;
+  node?: number;
+}
+
+export interface Tree {
+  root: Word;
+  nodes: Record<string, Guess>;
+  /** By node, the verdicts that lead to it: [node, 1 kept or 0 fallen]. None at temperature 0. */
+  ways?: Record<string, [node: number, kept: number][]>;
+  here?: number;
+  slot?: Slot;
+  figure: TreeFigure;
+}
+export interface Guess {
+  w: Word;
+  parent: number;
+  depth: number;
+  is: State;
+  p?: number;
+  q?: number;
+  soft?: number;
+}
+/** A guess with its node, as text. */
+export type Entry = [node: string, guess: Guess];
+/** The place of the round's last token; its word once it is drawn. */
+export type Slot = { parent: number; depth: number } & (
+  | { w: Word; is: State }
+  | { w?: undefined; is?: undefined }
+);
+export interface TreeFigure {
+  data: Record<string, Trace> & { "80-hover": Felt };
+  layout: Layout;
+  more: { deeper?: number; lower?: number };
+}
+/** What the pointer feels of a tree: places in pixels, by node. */
+export interface Felt extends Trace {
+  x: number[];
+  y: number[];
+  customdata: number[];
+}
+
+/** What the inspector shows beside the tree. */
+export type Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel;
+interface Shown {
+  figure?: Figure;
+  facts?: Fact[];
+  table?: Table;
+  draw?: Draw;
+  why?: Why;
+}
+export type Fact = [name: string, value: string];
+export interface GuessesPanel extends Shown {
+  kind: "guesses";
+  scored: boolean;
+  greedy: boolean;
+  shown?: number;
+  of?: number;
+}
+export interface EmptyPanel extends Shown {
+  kind: "empty";
+}
+export interface LawPanel extends Shown {
+  kind: "law";
+  w: Word;
+}
+export interface RoundPanel extends Shown {
+  kind: "round";
+  number: number;
+}
+interface Trial extends Shown {
+  kind: "trial";
+  w: Word;
+  at: number;
+  tries: number;
+  accepted: boolean;
+  p: number;
+  q: number;
+  soft?: number;
+}
+/** At temperature 0 no coin is tossed. */
+export interface GreedyTrial extends Trial {
+  point: boolean;
+  text: { p: string };
+  coin?: undefined;
+}
+/** A guess that was fixed before any coin has no q of its own. */
+export interface PointTrial extends Trial {
+  point: true;
+  text: { p: string; threshold: string; u: string };
+  coin: Coin;
+  whatif?: WhatIf;
+}
+export interface DrawnTrial extends Trial {
+  point: false;
+  text: { p: string; q: string; threshold: string; u: string };
+  coin: Coin;
+  whatif?: WhatIf;
+}
+export type TossedTrial = PointTrial | DrawnTrial;
+export type TrialPanel = GreedyTrial | TossedTrial;
+export interface Coin {
+  u: number;
+  threshold: number;
+}
+/** coin: its name. kept, rejected: what would come next. */
+export interface WhatIf {
+  coin: string;
+  kept: Part[];
+  rejected: Part[];
+}
+
+/** p, q and residual by token; full: with the columns of a rejection. */
+export interface Table {
+  full: boolean;
+  digits: number;
+  rows: TableRow[];
+  total: { p: string; q: string; both: string; left: string; scaled: string };
+  soft: boolean;
+}
+/** t: texts of p, q, p − q, above 0 and scaled. m: the masses of bars, without p − q. */
+export type TableRow = {
+  t: [p: string, q: string, apart: string, above: string, scaled: string];
+  m: [p: number, q: number, above: number, scaled: number];
+  soft?: number;
+  is?: string;
+} & TokenOrRest<number>;
+/** A token, or how much all the others are. */
+export type TokenOrRest<Rest> = { w: Word; rest?: undefined } | { w?: undefined; rest: Rest };
+
+/** The law as a strip of shares, and where u fell; before the draw, the strip alone. */
+export interface Draw {
+  shares: Share[];
+  u?: number;
+  text?: { u: string; lo: string; hi: string; share: string };
+}
+export type Share = { m: number; hit?: boolean } & TokenOrRest<true>;
+
+/** Why these guesses: what the drafter said of them, in the forms of frames/evidence/forms.py. */
+export interface Why {
+  say: Part[];
+  blocks: Block[];
+  marks?: Marks;
+}
+export interface Marks {
+  prompt?: [from: number, to: number, kind: string][];
+  past?: [token: number, kind: string][];
+}
+export type Block = LineBlock | RowsBlock | GridBlock | FactsBlock;
+export interface LineBlock {
+  as: "line";
+  label: string;
+  spans: { is: string; words: Word[] }[];
+}
+export interface RowsBlock {
+  as: "rows";
+  heads: string[];
+  rows: { at: string; words: Word[]; text: string[]; bar?: number; here?: boolean }[];
+  more?: number;
+}
+export interface GridBlock {
+  as: "grid";
+  heads: string[];
+  rows: GridRow[];
+  keys?: [is: string, said: string][];
+  split?: number;
+  states?: boolean;
+  stacked?: boolean;
+  more?: number;
+  note?: string;
+}
+export interface GridRow {
+  label?: string;
+  w?: Word;
+  mark?: State;
+  cells: GridCell[];
+  tail?: string;
+  group?: string;
+}
+export interface GridCell {
+  w?: Word;
+  n?: string;
+  s?: "on" | "off" | "none";
+  is?: "given" | "own" | "guess" | "root";
+}
+export interface FactsBlock {
+  as: "facts";
+  facts: Fact[];
+  w?: Word;
+}
+
+/** What the player's script knows: see step/player.py. */
+export interface Config {
+  name: string;
+  traces: string;
+  recorded: string[];
+  usual: Settings;
+  form: { name: string; kind: string }[];
+  drafters: string[];
+  laid: { kept: number; fallen: number };
+}
+
+/** A stretch of time, in seconds. */
+export type Span = [at: number, long: number];

@@ -1,0 +1,59 @@
+// The page at the cursor: every part of the player paints its part of the frame.
+
+import { showCaption } from "./caption.js";
+import { showDock } from "./dock.js";
+import { ask } from "./guess.js";
+import { remember } from "./links.js";
+import { animate } from "./motion.js";
+import { now } from "./now.js";
+import { showPanel } from "./panel.js";
+import { frameAt, reel } from "./reel.js";
+import { stage } from "./stage.js";
+import { showText } from "./text.js";
+import { showTime } from "./time.js";
+import { showTree } from "./tree.js";
+
+export function paint() {
+  if (!reel.rounds.length) return;
+  const frame = frameAt(now.at.round, now.at.step);
+  const refocus = holdFocus();
+  now.supposed = null;
+  showCaption(frame.caption);
+  showText(frame, now.at.round);
+  showPanel(frame.panel);
+  showTree(frame.tree);
+  showDock(now.at.round, now.at.step);
+  showTime(frame, now.at.round);
+  remember(frame);
+  if (now.question) ask(now.question);
+  refocus();
+}
+
+// The cursor has moved, perhaps one step on.
+/** @param {boolean} onward */
+export function paintMove(onward) {
+  paint();
+  if (onward) animate(frameAt(now.at.round, now.at.step));
+}
+
+// What has the focus is made anew by a step: its successor takes it, or it would be lost.
+const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
+
+function holdFocus() {
+  const held = document.activeElement;
+  const mine = held && stage.element.contains(held);
+  const kind = mine && HELD.find((selector) => held.matches(selector));
+  if (!kind) return () => {};
+  /** @type {Element[]} */
+  const before = stage.all(kind);
+  const place = before.indexOf(held);
+  return () => {
+    if (held.isConnected) return;
+    const all = stage.all(kind);
+    const same = all.find(
+      (each) => each.getAttribute("aria-label") === held.getAttribute("aria-label"),
+    );
+    const next = same || all[Math.min(place, all.length - 1)];
+    if (next) next.focus({ preventScroll: true });
+  };
+}

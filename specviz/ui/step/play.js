@@ -1,0 +1,81 @@
+// Buttons, keys and autoplay: what moves the cursor.
+
+import { icon } from "../shared/dom.js";
+import { following, go, preceding } from "./cursor.js";
+import { ask, mustAsk, reveal } from "./guess.js";
+import { waiting } from "./live.js";
+import { now } from "./now.js";
+import { frameAt, reel, stepsOf } from "./reel.js";
+import { $ } from "./stage.js";
+
+const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100 };
+let timer = 0; // 0 while nothing plays
+let untilRejection = false;
+
+// One step on; false at the end.
+function advance() {
+  const to = following(now.at.round, now.at.step);
+  if (now.question) reveal();
+  else if (to && mustAsk(to)) ask(to);
+  else if (to) go(...to);
+  return Boolean(to);
+}
+
+/** @type {Record<string, () => void>} */
+const DO = {
+  first: () => go(0, 0),
+  last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
+  next: advance,
+  back: () => {
+    const to = preceding(now.at.round, now.at.step);
+    if (to) go(...to);
+  },
+  play: () => (timer ? pause() : play(false)),
+};
+/** @type {Record<string, string>} */
+export const KEYS = {
+  ArrowRight: "next",
+  ArrowLeft: "back",
+  Home: "first",
+  End: "last",
+  " ": "play",
+};
+
+/** @param {string} name */
+export function act(name) {
+  if (name !== "play") pause();
+  if (reel.rounds.length) DO[name]();
+}
+
+// Autoplay. On its own it starts once, and halts at the first rejection.
+/** @param {boolean} halts */
+export function play(halts) {
+  untilRejection = halts;
+  clearTimeout(timer);
+  timer = setTimeout(tick, pace());
+  showPlay();
+}
+
+function pace() {
+  return reel.rounds.length ? PACE[frameAt(now.at.round, now.at.step).step.kind] : 200;
+}
+
+function tick() {
+  const moved = advance();
+  if (now.question || (!moved && !waiting())) return pause();
+  const rejected = frameAt(now.at.round, now.at.step).caption.is === "rejected";
+  if (untilRejection && moved && rejected) return pause();
+  timer = setTimeout(tick, pace());
+}
+
+export function pause() {
+  clearTimeout(timer);
+  timer = 0;
+  showPlay();
+}
+
+function showPlay() {
+  const button = $("[data-do=play]");
+  button.replaceChildren(icon(timer ? "pause" : "play"));
+  button.setAttribute("aria-label", timer ? "Pause" : "Play");
+}
