@@ -29,8 +29,11 @@ export interface RunLine {
   prompt: string;
   target: string;
   drafter: string;
+  /** The target's title. */
+  on: string;
   where: string;
-  said: string;
+  /** The settings: each one's name, and what is said of it. */
+  said: [name: string, words: string][];
   greedy: boolean;
   rule: string;
   lossless: boolean;

@@ -16,7 +16,7 @@ from specviz.figures.charts import drawn
 from specviz.frames import Scene, difference, frames
 from specviz.frames.numbers import count, seconds
 from specviz.frames.strip import brought
-from specviz.settings.text import brief
+from specviz.settings.text import pieces
 from specviz.trace import metrics
 from specviz.trace.events import (
     Baseline,
@@ -159,8 +159,9 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
         "prompt": header.prompt,
         "target": header.target.name,
         "drafter": title_of(header.drafter.name),
-        "where": f"{title_of(header.target.name)} · {header.machine} · {header.dtype}",
-        "said": brief(settings, reads_of(header.drafter.name)),
+        "on": title_of(header.target.name),
+        "where": f"{header.machine} · {header.dtype}",
+        "said": pieces(settings, reads_of(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,

@@ -1,6 +1,6 @@
 // The draft tree: the figure, and on narrow screens a list by position.
 
-import { el, flat, mark, meaning, percent } from "../shared/dom.js";
+import { el, flat, mark, percent, termed } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { showKeys } from "./keys.js";
@@ -14,11 +14,9 @@ import { pickNode } from "./whatif.js";
 /** @param {HTMLElement} place @param {[term: string, label: string, sign: Child][]} entries */
 export function legend(place, entries) {
   place.replaceChildren(
-    ...entries.map(([term, label, sign]) => {
-      const made = el("span", "sv-key sv-key-" + term, sign, label);
-      made.title = meaning(term);
-      return made;
-    }),
+    ...entries.map(([term, label, sign]) =>
+      termed(el("span", "sv-key sv-key-" + term, sign, label), term),
+    ),
   );
 }
 
