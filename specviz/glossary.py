@@ -19,6 +19,7 @@ TITLES: Final[Mapping[str, str]] = {
     "coin": "u, the coin",
     "draft": "drafter",
     "unreached": "not reached",
+    "house": "House",
 }
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
@@ -79,9 +80,11 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "siblings share a position. Depth 1 is the first after the text.",
     "FLOPs per token": "Arithmetic for each new token, of target and drafter together, fallen "
     "guesses' included.",
-    "extra files": "The weight files that the drafter adds to the target's, on disk. In memory it "
-    "holds more: weights of 2 bytes take 4 in float32, a packed copy as much again, and a cache "
-    "that grows with the text.",
+    "extra files": "The weight files that the drafter adds to the target's, on disk.",
+    "held in memory": "What the drafter keeps in memory beside the target and the target's cache, "
+    "read from its tensors at the end of the run: weights of its own (2 bytes in a file are 4 in "
+    "float32), packed copies of them, and its cache with the room kept for more. Tables that are "
+    "no tensors are left out.",
     "c": "The time of drafting one token, as a share of a plain target pass.",
     "verify": "The time of the checking pass, in plain passes. 1 where guesses are checked for "
     "nothing; a large batch or a large tree makes it more.",

@@ -161,6 +161,19 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
 
 
+def size(number: float) -> str:
+    """Bytes for people, in two or three digits.
+
+    >>> size(0), size(33_000), size(7_649_280), size(176_000_000)
+    ('none', '33 kB', '7.6 MB', '176 MB')
+    """
+    units = ["B", "kB", "MB", "GB", "TB"]
+    while number >= 999.5 and len(units) > 1:
+        number, units = number / 1000, units[1:]
+    digits = 0 if number >= 9.95 or units[0] == "B" else 1
+    return f"{number:.{digits}f} {units[0]}" if number else "none"
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """A number and its noun: 1 token, 4 tokens; `plural` where that is not the noun and an s.
 
