@@ -74,7 +74,19 @@ export interface BaselineLine {
   summary: string;
   point: MeasuredPoint | null;
 }
-export type Line = RunLine | RoundLine | FinishedLine | BaselineLine | StateLine | ErrorLine;
+/** Something to know about a run: see hint.py. */
+export interface HintLine {
+  kind: "hint";
+  sentence: string;
+}
+export type Line =
+  | RunLine
+  | RoundLine
+  | FinishedLine
+  | BaselineLine
+  | StateLine
+  | ErrorLine
+  | HintLine;
 
 /** All that the screen shows at a step. */
 export interface Frame {

@@ -23,6 +23,7 @@ let fresh = false; // a run has begun and no round of it is on screen yet
 function onLine(line) {
   if (line.kind === "run") onRun(line);
   else if (line.kind === "state") job.state(line);
+  else if (line.kind === "hint") showHint(line.sentence);
   else if (line.kind === "error") {
     notice(line.sentence);
     now.link = null;
@@ -39,8 +40,15 @@ export const news = {
   },
 };
 
+/** @param {string} sentence */
+function showHint(sentence) {
+  $(".sv-hint").textContent = sentence;
+  $(".sv-hint").hidden = !sentence;
+}
+
 /** @param {RunLine} run */
 function onRun(run) {
+  showHint("");
   fresh = true;
   now.question = null;
   now.at = { round: 0, step: 0 };
