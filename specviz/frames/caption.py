@@ -1,6 +1,7 @@
 """The sentence under the text: what this step is, with the numbers to recompute it by hand.
 
-A sentence is a list of parts: text, {"w": word}, or {"n": number, "as": whose number it is}.
+A sentence is a list of parts: text, {"w": word}, {"n": number, "as": whose number it is}, or
+{"t": text, "term": the glossary's term for it}.
 """
 
 from __future__ import annotations

@@ -20,4 +20,4 @@ def surprise(target: Target, ids: Sequence[int]) -> float | None:
         return None
     logits = target.model(torch.tensor([list(ids)], device=target.device)).logits[0, :-1]
     told = torch.tensor(list(ids)[1:], device=logits.device).unsqueeze(-1)
-    return -logits.float().log_softmax(-1).gather(-1, told).mean().item() / BIT
+    return float(-logits.float().log_softmax(-1).gather(-1, told).mean() / BIT)

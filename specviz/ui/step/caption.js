@@ -9,6 +9,7 @@ import { $ } from "./stage.js";
 export function part(piece) {
   if (typeof piece === "string") return document.createTextNode(piece);
   if (piece.w) return el("b", "sv-token", word(piece.w));
+  if (piece.t !== undefined) return termed(el("span", "", piece.t), piece.term);
   const made = el("span", "sv-n sv-n-" + piece.as, piece.n);
   return termed(made, piece.as === "u" ? "coin" : piece.as);
 }

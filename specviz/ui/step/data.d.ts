@@ -67,12 +67,15 @@ export interface FinishedLine {
   kind: "finished";
   reason: string;
   summary: string;
+  /** The run's last step, as a patch on the first of its last round. */
+  end?: Patch;
 }
 export interface BaselineLine {
   kind: "baseline";
   seconds: number[];
   summary: string;
   point: MeasuredPoint | null;
+  end?: Patch;
 }
 /** Something to know about a run: see hint.py. */
 export interface HintLine {
@@ -96,15 +99,19 @@ export interface Frame {
   tree: Tree;
   panel: Panel;
 }
-export type StepKind = "propose" | "score" | "judge" | "draw" | "commit";
+export type StepKind = "propose" | "score" | "judge" | "draw" | "commit" | "end";
 /** next: before it is seen; label: after. w and is: of a verdict. */
 export type StepName = { id: string; label: string; next: string } & (
   | { kind: "judge"; w: Word; is: State }
   | { kind: Exclude<StepKind, "judge">; w?: undefined; is?: undefined }
 );
 
-/** A part of a sentence: text, a word, or a number and whose it is. */
-export type Part = string | { w: Word; n?: undefined } | { n: string; as: string; w?: undefined };
+/** A part of a sentence: text, a word, a number and whose it is, or a term of the glossary. */
+export type Part =
+  | string
+  | { w: Word; n?: undefined; t?: undefined }
+  | { n: string; as: string; w?: undefined; t?: undefined }
+  | { t: string; term: string; w?: undefined; n?: undefined };
 export interface Caption {
   is: State | StepKind;
   label: string;
