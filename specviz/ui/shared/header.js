@@ -1,6 +1,7 @@
 // The head of the page: help, and two switches, each a class of the body: larger text, and dark.
 // They are kept for the visit.
 
+import { startCopy } from "./copy.js";
 import { startHelp } from "./help.js";
 import { startTerms } from "./terms.js";
 import { there } from "./there.js";
@@ -9,6 +10,7 @@ import { there } from "./there.js";
 export function start(element) {
   startTerms();
   startHelp(element);
+  startCopy(there(element.querySelector(".sv-copy")));
   /** @type {NodeListOf<HTMLElement>} */
   const buttons = element.querySelectorAll("[data-toggle]");
   for (const button of buttons) {
