@@ -1,6 +1,7 @@
 // The draw, and what is said under a table.
 
 import { el, flat, percent, word } from "../shared/dom.js";
+import { GIVEN } from "./table.js";
 
 function lumps(panel) {
   const rest = panel.table?.rows.find((each) => each.rest);
@@ -23,7 +24,8 @@ function stretch(part) {
 export function draw(panel) {
   const view = panel.draw;
   const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
-  const label = el("span", "sv-l", panel.kind === "law" ? "draw" : "5 · draw");
+  const last = panel.table && panel.table.heads.length - GIVEN + 1;
+  const label = el("span", "sv-l", last ? last + " · draw" : "draw");
   const row = el("div", "sv-drow" + (panel.kind === "law" ? " sv-of-p" : ""), label, bar);
   if (!view.text) return [row, lumps(panel)].filter(Boolean);
   const pin = el("i", "sv-pin");
@@ -36,7 +38,7 @@ export function draw(panel) {
     "sv-note",
     el("b", "", u),
     " falls between " + lo + " and " + hi + ": the share of ",
-    word(hit.w),
+    el("b", "sv-token", word(hit.w)),
     ", " + part + " wide.",
   );
   return [row, note];

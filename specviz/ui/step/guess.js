@@ -28,11 +28,15 @@ export function ask(to) {
     ? [
         "Will ",
         { w: panel.w },
-        " be kept? The target gives it ",
+        panel.laws.left.includes("p") ? " be kept? What is left of p (p′)" : " be kept? The target",
+        " gives it ",
         { n: panel.text.p, as: "p" },
-        ...(panel.point
-          ? ["; it was fixed beforehand"]
-          : [", the draft gave it ", { n: panel.text.q, as: "q" }]),
+        ...(panel.laws.none
+          ? [", and there is no q"]
+          : [
+              panel.laws.left.includes("q") ? ", what was left of q (q′) " : ", the draft ",
+              { n: panel.text.q, as: "q" },
+            ]),
         ". ",
       ]
     : ["Is ", { w: panel.w }, " the target's top token? "];

@@ -99,7 +99,9 @@ class RunLines:
             self.round = None
 
     def _whole(self, played: Round) -> str:
-        scene = Scene(self.trace.header, self.vocabulary, played, tuple(self.earlier))
+        header = self.trace.header
+        who = title_of(header.drafter.name)
+        scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
         self.earlier.append(played)
         shots = [drawn(frame) for frame in frames(scene)]
         data = {

@@ -8,7 +8,7 @@ import { showWhy } from "./evidence.js";
 import { $ } from "./stage.js";
 import { table } from "./table.js";
 
-const ORDINALS = ["", "", "second", "third", "fourth", "fifth"];
+const ORDINALS = ["", "", "2nd", "3rd"];
 
 export function showPanel(panel) {
   const title = $(".sv-title");
@@ -26,23 +26,32 @@ function panelTitle(panel) {
   if (panel.kind === "guesses") return [guessesTitle(panel), shownOf(panel)].filter(Boolean);
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
-  if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
+  if (panel.kind === "law") return ["Drawn from p: ", el("span", "sv-token", word(panel.w))];
   const tries =
     panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
-  return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
+  return [
+    "On trial: ",
+    el("span", "sv-token", word(panel.w)),
+    el("span", "sv-sub", " at +" + panel.at + tries),
+  ];
 }
 
 function guessesTitle(panel) {
   if (!panel.scored) return "What the drafter guesses";
   return panel.greedy
     ? "Every guess: the target's softmax at temperature 1"
-    : "Every guess: p over q";
+    : drawsQ(panel)
+      ? "Every guess: p above, q below"
+      : "p of every guess";
 }
+
+const drawsQ = (panel) => panel.figure.data["11-q"].x.length > 0;
 
 // Where a list is cut, which of the guesses it has.
 function shownOf(panel) {
   if (!panel.of) return null;
-  const made = el("span", "sv-sub", " · " + panel.shown + " of " + panel.of);
+  const which = panel.scored ? "first " : "newest ";
+  const made = el("span", "sv-sub", " · " + which + panel.shown + " of " + panel.of);
   made.title =
     (panel.scored ? "The first " : "The newest ") + panel.shown + "; the tree has all of them";
   return made;

@@ -37,7 +37,9 @@ export function reserve(round) {
 }
 
 const said = (parts) =>
-  parts.map((each) => (typeof each === "string" ? each : each.n || flat(each.w))).join("");
+  parts
+    .map((each) => (typeof each === "string" ? each : each.n || "[" + flat(each.w) + "]"))
+    .join("");
 
 /** How many lines a text fills where so many letters fit on one; a longer word is broken.
  * @param {string} text

@@ -109,8 +109,9 @@ function bars(node) {
   const made = el("span", "sv-bars");
   for (const name of ["p", "soft", "q"]) {
     if (node[name] === undefined) continue;
-    const bar = el("i", "sv-bar-" + name);
-    bar.style.width = percent(node[name]);
+    const left = name === "p" ? node.left : name === "q" ? node.left_q : undefined;
+    const bar = el("i", "sv-bar-" + name + (left === undefined ? "" : " sv-left-" + name));
+    bar.style.width = percent(left ?? node[name]);
     made.append(bar);
   }
   return made;
