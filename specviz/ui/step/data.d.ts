@@ -139,6 +139,9 @@ export interface Guess {
   is: State;
   p?: number;
   q?: number;
+  /** Of p and of q, what earlier tries left. */
+  left?: number;
+  left_q?: number;
   soft?: number;
 }
 /** A guess with its node, as text. */
@@ -195,24 +198,34 @@ interface Trial extends Shown {
   tries: number;
   accepted: boolean;
   p: number;
-  q: number;
   soft?: number;
 }
+/** What the bars are called; left: those that earlier tries left. */
+interface Laws {
+  p: string;
+  left: string[];
+}
+/** none: why there is no q. */
+type WithoutQ = Laws & { none: string; q?: undefined };
+type WithQ = Laws & { q: string; none?: undefined };
 /** At temperature 0 no coin is tossed. */
 export interface GreedyTrial extends Trial {
-  point: boolean;
+  q?: number;
+  laws: WithQ | WithoutQ;
   text: { p: string };
   coin?: undefined;
 }
 /** A guess that was fixed before any coin has no q of its own. */
 export interface PointTrial extends Trial {
-  point: true;
+  q?: undefined;
+  laws: WithoutQ;
   text: { p: string; threshold: string; u: string };
   coin: Coin;
   whatif?: WhatIf;
 }
 export interface DrawnTrial extends Trial {
-  point: false;
+  q: number;
+  laws: WithQ;
   text: { p: string; q: string; threshold: string; u: string };
   coin: Coin;
   whatif?: WhatIf;
@@ -233,10 +246,19 @@ export interface WhatIf {
 /** p, q and residual by token; full: with the columns of a rejection. */
 export interface Table {
   full: boolean;
+  heads: Head[];
   digits: number;
   rows: TableRow[];
   total: { p: string; q: string; both: string; left: string; scaled: string };
   soft: boolean;
+}
+/** in: where there is little room; of: whose number; left: of what earlier tries left. */
+export interface Head {
+  t: string;
+  in?: string;
+  of?: "p" | "q";
+  left?: "yes";
+  term?: string;
 }
 /** t: texts of p, q, p − q, above 0 and scaled. m: the masses of bars, without p − q. */
 export type TableRow = {

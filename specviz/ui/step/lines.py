@@ -14,9 +14,9 @@ from specviz.catalog.entry import reads_of, title_of
 from specviz.cost.point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Scene, difference, frames
-from specviz.frames.ending import ending
 from specviz.frames.frame import Frame
 from specviz.frames.numbers import count, seconds
+from specviz.frames.outcome import outcome
 from specviz.frames.strip import brought
 from specviz.settings.text import pieces
 from specviz.trace import metrics
@@ -103,7 +103,9 @@ class RunLines:
             self.round = None
 
     def _whole(self, played: Round) -> str:
-        scene = Scene(self.trace.header, self.vocabulary, played, tuple(self.earlier))
+        header = self.trace.header
+        who = title_of(header.drafter.name)
+        scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
         self.earlier.append(played)
         shots = [drawn(frame) for frame in frames(scene)]
         self.last = shots[0], shots[-1]
@@ -121,7 +123,7 @@ class RunLines:
         if self.last is None:
             return {}
         begun, last = self.last
-        return {"end": difference(begun, ending(self.trace, last))}
+        return {"end": difference(begun, outcome(self.trace, last))}
 
     def _summary(self) -> str:
         """The run in one line, without a speed-up until plain decoding was measured.

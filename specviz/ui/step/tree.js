@@ -129,11 +129,16 @@ function position(depth, lead, here, slot) {
 /** @param {Guess} node */
 function bars(node) {
   const made = el("span", "sv-bars");
-  const { p, soft, q } = node;
-  for (const [name, value] of Object.entries({ p, soft, q })) {
+  /** @type {[name: string, value: number | undefined, left: number | undefined][]} */
+  const all = [
+    ["p", node.p, node.left],
+    ["soft", node.soft, undefined],
+    ["q", node.q, node.left_q],
+  ];
+  for (const [name, value, left] of all) {
     if (value === undefined) continue;
-    const bar = el("i", "sv-bar-" + name);
-    bar.style.width = percent(value);
+    const bar = el("i", "sv-bar-" + name + (left === undefined ? "" : " sv-left-" + name));
+    bar.style.width = percent(left ?? value);
     made.append(bar);
   }
   return made;
