@@ -22,6 +22,7 @@ from specviz.frames.numbers import (
 )
 from specviz.frames.scene import Scene, Step
 from specviz.frames.table import left_text
+from specviz.frames.whatif import stuck
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import path
 
@@ -130,7 +131,9 @@ def _judge(scene: Scene, judged: Judged) -> list[Part]:
     p, u = number(coin["p"], "p"), number(coin["u"], "u")
     keep = number(coin["threshold"], "both")
     coin_is = "The coin was laid at " if scene.laid(judged.node) else "The coin fell at "
-    end: list[Part] = [": keep with chance ", keep, f". {coin_is}", u, "."]
+    in_vain = scene.laid(judged.node) and stuck(judged)
+    over = ", but no coin can do otherwise." if in_vain else "."
+    end: list[Part] = [": keep with chance ", keep, f". {coin_is}", u, over]
     law = _law_in_force(scene, judged, token)
     if "q" not in judged.inputs:
         fixed = "This guess was fixed before any coin, so q is 1."

@@ -63,6 +63,24 @@ def test_a_coin_is_said_with_the_decimals_that_show_its_side(call, u, threshold,
 
 
 @pytest.mark.parametrize(
+    ("needed", "chances", "found"),
+    [
+        ([[1, 0], [2, 1]], {"1": [0.3, 0.3], "2": [0.5, 0.5]}, {"is": "sure"}),
+        ([[1, 0], [2, 1]], {"1": [1, 1], "2": [0.5, 0.5]}, {"is": "never", "node": 1, "chance": 1}),
+        ([[1, 1]], {"1": [0, 0]}, {"is": "never", "node": 1, "chance": 0}),
+        ([[1, 0]], {"1": [0, 0]}, {"is": "sure"}),
+        ([[1, 1]], {"1": [1, 1]}, {"is": "sure"}),
+        ([[1, 0], [2, 1]], {"1": [0.3, 0.3]}, {"is": "may", "node": 2}),
+        ([[2, 1]], {"2": [0.2, 1]}, {"is": "sure"}),
+        ([[2, 0]], {"2": [0.2, 1]}, {"is": "may", "node": 2}),
+        ([[2, 0], [3, 1]], {"3": [0, 0]}, {"is": "never", "node": 3, "chance": 0}),
+    ],
+)
+def test_coins_are_promised_only_what_they_can_do(call, needed, chances, found):
+    assert call("step/whatif", "prospect", needed, chances) == found
+
+
+@pytest.mark.parametrize(
     ("seconds", "passes"), [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
 )
 def test_a_pass_counts_once_it_has_ended(call, seconds, passes):

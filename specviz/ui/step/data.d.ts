@@ -106,10 +106,13 @@ export interface Tree {
   nodes: Record<string, Guess>;
   /** By node, the verdicts that lead to it: [node, 1 kept or 0 fallen]. None at temperature 0. */
   ways?: Record<string, [node: number, kept: number][]>;
+  /** By node, between what its chance to be kept lies, as far as this is known at this step. */
+  chances?: Chances;
   here?: number;
   slot?: Slot;
   figure: TreeFigure;
 }
+export type Chances = Partial<Record<string, [least: number, most: number]>>;
 export interface Guess {
   w: Word;
   parent: number;
@@ -201,11 +204,12 @@ export interface Coin {
   u: number;
   threshold: number;
 }
-/** coin: its name. kept, rejected: what would come next. */
+/** coin: its name. kept, rejected: what would come next. stuck: that no coin changes it. */
 export interface WhatIf {
   coin: string;
   kept: Part[];
   rejected: Part[];
+  stuck?: Part[];
 }
 
 /** p, q and residual by token; full: with the columns of a rejection. */
