@@ -94,7 +94,7 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
         "point": "q" not in judged.inputs,
     }
     if scene.greedy:
-        soft = _soft_of(judged, guess.token)
+        soft = soft_of(judged, guess.token)
         panel["text"] = {"p": str(int(judged.inputs["p"]))}
         return panel | ({} if soft is None else {"soft": round(soft, 6)})
     shown = numbers(scene, judged)
@@ -103,7 +103,8 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
     return panel
 
 
-def _soft_of(judged: Judged, token: int) -> float | None:
+def soft_of(judged: Judged, token: int) -> float | None:
+    """The target's softmax at temperature 1 for a token; None where the trace has not kept it."""
     rows = judged.rows
     if rows.soft is None or token not in rows.tokens:
         return None

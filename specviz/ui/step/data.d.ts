@@ -51,6 +51,8 @@ export interface RoundLine {
   number: number;
   first: Frame;
   then: Patch[];
+  /** By step of a verdict, a merge patch on the frame before it: the question that hides it. */
+  asks: Record<number, Patch>;
   brings: [word: Word, kind: State, step: number][];
   seconds: [draft: number, target: number, rest: number];
 }
@@ -91,7 +93,7 @@ export type StepName = { id: string; label: string; next: string } & (
 /** A part of a sentence: text, a word, or a number and whose it is. */
 export type Part = string | { w: Word; n?: undefined } | { n: string; as: string; w?: undefined };
 export interface Caption {
-  is: State | StepKind;
+  is: State | StepKind | "ask";
   label: string;
   parts: Part[];
 }
@@ -142,7 +144,13 @@ export interface Felt extends Trace {
 }
 
 /** What the inspector shows beside the tree. */
-export type Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel;
+export type Panel =
+  | GuessesPanel
+  | EmptyPanel
+  | AskedPanel
+  | TrialPanel
+  | LawPanel
+  | RoundPanel;
 interface Shown {
   figure?: Figure;
   facts?: Fact[];
@@ -169,8 +177,22 @@ export interface RoundPanel extends Shown {
   kind: "round";
   number: number;
 }
+/** A token on trial whose verdict is hidden. At temperature 0 p would be the verdict. */
+export interface AskedPanel extends Shown {
+  kind: "trial";
+  asked: true;
+  w: Word;
+  at: number;
+  tries: number;
+  point: boolean;
+  p?: number;
+  q?: number;
+  soft?: number;
+  text?: { p: string; q?: string };
+}
 interface Trial extends Shown {
   kind: "trial";
+  asked?: undefined;
   w: Word;
   at: number;
   tries: number;
