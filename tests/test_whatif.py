@@ -12,8 +12,10 @@ from made import Recipe, made
 from specviz.engine.decode import run
 from specviz.frames import Scene
 from specviz.frames.caption import caption
-from specviz.frames.whatif import FALLEN, KEPT, outcomes, ways
+from specviz.frames.tree import judged_by, tree
+from specviz.frames.whatif import FALLEN, KEPT, chances, outcomes, stuck, ways
 from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import FOLDER
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.verification import Drawn
@@ -120,3 +122,91 @@ def test_a_coin_laid_by_hand_is_said_to_be_laid():
         sentences.append(str(caption(scene, step)))
     assert "The coin at " in sentences[0]
     assert "The coin laid at " in sentences[1]
+
+
+def bounds_of(trace, index):
+    """What a round tells of its guesses' chances once it is scored, before any verdict."""
+    return chances(Scene.of(trace, index), [])
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.jsonl"))])
+def test_what_p_and_q_tell_of_a_chance_is_what_its_verdict_then_shows(name):
+    trace = Trace.read(FOLDER / f"{name}.jsonl")
+    told = 0
+    for index, played in enumerate(trace.rounds):
+        bounds = bounds_of(trace, index)
+        for judged in played.judged:
+            least, most = bounds.get(str(judged.node), (0, 1))
+            assert least <= judged.threshold + 1e-9
+            assert most >= judged.threshold - 1e-9
+            if least == 1 or most == 0:
+                assert stuck(judged)
+            told += least == most
+    assert told or Scene.of(trace, 0).greedy
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_where_a_chance_is_called_0_or_1_no_coin_changes_it_and_elsewhere_one_does(
+    tiny_target, drafter, seed
+):
+    settings = replace(WARM, seed=seed, max_new_tokens=12)
+    first = traced(tiny_target, DRAFTERS[drafter](), settings)
+    never = sure = 0
+    for index, played in enumerate(first.rounds[:3]):
+        scene = Scene.of(first, index)
+        known = chances(scene, played.judged)
+        for way in ways(scene).values():
+            coins, promised = {}, True
+            for n, kept in way:
+                least, most = known.get(str(n), [0, 1])
+                promised &= least > 0 if kept else most < 1
+                fell = max(FALLEN, (1 + most) / 2) if most < 1 else FALLEN
+                coins[f"{played.number} judge {n}"] = KEPT if kept else fell
+            other = traced(tiny_target, DRAFTERS[drafter](), replace(settings, coins=coins))
+            verdicts = {j.node: j.accepted for j in other.rounds[index].judged}
+            came = all(verdicts.get(n) == bool(kept) for n, kept in way)
+            impossible = any(
+                (known.get(str(n), [0, 1])[1] == 0) if kept else known.get(str(n), [0, 1])[0] == 1
+                for n, kept in way
+            )
+            assert came or not promised, "a promise is kept"
+            assert not (came and impossible), "what is called impossible does not happen"
+            never, sure = never + impossible, sure + promised
+    assert sure >= 3
+    assert never or drafter != "tree"
+
+
+def test_nothing_is_said_of_chances_before_the_target_has_scored_and_all_tries_after_one():
+    recipe = Recipe(shape=(3, 2), rounds=6)
+    trace = made(recipe)
+    for index in range(1, len(trace.rounds)):
+        scene = Scene.of(trace, index)
+        for step in scene.steps:
+            view = tree(scene, step)
+            assert ("chances" in view) == (step.kind != "propose")
+            for judged in judged_by(scene, step):
+                assert view["chances"][str(judged.node)] == [judged.threshold] * 2
+
+
+def laid_at(trace, index, judged):
+    coins = {f"{trace.rounds[index].number} judge {judged.node}": judged.u}
+    settings = trace.header.settings | {"coins": coins}
+    return Scene.of(Trace(replace(trace.header, settings=settings), trace.events), index)
+
+
+def test_a_coin_laid_in_vain_is_said_to_change_nothing():
+    trace = made(Recipe(rounds=12))
+    said = set()
+    for index, played in enumerate(trace.rounds):
+        for place, judged in enumerate(played.judged):
+            scene = laid_at(trace, index, judged)
+            step = [step for step in scene.steps if step.kind == "judge"][place]
+            vain = "No coin could do otherwise" in str(caption(scene, step))
+            assert vain == (judged.threshold in (0, 1))
+            told = outcomes(scene, judged)
+            assert ("stuck" in told) == vain
+            if vain:
+                assert told["stuck"][-1] == f" is kept with chance {judged.threshold:.0f}."
+            said.add(vain)
+    assert said == {True, False}

@@ -5,6 +5,17 @@ not happened at the cursor. Standard library only.
 """
 
 from specviz.frames.frame import Frame, applied, difference, frame, frames
+from specviz.frames.guess import questions
 from specviz.frames.scene import Cursor, Scene, Step
 
-__all__ = ["Cursor", "Frame", "Scene", "Step", "applied", "difference", "frame", "frames"]
+__all__ = [
+    "Cursor",
+    "Frame",
+    "Scene",
+    "Step",
+    "applied",
+    "difference",
+    "frame",
+    "frames",
+    "questions",
+]

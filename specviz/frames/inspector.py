@@ -114,12 +114,12 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
         "tries": len(scene.fallen(judged)) + 1,
         "accepted": judged.accepted,
         "p": round(judged.inputs["p"], 6),
-        "laws": _laws(scene, judged),
+        "laws": laws(scene, judged),
     }
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
     if scene.greedy:
-        soft = _soft_of(judged, guess.token)
+        soft = soft_of(judged, guess.token)
         panel["text"] = {"p": str(int(judged.inputs["p"]))}
         return panel | ({} if soft is None else {"soft": round(soft, 6)})
     shown = numbers(scene, judged)
@@ -128,7 +128,7 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
     return panel
 
 
-def _laws(scene: Scene, judged: Judged) -> dict[str, Any]:
+def laws(scene: Scene, judged: Judged) -> dict[str, Any]:
     """What the bars are called, and which of them are what earlier tries left.
 
     none: in q's place where the verdict has none, why.
@@ -142,7 +142,8 @@ def _laws(scene: Scene, judged: Judged) -> dict[str, Any]:
     return found | {"q": "left of q" if left_q else "draft q"}
 
 
-def _soft_of(judged: Judged, token: int) -> float | None:
+def soft_of(judged: Judged, token: int) -> float | None:
+    """The target's softmax at temperature 1 for a token; None where the trace has not kept it."""
     rows = judged.rows
     if rows.soft is None or token not in rows.tokens:
         return None

@@ -181,7 +181,8 @@ class Scene:
     def fallen(self, judged: Judged) -> list[Judged]:
         """Siblings of a judged node that were rejected before it."""
         parent = self.guesses[judged.node - 1].parent
-        before = self.round.judged[: self.round.judged.index(judged)]
+        nodes = [each.node for each in self.round.judged]
+        before = self.round.judged[: nodes.index(judged.node)]
         return [j for j in before if self.guesses[j.node - 1].parent == parent]
 
 

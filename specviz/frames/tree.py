@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from specviz.frames.scene import Scene, Step
-from specviz.frames.whatif import ways
+from specviz.frames.whatif import chances, ways
 from specviz.trace.events import Judged, Scored
 
 State = Literal["waiting", "accepted", "rejected", "unreached"]
@@ -126,6 +126,8 @@ def tree(scene: Scene, step: Step) -> dict[str, Any]:
     view: dict[str, Any] = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
     if not scene.greedy:
         view["ways"] = ways(scene)
+    if step.kind != "propose" and (told := chances(scene, judged_by(scene, step))):
+        view["chances"] = told
     if step.kind == "judge":
         view["here"] = scene.round.judged[step.at].node
     slot = open_slot(scene, step)

@@ -11,6 +11,7 @@ from specviz.frames.evidence import thrown
 from specviz.frames.numbers import LEAST, numbers, spoken, visible
 from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
+from specviz.frames.whatif import stuck
 from specviz.trace.events import Judged
 
 ROUNDING: Final = 1e-5  # of p, and of 1 − p: as near as two float32 passes come to each other
@@ -112,4 +113,5 @@ def _fell(scene: Scene, judged: Judged) -> list[Part]:
     side = " is below " if judged.accepted else " is not below "
     end = ": kept." if judged.accepted else ": rejected."
     coin = number(numbers(scene, judged).text["u"], "u")
-    return [f"The coin{laid} at ", coin, side, bar, end]
+    vain = " No coin could do otherwise." if laid and stuck(judged) else ""
+    return [f"The coin{laid} at ", coin, side, bar, end + vain]

@@ -382,7 +382,7 @@ def test_a_verdict_can_be_guessed_by_keys(visit):
     keyed_to(visit, "Your guess?")
     tab_to(page, ".sv-answer")
     page.keyboard.press("Enter")
-    assert page.inner_text(".sv-score").endswith("of 1 right")
+    assert page.inner_text(".sv-score").endswith("of 1 good bets")
     page.keyboard.press("ArrowRight")
     assert (
         page.inner_text(".sv-verdict") != "Your guess?" or visit.ask("frame.step.kind") == "judge"

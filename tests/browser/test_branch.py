@@ -3,6 +3,8 @@
 import pytest
 from visit import Visit
 
+from specviz.frames.words import flat
+
 PROMPT = "The cat sat on the mat. The cat"
 
 
@@ -142,3 +144,80 @@ def test_temperature_0_has_no_coin_to_lay(visit):
     page.locator(".sv-now .sv-unreached").first.click()
     assert "no coin decides" in visit.caption()
     assert page.locator(".sv-answer >> text=Run it").count() == 0
+
+
+def click_guess(visit: Visit, node: int) -> None:
+    """Click a guess in the tree."""
+    spots = visit.ask("frame.tree.figure.data['80-hover'].customdata")
+    visit.page.locator(".sv-spot").nth(spots.index(node)).evaluate("e => e.click()")
+
+
+def siblings_at_a_sure_one(visit: Visit) -> tuple[int, list[int]]:
+    """A verdict of chance 1 and the siblings after it, which no coin can bring."""
+    visit.open("?trace=02-siblings")
+    for _ in range(200):
+        if visit.ask("frame.step.kind") == "judge":
+            panel, tree = visit.ask("frame.panel"), visit.ask("frame.tree")
+            parent = tree["nodes"][str(tree["here"])]["parent"]
+            later = [
+                int(n)
+                for n, view in tree["nodes"].items()
+                if view["parent"] == parent and int(n) > tree["here"]
+            ]
+            if "stuck" in panel["whatif"] and panel["accepted"] and later:
+                return tree["here"], later
+        visit.ask("next()")
+    raise AssertionError("no such verdict")
+
+
+def test_a_guess_behind_one_that_is_always_kept_is_not_promised(visit):
+    _, later = siblings_at_a_sure_one(visit)
+    word = flat(visit.ask("frame.panel.w"))
+    click_guess(visit, later[0])
+    assert visit.page.inner_text(".sv-verdict") == "What if?"
+    said = visit.caption().replace("\n", "")
+    assert "No coin can do this: " in said
+    assert "is kept with chance 1." in said
+    assert word.replace("␣", "") in said.split("No coin can do this: ")[1]
+    answers = visit.page.locator(".sv-say .sv-answer").all_inner_texts()
+    assert answers == ["Back"], "nothing is to be run"
+
+
+def test_a_coin_at_a_chance_of_1_moves_and_promises_nothing(visit):
+    siblings_at_a_sure_one(visit)
+    coin = visit.page.get_by_role("slider", name="Coin")
+    coin.focus()
+    cursor = visit.ask("cursor")
+    visit.page.keyboard.press("End")
+    assert "would still be kept. No coin can do otherwise: " in visit.caption()
+    assert visit.page.locator(".sv-answer >> text=Run it").count() == 0
+    visit.page.keyboard.press("Enter")
+    assert visit.ask("cursor") == cursor
+    assert visit.page.inner_text(".sv-verdict") == "What if?", "Enter runs nothing"
+
+
+def test_before_the_score_nothing_is_promised(visit):
+    page = visit.open("?trace=02-siblings&round=1&step=propose-1")
+    click_guess(visit, 1)
+    assert "known once the target has scored" in visit.caption()
+    assert page.locator(".sv-say .sv-answer").all_inner_texts() == ["Back"]
+
+
+def test_the_buttons_of_what_if_stay_on_one_line_wherever_the_sentence_breaks(visit):
+    page = visit.page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    visit.open()
+    visit.step_to("Rejected")
+    drag_to(visit, 0.1)
+    apart = page.locator(".sv-say").evaluate(
+        """say => {
+          const buttons = [...say.querySelectorAll(".sv-answer")];
+          const tops = () => new Set(buttons.map((each) => each.getBoundingClientRect().top));
+          const widths = Array.from({ length: 80 }, (_, at) => 320 + 10 * at);
+          return widths.filter((width) => {
+            say.style.maxWidth = width + "px";
+            return buttons.length !== 2 || tops().size !== 1;
+          });
+        }"""
+    )
+    assert not apart

@@ -63,6 +63,86 @@ def test_a_coin_is_said_with_the_decimals_that_show_its_side(call, u, threshold,
 
 
 @pytest.mark.parametrize(
+    ("needed", "chances", "found"),
+    [
+        ([[1, 0], [2, 1]], {"1": [0.3, 0.3], "2": [0.5, 0.5]}, {"is": "sure"}),
+        ([[1, 0], [2, 1]], {"1": [1, 1], "2": [0.5, 0.5]}, {"is": "never", "node": 1, "chance": 1}),
+        ([[1, 1]], {"1": [0, 0]}, {"is": "never", "node": 1, "chance": 0}),
+        ([[1, 0]], {"1": [0, 0]}, {"is": "sure"}),
+        ([[1, 1]], {"1": [1, 1]}, {"is": "sure"}),
+        ([[1, 0], [2, 1]], {"1": [0.3, 0.3]}, {"is": "may", "node": 2}),
+        ([[2, 1]], {"2": [0.2, 1]}, {"is": "sure"}),
+        ([[2, 0]], {"2": [0.2, 1]}, {"is": "may", "node": 2}),
+        ([[2, 0], [3, 1]], {"3": [0, 0]}, {"is": "never", "node": 3, "chance": 0}),
+    ],
+)
+def test_coins_are_promised_only_what_they_can_do(call, needed, chances, found):
+    assert call("step/whatif", "prospect", needed, chances) == found
+
+
+def trial(threshold, accepted, **more):
+    """A verdict as the page has it."""
+    text = {"p": "0.34", "q": "0.50", "threshold": f"{threshold:.2f}", "u": "0.40"}
+    stuck = {"stuck": []} if threshold in (0, 1) else {}
+    panel = {"w": ["x"], "accepted": accepted, "point": False, "tries": 1, "text": text}
+    coin = {"u": 0.4, "threshold": threshold}
+    return panel | {"coin": coin, "whatif": stuck} | more
+
+
+def plain(parts):
+    return "".join(p if isinstance(p, str) else p.get("n") or "".join(p["w"]) for p in parts)
+
+
+GREEDY = {"coin": None, "whatif": None}
+
+
+@pytest.mark.parametrize(
+    ("panel", "kept", "good", "said"),
+    [
+        (trial(0.68, True), True, True, ("Right: p is 0.68 of q, so it was kept with chance 0.68; "
+         "betting on “kept” was right, whatever the coin does. The coin is at 0.40.")),
+        (trial(0.68, False), True, True, "so it had a chance of 0.68; betting on “kept” was right"),
+        (trial(0.68, False), False, False, ("You said rejected. But p is 0.68 of q, so it had a "
+         "chance of 0.68; “kept” was the better bet, whatever the coin does.")),
+        (trial(0.3, True), True, False, "“rejected” was the better bet"),
+        (trial(0.3, True), False, True, "Right: p is 0.30 of q"),
+        (trial(0.5, True), True, True, "either bet was as good"),
+        (trial(0.5, True), False, True, "either bet was as good"),
+        (trial(1, True), False, False, "You said rejected. It could not be: p ≥ q is always kept."),
+        (trial(1, True), True, True, "Right: p ≥ q is always kept."),
+        (trial(0, False), True, False, "You said kept. It could not be: p is 0, so it is never"),
+        (trial(0, False, tries=2), False, True, "Right: nothing of p is left for it"),
+        (trial(0.68, True, tries=2), True, True, "Right: what is left of p is 0.68 of q"),
+        (trial(0.68, True, point=True), True, True, ("Right: p is 0.68, and a guess with q = 1 is "
+         "kept with chance p")),
+        (trial(1, True, **GREEDY), True, True, "Right: x is the target's top token"),
+        (trial(0, False, **GREEDY), True, False, "You said kept. It could not be: x is not the "),
+    ],
+)  # fmt: skip
+def test_a_bet_is_weighed_against_the_chance_and_not_against_the_coin(
+    call, panel, kept, good, said
+):
+    found = call("step/guess", "judgeBet", panel, kept)
+    assert found["good"] is good
+    assert said in plain(found["parts"])
+
+
+@pytest.mark.parametrize(
+    ("panel", "guess", "off", "said"),
+    [
+        (trial(0.68, True), 0.6, 0.08, "You said 0.60, it is 0.68: off by 0.08, since p is 0.68"),
+        (trial(0.68, True), 0.68, 0, "it is 0.68: right to the hundredth, since p is 0.68 of q."),
+        (trial(1, True), 0.9, 0.1, "it is 1: off by 0.10, since p ≥ q is always kept."),
+        (trial(0, False), 0.25, 0.25, "it is 0: off by 0.25, since p is 0, so it is never kept."),
+    ],
+)  # fmt: skip
+def test_a_guessed_chance_is_told_how_far_off_it_was(call, panel, guess, off, said):
+    found = call("step/guess", "judgeChance", panel, guess)
+    assert found["off"] == pytest.approx(off)
+    assert said in plain(found["parts"])
+
+
+@pytest.mark.parametrize(
     ("seconds", "passes"), [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
 )
 def test_a_pass_counts_once_it_has_ended(call, seconds, passes):

@@ -8,6 +8,7 @@ from made import ODD, RUNS, made
 from specviz.figures.charts import drawn
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat, word
+from specviz.ui.routes import module_address
 
 
 def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(browser, url):
@@ -190,36 +191,160 @@ def test_the_guard_is_in_the_running_server(visit):
     ]
 
 
-def test_guess_first_hides_each_verdict_until_it_is_predicted_and_keeps_score(visit):
-    page = visit.open()
+def guess_at(visit, query=""):
+    """The first question of a run: its page, and the verdict's panel that is hidden."""
+    page = visit.open(query)
     page.get_by_label("Guess first").check()
-    visit.ask("go(1, 5)")
-    assert visit.ask("frame.step.kind") == "score"
-    page.keyboard.press("ArrowRight")
-    assert page.inner_text(".sv-verdict") == "Your guess?"
-    seen = page.inner_text(".sv-player").lower()
-    assert "the coin fell" not in seen
-    assert page.locator(".sv-now .sv-accepted, .sv-now .sv-rejected, .sv-pin").count() == 0
-    assert visit.ask("frame.step.kind") == "score"
-    page.click(".sv-answer >> text=Rejected")
-    assert page.inner_text(".sv-verdict").strip() == "Rejected"
-    assert page.inner_text(".sv-score") == "1 of 1 right"
+    for _ in range(40):
+        if page.inner_text(".sv-verdict") == "Your guess?":
+            return page
+        visit.ask("next()")
+    raise AssertionError("nothing is asked")
+
+
+def hidden_panel(visit):
+    """The panel of the verdict that is asked for, read from the run."""
+    return visit.page.evaluate(
+        """async (address) => {
+          const { frameAt } = await import(new URL(address, document.baseURI));
+          const { round, step } = window.specviz.players["sv-step"].cursor;
+          return frameAt(round, step + 1).panel;
+        }""",
+        module_address("step/reel"),
+    )
+
+
+QUESTIONS = ["01-chain", "02-siblings", "03-point-mass", "04-temperature-0", "06-long-chain"]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(visit, name):
+    page = guess_at(visit, f"?trace={name}")
+    for _ in range(6):
+        if page.inner_text(".sv-verdict") == "Your guess?":
+            hidden = hidden_panel(visit)
+            word = flat(hidden["w"])
+            asked = page.locator(".sv-say .sv-w").first.evaluate("e => e.textContent")
+            assert asked == page.locator(".sv-title .sv-w").evaluate("e => e.textContent")
+            assert asked == page.locator(".sv-here .sv-w").evaluate("e => e.textContent")
+            assert word.replace("␣", "") == asked
+            if hidden.get("coin"):
+                assert page.inner_text(".sv-say .sv-n-p") == page.inner_text(".sv-trial .sv-ink-p")
+            assert page.locator(".sv-here").inner_text().startswith("?")
+            assert page.locator(".sv-here .sv-mark").count() == 0
+            assert page.locator(".sv-keep, .sv-no, .sv-pin, .sv-lens path").count() == 0
+            assert page.locator(".sv-draw > *").count() == 0
+            assert page.inner_text(".sv-next-name") == "Show the verdict"
+        visit.ask("next()")
+
+
+def test_the_ring_stands_around_the_word_in_question(visit):
+    page = guess_at(visit, "?trace=01-chain")
+    for _ in range(2):
+        ring = page.evaluate(
+            """async (address) => {
+          const { questionAt, frameAt } = await import(new URL(address, document.baseURI));
+          const { round, step } = window.specviz.players["sv-step"].cursor;
+          const { tree } = questionAt(round, step + 1);
+          const felt = tree.figure.data["80-hover"];
+          const at = felt.customdata.indexOf(tree.here);
+          const xs = tree.figure.data["25-here"].x.filter((x) => x !== null);
+          const drawn = document.querySelector(".sv-tree").data.find((each) =>
+            JSON.stringify(each.x) === JSON.stringify(tree.figure.data["25-here"].x));
+          return [Boolean(drawn), Math.min(...xs) < felt.x[at] && felt.x[at] < Math.max(...xs),
+            tree.here === frameAt(round, step + 1).tree.here];
+        }""",
+            module_address("step/reel"),
+        )
+        assert ring == [True, True, True]
+        page.click(".sv-answer >> text=Kept")
+        page.keyboard.press("ArrowRight")
+        if page.inner_text(".sv-verdict") != "Your guess?":
+            break
+
+
+def test_guess_first_says_right_or_wrong_and_counts_bets_against_the_chance(visit):
+    page = guess_at(visit, "?trace=01-chain")
+    good = of = 0
+    lucky = set()
+    for _ in range(60):
+        if page.inner_text(".sv-verdict") == "Your guess?":
+            hidden = hidden_panel(visit)
+            page.click(".sv-answer >> text=Kept")
+            won = hidden["coin"]["threshold"] >= 0.5
+            good, of = good + won, of + 1
+            lucky.add((won, hidden["accepted"]))
+            assert page.inner_text(".sv-score") == f"{good} of {of} good bets"
+            start = "Right: " if won else "You said kept. "
+            assert visit.caption().startswith(start)
+            is_ = "Accepted" if hidden["accepted"] else "Rejected"
+            assert page.inner_text(".sv-verdict").strip() == is_
+        visit.ask("next()")
+    assert {(True, False), (False, True)} & lucky, "a coin fell against the better bet"
+
+
+def test_a_question_is_left_by_back_and_asked_once(visit):
+    page = guess_at(visit, "?trace=01-chain")
+    step = visit.ask("cursor.step")
+    assert "the coin" not in page.inner_text(".sv-player").lower()
     page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowRight")
-    assert page.inner_text(".sv-verdict").strip() == "Rejected", "seen already"
-    visit.ask("go(2, 5)")
+    assert page.inner_text(".sv-verdict") == "Score", "back to what was before the question"
+    assert visit.ask("cursor.step") == step
     page.keyboard.press("ArrowRight")
     page.click(".sv-answer >> text=Kept")
-    assert page.inner_text(".sv-score") == "1 of 2 right"
+    told = visit.caption()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(".sv-verdict") != "Your guess?", "seen already"
+    assert visit.caption() != told
     visit.ask("go(3, 5)")
+    score = page.inner_text(".sv-score")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert visit.ask("frame.step.kind") == "judge", "a second step shows the verdict unguessed"
-    assert page.inner_text(".sv-score") == "1 of 2 right"
+    assert page.inner_text(".sv-score") == score
     page.get_by_label("Guess first").uncheck()
     visit.ask("go(4, 5)")
     page.keyboard.press("ArrowRight")
     assert visit.ask("frame.step.kind") == "judge"
+
+
+def test_the_chance_itself_can_be_guessed_by_keys(visit):
+    page = guess_at(visit, "?trace=01-chain")
+    page.click(".sv-answer >> text=Guess the chance")
+    slider = page.get_by_role("slider", name="Chance that it is kept")
+    assert slider.evaluate("e => e === document.activeElement")
+    errors = []
+    for keys in (["PageUp"], ["ArrowRight", "ArrowRight"]):
+        step = visit.ask("cursor.step")
+        hidden = hidden_panel(visit)
+        slider.focus()
+        for key in keys:
+            page.keyboard.press(key)
+        said = float(page.inner_text(".sv-chance-said"))
+        assert said == pytest.approx(float(slider.input_value()))
+        assert said > 0.5
+        page.keyboard.press("Enter")
+        errors.append(abs(said - round(hidden["coin"]["threshold"], 2)))
+        assert f"You said {said:.2f}, it is " in visit.caption()
+        assert f"mean error {sum(errors) / len(errors):.2f}" in page.inner_text(".sv-score")
+        assert visit.ask("cursor.step") == step + 1, "Enter answers and goes no further"
+        while page.inner_text(".sv-verdict") != "Your guess?":
+            visit.ask("next()")
+    page.click(".sv-answer >> text=Kept or rejected?")
+    assert page.locator(".sv-answer >> text=Rejected").count() == 1
+
+
+def test_at_temperature_0_only_the_top_token_is_asked_for(visit):
+    page = guess_at(visit, "?trace=04-temperature-0")
+    assert "top token?" in visit.caption()
+    assert page.locator(".sv-answer >> text=Guess the chance").count() == 0
+    assert page.locator(".sv-table > *").count() == 0
+    hidden = hidden_panel(visit)
+    page.click(".sv-answer >> text=" + ("Rejected" if hidden["accepted"] else "Kept"))
+    assert visit.caption().startswith("You said ")
+    assert "at temperature 0" in visit.caption()
+    assert page.inner_text(".sv-score") == "0 of 1 good bets"
 
 
 @pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])

@@ -1,46 +1,69 @@
 // A token on trial: p over q, and the coin.
 
 import { drawing, el, percent } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 import { coinTicks } from "./ticks.js";
 import { movable } from "./whatif.js";
 
-/** @import { TossedTrial, TrialPanel } from "./data.js" */
+/** @import { AskedPanel, TossedTrial, TrialPanel } from "./data.js" */
+
+const COINLESS = "Temperature 0: no coin. The outline is the target's softmax at temperature 1.";
 
 // p over q on one scale; the coin's bar is the q bar magnified, so its covered part is "keep".
-/** @param {TrialPanel} panel */
+/** @param {AskedPanel | TrialPanel} panel */
 export function trial(panel) {
-  const whole = panel.q ?? (panel.coin ? 1 : 0); // without q the coin's bar is all of p's scale
-  const scale = 0.8 / Math.max(panel.p, whole, panel.soft || 0, 1e-9);
-  const covered = Math.min(panel.p, whole);
+  if (panel.asked && panel.p === undefined) return softmax(panel);
+  const { rows, covered, whole } = bars(panel, there(panel.p));
+  if (panel.asked) return [...rows, el("div", "sv-lens"), hiddenCoin()];
+  if (!panel.coin) return [rows[0], el("p", "sv-nocoin", COINLESS)];
+  return [...rows, lens(covered, whole, panel.coin.threshold), coin(panel)];
+}
+
+// The bars of both laws, and how far they reach; without q the coin's bar is all of p's scale.
+/** @param {AskedPanel | TrialPanel} panel @param {number} p */
+function bars(panel, p) {
+  const { laws, text, soft } = panel;
+  const whole = panel.q ?? (panel.asked || panel.coin ? 1 : 0);
+  const scale = 0.8 / Math.max(p, whole, soft || 0, 1e-9);
+  const [covered, over] = [Math.min(p, whole) * scale, Math.max(whole - p, 0) * scale];
   /** @param {string} name */
-  const left = (name) => (panel.laws.left.includes(name) ? " sv-left-" + name : "");
-  const p = barRow(panel.laws.p, panel.text.p, "p");
-  p.track.append(fill("p" + left("p"), panel.p * scale));
-  if (panel.soft !== undefined) p.track.append(fill("soft", panel.soft * scale));
-  place(p.number, Math.max(panel.p, panel.soft || 0) * scale);
-  const rows = [p.row];
-  if (!panel.coin) {
-    rows.push(
-      el(
-        "p",
-        "sv-nocoin",
-        "Temperature 0: no coin. The outline is the target's softmax at temperature 1.",
-      ),
-    );
-    return rows;
+  const left = (name) => (laws.left.includes(name) ? " sv-left-" + name : "");
+  const target = barRow(laws.p, there(text).p, "p");
+  target.track.append(fill("p" + left("p"), p * scale));
+  if (soft !== undefined) target.track.append(fill("soft", soft * scale));
+  place(target.number, Math.max(p, soft || 0) * scale);
+  const found = { covered, whole: whole * scale };
+  if (laws.none !== undefined) {
+    target.track.append(fill("whole", over));
+    const none = el("span", "sv-l", laws.none);
+    const above = el("div", "sv-cr", el("span", "sv-l", "draft q"), none);
+    return { ...found, rows: panel.asked || panel.coin ? [above, target.row] : [target.row] };
   }
-  if (panel.q === undefined) {
-    p.track.append(fill("whole", (whole - covered) * scale));
-    const none = el("span", "sv-l", panel.laws.none);
-    rows.unshift(el("div", "sv-cr", el("span", "sv-l", "draft q"), none));
-  } else {
-    const q = barRow(panel.laws.q, panel.text.q, "q");
-    q.track.append(fill("q" + left("q"), covered * scale), fill("over", (whole - covered) * scale));
-    place(q.number, whole * scale);
-    rows.push(q.row);
-  }
-  rows.push(lens(covered * scale, whole * scale, panel.coin.threshold), coin(panel));
-  return rows;
+  const given = there(text);
+  const draft = barRow(laws.q, "q" in given ? there(given.q) : "", "q");
+  draft.track.append(fill("q" + left("q"), covered), fill("over", over));
+  place(draft.number, whole * scale);
+  return { ...found, rows: [target.row, draft.row] };
+}
+
+// Before the answer at temperature 0, where p is the verdict.
+/** @param {AskedPanel} panel */
+function softmax({ soft = 0, text }) {
+  const scale = 0.8 / Math.max(soft, 1e-9);
+  const target = barRow("softmax", text ? text.p : "", "soft");
+  target.track.append(fill("soft", soft * scale));
+  place(target.number, soft * scale);
+  return [target.row, el("p", "sv-nocoin", COINLESS)];
+}
+
+function hiddenCoin() {
+  const bar = el("div", "sv-coin sv-coin-to-come", "hidden until you answer");
+  return el(
+    "div",
+    "sv-cr",
+    el("span", "sv-l", "coin u"),
+    el("div", "", bar, el("div", "sv-ticks")),
+  );
 }
 
 /** @param {string} label @param {string} text @param {string} ink */

@@ -3,6 +3,8 @@
 import { now } from "./now.js";
 import { reel, stepsOf } from "./reel.js";
 
+/** @import { Place } from "./data.js" */
+
 /** @type {(onward: boolean) => void} */
 let tell = () => {};
 
@@ -23,6 +25,13 @@ export function following(round, step) {
 export function preceding(round, step) {
   if (step > 0) return [round, step - 1];
   return round > 0 ? [round - 1, stepsOf(round - 1) - 1] : null;
+}
+
+// Asks for the verdict at a place before it is shown; the cursor stays where it is.
+/** @param {Place} to */
+export function pose(to) {
+  now.question = to;
+  tell(false);
 }
 
 /** @param {number} round @param {number} step */

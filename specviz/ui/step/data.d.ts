@@ -54,6 +54,8 @@ export interface RoundLine {
   number: number;
   first: Frame;
   then: Patch[];
+  /** By step of a verdict, a merge patch on the frame before it: the question that hides it. */
+  asks: Record<number, Patch>;
   brings: [word: Word, kind: State, step: number][];
   seconds: [draft: number, target: number, rest: number];
 }
@@ -113,7 +115,7 @@ export type Part =
   | { n: string; as: string; w?: undefined; t?: undefined }
   | { t: string; term: string; w?: undefined; n?: undefined };
 export interface Caption {
-  is: State | StepKind;
+  is: State | StepKind | "ask";
   label: string;
   parts: Part[];
 }
@@ -128,10 +130,13 @@ export interface Tree {
   nodes: Record<string, Guess>;
   /** By node, the verdicts that lead to it: [node, 1 kept or 0 fallen]. None at temperature 0. */
   ways?: Record<string, [node: number, kept: number][]>;
+  /** By node, between what its chance to be kept lies, as far as this is known at this step. */
+  chances?: Chances;
   here?: number;
   slot?: Slot;
   figure: TreeFigure;
 }
+export type Chances = Partial<Record<string, [least: number, most: number]>>;
 export interface Guess {
   w: Word;
   parent: number;
@@ -164,7 +169,13 @@ export interface Felt extends Trace {
 }
 
 /** What the inspector shows beside the tree. */
-export type Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel;
+export type Panel =
+  | GuessesPanel
+  | EmptyPanel
+  | AskedPanel
+  | TrialPanel
+  | LawPanel
+  | RoundPanel;
 interface Shown {
   figure?: Figure;
   facts?: Fact[];
@@ -191,8 +202,22 @@ export interface RoundPanel extends Shown {
   kind: "round";
   number: number;
 }
+/** A token on trial whose verdict is hidden. At temperature 0 p would be the verdict. */
+export interface AskedPanel extends Shown {
+  kind: "trial";
+  asked: true;
+  w: Word;
+  at: number;
+  tries: number;
+  laws: WithQ | WithoutQ;
+  p?: number;
+  q?: number;
+  soft?: number;
+  text?: { p: string; q?: string };
+}
 interface Trial extends Shown {
   kind: "trial";
+  asked?: undefined;
   w: Word;
   at: number;
   tries: number;
@@ -236,11 +261,12 @@ export interface Coin {
   u: number;
   threshold: number;
 }
-/** coin: its name. kept, rejected: what would come next. */
+/** coin: its name. kept, rejected: what would come next. stuck: that no coin changes it. */
 export interface WhatIf {
   coin: string;
   kept: Part[];
   rejected: Part[];
+  stuck?: Part[];
 }
 
 /** p, q and residual by token; full: with the columns of a rejection. */

@@ -1,8 +1,10 @@
 // The dock: first, back, play, the next step by name, last; and the rounds, this one opened.
 
 import { el, mark, word } from "../shared/dom.js";
+import { there } from "../shared/there.js";
 import { following, go } from "./cursor.js";
 import { waiting } from "./live.js";
+import { now } from "./now.js";
 import { reel, stepName } from "./reel.js";
 import { reserve } from "./size.js";
 import { $ } from "./stage.js";
@@ -14,8 +16,7 @@ export function showDock(round, step) {
   reserve(round);
   const near = roundsBeside();
   const after = following(round, step);
-  const name = after ? nextName(after) : [waiting() ? "Waiting for more" : "End of the run"];
-  $(".sv-next-name").replaceChildren(...name);
+  $(".sv-next-name").replaceChildren(...nextName(after));
   /** @type {HTMLButtonElement} */
   const next = $("[data-do=next]");
   next.disabled = !after;
@@ -41,8 +42,11 @@ function roundsBeside() {
   return 4;
 }
 
-/** @param {Place} place */
-function nextName([round, step]) {
+/** @param {Place | null} after */
+function nextName(after) {
+  if (now.question) return ["Show the verdict"];
+  if (!after) return [waiting() ? "Waiting for more" : "End of the run"];
+  const [round, step] = after;
   if (step === 0) return ["Next: round " + reel.rounds[round].number];
   const coming = stepName(round, step);
   return coming.w && coming.kind === "judge"
@@ -70,11 +74,22 @@ function openRound(index, step) {
   const steps = el("div", "sv-steps");
   for (let at = 0; at <= step; at += 1) {
     const name = stepName(index, at);
+    const here = at === step && !now.question;
     if (name.kind === "propose" && at < step && stepName(index, at + 1).kind === "propose")
       continue;
-    steps.append(stepButton(index, at, name, at === step));
+    steps.append(stepButton(index, at, name, here));
   }
+  if (now.question) steps.append(questionMark(stepName(...now.question)));
   made.append(steps);
+  return made;
+}
+
+// The verdict that is asked for: its place is known, and nothing else.
+/** @param {StepName} name */
+function questionMark(name) {
+  const made = el("span", "sv-step sv-here", "? ", word(there(name.w)));
+  made.setAttribute("aria-current", "step");
+  made.tabIndex = -1;
   return made;
 }
 

@@ -1,5 +1,7 @@
-// Guess first: the reader predicts each verdict before it is shown, and the page keeps score.
+// Guess first: the reader predicts each verdict, or its chance, before it is shown. What counts is
+// the bet against the threshold: a coin that falls otherwise makes no bet wrong.
 
+import { el } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { answerButton, part } from "./caption.js";
 import { go } from "./cursor.js";
@@ -10,8 +12,12 @@ import { $ } from "./stage.js";
 /** @import { Part, Place, TossedTrial, TrialPanel } from "./data.js" */
 
 let guessing = false;
-let score = { right: 0, of: 0 };
+let byChance = false; // whether the chance itself is asked for
+let bets = { good: 0, of: 0 };
+let chances = { off: 0, of: 0 };
 const answered = new Set(); // verdicts that were guessed or seen already
+/** @type {{ key: string, parts: Part[] } | null} */
+let told = null; // what the latest answer was worth, until the reader moves on
 
 /** @param {Place} to */
 const verdictKey = ([round, step]) =>
@@ -23,59 +29,190 @@ export function mustAsk(to) {
   return guessing && stepName(...to).kind === "judge" && !answered.has(verdictKey(to));
 }
 
-/** @param {Place} to */
-export function ask(to) {
-  now.question = to;
-  const panel = trialAt(to);
-  const badge = $(".sv-verdict");
-  badge.className = "sv-verdict";
-  badge.textContent = "Your guess?";
-  /** @type {Part[]} */
-  const parts = panel.coin
-    ? [
-        "Will ",
-        { w: panel.w },
-        panel.laws.left.includes("p") ? " be kept? What is left of p (p′)" : " be kept? The target",
-        " gives it ",
-        { n: panel.text.p, as: "p" },
-        ...given(panel),
-        ". ",
-      ]
-    : ["Is ", { w: panel.w }, " the target's top token? "];
-  const answers = [
-    answerButton("Kept", () => answer(true)),
-    answerButton("Rejected", () => answer(false)),
-  ];
-  $(".sv-say").replaceChildren(...parts.map(part), ...answers);
-  $(".sv-next-name").replaceChildren("Show the verdict");
+// What the sentence ends with while a verdict is asked for; after an answer, what that was worth.
+export function showGuess() {
+  if (now.question) return offer();
+  if (told && told.key === verdictKey([now.at.round, now.at.step])) {
+    return $(".sv-say").replaceChildren(...told.parts.map(part));
+  }
+  told = null;
+  return undefined;
 }
 
 // The token on trial at a step that judges one.
 /** @param {Place} to */
 const trialAt = (to) => /** @type {TrialPanel} */ (frameAt(...to).panel);
 
-/** @param {TossedTrial} panel @returns {Part[]} */
-const given = (panel) =>
-  panel.q === undefined
-    ? [", and there is no q"]
-    : [
-        panel.laws.left.includes("q") ? ", what was left of q (q′) " : ", the draft ",
-        { n: panel.text.q, as: "q" },
-      ];
+function offer() {
+  const panel = trialAt(there(now.question));
+  const old = $(".sv-say").querySelector(".sv-answers");
+  if (old) old.remove();
+  const { coin } = panel;
+  const made = el("span", "sv-answers", ...(coin && byChance ? slider() : choices(Boolean(coin))));
+  $(".sv-say").append(" ", made);
+}
+
+/** @param {boolean} tossed */
+function choices(tossed) {
+  const made = [
+    answerButton("Kept", () => answer(true)),
+    answerButton("Rejected", () => answer(false)),
+  ];
+  const other = () => askBy(true);
+  return tossed ? [...made, answerButton("Guess the chance", other)] : made;
+}
+
+function slider() {
+  const input = el("input", "sv-chance");
+  Object.assign(input, { type: "range", min: "0", max: "1", step: "0.01", value: "0.5" });
+  input.setAttribute("aria-label", "Chance that it is kept");
+  const said = el("b", "sv-chance-said", "0.50");
+  said.setAttribute("aria-hidden", "true"); // the slider says its own value
+  input.addEventListener("input", () => {
+    said.textContent = input.valueAsNumber.toFixed(2);
+  });
+  const sure = () => answerChance(input.valueAsNumber);
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // or it would press the button that has the focus then
+    sure();
+  });
+  const label = el("span", "sv-chance-label", "Its chance:");
+  return [
+    label,
+    input,
+    said,
+    answerButton("Answer", sure),
+    answerButton("Kept or rejected?", () => askBy(false)),
+  ];
+}
+
+/** @param {boolean} chance */
+function askBy(chance) {
+  byChance = chance;
+  offer();
+  /** @type {HTMLElement | null} */
+  const taken = $(".sv-say").querySelector(chance ? ".sv-chance" : ".sv-answer");
+  there(taken).focus();
+}
 
 /** @param {boolean} kept */
 function answer(kept) {
-  const to = there(now.question);
-  score.of += 1;
-  if (trialAt(to).accepted === kept) score.right += 1;
-  $(".sv-score").textContent = score.right + " of " + score.of + " right";
+  const { good, parts } = judgeBet(trialAt(there(now.question)), kept);
+  bets = { good: bets.good + Number(good), of: bets.of + 1 };
+  tell(parts);
+}
+
+/** @param {number} said */
+function answerChance(said) {
+  const { off, parts } = judgeChance(
+    /** @type {TossedTrial} */ (trialAt(there(now.question))),
+    said,
+  );
+  chances = { off: chances.off + off, of: chances.of + 1 };
+  tell(parts);
+}
+
+// Shows the verdict with what the answer was worth. What had the focus is gone then.
+/** @param {Part[]} parts */
+function tell(parts) {
+  told = { key: verdictKey(there(now.question)), parts };
+  const held = $(".sv-say").contains(document.activeElement);
+  showScore();
   reveal();
+  if (held) $("[data-do=next]").focus({ preventScroll: true });
+}
+
+/**
+ * What a bet was worth, and why. At a chance of exactly one half both are good.
+ * @param {TrialPanel} panel
+ * @param {boolean} kept
+ * @returns {{ good: boolean, parts: Part[] }}
+ */
+export function judgeBet(panel, kept) {
+  const bet = kept ? "kept" : "rejected";
+  const sure = certainty(panel);
+  if (sure) {
+    const good = panel.accepted === kept;
+    const start = "You said " + bet + ". It could not be: ";
+    return { good, parts: [good ? "Right: " : start, ...sure] };
+  }
+  const { coin, text, accepted } = /** @type {TossedTrial} */ (panel);
+  const good = kept ? coin.threshold >= 0.5 : coin.threshold <= 0.5;
+  /** @type {Part} */
+  const chance = { n: text.threshold, as: "both" };
+  /** @type {Part[]} */
+  const parts = [
+    good ? "Right: " : "You said " + bet + ". But ",
+    ...ratio(/** @type {TossedTrial} */ (panel)),
+  ];
+  parts.push(accepted ? ", so it was kept with chance " : ", so it had a chance of ", chance);
+  if (coin.threshold === 0.5) parts.push(": either bet was as good, whatever the coin does.");
+  else if (good) parts.push("; betting on “" + bet + "” was right, whatever the coin does.");
+  else
+    parts.push(
+      "; “" + (kept ? "rejected" : "kept") + "” was the better bet, whatever the coin does.",
+    );
+  return { good, parts: [...parts, ...fell(/** @type {TossedTrial} */ (panel))] };
+}
+
+/**
+ * How far off a guessed chance was, in hundredths as both are shown.
+ * @param {TossedTrial} panel
+ * @param {number} said
+ * @returns {{ off: number, parts: Part[] }}
+ */
+export function judgeChance(panel, said) {
+  const { threshold } = panel.coin;
+  const is = threshold === 0 || threshold === 1 ? String(threshold) : threshold.toFixed(2);
+  const off = Math.abs(said - Number(is));
+  /** @type {Part[]} */
+  const parts = ["You said " + said.toFixed(2) + ", it is ", { n: is, as: "both" }];
+  parts.push(off < 0.005 ? ": right to the hundredth" : ": off by " + off.toFixed(2));
+  const why = certainty(panel) || [...ratio(panel), "."];
+  return { off, parts: [...parts, ", since ", ...why, ...fell(panel)] };
+}
+
+// Why no coin could have changed the verdict; nothing where one could.
+/** @param {TrialPanel} panel @returns {Part[] | null} */
+function certainty(panel) {
+  const { coin, accepted, w, q, laws } = panel;
+  if (!coin && accepted) {
+    return [{ w }, " is the target's top token, which is always kept at temperature 0."];
+  }
+  if (!coin)
+    return [{ w }, " is not the target's top token, and at temperature 0 nothing else is kept."];
+  if (!panel.whatif?.stuck) return null;
+  const p = laws.left.includes("p") ? "p′" : "p";
+  if (accepted) return [p + (q === undefined ? " is 1, which" : " ≥ q") + " is always kept."];
+  const none = p === "p" ? "p is 0" : "nothing of p is left for it";
+  return [none + ", so it is never kept."];
+}
+
+/** @param {TossedTrial} panel @returns {Part[]} */
+function ratio({ q, laws, text }) {
+  const [p, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
+  /** @type {Part} */
+  const share = { n: text.threshold, as: "both" };
+  if (q === undefined)
+    return [p + " is ", share, ", and without q a guess is kept with chance " + p];
+  return [p + " is ", share, " of " + other];
+}
+
+/** @param {TossedTrial} panel @returns {Part[]} */
+const fell = ({ text }) => [" The coin is at ", { n: text.u, as: "u" }, "."];
+
+function showScore() {
+  const lines = [
+    bets.of ? bets.good + " of " + bets.of + " good bets" : "",
+    chances.of ? "mean error " + (chances.off / chances.of).toFixed(2) : "",
+  ].filter(Boolean);
+  $(".sv-score").replaceChildren(...lines.map((line) => el("span", "", line)));
 }
 
 // The verdict itself, after an answer or without one.
 export function reveal() {
   const to = there(now.question);
-  now.question = null;
   answered.add(verdictKey(to));
   go(...to);
 }
@@ -83,10 +220,14 @@ export function reveal() {
 export function showGuessing() {
   /** @type {HTMLInputElement} */
   const box = $(".sv-guess input");
+  $(".sv-score").title =
+    "A bet is good where the chance is on its side. Where the coin falls then is luck, and does not count.";
   box.addEventListener("change", () => {
     guessing = box.checked;
-    score = { right: 0, of: 0 };
-    $(".sv-score").textContent = "";
+    byChance = false;
+    bets = { good: 0, of: 0 };
+    chances = { off: 0, of: 0 };
+    showScore();
     if (!guessing && now.question) go(now.at.round, now.at.step);
     box.blur(); // so that arrow keys step again
   });

@@ -13,8 +13,7 @@ from typing import Any
 from specviz.catalog.entry import reads_of, title_of
 from specviz.cost.point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
-from specviz.frames import Scene, difference, frames
-from specviz.frames.frame import Frame
+from specviz.frames import Frame, Scene, difference, frames, questions
 from specviz.frames.numbers import count, seconds
 from specviz.frames.outcome import outcome
 from specviz.frames.strip import brought
@@ -107,12 +106,14 @@ class RunLines:
         who = title_of(header.drafter.name)
         scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
         self.earlier.append(played)
-        shots = [drawn(frame) for frame in frames(scene)]
+        told = frames(scene)
+        shots = [drawn(frame) for frame in told]
         self.last = shots[0], shots[-1]
         data = {
             "number": played.number,
             "first": shots[0],
             "then": [difference(shots[0], shot) for shot in shots[1:]],
+            "asks": _asks(scene, told, shots),
             "brings": [list(token) for token in brought(scene)],
             "seconds": [round(s, 6) for s in parts(played)],
         }
@@ -147,6 +148,12 @@ class RunLines:
         if found is None:
             return None
         return {name: round(value, 6) for name, value in numbers_of(found).items()}
+
+
+def _asks(scene: Scene, told: list[Frame], shots: list[Frame]) -> dict[str, Any]:
+    """By step of a verdict, as text: the patch from the frame before it to its question."""
+    asked = questions(scene, told)
+    return {str(at): difference(shots[at - 1], drawn(frame)) for at, frame in asked.items()}
 
 
 def numbers_of(point: MeasuredPoint) -> dict[str, float]:

@@ -4,12 +4,12 @@ import { there } from "../shared/there.js";
 import { showCaption } from "./caption.js";
 import { showDock } from "./dock.js";
 import { whatNow } from "./ending.js";
-import { ask } from "./guess.js";
+import { showGuess } from "./guess.js";
 import { remember } from "./links.js";
 import { animate } from "./motion.js";
 import { now } from "./now.js";
 import { showPanel } from "./panel.js";
-import { frameAt, reel } from "./reel.js";
+import { frameAt, questionAt, reel } from "./reel.js";
 import { $, stage } from "./stage.js";
 import { showText } from "./text.js";
 import { showTime } from "./time.js";
@@ -17,18 +17,19 @@ import { showTree } from "./tree.js";
 
 export function paint() {
   if (!reel.rounds.length) return;
-  const frame = frameAt(now.at.round, now.at.step);
+  const { round, step } = now.at;
+  const frame = now.question ? questionAt(...now.question) : frameAt(round, step);
   const refocus = holdFocus();
   now.supposed = null;
   showCaption(frame.caption);
-  showText(frame, now.at.round);
+  showText(frame, round);
   showPanel(frame.panel);
   if (frame.step.kind === "end") $(".sv-facts").append(whatNow(there(reel.run).source));
   showTree(frame.tree);
-  showDock(now.at.round, now.at.step);
-  showTime(frame, now.at.round);
+  showDock(round, step);
+  showTime(frame, round);
   remember(frame);
-  if (now.question) ask(now.question);
+  showGuess();
   refocus();
 }
 

@@ -1,12 +1,14 @@
 // Buttons, keys and autoplay: what moves the cursor.
 
 import { icon } from "../shared/dom.js";
-import { following, go, preceding } from "./cursor.js";
-import { ask, mustAsk, reveal } from "./guess.js";
+import { following, go, pose, preceding } from "./cursor.js";
+import { mustAsk, reveal } from "./guess.js";
 import { waiting } from "./live.js";
 import { now } from "./now.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
+
+/** @import { Place } from "./data.js" */
 
 const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 while nothing plays
@@ -16,7 +18,7 @@ let untilRejection = false;
 function advance() {
   const to = following(now.at.round, now.at.step);
   if (now.question) reveal();
-  else if (to && mustAsk(to)) ask(to);
+  else if (to && mustAsk(to)) pose(to);
   else if (to) go(...to);
   return Boolean(to);
 }
@@ -27,7 +29,8 @@ const DO = {
   last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
   next: advance,
   back: () => {
-    const to = preceding(now.at.round, now.at.step);
+    const { round, step } = now.at;
+    const to = now.question ? /** @type {Place} */ ([round, step]) : preceding(round, step);
     if (to) go(...to);
   },
   play: () => (timer ? pause() : play(false)),

@@ -52,6 +52,11 @@ export function frameAt(round, step) {
   return cached.frames[step];
 }
 
+// The frame that asks for a verdict: what stands before it, with the guess in question on trial.
+/** @param {number} round @param {number} step */
+export const questionAt = (round, step) =>
+  merged(frameAt(round, step - 1), reel.rounds[round].asks[step]);
+
 /** @param {number} round */
 export const stepsOf = (round) => reel.rounds[round].then.length + 1;
 

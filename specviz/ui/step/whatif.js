@@ -13,7 +13,7 @@ import { $, stage } from "./stage.js";
 import { coinTicks } from "./ticks.js";
 
 /** @import { State } from "../shared/data.js" */
-/** @import { Coins, Part, TossedTrial, WhatIf } from "./data.js" */
+/** @import { Chances, Coins, Part, TossedTrial, WhatIf } from "./data.js" */
 
 // A judged guess leads to its verdict; any other asks what it would take to come to it.
 /** @param {number} node */
@@ -22,20 +22,20 @@ export function pickNode(node) {
   for (let step = 0; step <= now.at.step; step += 1) {
     if (stepName(now.at.round, step).id === judged) return go(now.at.round, step);
   }
-  return node < 0 ? undefined : wonderAbout(node);
+  return node < 0 || now.question ? undefined : wonderAbout(node);
 }
 
 /** @param {Part[]} parts @param {Coins | null} coins */
-function wonder(parts, coins) {
+function wonder(parts, coins, run = "Run it from here") {
   now.supposed = coins;
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-if";
   badge.replaceChildren("What if?");
   // On a narrow page the sentence is out of sight while the coin is dragged: it is said there too.
   for (const place of [$(".sv-say"), stage.find(".sv-echo")].filter((each) => each !== null)) {
-    const buttons = coins ? [answerButton("Run it from here", branch)] : [];
+    const buttons = coins ? [answerButton(run, branch)] : [];
     buttons.push(answerButton("Back", () => go(now.at.round, now.at.step)));
-    place.replaceChildren(...parts.map(part), " ", ...buttons);
+    place.replaceChildren(...parts.map(part), " ", el("span", "sv-answers", ...buttons));
   }
 }
 
@@ -47,6 +47,11 @@ function suppose(u, panel, whatif) {
   const digits = digitsApart(u, threshold);
   /** @type {Part[]} */
   const parts = ["Had the coin fallen at ", { n: u.toFixed(digits), as: "u" }];
+  if (whatif.stuck) {
+    const still = " would still be " + (panel.accepted ? "kept. " : "rejected. ");
+    wonder([...parts, ", ", { w: panel.w }, still, ...whatif.stuck], null);
+    return u.toFixed(digits);
+  }
   parts.push(kept ? ", below " : ", not below ", { n: said(threshold, digits), as: "both" }, ": ");
   parts.push({ w: panel.w }, kept === panel.accepted ? " would still be " : " would be ");
   parts.push(kept ? "kept. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
@@ -151,7 +156,7 @@ function slider(pin, current, move) {
 /** @param {number} node */
 function wonderAbout(node) {
   pause();
-  const { nodes, ways } = frameAt(now.at.round, now.at.step).tree;
+  const { nodes, ways, chances } = frameAt(now.at.round, now.at.step).tree;
   const view = nodes[node];
   if (!ways) {
     wonder(
@@ -174,12 +179,51 @@ function wonderAbout(node) {
   const parts = [{ w: view.w }, " at +" + view.depth + " would be in the text if "];
   if (fallen.length) parts.push(...listed(fallen), " fell and ");
   parts.push(...listed(kept), kept.length > 1 ? " were kept" : " was kept");
+  parts.push(". ");
+  if (!chances) {
+    const later = "Whether coins can do that is known once the target has scored the guesses.";
+    return wonder([...parts, later], null);
+  }
+  const found = prospect(needed, chances);
+  if (found.is === "never") {
+    const end = " is kept with chance " + found.chance + ".";
+    return wonder([...parts, "No coin can do this: ", { w: nodes[found.node].w }, end], null);
+  }
   const number = reel.rounds[now.at.round].number;
-  const coins = needed.map(([other, kept]) => [
-    number + " judge " + other,
-    kept ? stage.config.laid.kept : stage.config.laid.fallen,
-  ]);
-  wonder([...parts, ". Lay the coins so?"], Object.fromEntries(coins));
+  const coins = Object.fromEntries(
+    needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
+  );
+  if (found.is === "sure") return wonder([...parts, "Lay the coins so?"], coins);
+  const unknown = " is not known from this run.";
+  parts.push("Coins may do that: the chance of ", { w: nodes[found.node].w }, unknown);
+  return wonder(parts, coins, "Try it from here");
+}
+
+/** @typedef {[node: number, kept: number]} Need */
+
+/**
+ * Whether coins can bring these verdicts about: surely, maybe (the first whose chance is not known
+ * well enough), or never (the first that no coin changes, and its chance).
+ * @param {Need[]} needed
+ * @param {Chances} chances
+ * @returns {{ is: "sure" } | { is: "may", node: number } | { is: "never", node: number, chance: number }}
+ */
+export function prospect(needed, chances) {
+  let may = 0;
+  for (const [node, kept] of needed) {
+    const [least, most] = chances[node] || [0, 1];
+    if (kept ? most === 0 : least === 1) return { is: "never", node, chance: least };
+    if (!may && (kept ? least === 0 : most === 1)) may = node;
+  }
+  return may ? { is: "may", node: may } : { is: "sure" };
+}
+
+// The coin that brings a verdict about: one that fells lies above the chance, however near to 1.
+/** @param {Need} need @param {Chances} chances */
+function coinFor([node, kept], chances) {
+  const { laid } = stage.config;
+  const [, most] = chances[node] || [0, 1];
+  return kept ? laid.kept : most < 1 ? Math.max(laid.fallen, (1 + most) / 2) : laid.fallen;
 }
 
 /** @param {Part[]} words */
