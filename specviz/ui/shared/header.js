@@ -1,6 +1,9 @@
 // Two switches of the page, each a class of the body: larger text, and dark. Kept for the visit.
 
+import { tameLists } from "./lists.js";
+
 export function start(element) {
+  tameLists();
   for (const button of element.querySelectorAll("[data-toggle]")) {
     const name = button.dataset.toggle;
     const show = () =>
