@@ -7,6 +7,7 @@ import { follow } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./now.js";
 import { feed, frameAt, reel } from "./reel.js";
+import { reserveText } from "./size.js";
 import { $, stage } from "./stage.js";
 import { clearText } from "./text.js";
 import { showTime } from "./time.js";
@@ -27,6 +28,7 @@ export function onRun() {
     reel.run.drafter + " drafts for " + reel.run.where + " · " + reel.run.said;
   $(".sv-lossy").textContent = reel.run.lossless ? "" : "not lossless";
   $(".sv").dataset.source = reel.run.source;
+  window.dispatchEvent(new CustomEvent("sv-run"));
 }
 
 export function onRounds() {
@@ -36,6 +38,7 @@ export function onRounds() {
     if (!led && now.link && waiting()) return; // the round that is asked for is still to come
     fresh = false;
     now.link = null;
+    reserveText();
     showFork();
     if (led) return;
     paint();
