@@ -46,7 +46,8 @@ function coloured(trace, style) {
   return made;
 }
 
-export function plot(place, figure, onPick) {
+// squash: how much less high than its layout says; what is round is flattened, words are not.
+export function plot(place, figure, onPick, squash = 1) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
   const style = getComputedStyle(place);
@@ -55,6 +56,7 @@ export function plot(place, figure, onPick) {
     .map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
   layout.width = widthOf(place, layout);
+  layout.height *= squash;
   layout.hoverlabel = {
     bgcolor: resolved("--panel", style),
     font: { color: resolved("--ink", style) },

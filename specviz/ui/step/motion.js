@@ -3,6 +3,7 @@
 
 import { el } from "../shared/dom.js";
 import { drawn } from "../shared/plot.js";
+import { squash } from "./size.js";
 import { $ } from "./stage.js";
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -37,16 +38,16 @@ function revealGuesses(tree) {
   const cover = el("i", "sv-cover");
   const [left, top] = [
     Math.min(...spots.map((s) => s[1])) - 46,
-    Math.min(...spots.map((s) => s[2])) - 18,
+    Math.min(...spots.map((s) => s[2])) * squash() - 18,
   ];
-  const bottom = Math.max(...spots.map((s) => s[2])) + 30;
+  const bottom = Math.max(...spots.map((s) => s[2])) * squash() + 30;
   Object.assign(cover.style, {
     left: left + "px",
     top: top + "px",
     width: "140px",
     height: bottom - top + "px",
   });
-  $(".sv-treebox").append(cover);
+  $(".sv-treewide").append(cover);
   const shrunk = [{ clipPath: "inset(0)" }, { clipPath: "inset(100% 0 0 0)" }];
   const steps = "steps(" + spots.length + ", start)";
   glide(cover, shrunk, 60 * spots.length, steps).finished.then(

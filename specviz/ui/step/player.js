@@ -3,6 +3,7 @@
 import { icon } from "../shared/dom.js";
 import { onTheme, page } from "../shared/page.js";
 import { fetchPlotly } from "../shared/plot.js";
+import { moveAmong } from "../shared/stops.js";
 import { act, go, KEYS, paint, pause, play } from "./cursor.js";
 import { showGuessing } from "./guess.js";
 import { asked, openLinked } from "./links.js";
@@ -13,7 +14,7 @@ import { load, receive } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { timeLegend } from "./time.js";
-import { legends, moveSpot } from "./tree.js";
+import { legends } from "./tree.js";
 import { wish } from "./whatif.js";
 
 function onKey(event) {
@@ -43,7 +44,9 @@ export function start(element, props, watch, _trigger, config) {
     button.addEventListener("click", () => act(name));
   }
   document.addEventListener("keydown", onKey);
-  $(".sv-spots").addEventListener("keydown", moveSpot);
+  $(".sv-spots").addEventListener("keydown", moveAmong);
+  $(".sv-rounds").addEventListener("keydown", moveAmong);
+  $(".sv-past").addEventListener("keydown", moveAmong);
   onTheme(paint);
   watch("value", receive);
   const players = page("players");

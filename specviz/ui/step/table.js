@@ -19,7 +19,9 @@ function digitsOf(view) {
 export function table(view) {
   const left = view.total.left;
   const digits = digitsOf(view);
-  const heads = view.full ? [...HEADS, ["÷ " + left]] : HEADS.slice(0, 3);
+  const heads = view.full
+    ? [...HEADS, ["÷ " + left, "÷ " + Number(left).toFixed(2)]]
+    : HEADS.slice(0, 3);
   const made = el("div", "sv-mx" + (view.full ? "" : " sv-short") + (digits > 2 ? " sv-fine" : ""));
   made.setAttribute("role", "table");
   made.setAttribute("aria-label", "p, q and residual by token");

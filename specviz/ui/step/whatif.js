@@ -3,7 +3,7 @@
 
 import { byId, el, percent } from "../shared/dom.js";
 import { part } from "./caption.js";
-import { coinTicks } from "./coin.js";
+import { coinTicks, sides } from "./coin.js";
 import { go, pause } from "./cursor.js";
 import { job, notice } from "./live.js";
 import { now } from "./now.js";
@@ -30,7 +30,7 @@ function wonder(parts, coins) {
   for (const place of [$(".sv-say"), $(".sv-echo")].filter(Boolean)) {
     const buttons = coins ? [answerButton("Run it from here", branch)] : [];
     buttons.push(answerButton("Back", () => go(now.at.round, now.at.step)));
-    place.replaceChildren(...parts.map(part), " ", ...buttons);
+    place.replaceChildren(...parts.map(part), " ", el("span", "sv-answers", ...buttons));
   }
 }
 
@@ -85,6 +85,8 @@ export function movable(bar, pin, panel) {
     laid = snapped(to, threshold);
     if (!was.isConnected) bar.insertBefore(was, pin);
     pin.style.left = percent(laid);
+    for (const old of bar.querySelectorAll(".sv-side, .sv-hint")) old.remove();
+    bar.append(...sides(threshold, laid, false));
     const text = suppose(laid, panel);
     bar.nextSibling.replaceWith(coinTicks(panel, laid, text));
     pin.setAttribute("aria-valuenow", text);
