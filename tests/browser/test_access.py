@@ -215,8 +215,10 @@ def test_every_text_has_a_contrast_of_four_and_a_half(seen):
 def contrasts(page):
     """Every visible text with its contrast, what it stands on, its colour, and what it says."""
     size = page.viewport_size
-    tall = page.evaluate("document.documentElement.scrollHeight")
-    page.set_viewport_size({"width": size["width"], "height": tall})
+    for _ in range(2):  # a higher window is laid out with more air
+        tall = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({"width": size["width"], "height": tall})
+        page.wait_for_timeout(200)
     texts = page.evaluate(TEXTS)
     blank = page.add_style_tag(content=BLANK)
     picture = base64.b64encode(page.screenshot()).decode()
@@ -238,7 +240,7 @@ STOPS = {
     "coin": ".sv-pin[role=slider]",
     "back": "[data-do=back]",
     "next": "[data-do=next]",
-    "rounds": ".sv-seg",
+    "rounds": ".sv-rounds *",
 }
 # How an element and what is around it look: focus must change something of it.
 LOOK = """
@@ -294,7 +296,24 @@ def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(visit):
         raise AssertionError("Tab never comes out at the end of the page")
     assert list(dict.fromkeys(stops)) == list(STOPS)
     assert stops.count("tree") == 1
+    assert stops.count("rounds") == 1
     assert not unseen
+
+
+def test_tab_passes_a_list_by_and_a_click_opens_one_that_escape_has_closed(visit):
+    page = visit.open()
+    name = "#sv-recorded input"
+    page.focus("#sv-prompt textarea")
+    tab_to(page, name)
+    page.wait_for_timeout(300)
+    assert page.get_attribute(name, "aria-expanded") == "false"
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector(f"{name}[aria-expanded=true]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(f"{name}[aria-expanded=false]")
+    assert at(page, name)
+    page.click(name)
+    page.wait_for_selector(f"{name}[aria-expanded=true]")
 
 
 def becomes(page, condition):
@@ -394,7 +413,9 @@ def test_dock_and_rounds_keep_the_focus_when_pressed(visit):
     tab_to(page, "[data-do=next]")
     page.keyboard.press("Enter")
     assert at(page, "[data-do=next]")
-    tab_to(page, ".sv-seg[aria-label='Round 2']")
+    tab_to(page, ".sv-rounds *")
+    while not at(page, ".sv-seg[aria-label='Round 2']"):
+        page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert visit.ask("cursor") == {"round": 2, "step": 0}
     assert at(page, ".sv-rounds *"), "the focus stays among the rounds"

@@ -1,6 +1,7 @@
 """What a visitor sees around the run: the head, the row on top, and that stepping moves nothing."""
 
 import pytest
+from serve import SHIPPED
 
 TOPS = """() => ['.sv-strip', '.sv-caption', '.sv-evidence', '.sv-panel', '.sv-time']
   .map((name) => Math.round(document.querySelector(name).getBoundingClientRect().top))
@@ -135,3 +136,26 @@ def test_the_drawer_shows_how_the_chosen_drafter_drafts_and_what_it_heeds(visit)
     assert page.locator(".sv-card:visible").count() == 1
     assert page.locator("#sv-siblings").is_hidden()
     assert page.locator("#sv-gamma").is_visible()
+
+
+ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
+  .map((name) => document.querySelector("#sv-" + name).getBoundingClientRect())
+  .map(({ left, width }) => [left, width])"""
+
+
+def test_the_row_keeps_its_place_and_says_when_it_asks_for_another_run(visit):
+    page = visit.open(f"?trace={next(iter(SHIPPED))}")
+    told = page.get_by_text("not run yet")
+    told.wait_for(state="hidden")
+    before = page.evaluate(ROW)
+    box = page.get_by_label("Prompt")
+    prompt = box.input_value()
+    box.fill("Something else.")
+    told.wait_for()
+    box.fill(prompt)
+    told.wait_for(state="hidden")
+    page.click("#sv-settings button")
+    page.click("#sv-method input")
+    page.get_by_role("option", name="Mixture of Attentions").click()
+    told.wait_for()
+    assert page.evaluate(ROW) == before

@@ -3,11 +3,13 @@
 
 import { startCopy } from "./copy.js";
 import { startHelp } from "./help.js";
+import { tameLists } from "./lists.js";
 import { startTerms } from "./terms.js";
 import { there } from "./there.js";
 
 /** @param {HTMLElement} element */
 export function start(element) {
+  tameLists();
   startTerms();
   startHelp(element);
   startCopy(there(element.querySelector(".sv-copy")));

@@ -67,9 +67,10 @@ function coloured(trace, style) {
 /**
  * @param {HTMLElement} place
  * @param {Figure | null | undefined} figure
- * @param {((customdata: number) => void)} [onPick]
+ * @param {((customdata: number) => void) | null} [onPick]
+ * @param {number} [squash] How much less high than its layout says; words keep their size.
  */
-export function plot(place, figure, onPick) {
+export function plot(place, figure, onPick, squash = 1) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
   const style = getComputedStyle(place);
@@ -78,6 +79,7 @@ export function plot(place, figure, onPick) {
     .map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
   layout.width = widthOf(place, layout);
+  layout.height *= squash;
   layout.hoverlabel = {
     bgcolor: resolved("--panel", style),
     font: { color: resolved("--ink", style) },

@@ -2,6 +2,7 @@
 
 import { drawing, el, percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
+import { numberRoom, sides } from "./sides.js";
 import { coinTicks } from "./ticks.js";
 import { movable } from "./whatif.js";
 
@@ -24,7 +25,8 @@ export function trial(panel) {
 function bars(panel, p) {
   const { laws, text, soft } = panel;
   const whole = panel.q ?? (panel.asked || panel.coin ? 1 : 0);
-  const scale = 0.8 / Math.max(p, whole, soft || 0, 1e-9);
+  const texts = Object.values(text || {}).map(String);
+  const scale = Math.min(0.8, 1 - numberRoom(texts)) / Math.max(p, whole, soft || 0, 1e-9);
   const [covered, over] = [Math.min(p, whole) * scale, Math.max(whole - p, 0) * scale];
   /** @param {string} name */
   const left = (name) => (laws.left.includes(name) ? " sv-left-" + name : "");
@@ -105,13 +107,13 @@ function lens(covered, whole, keep) {
 /** @param {TossedTrial} panel */
 function coin(panel) {
   const { u, threshold } = panel.coin;
-  const keep = el("span", "sv-keep", threshold > 0.08 ? "keep" : "");
+  const keep = el("span", "sv-keep");
   keep.style.width = percent(threshold);
-  const no = threshold < 1 ? el("span", "sv-no", threshold < 0.86 ? "reject" : "") : null;
+  const no = threshold < 1 ? el("span", "sv-no") : null;
   const pin = el("i", "sv-pin");
   pin.style.left = percent(u);
-  if (no && panel.whatif && threshold < 0.5) no.append(el("span", "sv-hint", "drag: what if?"));
-  const bar = el("div", "sv-coin", keep, no, pin);
+  const words = sides(threshold, u, Boolean(panel.whatif));
+  const bar = el("div", "sv-coin", keep, no, ...words, pin);
   const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
   if (panel.whatif) movable(bar, pin, panel, panel.whatif);
   return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);

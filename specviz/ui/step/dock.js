@@ -2,6 +2,7 @@
 
 import { el, mark, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";
+import { oneStop } from "../shared/stops.js";
 import { following, go } from "./cursor.js";
 import { waiting } from "./live.js";
 import { now } from "./now.js";
@@ -32,13 +33,17 @@ export function showDock(round, step) {
   if (beyond > 0) made.push(el("span", "sv-far", "+" + beyond));
   $(".sv-rounds").replaceChildren(...made);
   const steps = $(".sv-steps");
-  steps.scrollLeft = steps.scrollWidth;
+  // No step is cut: the oldest go where there is no room for all.
+  while (steps.scrollWidth > steps.clientWidth && steps.children.length > 1) {
+    steps.children[0].remove();
+  }
+  oneStop($(".sv-rounds"), steps.querySelector("[aria-current]"));
 }
 
 // Long numbers need room, and a narrow player has little.
 function roundsBeside() {
   if ($(".sv").clientWidth < 900) return 2;
-  if (!$(".sv").classList.contains("sv-one")) return reel.rounds.length > 100 ? 6 : 11;
+  if (!$(".sv").matches(".sv-one, .sv-tight")) return reel.rounds.length > 100 ? 6 : 11;
   return 4;
 }
 

@@ -2,6 +2,7 @@
 
 import { el, flat, percent, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";
+import { $ } from "./stage.js";
 import { GIVEN } from "./table.js";
 
 /** @import { Draw, Panel, Share } from "./data.js" */
@@ -14,14 +15,31 @@ function lumps(panel) {
   return el("p", "sv-note", many + "Rounded to " + panel.table.digits + " decimals.");
 }
 
+// Whether a share of the strip is as wide as its name.
+/** @param {Share} part */
+function fits(part) {
+  const letters = part.rest ? 6 : flat(part.w).length;
+  return part.m * ($(".sv-panel").clientWidth - 85) > letters * 7.6 + 6;
+}
+
 // One token's stretch of the strip, or that of all that are not shown.
 /** @param {Share} part */
 function stretch(part) {
-  const wide = part.m > 0.07;
-  const name = part.rest ? (wide ? "others" : "") : wide || part.hit ? word(part.w) : "";
+  const name = !fits(part) ? "" : part.rest ? "others" : word(part.w);
   const made = el("span", "sv-share" + (part.hit ? " sv-hit" : ""), name);
   made.style.width = percent(part.m);
   made.title = (part.rest ? "others" : flat(part.w)) + " " + part.m.toFixed(4);
+  return made;
+}
+
+// Where its share is too narrow for the word that was drawn: beside the pin.
+/** @param {Draw} view */
+function named(view) {
+  const u = there(view.u);
+  const hit = there(view.shares.find((part) => part.hit));
+  const made = el("b", "sv-name", word(there(hit.w)));
+  if (u > 0.8) made.classList.add("sv-name-left");
+  made.style.left = percent(u);
   return made;
 }
 
@@ -36,6 +54,7 @@ export function draw(panel, view) {
   const pin = el("i", "sv-pin");
   pin.style.left = percent(there(view.u));
   bar.append(pin);
+  if (!view.shares.some((part) => part.hit && fits(part))) bar.append(named(view));
   const { u, lo, hi, share: part } = view.text;
   const hit = there(view.shares.find((s) => s.hit));
   const note = el(

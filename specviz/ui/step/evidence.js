@@ -6,7 +6,7 @@ import { part } from "./caption.js";
 import { now } from "./now.js";
 import { reel } from "./reel.js";
 import { $, stage } from "./stage.js";
-import { past } from "./text.js";
+import { past, prose, showSource } from "./text.js";
 
 /** @import { Word } from "../shared/data.js" */
 /** @import { Block, FactsBlock, GridBlock, LineBlock, RowsBlock } from "./data.js" */
@@ -25,6 +25,7 @@ export function showWhy(panel) {
   const told = reel.rounds.some((each) => each.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", told);
   markText(why?.marks ? why.marks : {});
+  showSource();
 }
 
 /** @param {Why} why @param {string} kind */
@@ -206,8 +207,9 @@ function markPrompt(spans) {
   let done = 0;
   const parts = [];
   for (const [from, to, is] of spans) {
-    parts.push(text.slice(done, from), el("span", "sv-src sv-src-" + is, text.slice(from, to)));
+    parts.push(...prose(text.slice(done, from)));
+    parts.push(el("span", "sv-src sv-src-" + is, ...prose(text.slice(from, to))));
     done = to;
   }
-  place.replaceChildren(...parts, text.slice(done));
+  place.replaceChildren(...parts, ...prose(text.slice(done)));
 }

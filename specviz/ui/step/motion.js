@@ -4,6 +4,7 @@
 import { el } from "../shared/dom.js";
 import { drawn } from "../shared/plot.js";
 import { there } from "../shared/there.js";
+import { squash } from "./size.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Figure } from "../shared/data.js" */
@@ -45,16 +46,16 @@ function revealGuesses(tree) {
   const cover = el("i", "sv-cover");
   const [left, top] = [
     Math.min(...spots.map(({ x }) => x)) - 46,
-    Math.min(...spots.map(({ y }) => y)) - 18,
+    Math.min(...spots.map(({ y }) => y)) * squash() - 18,
   ];
-  const bottom = Math.max(...spots.map(({ y }) => y)) + 30;
+  const bottom = Math.max(...spots.map(({ y }) => y)) * squash() + 30;
   Object.assign(cover.style, {
     left: left + "px",
     top: top + "px",
     width: "140px",
     height: bottom - top + "px",
   });
-  $(".sv-treebox").append(cover);
+  $(".sv-treewide").append(cover);
   const shrunk = [{ clipPath: "inset(0)" }, { clipPath: "inset(100% 0 0 0)" }];
   const steps = "steps(" + spots.length + ", start)";
   there(glide(cover, shrunk, 60 * spots.length, steps)).finished.then(

@@ -5,6 +5,7 @@ import { plot } from "../shared/plot.js";
 import { trial } from "./coin.js";
 import { draw } from "./draw.js";
 import { showWhy } from "./evidence.js";
+import { squash } from "./size.js";
 import { $ } from "./stage.js";
 import { table } from "./table.js";
 
@@ -17,7 +18,7 @@ export function showPanel(panel) {
   const title = $(".sv-title");
   title.replaceChildren(...panelTitle(panel));
   $(".sv-panel").dataset.kind = panel.kind;
-  plot($(".sv-chart"), panel.figure);
+  plot($(".sv-chart"), panel.figure, null, squash());
   $(".sv-facts").replaceChildren(...(panel.facts || []).map(fact));
   $(".sv-trial").replaceChildren(...(panel.kind === "trial" ? trial(panel) : []));
   $(".sv-table").replaceChildren(...(panel.table ? table(panel.table) : []));

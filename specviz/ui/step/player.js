@@ -4,6 +4,7 @@ import { icon } from "../shared/dom.js";
 import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
 import { fetchPlotly } from "../shared/plot.js";
+import { moveAmong } from "../shared/stops.js";
 import { there } from "../shared/there.js";
 import { wish } from "./branch.js";
 import { go, onMove } from "./cursor.js";
@@ -18,7 +19,7 @@ import { load, news, receive } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { timeLegend } from "./time.js";
-import { legends, moveSpot } from "./tree.js";
+import { legends } from "./tree.js";
 
 /** @import { Start } from "../shared/data.js" */
 /** @import { Config } from "./data.js" */
@@ -63,7 +64,9 @@ export function start(element, props, watch, _trigger, config) {
     button.addEventListener("click", () => act(name));
   }
   document.addEventListener("keydown", onKey);
-  $(".sv-spots").addEventListener("keydown", moveSpot);
+  $(".sv-spots").addEventListener("keydown", moveAmong);
+  $(".sv-rounds").addEventListener("keydown", moveAmong);
+  $(".sv-past").addEventListener("keydown", moveAmong);
   onTheme(paint);
   watch("value", receive);
   const face = {

@@ -10,6 +10,7 @@ import { now } from "./now.js";
 import { paint } from "./paint.js";
 import { pause, play } from "./play.js";
 import { feed, frameAt, reel } from "./reel.js";
+import { reserveText } from "./size.js";
 import { $, stage } from "./stage.js";
 import { clearText } from "./text.js";
 import { showTime } from "./time.js";
@@ -60,6 +61,7 @@ function onRun(run) {
   $(".sv-where").replaceChildren(...whereabouts(run));
   $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
   $(".sv").dataset.source = run.source;
+  window.dispatchEvent(new CustomEvent("sv-run"));
 }
 
 // Whose run it is, on what, and with which settings; what has a meaning of its own is a term.
@@ -80,6 +82,7 @@ function onRounds() {
     if (!led && now.link && waiting()) return; // the round that is asked for is still to come
     fresh = false;
     now.link = null;
+    reserveText();
     showFork();
     paint();
     if (!led && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);

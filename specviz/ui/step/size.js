@@ -8,24 +8,57 @@ import { $, stage } from "./stage.js";
 
 /** @import { Part } from "./data.js" */
 
-let fitted = 0; // the width that is laid out
+let fitted = ""; // the size that is laid out
+let ease = 1; // below 0 in a window so low that nothing may be spared, 1 where there is room for air
 
 /** @param {() => void} paint */
 function fit(paint) {
   const root = $(".sv");
   const width = root.clientWidth;
-  if (width === fitted) return;
-  fitted = width;
-  root.classList.toggle("sv-one", width < 1216);
+  if (!width) return; // another tab is open
+  const zoom = root.getBoundingClientRect().width / width;
+  const height = Math.round(innerHeight / zoom);
+  const size = [width, height].join();
+  if (size === fitted) return;
+  fitted = size;
+  const one = width < 880;
+  root.classList.toggle("sv-one", one);
+  root.classList.toggle("sv-tight", !one && width < 1216);
   root.classList.toggle("sv-slim", width <= 728);
+  root.classList.toggle("sv-high", !one && height >= 1060);
+  ease = one ? 1 : easeAt(height);
+  root.style.setProperty("--k", ease.toFixed(3));
+  root.style.setProperty("--cols", String(Math.min(7, Math.floor((width - 460) / 92))));
+  if (reel.run) reserveText();
   paint();
 }
 
-// Lays the player out for its width, now and whenever that changes; then `paint` is called.
+// A low window has no line to spare, a higher one keeps a line for what is said above the row on
+// top; then the air grows.
+const EASE = [
+  [600, -0.26],
+  [700, 0.08],
+  [800, 0.26],
+  [1060, 1],
+];
+
+/** @param {number} height */
+function easeAt(height) {
+  const above = EASE.findIndex(([at]) => at >= height);
+  if (above <= 0) return above ? 1 : EASE[0][1];
+  const [[from, less], [to, more]] = EASE.slice(above - 1, above + 1);
+  return less + ((height - from) / (to - from)) * (more - less);
+}
+
+// How much less high figures are drawn than they were laid out, by the height of the window.
+export const squash = () => 0.73 + 0.27 * ease;
+
+// Lays the player out for its size, now and whenever that changes; then `paint` is called.
 /** @param {() => void} paint */
 export function showSize(paint) {
   fit(paint);
   new ResizeObserver(() => fit(paint)).observe(stage.element);
+  window.addEventListener("resize", () => fit(paint));
 }
 
 // Without coins there is no table of a rejection. The narrow tree has a row for every position, and
@@ -41,6 +74,22 @@ export function reserve(round) {
   const nodes = Object.values(frames[frames.length - 1].tree.nodes);
   const deepest = Math.max(0, ...nodes.map((node) => node.depth));
   $(".sv-list").style.setProperty("--rows", String(deepest + 1));
+}
+
+// The strip is as tall as the run's text will be, up to three lines, from the first step on.
+const MOST = 3;
+
+export function reserveText() {
+  const { prompt, settings } = there(reel.run);
+  const brought = reel.rounds.flatMap((each) => each.brings.map(([pieces]) => flat(pieces)));
+  const limit = Number(settings.max_new_tokens);
+  const ahead = reel.finished ? 0 : Math.max(0, limit - brought.length);
+  // What is still to come, and the edges and marks of a round's guesses.
+  const text = prompt + brought.join("") + " word".repeat(ahead + 5);
+  const wide = ($(".sv-text").clientWidth || 1184) / 8.4;
+  const lines = text.replaceAll("␣", " ").split(/[\n↵]+/);
+  const needed = lines.reduce((sum, each) => sum + linesOf(each, wide), 0);
+  $(".sv-strip").style.setProperty("--text", String(Math.min(needed, MOST)));
 }
 
 /** @param {Part[]} parts */

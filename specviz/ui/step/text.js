@@ -1,6 +1,7 @@
 // The text strip: what earlier rounds left, a link to each of them, and the chips of this round.
 
 import { el, mark, running, startsSpaced, termed, word } from "../shared/dom.js";
+import { oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
 import { reel, stepsOf } from "./reel.js";
@@ -30,6 +31,7 @@ function pastRound(index) {
     back();
   });
   for (const [pieces, kind, step] of told.brings) {
+    const blank = pieces.every((piece) => typeof piece === "object" && piece.g === "newline");
     const spaced = startsSpaced(pieces); // the underline is the word's
     if (spaced) link.append(" ");
     const made = el("span", "sv-h sv-" + kind, running(spaced ? pieces.slice(1) : pieces));
@@ -38,6 +40,10 @@ function pastRound(index) {
       go(index, step); // to where this very token was decided
     });
     if (kind === "recovered" || kind === "bonus") made.append(there(mark(kind)));
+    if (blank) made.classList.add("sv-only");
+    const broken = made.querySelector("br");
+    if (broken) made.append(broken); // after its mark, which belongs to the word
+    link.classList.toggle("sv-broken", Boolean(broken));
     link.append(made);
   }
   return link;
@@ -83,10 +89,30 @@ function showPast(from, round) {
 export function showText(frame, round) {
   const from = Math.max(0, round - RECENT);
   showPast(from, round);
-  $(".sv-prompt").textContent = from ? "… " : there(reel.run).prompt;
+  $(".sv-prompt").replaceChildren(...(from ? ["… "] : prose(there(reel.run).prompt)));
   $(".sv-now").replaceChildren(...frame.chips.map((view) => chip(view)));
-  const box = $(".sv-strip");
+  oneStop($(".sv-past"), null);
+  const box = $(".sv-text");
   box.scrollTop = box.scrollHeight;
+}
+
+// Text as it is, but blank lines take no room: they are there, and not shown.
+/** @param {string} text */
+export function prose(text) {
+  return text
+    .split(/(?<=\n)(\s*\n)/)
+    .map((each, index) => (index % 2 ? el("span", "sv-blank", each) : each));
+}
+
+// Where a guess came from is in sight, if the text is longer than the strip.
+export function showSource() {
+  const box = $(".sv-text");
+  /** @type {HTMLElement | null} */
+  const source = box.querySelector(".sv-src");
+  if (!source) return;
+  const line = Number.parseFloat(getComputedStyle(box).lineHeight);
+  const top = Math.floor(Math.max(0, source.offsetTop - box.offsetTop) / line) * line;
+  box.scrollTop = Math.min(box.scrollTop, top);
 }
 
 export function clearText() {

@@ -1,6 +1,7 @@
 // What stands under a coin's bar: the chance that it is for, and where the coin lies.
 
 import { el, percent } from "../shared/dom.js";
+import { between, trackWidth } from "./sides.js";
 
 /** @import { DrawnTrial, TossedTrial } from "./data.js" */
 
@@ -10,10 +11,13 @@ export function coinTicks(panel, u, said) {
   const chance = panel.q === undefined ? panel.text.threshold : ratio(panel);
   const bar = el("span", "sv-ink-both", chance);
   const pin = el("span", "sv-u", "u = " + said);
-  bar.style.left = percent(Math.min(Math.max(threshold, 0.14), 0.86));
-  pin.style.left = percent(Math.min(Math.max(u, 0.06), 0.94));
+  const [wide, slim] = [chance, "u = " + said].map((text) => (text.length * 7.9) / trackWidth());
+  const at = between(u, slim / 2);
+  const beside = besides(between(threshold, wide / 2), at, (wide + slim) / 2 + 0.015, wide / 2);
+  bar.style.left = percent(beside ?? between(threshold, wide / 2));
+  pin.style.left = percent(at);
   const ticks = el("div", "sv-ticks", bar, pin);
-  if (Math.abs(threshold - u) < 0.34) ticks.classList.add("sv-two");
+  ticks.classList.toggle("sv-two", beside === null);
   return ticks;
 }
 
@@ -23,4 +27,14 @@ function ratio({ p, q, laws, text }) {
   const [one, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
   if (p >= q) return one + " ≥ " + other + ": 1";
   return text.p + " ÷ " + text.q + " = " + text.threshold;
+}
+
+// Both on one line: where the coin fell stays at its pin, the chance makes room for it; null where
+// there is none, for a line of its own.
+/** @param {number} wanted @param {number} pin @param {number} apart @param {number} margin */
+function besides(wanted, pin, apart, margin) {
+  if (Math.abs(wanted - pin) >= apart) return wanted;
+  const [left, right] = [pin - apart, pin + apart];
+  const near = wanted <= pin ? [left, right] : [right, left];
+  return near.find((place) => place >= margin && place <= 1 - margin) ?? null;
 }

@@ -16,7 +16,11 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 export function showTime(frame, round) {
   const ours = sum(reel.rounds.map(total));
   const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
-  const scale = 1 / Math.max(1.45 * ours, theirs, 1e-9); // beside ours there is room for the end's words
+  // Beside ours there is room for the end's words; on a narrow player they stand below.
+  const said = (reel.baseline || reel.finished)?.summary.length || 0;
+  const words = (said * 7 + 20) / ($(".sv-lane-fast").clientWidth || 1000);
+  const room = words < 0.6 ? 1 / (1 - Math.max(words, 0.31)) : 1.45;
+  const scale = 1 / Math.max(room * ours, theirs, 1e-9);
   const until = sum(reel.rounds.slice(0, round + 1).map(total));
   fastLane(round, scale, until, tokensNow(frame, round), ours);
   plainLane(scale, until);

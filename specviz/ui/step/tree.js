@@ -4,6 +4,7 @@ import { el, flat, mark, percent, termed } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { showKeys } from "./keys.js";
+import { squash } from "./size.js";
 import { $ } from "./stage.js";
 import { chip } from "./text.js";
 import { pickNode } from "./whatif.js";
@@ -44,9 +45,10 @@ export function showTree(tree) {
   const guesses = Object.keys(tree.nodes).length;
   const said = guesses === 1 ? "1 guess" : guesses + " guesses";
   $(".sv-sub").textContent = guesses ? "· " + said : "· nothing drafted";
-  plot($(".sv-tree"), tree.figure, pickNode);
+  plot($(".sv-tree"), tree.figure, pickNode, squash());
   $(".sv-tree").setAttribute("aria-label", "Draft tree: " + said);
   showSpots(tree);
+  follow(tree);
   const more = tree.figure.more;
   const hidden = [
     more.deeper ? "+" + more.deeper + " deeper" : "",
@@ -68,23 +70,25 @@ function showSpots(tree) {
     made.tabIndex = index ? -1 : 0;
     made.setAttribute("aria-label", flat(there(view.w)) + " at +" + view.depth + ", " + view.is);
     made.style.left = felt.x[index] - 30 + "px";
-    made.style.top = felt.y[index] - 15 + "px";
+    made.style.top = felt.y[index] * squash() - 15 + "px";
     made.addEventListener("click", () => pickNode(node));
     return made;
   });
   $(".sv-spots").replaceChildren(...spots);
 }
 
-/** @param {KeyboardEvent} event */
-export function moveSpot(event) {
-  const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-  /** @type {HTMLElement[]} */
-  const spots = [...$(".sv-spots").querySelectorAll("button")];
-  const at = spots.indexOf(/** @type {HTMLElement} */ (event.target));
-  const next = spots[at + by];
-  if (!by) return;
-  event.preventDefault();
-  if (next) next.focus();
+// Where there is no room for all columns, the one that is spoken of is in sight.
+/** @param {Tree} tree */
+function follow(tree) {
+  const { customdata, x } = tree.figure.data["80-hover"];
+  const asked = tree.slot ? customdata.indexOf(-1) : customdata.indexOf(tree.here ?? 0);
+  const proposed = Object.values(tree.nodes).every((node) => node.is === "waiting");
+  const right = asked >= 0 ? x[asked] + 46 : proposed ? Math.max(0, ...x) + 46 : 0;
+  const box = $(".sv-treebox");
+  const columns = Math.ceil((right - box.clientWidth) / 92);
+  box.scrollLeft = columns > 0 ? columns * 92 : 0;
+  const most = Math.max(0, ...x) + 30;
+  box.classList.toggle("sv-more-right", most > box.scrollLeft + box.clientWidth);
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.

@@ -9,6 +9,7 @@ import { go } from "./cursor.js";
 import { now } from "./now.js";
 import { pause } from "./play.js";
 import { frameAt, reel, stepName } from "./reel.js";
+import { sides } from "./sides.js";
 import { $, stage } from "./stage.js";
 import { coinTicks } from "./ticks.js";
 
@@ -99,6 +100,8 @@ export function movable(bar, pin, panel, whatif) {
     laid = snapped(to, threshold);
     if (!was.isConnected) bar.insertBefore(was, pin);
     pin.style.left = percent(laid);
+    for (const old of bar.querySelectorAll(".sv-side, .sv-hint-drag")) old.remove();
+    bar.append(...sides(threshold, laid, false));
     const text = suppose(laid, panel, whatif);
     there(bar.nextElementSibling).replaceWith(coinTicks(panel, laid, text));
     pin.setAttribute("aria-valuenow", text);

@@ -1,0 +1,43 @@
+// Room on a coin's track: for the words "keep" and "reject" beside the pin, and for numbers.
+
+import { el, percent } from "../shared/dom.js";
+import { $ } from "./stage.js";
+
+/** @typedef {[from: number, to: number]} Stretch */
+
+export const trackWidth = () => Math.max($(".sv-panel").clientWidth - 71, 200);
+
+/** The share of a bar's track that its number takes.
+ * @param {string[]} texts */
+export const numberRoom = (texts) =>
+  (Math.max(...texts.map((text) => text.length)) * 9.2 + 10) / trackWidth();
+
+/** @param {number} value @param {number} margin */
+export const between = (value, margin) => Math.min(Math.max(value, margin), 1 - margin);
+
+// The wider part of a stretch, where the pin cuts it.
+/** @param {Stretch} stretch @param {number} u @param {number} pin @returns {Stretch} */
+function widest([from, to], u, pin) {
+  if (u <= from - pin || u >= to + pin) return [from, to];
+  return u - pin - from > to - u - pin ? [from, u - pin] : [u + pin, to];
+}
+
+/** @param {"keep" | "reject"} name @param {Stretch} stretch @param {number} letters */
+function said(name, [from, to], letters) {
+  if (to - from < (letters * 7.2) / trackWidth()) return [];
+  const made = el("span", "sv-side sv-side-" + name, name);
+  made.style.left = percent((from + to) / 2);
+  return [made];
+}
+
+// The words on the coin's bar, each in the wider free stretch of its side of the threshold.
+/** @param {number} threshold @param {number} u @param {boolean} hinted */
+export function sides(threshold, u, hinted) {
+  const pin = 11 / trackWidth();
+  const free = Math.max(threshold, u + pin);
+  const hint =
+    hinted && (1 - free) * trackWidth() > 190 ? [el("span", "sv-hint-drag", "drag: what if?")] : [];
+  /** @type {Stretch} */
+  const no = hint.length ? [free, 1 - 104 / trackWidth()] : widest([threshold, 1], u, pin);
+  return [...said("keep", widest([0, threshold], u, pin), 4.5), ...said("reject", no, 6), ...hint];
+}

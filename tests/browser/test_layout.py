@@ -1,0 +1,167 @@
+"""One screen: what is of the moment lies within the window, nothing overlaps, nothing is cut."""
+
+import pytest
+from serve import SHIPPED
+
+TREE = next(name for name in SHIPPED if name.endswith("story-tree"))
+SIZES = {
+    "1024 x 700": (1024, 700),
+    "1280 x 800": (1280, 800),
+    "1366 x 650": (1366, 650),
+    "1920 x 1080": (1920, 1080),
+    "390 x 844": (390, 844),
+}
+INTRODUCTION = ".sv-ask { margin-top: 44px !important; }"  # the height of the line above the form
+# The first steps of a run that show each kind of moment: [round, step] by name.
+MOMENTS = """() => {
+  const player = window.specviz.players["sv-step"];
+  const found = {};
+  const names = ({ caption, panel, step }) => [
+    step.kind === "judge" && caption.is === "accepted" && "keep",
+    step.kind === "judge" && caption.is === "rejected" && "rejection",
+    step.kind === "judge" && panel.tries > 1 && "second try",
+    step.kind === "draw" && caption.is === "recovered" && "recovery",
+    step.kind === "draw" && caption.is === "bonus" && "bonus",
+  ].filter(Boolean);
+  player.first();
+  for (let at = 0; at < 200 && !document.querySelector("[data-do=next]").disabled; at += 1) {
+    player.next();
+    const { round, step } = player.cursor;
+    for (const name of names(player.frame)) found[name] ??= [round, step];
+  }
+  return found;
+}"""
+# What is wrong with the boxes on screen, in words. A text that ends in an ellipsis is cut on
+# purpose; what scrolls is not cut.
+WRONG = """() => {
+  const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest(".sv-unseen");
+  const within = (e, names) => names.some((name) => e.closest(name));
+  const named = (e) => e.className.baseVal ?? e.className;
+  const told = (e) => named(e) + " '" + e.textContent.slice(0, 24) + "'";
+  const wrong = [];
+  if (document.documentElement.scrollWidth > innerWidth) wrong.push("the page scrolls sideways");
+  const root = document.querySelector(".sv");
+  const frame = root.getBoundingClientRect();
+  const texts = [];
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode, own = node.parentElement;
+    if (!node.data.trim() || !shown(own)) continue;
+    if (within(own, [".sv-strip", ".sv-source", ".sv-dock", ".hoverlayer"])) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const clip = own.closest(".sv-treebox, .sv-head .sv-legend")?.getBoundingClientRect();
+    for (const { left, right, top, bottom } of range.getClientRects()) {
+      const seen = !clip || (left < clip.right - 2 && top < clip.bottom - 2 && right > clip.left);
+      if (!seen) continue;
+      texts.push({ own, node, left, right, top, bottom });
+    }
+  }
+  for (const { own, left, right } of texts) {
+    const box = (own.closest(".sv-panel") ?? root).getBoundingClientRect();
+    const side = root.classList.contains("sv-slim") ? frame : box;
+    if (left < side.left - 2 || right > side.right + 2) wrong.push("outside: " + told(own));
+  }
+  for (const [at, a] of texts.entries()) {
+    for (const b of texts.slice(at + 1)) {
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (a.node !== b.node && wide > 2 && high > 4) {
+        wrong.push("overlap: " + told(a.own) + " and " + told(b.own));
+      }
+    }
+  }
+  for (const e of root.querySelectorAll("*")) {
+    if (!(e instanceof HTMLElement) || !shown(e) || !e.textContent) continue;
+    if (within(e, [".sv-strip", ".sv-treebox", ".sv-legend", ".sv-unseen"])) continue;
+    const style = getComputedStyle(e);
+    if (style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
+    if (e.scrollWidth > e.clientWidth + 1) wrong.push("cut: " + told(e));
+  }
+  const pin = root.querySelector(".sv-coin .sv-pin")?.getBoundingClientRect();
+  for (const side of root.querySelectorAll(".sv-side")) {
+    const box = side.getBoundingClientRect();
+    if (box.left < pin.right && box.right > pin.left) wrong.push("the pin covers " + told(side));
+  }
+  return [...new Set(wrong)];
+}"""
+# How far each thing of the moment reaches below the dock's upper edge, the dock below the window.
+BELOW = """() => {
+  const bottom = (name) => Math.max(0, ...[...document.querySelectorAll(name)]
+    .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height)
+    .map((e) => e.getBoundingClientRect().bottom));
+  const dock = document.querySelector(".sv-dock").getBoundingClientRect();
+  const names = [".sv-tree", ".sv-keys", ".sv-trial", ".sv-table", ".sv-draw", ".sv-time"];
+  const found = names.map((name) => [name, Math.round(bottom(name) - dock.top)]);
+  found.push(["the dock", Math.round(dock.bottom - innerHeight)]);
+  const time = document.querySelector(".sv-time").getBoundingClientRect();
+  const many = Math.round(time.height / document.querySelector(".sv").currentCSSZoom);
+  found.push(["lines of the timeline", many > 30 ? many : 0]);
+  return found.filter(([, by]) => by > 1);
+}"""
+ALL = {"keep", "rejection", "second try", "recovery", "bonus"}
+
+
+def moments(visit):
+    """Where the run on screen shows what; the moments that it has not are left out."""
+    return visit.page.evaluate(MOMENTS)
+
+
+def problems(visit, where, check):
+    """What a check finds at each moment, by the moment's name."""
+    found = {}
+    for name, (index, step) in where.items():
+        visit.ask(f"go({index}, {step})")
+        wrong = visit.page.evaluate(check)
+        if wrong:
+            found[name] = wrong
+    return found
+
+
+def resize(page, width, height):
+    """Give the window a size, and wait until the player is laid out for it."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate("() => new Promise((done) => setTimeout(done, 200))")
+
+
+@pytest.mark.parametrize("name", ["01-chain", "02-siblings", TREE])
+def test_nothing_overlaps_and_nothing_is_cut_at_any_size(visit, name):
+    page = visit.open(f"?trace={name}")
+    where = moments(visit)
+    assert name != TREE or set(where) == ALL
+    found = {}
+    for size, (width, height) in SIZES.items():
+        resize(page, width, height)
+        found[size] = problems(visit, where, WRONG)
+    resize(page, 1280, 800)
+    page.get_by_role("button", name="Larger text").click()
+    resize(page, 1280, 800)
+    found["larger text"] = problems(visit, where, WRONG)
+    assert {size: wrong for size, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize("name", ["02-siblings", TREE])
+def test_everything_of_the_moment_is_in_the_window(visit, name):
+    page = visit.open(f"?trace={name}")
+    where = moments(visit)
+    found = {}
+    for size in ("1366 x 650", "1024 x 700", "1280 x 800"):
+        resize(page, *SIZES[size])
+        if size == "1280 x 800":
+            page.add_style_tag(content=INTRODUCTION)
+        found[size] = problems(visit, where, BELOW)
+    assert {size: wrong for size, wrong in found.items() if wrong} == {}
+
+
+def test_larger_text_keeps_two_columns_and_enlarges_the_head_and_the_form(visit):
+    page = visit.open(f"?trace={TREE}")
+    resize(page, 1280, 800)
+    heights = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]
+      .map((name) => document.querySelector(name).getBoundingClientRect().height)"""
+    before = page.evaluate(heights)
+    page.get_by_role("button", name="Larger text").click()
+    resize(page, 1280, 800)
+    after = page.evaluate(heights)
+    assert all(large > 1.2 * small for small, large in zip(before, after, strict=True))
+    tree, panel = (page.locator(name).bounding_box() for name in (".sv-treebox", ".sv-panel"))
+    assert panel["x"] > tree["x"] + tree["width"]
