@@ -203,7 +203,8 @@ def test_no_modules_of_the_browser_import_each_other_in_a_circle():
 def test_a_section_of_the_browser_imports_only_itself_and_what_is_shared():
     shared = HALF / "shared"
     for path, imported in js_imports().items():
-        assert {each.parent for each in imported} <= {path.parent, shared}, path
+        tab = path.parent.parent / "shared"  # what the sections of one tab share
+        assert {each.parent for each in imported} <= {path.parent, shared, tab}, path
 
 
 def test_the_imports_of_a_module_are_read():

@@ -55,6 +55,19 @@ def test_the_closed_form_stays_exact_where_one_minus_alpha_vanishes():
     assert law.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
 
 
+@given(st.floats(0.001, 1), st.integers(1, 40))
+def test_the_law_turned_round_finds_the_alpha_again(alpha, gamma):
+    tokens = law.expected_tokens(alpha, gamma)
+    assert law.expected_tokens(law.alpha_of(tokens, gamma), gamma) == pytest.approx(tokens)
+    assert law.alpha_of(tokens, gamma) == pytest.approx(alpha, abs=1e-6)
+
+
+@pytest.mark.parametrize(("tokens", "gamma"), [(0.9, 4), (5.1, 4), (1, 0), (float("nan"), 4)])
+def test_tokens_that_no_alpha_brings_are_refused(tokens, gamma):
+    with pytest.raises(ValueError, match=r"."):
+        law.alpha_of(tokens, gamma)
+
+
 def test_by_depth_is_the_law_where_every_depth_is_alike():
     assert law.tokens_by_depth([0.65] * 3) == pytest.approx(law.expected_tokens(0.65, 3))
     assert law.tokens_by_depth([]) == 1

@@ -69,6 +69,7 @@ def every_source():
         yield from model.sources
     yield from (row.source for row in sources.headline())
     yield from (board.source for board in sources.boards())
+    yield from (each.source for each in sources.acceptances())
 
 
 def test_every_source_has_a_link_and_says_how_it_was_read():
@@ -168,6 +169,55 @@ def test_data_that_cannot_be_is_refused(cls, file, change, sentence):
 def test_a_source_without_a_link_is_refused():
     with pytest.raises(ValueError, match=r"A source needs a title and a link"):
         sources.Source("hearsay", "somewhere", "2", "")
+
+
+# Published chances of being kept
+
+
+def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
+    """What is derived rests on a number of Spec-Bench's own tables, by the law turned round."""
+    board = next(b for b in sources.boards() if b.model == "Vicuna-13B-v1.3")
+    brought = {row.method: row.tokens_per_pass for row in board.rows}
+    on_board = {"eagle3": "EAGLE3", "eagle2": "EAGLE2", "eagle": "EAGLE", "medusa": "Medusa"}
+    on_board["pld"] = "PLD"
+    found = {each.name: each for each in sources.acceptances()}
+    for name, method in on_board.items():
+        each = found.pop(name)
+        assert (each.on, each.tokens, each.source.evidence) == (board.model, brought[method], "C")
+        assert law.expected_tokens(each.kept, each.gamma) == pytest.approx(each.tokens)
+        assert each.derived
+    assert {name: each.kept for name, each in found.items()} == {
+        "t5-small": 0.75, "t5-small-sampled": 0.62, "t5-large": 0.82, "deepseek-mtp": 0.85,
+    }  # fmt: skip
+    assert not any(each.derived for each in found.values())
+    urls = {row.source.url for row in sources.headline()}
+    assert {each.source.url for each in found.values()} <= urls
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"tokens": None}, "EAGLE-3 needs either α or the tokens of a pass."),
+        ({"alpha": 0.5}, "EAGLE-3 needs either α or the tokens of a pass."),
+        ({"gamma": None}, "without γ, no α follows"),
+        ({"tokens": 7.5}, "6 guesses bring 1 to 7 tokens, not 7.5."),
+        ({"tokens": None, "alpha": 1.5}, "must be a chance from 0 to 1"),
+    ],
+)
+def test_an_alpha_that_does_not_follow_is_refused(change, sentence):
+    with pytest.raises(ValueError, match=r".") as refusal:
+        build(sources.Acceptance, raw("acceptance")[0] | change)
+    assert sentence in str(refusal.value)
+
+
+def test_a_batch_and_a_load_are_those_of_the_conditions():
+    for row in sources.headline():
+        assert (f"batch {row.batch}" in row.conditions) is (row.batch is not None)
+        assert (row.load == "heavy") is ("many requests" in row.conditions)
+        assert (row.load == "light") is ("1 request a second" in row.conditions)
+    assert all(f"batch size = {board.batch}" in board.conditions for board in sources.boards())
+    with pytest.raises(ValueError, match="light or heavy"):
+        build(sources.Published, raw("headline")[0] | {"load": "some"})
 
 
 # The measured point

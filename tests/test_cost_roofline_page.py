@@ -14,6 +14,7 @@ from specviz.cost.figures.roofline import LONGEST
 from specviz.cost.roofline import Serving, free_tokens, memory_needed, pass_time
 from specviz.cost.serving import BATCHES, Guessing, best_gamma, first_loss, predict
 from specviz.figures.plot import USUAL
+from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline.answer import duration, figures, quantity, times
 from specviz.ui.cost.roofline.question import HEAD, LIMITS, NGRAM, Ask, drafters
 from specviz.ui.cost.roofline.section import QUESTIONS, config, section_facts
@@ -72,6 +73,59 @@ def test_the_sentence_says_whether_guesses_are_free():
 def test_speculation_that_loses_or_wins_everywhere_says_so():
     assert "as at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
     assert "does not lose up to batch 512" in sentence(said(alpha=1))
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch": 512}, {"batch": 1, "alpha": 0.9}])
+def test_the_best_gamma_is_said_with_what_it_would_give(changes):
+    answer = said(**changes)
+    ask = {"alpha": 0.7, "batch": 64} | changes
+    head = replace(EIGHT, layers=1, tied=True)
+    chains = {g: Guessing.chain(ask["alpha"], g, head) for g in range(LONGEST + 1)}
+    gains = {g: predict(SERVED, chain, ask["batch"]).speedup for g, chain in chains.items()}
+    best = max(gains, key=gains.get)
+    told = answer["beside"]["best"]
+    if best == 4:
+        assert told == "Your γ 4 is the best here."
+    else:
+        assert f"The best γ here is {best}" in told
+        assert told.endswith(f" and would give {times(gains[best])}.")
+    assert answer["beside"]["speedup"] == times(gains[4])
+
+
+def test_where_nothing_pays_or_a_tree_is_drafted_the_best_says_so():
+    assert said(alpha=0, batch=512)["beside"]["best"].startswith("No γ pays here")
+    assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here is 4 and")
+    assert "16, the longest looked at, and" in said(alpha=1, batch=1)["beside"]["best"]
+
+
+def test_the_bound_stands_beside_the_nearest_published_measurement():
+    answer = said()
+    assert "wins here, at best 2.07 ×" in sentence(answer)
+    beside = answer["beside"]
+    assert (beside["called"], beside["speedup"]) == ("At best", "2.07 ×")
+    assert beside["report"]["number"] == "1.38 ×"
+    assert beside["report"]["about"] == "EAGLE-3: SGLang, batch 64, throughput."
+    assert beside["report"]["notes"] == "What was read leaves out the model and the hardware."
+    assert "Its batch was 64, here it is 512." in said(batch=512)["beside"]["report"]["notes"]
+    rows = {row["place"]: row for row in published.config()["rows"]}
+    assert rows[beside["report"]["place"]]["number"] == "1.38 ×"
+    house = said(model="house", drafter="house-draft", hardware="laptop-cpu", dtype="fp32")
+    assert house["beside"]["report"] is None
+
+
+def test_efficiency_takes_a_share_of_either_peak():
+    full, slow = said()["figures"]["pass"]["data"], said(reading=50)["figures"]["pass"]["data"]
+    assert slow["10-memory"]["y"][0] == pytest.approx(2 * full["10-memory"]["y"][0])
+    both = said(reading=50, computing=50)
+    assert both["beside"]["speedup"] == said()["beside"]["speedup"], "the same share of both"
+    assert both["beside"]["called"] == "With this efficiency"
+    assert "at best" not in sentence(both)
+    assert said(overhead=1)["beside"]["called"] == "With this efficiency"
+    few = said(computing=40)
+    serving = replace(SERVED, computing=0.4)
+    guessing = Guessing.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    assert few["beside"]["speedup"] == times(predict(serving, guessing, 64).speedup)
+    assert predict(serving, guessing, 64).speedup < predict(SERVED, guessing, 64).speedup
 
 
 def test_the_speed_ups_curve_is_the_prediction():
@@ -219,6 +273,8 @@ def test_a_drafter_has_the_targets_vocabulary_and_is_smaller():
         ({"context": 10**9}, "The context must lie between 0 and 131,072"),
         ({"alpha": 1.2}, "α must be a chance from 0 to 1, and 1.2 is not."),
         ({"alpha": float("nan")}, "α must be a finite number."),
+        ({"reading": 0}, "The share of the peak bandwidth must lie between 5 and 100"),
+        ({"computing": 101}, "The share of the peak arithmetic must lie between 5 and 100"),
         ({"overhead": -1}, "The overhead must lie between 0 and 1,000 ms."),
     ],
 )

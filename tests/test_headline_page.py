@@ -9,7 +9,7 @@ from specviz.cost.sources import EVIDENCE, Published, Source, boards, headline
 from specviz.shipped import measured
 from specviz.ui.component import script
 from specviz.ui.cost.published import section
-from specviz.ui.cost.published.section import NAME, config, drafters, number, ours, row
+from specviz.ui.cost.published.section import NAME, config, drafters, ours, row
 from specviz.ui.routes import HALF
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"
@@ -57,8 +57,17 @@ def test_every_published_number_is_there_with_its_source_and_how_it_was_read():
 )
 def test_numbers_are_said_as_they_were_published(low, high, unit, said, kind):
     each = published(low=low, high=high, unit=unit)
-    assert number(each) == said
+    assert each.number == said
     assert row(each)["kind"] == kind
+
+
+def test_every_row_has_a_place_of_its_own_and_second_hand_ones_are_counted():
+    known = config()
+    places = [row["place"] for row in known["rows"]]
+    places += [row["place"] for board in known["boards"] for row in board["rows"]]
+    assert len(set(places)) == len(places)
+    number = sum(row["source"]["evidence"] == "2" for row in known["rows"])
+    assert known["secondhand"].startswith(f"{number} of these {len(headline())} numbers are second")
 
 
 def test_slower_sorts_below_every_gain():

@@ -130,6 +130,21 @@ def test_a_toys_pass_by_hand():
     assert time.origin == "simulated"
 
 
+def test_a_share_of_a_peak_makes_that_part_of_a_pass_longer():
+    full = pass_time(SERVED, 2, 4)
+    part = pass_time(replace(SERVED, reading=0.5, computing=0.25), 2, 4)
+    assert part.memory == pytest.approx(2 * full.memory)
+    assert part.compute == pytest.approx(4 * full.compute)
+    assert part.overhead == full.overhead
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan")])
+def test_a_share_that_is_none_is_refused(share):
+    for name in ("reading", "computing"):
+        with pytest.raises(ValueError, match="share of the"):
+            replace(SERVED, **{name: share})
+
+
 def test_what_takes_longer_is_the_limit():
     assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
     assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)

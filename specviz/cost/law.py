@@ -17,6 +17,7 @@ from typing import ClassVar, Final
 
 from specviz.cost.checks import chance, not_negative, positive
 
+HALVINGS: Final = 50  # of the unit interval: as fine as a float near 1
 SAME: Final = 1e-12  # speed-ups nearer to each other than this share are equal: rounding, no gain
 
 
@@ -32,6 +33,21 @@ def expected_tokens(alpha: float, gamma: float) -> float:
     if alpha == 0.0:
         return 1.0
     return -expm1((gamma + 1.0) * log(alpha)) / (1.0 - alpha)  # exact near 1 too
+
+
+def alpha_of(tokens: float, gamma: float) -> float:
+    """The α with which a round of γ guesses brings so many tokens: `expected_tokens` turned round.
+
+    tokens: the target's own is counted, so from 1 to γ + 1.
+    """
+    positive("γ", gamma)
+    if not 1.0 <= tokens <= gamma + 1.0:
+        raise ValueError(f"{gamma:g} guesses bring 1 to {gamma + 1:g} tokens, not {tokens:g}.")
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected_tokens(middle, gamma) < tokens else (low, middle)
+    return high
 
 
 def tokens_by_depth(chances: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from specviz.cost.checks import not_negative, positive
+from specviz.cost.checks import chance, not_negative, positive
 from specviz.cost.shapes import ModelShape, width
 
 
@@ -52,7 +52,8 @@ class Serving:
     """A model on hardware. context: tokens in each sequence's cache before the pass.
 
     cards: chips that share the work evenly, their talking for free. overhead: seconds that every
-    pass takes besides, such as launches; 0 unless it was measured.
+    pass takes besides, such as launches; 0 unless it was measured. reading, computing: the share of
+    the peak bandwidth and of the peak arithmetic that is reached; 1 is the data sheet's.
     """
 
     shape: ModelShape
@@ -61,12 +62,16 @@ class Serving:
     context: int = 512
     cards: int = 1
     overhead: float = 0.0
+    reading: float = 1.0
+    computing: float = 1.0
 
     def __post_init__(self) -> None:
         self.hardware.peak_in(self.dtype)
         positive("The number of cards", self.cards)
         not_negative("The context", self.context)
         not_negative("The overhead", self.overhead)
+        for name, share in (("bandwidth", self.reading), ("arithmetic", self.computing)):
+            positive(f"The share of the peak {name}", chance(f"The share of the {name}", share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +106,8 @@ def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
     moved = shape.weight_bytes(dtype) + entries * shape.cache_bytes(dtype)
     work = batch * shape.flops(tokens, serving.context)
     return PassTime(
-        moved / (cards * serving.hardware.bandwidth),
-        work / (cards * serving.hardware.peak_in(dtype)),
+        moved / (cards * serving.hardware.bandwidth * serving.reading),
+        work / (cards * serving.hardware.peak_in(dtype) * serving.computing),
         serving.overhead,
     )
 

@@ -102,14 +102,22 @@ def predict(serving: Serving, guessing: Guessing, batch: int) -> Prediction:
     return Prediction(batch, guessing.tokens, plain, drafting, verify, needed <= room)
 
 
-def best_gamma(
+def best_chain(
     serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
-) -> int:
+) -> law.Optimum:
     """The chain length up to `limit` with the best predicted speed-up, the smallest of equals."""
     not_negative("The longest chain", limit)
     chains = [Guessing.chain(alpha, gamma, draft) for gamma in range(limit + 1)]
     gains = [predict(serving, chain, batch).speedup for chain in chains]
-    return next(g for g, gain in enumerate(gains) if gain >= max(gains) * (1.0 - law.SAME))
+    gamma = next(g for g, gain in enumerate(gains) if gain >= max(gains) * (1.0 - law.SAME))
+    return law.Optimum(gamma, gains[gamma])
+
+
+def best_gamma(
+    serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
+) -> int:
+    """The draft length of that chain."""
+    return best_chain(serving, alpha, batch, draft, limit).gamma or 0
 
 
 def first_loss(serving: Serving, guessing: Guessing, limit: int = 512) -> int | None:

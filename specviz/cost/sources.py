@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Final, Literal
 
-from specviz.cost.checks import positive
+from specviz.cost import law
+from specviz.cost.checks import chance, positive
 from specviz.cost.roofline import Hardware
 from specviz.cost.shapes import ModelShape
 from specviz.shipped import ASSETS
@@ -27,6 +28,9 @@ EVIDENCE: Final[dict[Evidence, str]] = {
     "2": "read where others quote it; the original could not be read",
     "C": "computed from figures that were read there",
 }
+
+
+NOT_SAID: Final = "not said in what was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ class Published:
     """One number from a paper or a note, for the headline table: never one of ours.
 
     method: family, in our words. says: one sentence. low, high: equal where one number is given.
-    hardware, task, model, conditions: as the source says, or that it does not.
+    hardware, task, model, conditions: as the source says, or NOT_SAID. batch: the sequences at
+    once, where the conditions say so. load: where they say how busy a server was instead.
     """
 
     origin: ClassVar[str] = "published"
@@ -111,11 +116,64 @@ class Published:
     hardware: str
     conditions: str
     source: Source
+    batch: int | None = None
+    load: str | None = None
 
     def __post_init__(self) -> None:
         positive(f"The number of {self.method}", self.low)
         if self.high < self.low:
             raise ValueError(f"{self.method}: {self.low:g} to {self.high:g} is no range.")
+        if self.load not in (None, "light", "heavy"):
+            raise ValueError(f"{self.method}: a load is light or heavy, not {self.load}.")
+
+    @property
+    def number(self) -> str:
+        """The number as it was published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80 %."""
+        if self.low == self.high:
+            return f"{self.low:g} {self.unit}"
+        return f"{self.low:g} to {self.high:g} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """How often a drafter's guesses are kept, from a source: α itself, or tokens a round brings.
+
+    title: the drafter. on: the target. drafter: "head" or "n-gram" where the roofline has such a
+    one, else empty. tokens: what a pass brought, the target's own counted; with it `gamma` must be
+    known, since α then follows by the speed law. gamma: guesses in a row, or levels of a tree.
+    guesses: all of a round, a tree's siblings too.
+    """
+
+    origin: ClassVar[str] = "published"
+    name: str
+    title: str
+    on: str
+    conditions: str
+    drafter: Literal["head", "n-gram", ""]
+    source: Source
+    alpha: float | None = None
+    tokens: float | None = None
+    gamma: int | None = None
+    guesses: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.alpha is None) is (self.tokens is None):
+            raise ValueError(f"{self.title} needs either α or the tokens of a pass.")
+        if self.tokens is not None and self.gamma is None:
+            raise ValueError(f"{self.title}: without γ, no α follows from the tokens of a pass.")
+        chance(f"The α of {self.title}", self.kept)
+
+    @property
+    def kept(self) -> float:
+        """α: as it was published, or by the law of a chain of γ guesses."""
+        if self.alpha is not None:
+            return self.alpha
+        return law.alpha_of(self.tokens or 0.0, self.gamma or 0)
+
+    @property
+    def derived(self) -> bool:
+        """True where α was not published, but follows."""
+        return self.alpha is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +197,7 @@ class Board:
     tasks: list[str]
     rows: list[BoardRow]
     source: Source
+    batch: int | None = None
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -169,6 +228,12 @@ def headline() -> tuple[Published, ...]:
 def boards() -> tuple[Board, ...]:
     """The Spec-Bench leaderboards."""
     return tuple(build(Board, row) for row in _read("spec_bench"))
+
+
+@cache
+def acceptances() -> tuple[Acceptance, ...]:
+    """Published chances that guesses are kept, by drafter."""
+    return tuple(build(Acceptance, row) for row in _read("acceptance"))
 
 
 def _house(folder: str, name: str) -> dict[str, Any]:

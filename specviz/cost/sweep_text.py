@@ -23,16 +23,20 @@ SAME: Final = 1.5  # gaps within this factor of each other are "about the same"
 def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
     """Sentences and rows for the page. Rows: by size, ready to be shown as text.
 
-    here: whether it was measured on this machine just now. Of times that vary too much, no reason
-    is given.
+    here: whether it was measured on this machine just now. Times that vary too much make no
+    headline and are given no reason: that they vary is the headline.
     """
     quiet = not restless(sweep)
+    head, after = answer(sweep, here), caution(sweep)
+    if not quiet:
+        head, after = after, f"What came out, for what it is worth: {head}"
     return {
         "where": where(sweep),
         "how": how(sweep),
-        "caution": caution(sweep),
-        "answer": answer(sweep, here),
-        "must": must(sweep),
+        "caution": after,
+        "answer": head,
+        "restless": not quiet,
+        "must": must(sweep) if quiet else "",
         "gap": gap(sweep) if quiet else "",
         "grows": grows(sweep) if quiet else "",
         "rows": [_row(sweep, point.tokens) for point in sweep.points],
@@ -71,8 +75,8 @@ def caution(sweep: Sweep) -> str:
     """What to hold against the numbers; empty where there is nothing."""
     if restless(sweep):
         return (
-            "Passes of one size took very different times: something else was running on this "
-            "machine. Measure again when it is idle."
+            "The machine was too busy to measure: passes of one size took very different times. "
+            "Measure again when nothing else runs on it."
         )
     if sweep.points and not sweep.complete:
         return "It was stopped before its end, so some of this rests on few passes."

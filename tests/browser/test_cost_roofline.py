@@ -1,6 +1,7 @@
 """The roofline in a browser: controls ask, the newest answer is shown, words stay words."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -98,39 +99,66 @@ def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
     part(page).get_by_role("alert").filter(has_text="The batch size must be a number.").wait_for()
     ask(page, batch=64, model="llama-3.1-70b")
     assert "This does not fit" in page.inner_text(".sv-roofline-alert")
-    run = {"alpha": 0.6437, "gamma": 5.4, "guesses": 12, "c": 0.3, "name": HOSTILE}
+    run = {"alpha": 0.6437, "gamma": 5.4, "guesses": 12, "c": 0.3, "verify": 1, "tokens": 2,
+           "speedup": 1.5, "predicted": 1.5, "name": HOSTILE, "source": "live",
+           "where": "House · here"}  # fmt: skip
     handed = """(run) => {
-      window.specviz.handed['sv-roofline'] = run;
-      window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-roofline' }));
+      window.specviz.handed['sv-law'] = run;
+      window.dispatchEvent(new CustomEvent('sv-handed', { detail: 'sv-law' }));
     }"""
     settled(page, lambda: page.evaluate(handed, run))
-    assert HOSTILE in page.inner_text(".sv-roofline-taken")
-    assert page.evaluate(f"({PART}.wish())").count('"alpha":0.64,"') == 1
+    beside = page.inner_text(".sv-roofline-with")
+    assert f"α 0.644 and γ 5.4, measured: {HOSTILE} on House, a lane of Compare" in beside
+    assert "Here γ is 5." in beside
+    assert "Here the target is Llama-3.1-70B: expect another α." in beside
+    assert "Its rounds had 12 guesses, and here only a chain of 5 is checked" in beside
+    asked = json.loads(page.evaluate(f"({PART}.wish())"))
+    assert (asked["alpha"], asked["gamma"]) == (0.644, 5)
     assert part(page).get_by_label("γ, guesses in a row").input_value() == "5"
     assert page.locator(".sv-roofline img").count() == 0
     assert page.evaluate("window.hacked") is None
+    settled(page, page.get_by_role("button", name="House on a laptop, batch 1").click)
+    assert "expect another" not in page.inner_text(".sv-roofline-with")
+    assert page.locator(".sv-roofline-unreported").is_visible()
 
 
-def measured(page, run):
-    """What the player does when a run has been measured."""
-    page.evaluate(
-        """(run) => {
-          window.specviz.measured = run;
-          window.dispatchEvent(new Event('sv-measured'));
-        }""",
-        run,
-    )
-
-
-def test_the_last_measured_runs_numbers_can_be_taken(roofline):
+def test_the_bound_and_the_published_number_stand_side_by_side_and_lead_to_the_row(roofline):
     page = roofline
-    run = {"alpha": 0.81, "gamma": 3, "guesses": 3, "c": 0.2, "name": "House <i>draft"}
-    measured(page, run)
-    settled(page, page.get_by_role("button", name="Take α 0.81 and γ 3").click)
-    assert part(page).get_by_label("α, chance that a guess is kept").input_value() == "0.81"
-    assert "a pass of Llama-3.1-8B with 4 tokens" in page.inner_text(SAY)
-    measured(page, None)
-    assert page.locator(".sv-roofline-take").is_hidden()
+    assert page.inner_text(".sv-roofline-bound") == "2.07 ×"
+    assert page.inner_text(".sv-roofline-reported") == "1.38 ×"
+    assert "batch 64" in page.inner_text(".sv-roofline-about")
+    left, right = (
+        page.locator(f".sv-roofline-beside > div >> nth={n}").bounding_box() for n in (0, 1)
+    )
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] < right["x"]
+    page.select_option(".sv-headline-family", "Medusa")
+    page.get_by_role("link", name="See its row").click()
+    row = page.locator(".sv-headline-here")
+    assert "1.38 ×" in row.inner_text()
+    assert row.evaluate("(row) => row === document.activeElement")
+    settled(page, page.get_by_role("button", name="8B on an H100, batch 512").click)
+    shape = sources.models()["llama-3.1-8b"].shape
+    serving = Serving(shape, sources.machines()["h100-sxm"].hardware, "bf16")
+    one = predict(serving, Guessing.chain(0.7, 1, replace(shape, layers=1, tied=True)), 512)
+    best = f"The best γ here is 1 and would give {one.speedup:.2f} ×."
+    assert page.inner_text(".sv-roofline-best") == best
+    ask(page, hardware="a100-sxm", dtype="bf16", batch=1, drafter="n-gram")
+    page.get_by_role("link", name="See its row").click()
+    assert "PLD" in page.inner_text(".sv-headline-here")
+    assert "A100" in page.inner_text(".sv-headline-about")
+
+
+def test_efficiency_makes_passes_longer_and_is_marked_simulated(roofline):
+    page = roofline
+    slow = part(page).get_by_label("share of the peak arithmetic")
+    settled(page, lambda: slow.fill("40"))
+    shown = part(page).locator(".sv-roofline-slide:has([name=computing]) output")
+    assert shown.inner_text() == "40 %"
+    assert page.inner_text(".sv-roofline-called") == "With this efficiency"
+    assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
+    near = page.locator(".sv-roofline-hint", has_text="data sheet’s peak")
+    assert near.locator(".sv-roofline-mark").inner_text() == "simulated"
 
 
 def test_figures_fit_a_phone_and_follow_the_theme_and_sources_are_links(roofline):
@@ -143,7 +171,9 @@ def test_figures_fit_a_phone_and_follow_the_theme_and_sources_are_links(roofline
     page.wait_for_function("document.querySelector('[data-figure=pass] svg').clientWidth < 390")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.locator(".sv-roofline-sources summary").click()
-    links = page.locator(".sv-roofline a").evaluate_all("all => all.map((a) => [a.href, a.rel])")
+    links = page.locator(".sv-roofline a[target]").evaluate_all(
+        "all => all.map((a) => [a.href, a.rel])"
+    )
     assert {rel for _, rel in links} == {"noopener"}
     every = [*sources.machines().values(), *sources.models().values()]
     urls = {one.url for preset in every for one in preset.sources if "://" in one.url}

@@ -47,6 +47,31 @@ def test_a_sweep_is_measured_on_request_and_a_stop_keeps_what_came(cost):
     assert cost.locator(".sv-sweep-alert").is_hidden()
 
 
+def test_a_machine_too_busy_is_the_headline_and_its_numbers_are_not(cost):
+    busy = cost.evaluate(
+        f"""() => {{ const busy = {{ ...{SWEEP}.sweep, restless: true, must: "",
+          answer: "The machine was too busy to measure.", caution: "What came out: 2.01." }};
+          return import(performance.getEntriesByType("resource").map((each) => each.name)
+            .find((name) => name.endsWith("/cost/sweep/show.js")))
+            .then(({{ show }}) => show(busy)).then(() => true); }}"""
+    )
+    assert busy
+    head, after = cost.locator(".sv-sweep-answer"), cost.locator(".sv-sweep-caution")
+    assert head.inner_text() == "The machine was too busy to measure."
+    size = "(e) => parseFloat(getComputedStyle(e).fontSize)"
+    assert head.evaluate(size) >= 20 > after.evaluate(size)
+    assert head.evaluate("(e) => getComputedStyle(e).borderTopStyle") == "dashed"
+    assert cost.locator(".sv-sweep-must").is_hidden()
+
+
+def test_what_a_source_leaves_out_says_how_it_was_read(cost):
+    text = cost.inner_text(".sv-headline-table")
+    assert "not said" not in text
+    for words in ("not in the abstract", "not in the quotation", "second-hand: quoted by others"):
+        assert words in text
+    assert "are second-hand" in cost.inner_text(".sv-headline-secondhand")
+
+
 def test_every_published_number_has_its_source_and_opens_it_apart(cost):
     found = cost.evaluate(SOURCES)
     assert sorted(link[0] for link in found) == sorted(each.source.url for each in headline())

@@ -198,7 +198,8 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     page.wait_for_function("window.given")
     point = page.evaluate("window.given")
     known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
-    assert json.loads(point) == known | {"name": "Draft model", "source": "recorded"}
+    whose = {"name": "Draft model", "source": "recorded", "where": racer.ask("race.where")}
+    assert json.loads(point) == known | whose
 
 
 def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):

@@ -45,8 +45,12 @@ def test_one_page_says_who_wins_why_and_what_an_h100_would_change(whole):
     expect(law.locator(".sv-law-from")).to_have_text("measured on this machine")
     assert page.evaluate(f"{LAW}.state.alpha") == pytest.approx(head["alpha"], abs=5e-4)
     roofline = page.locator("#sv-roofline")
-    expect(roofline).to_contain_text(f"α {head['alpha']:.2f} and γ")
+    target = page.evaluate(f"{RACE}.race.where").split(" · ")[0]
+    whose = f"measured: EAGLE-3 on {target}, a lane of Compare, on this machine"
+    expect(page.locator(".sv-terms-said")).to_contain_text(whose)
     roofline.get_by_role("button", name=H100).click()
+    expect(roofline.locator(".sv-roofline-with")).to_contain_text(whose)
+    expect(roofline.locator(".sv-roofline-with")).to_contain_text("expect another α")
     answer = page.locator(".sv-roofline-say")
     expect(answer).to_contain_text("H100 SXM at batch 64")
     expect(answer).to_contain_text("simulated")

@@ -7,10 +7,12 @@ from specviz.ui.cost.law import section as law
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline import section as roofline
 from specviz.ui.cost.sweep import section as sweep
+from specviz.ui.cost.terms import section as terms
 
 
 def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
+    terms.build(place)
     law.build(place)
     roofline.build(place)
     sweep.build(place)

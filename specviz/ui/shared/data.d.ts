@@ -50,10 +50,12 @@ export interface MeasuredPoint {
   speedup: number;
   predicted: number;
 }
-/** The same, with whose it is. */
+/** The same, with whose it is. where: target and machine. run: which one, where it was recorded. */
 export interface NamedPoint extends MeasuredPoint {
   name: string;
   source: Source;
+  where?: string;
+  run?: string;
 }
 
 /** A trace of a figure as Python tells it: plotly's, and colours as names ("--p"). */

@@ -21,6 +21,8 @@ interface WindowEventMap {
   /** Something was handed to the part of this name. */
   "sv-handed": CustomEvent<string>;
   "sv-measured": Event;
+  /** A published number is asked for, by its row. */
+  "sv-report": CustomEvent<string>;
 }
 
 interface HTMLElementEventMap {

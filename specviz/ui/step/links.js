@@ -39,15 +39,18 @@ let remembering = 0; // the timer until the address is changed
 /** @param {Frame} frame */
 export function remember(frame) {
   clearTimeout(remembering);
-  const url = new URL(location.href);
   const place = {
     trace: there(reel.run).id,
     round: String(reel.rounds[now.at.round].number),
     step: frame.step.id,
   };
-  for (const [key, value] of Object.entries(place)) {
-    if (now.shown === "recorded") url.searchParams.set(key, value);
-    else url.searchParams.delete(key); // a live run cannot be linked to
-  }
-  remembering = setTimeout(() => history.replaceState(history.state, "", url), 300);
+  const recorded = now.shown === "recorded";
+  remembering = setTimeout(() => {
+    const url = new URL(location.href); // as it is by then: other tabs write there too
+    for (const [key, value] of Object.entries(place)) {
+      if (recorded) url.searchParams.set(key, value);
+      else url.searchParams.delete(key); // a live run cannot be linked to
+    }
+    history.replaceState(history.state, "", url);
+  }, 300);
 }

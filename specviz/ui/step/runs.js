@@ -95,8 +95,9 @@ function onRounds() {
 // Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
 function tellMeasured() {
   const { point } = there(reel.baseline);
-  const { drafter: name, source } = there(reel.run);
-  window.specviz.measured = point ? { ...point, name, source } : null;
+  const { drafter: name, source, where, id } = there(reel.run);
+  const run = source === "recorded" ? id : "";
+  window.specviz.measured = point ? { ...point, name, source, where, run } : null;
   window.dispatchEvent(new CustomEvent("sv-measured"));
 }
 

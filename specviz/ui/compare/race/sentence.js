@@ -23,7 +23,8 @@ export function onCost(lane) {
   const made = el("button", "sv-race-link", "See it on Cost");
   made.type = "button";
   made.setAttribute("aria-label", "See it on Cost: " + called(lane.name));
-  const point = { ...lane.point, name: called(lane.name), source: there(story.race).source };
+  const { source, where } = there(story.race);
+  const point = { ...lane.point, name: called(lane.name), source, where };
   made.addEventListener("click", () => visit("Cost", "sv-law", point));
   return made;
 }

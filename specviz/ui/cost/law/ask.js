@@ -1,12 +1,24 @@
 // What the law is asked.
 
 import { Question } from "../../shared/question.js";
+import { note } from "../shared/address.js";
 import { tell } from "./say.js";
+import { stage } from "./stage.js";
 import { run, state } from "./state.js";
+
+/** @import { State } from "./data.js" */
 
 const SILENT = "The server does not answer. What is shown is older than the sliders.";
 export const question = new Question("sv-law-ask", () => tell(SILENT));
 
-export const ask = () => question.ask();
+/** @type {(keyof State)[]} */
+const UNUSUAL = ["verify", "c_hat", "map", "widths", "places"]; // in a link where they were changed
+
+export function ask() {
+  const start = stage.config.start;
+  const changed = UNUSUAL.map((name) => [name, state[name] === start[name] ? null : state[name]]);
+  note("law", { c: state.c, ...Object.fromEntries(changed) });
+  question.ask();
+}
 
 export const wish = () => JSON.stringify({ ...state, id: question.number, run: run() });

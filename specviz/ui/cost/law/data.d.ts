@@ -1,6 +1,7 @@
 // What the speed law is asked and what it answers: see law/question.py and law/answer.py.
 
 import type { Figure, MeasuredPoint } from "../../shared/data.js";
+import type { Pair } from "../shared/data.js";
 
 export type Quantity = "alpha" | "gamma" | "c" | "verify" | "c_hat";
 export type Text = "widths" | "places";
@@ -58,5 +59,6 @@ export interface RunTold {
 export interface Config {
   name: string;
   start: State;
+  terms: Pair;
   limits: Record<string, [least: number, most: number]>;
 }

@@ -2,13 +2,18 @@
 
 import { el, meaning } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
+import { linked, linkedText, touch } from "../shared/address.js";
+import { begin, onTerms, setTerms, terms } from "../shared/terms.js";
 import { ask } from "./ask.js";
 import { stage } from "./stage.js";
 import { state } from "./state.js";
 
 /** @import { MapName, Quantity, State, Text } from "./data.js" */
 
-const LIVE = new URLSearchParams(location.search);
+/** @type {("c" | "verify" | "c_hat")[]} */
+const OWN = ["c", "verify", "c_hat"];
+/** @type {Text[]} */
+const TEXTS = ["widths", "places"];
 const STEPPED = "The number can be typed, too, beyond the slider's ends.";
 
 /** @param {HTMLElement} row */
@@ -62,23 +67,29 @@ export function showFields() {
 /** @type {<Name extends keyof State>(name: Name, value: State[Name]) => void} */
 function change(name, value) {
   state[name] = value;
+  touch();
+  if (name === "alpha" || name === "gamma") return setTerms({ [name]: value });
   showFields();
   ask();
 }
 
+// The tab's α and γ are this section's first two sliders.
+function follow() {
+  state.alpha = terms.alpha;
+  state.gamma = terms.gamma;
+  showFields();
+}
+
 // ?alpha=0.8&gamma=5&c=0.05 in the page's address: a lesson can link to a place on the law.
 function fromAddress() {
-  /** @type {Quantity[]} */
-  const linked = ["alpha", "gamma", "c", "verify"];
-  for (const name of linked) {
-    const given = LIVE.get(name);
-    if (given !== null && given.trim() !== "" && Number.isFinite(Number(given)))
-      state[name] = Number(given);
-  }
+  for (const name of OWN) state[name] = linked(name) ?? stage.config.start[name];
+  for (const name of TEXTS) state[name] = linkedText(name) ?? stage.config.start[name];
+  if (linkedText("map") === "c") state.map = "c";
 }
 
 export function fields() {
   Object.assign(state, stage.config.start);
+  begin(stage.config.terms);
   fromAddress();
   stage.all(".sv-law-field").forEach(field);
   /** @type {HTMLInputElement[]} */
@@ -94,5 +105,9 @@ export function fields() {
     const name = /** @type {MapName} */ (button.dataset.map);
     button.addEventListener("click", () => change("map", name));
   }
-  showFields();
+  follow();
+  onTerms(() => {
+    follow();
+    ask();
+  });
 }

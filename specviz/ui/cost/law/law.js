@@ -3,8 +3,9 @@
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
 import { expect, openTab } from "../../shared/tabs.js";
-import { ask, wish } from "./ask.js";
-import { fields, showFields } from "./fields.js";
+import { setTerms } from "../shared/terms.js";
+import { wish } from "./ask.js";
+import { fields } from "./fields.js";
 import { fromCompare, fromStep, take } from "./runs.js";
 import { tell } from "./say.js";
 import { last, paint, receive } from "./show.js";
@@ -21,11 +22,10 @@ function goThere(event) {
   const [x, y] = unitsAt($(".sv-law-map"), last.map, event);
   const [bottom, top] = last.map.layout.yaxis.range;
   if (x < 0 || x > 1 || y < bottom || y > top) return;
-  state.alpha = Number(x.toFixed(2));
-  if (state.map === "gamma") state.gamma = Math.round(y);
-  else state.c = Number(y.toFixed(2));
-  showFields();
-  ask();
+  const alpha = Number(x.toFixed(2));
+  if (state.map === "gamma") return setTerms({ alpha, gamma: Math.round(y) });
+  state.c = Number(y.toFixed(2));
+  setTerms({ alpha });
 }
 
 /** @type {Start<Config>} */

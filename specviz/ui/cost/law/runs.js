@@ -1,18 +1,16 @@
 // Measured runs: the last one on Step, and a lane handed over from Compare.
 
 import { drawing, el } from "../../shared/dom.js";
-import { hand } from "../../shared/tabs.js";
+import { originOf, pairOf, runs } from "../shared/runs.js";
+import { setTerms } from "../shared/terms.js";
 import { ask } from "./ask.js";
-import { showFields } from "./fields.js";
 import { bound } from "./say.js";
 import { $ } from "./stage.js";
-import { chosen, NUMBERS, runs, state } from "./state.js";
+import { chosen, NUMBERS, state } from "./state.js";
 
 /** @import { NamedPoint } from "../../shared/data.js" */
 /** @import { RunTold } from "./data.js" */
 
-/** @type {("alpha" | "gamma" | "c" | "verify")[]} */
-const SLID = ["alpha", "gamma", "c", "verify"]; // what a run tells of the sliders
 /** @type {["step" | "compare", string][]} */
 const WHERE = [
   ["step", "Last run on Step"],
@@ -32,16 +30,16 @@ export function fromCompare(point) {
   runs.compare = point;
   runs.chosen = "compare";
   take();
-  hand("sv-roofline", point); // the same run on other hardware, further down
 }
 
-// Sliders to where the run stands, so that the curve is the law on the run's own terms.
+// Sliders to where the run stands, so that the curve is the law on the run's own terms. α and γ are
+// the whole tab's.
 export function take() {
   const point = chosen();
   if (!point) return;
-  for (const name of SLID) state[name] = Number(point[name].toFixed(3));
-  showFields();
-  ask();
+  state.c = Number(point.c.toFixed(3));
+  state.verify = Number(point.verify.toFixed(3));
+  setTerms(pairOf(point), originOf(point, runs.chosen));
 }
 
 function showSwitch() {

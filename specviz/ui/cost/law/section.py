@@ -12,13 +12,14 @@ import gradio as gr
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.law.answer import answer
 from specviz.ui.cost.law.question import LIMITS
+from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-law"
 
 
 # What stands there before anybody moves a slider.
 START: Final = {
-    "alpha": 0.7, "gamma": 6, "c": 0.1, "verify": 1, "c_hat": 0.1,
+    **TERMS, "c": 0.1, "verify": 1, "c_hat": 0.1,
     "map": "gamma", "widths": "3, 2, 1, 1", "places": "0.65, 0.11, 0.05",
 }  # fmt: skip
 
@@ -26,7 +27,7 @@ START: Final = {
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     limits = {name: [least, most] for name, (_, least, most) in LIMITS.items()}
-    view = component(NAME, "cost/law/law", {"start": START, "limits": limits})
+    view = component(NAME, "cost/law/law", {"start": START, "terms": TERMS, "limits": limits})
     wish = gr.Textbox(visible=False)
     ask = gr.Button("Ask the law", elem_id="sv-law-ask", elem_classes="sv-hidden")
     # "multiple": the next question may leave before Gradio is done with the last one.

@@ -1,6 +1,7 @@
 // What the law is asked about: what the sliders and boxes say, and the measured run beside it.
 
-/** @import { NamedPoint } from "../../shared/data.js" */
+import { runs } from "../shared/runs.js";
+
 /** @import { Asked, State } from "./data.js" */
 
 /** @type {State} */
@@ -15,8 +16,6 @@ export const state = {
   places: "",
 }; // until the section starts
 
-/** @type {{ step: NamedPoint | null, compare: NamedPoint | null, chosen: "step" | "compare" }} */
-export const runs = { step: null, compare: null, chosen: "step" };
 /** @type {(keyof Asked)[]} */
 export const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
 

@@ -9,6 +9,7 @@ export interface Source {
   note: string;
 }
 export interface Published {
+  place: string;
   method: string;
   says: string;
   number: string;
@@ -21,6 +22,7 @@ export interface Published {
   source: Source;
 }
 export interface BoardRow {
+  place: string;
   method: string;
   speedups: string[];
   passes: string;
@@ -57,4 +59,5 @@ export interface Config {
   evidence: [letter: string, meaning: string][];
   full: Record<string, string>;
   ours: Own | null;
+  secondhand: string;
 }

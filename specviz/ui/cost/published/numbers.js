@@ -28,10 +28,10 @@ const COLUMNS = [
         el("small", "", row.kind === "accepted" ? "accepted" : row.slower ? "" : "as fast"),
       ),
   ],
-  ["model", "", (row) => saying(row.model)],
-  ["task", "", (row) => saying(row.task)],
-  ["hardware", "", (row) => saying(row.hardware)],
-  ["conditions", "", (row) => saying(row.conditions)],
+  ["model", "", (row) => saying(row.model, row.source.evidence)],
+  ["task", "", (row) => saying(row.task, row.source.evidence)],
+  ["hardware", "", (row) => saying(row.hardware, row.source.evidence)],
+  ["conditions", "", (row) => saying(row.conditions, row.source.evidence)],
   ["source", "sv-headline-source", (row) => cited(row.source)],
 ];
 

@@ -1,5 +1,7 @@
 // Everything is here already; choosing only shows it otherwise.
 
+import { byId } from "../../shared/dom.js";
+import { there } from "../../shared/there.js";
 import { board, boardChoices, ours, toggle } from "./boards.js";
 import { evidence, families, ORDERS, published } from "./numbers.js";
 import { $, stage } from "./stage.js";
@@ -7,6 +9,23 @@ import { options } from "./table.js";
 
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Config, Option } from "./data.js" */
+
+// A row by its name, which another section points at: whatever is filtered, it is shown.
+/** @param {string} place */
+function showRow(place) {
+  const [kind, at] = place.split("-");
+  /** @type {HTMLSelectElement} */
+  const select = $(kind === "row" ? ".sv-headline-family" : ".sv-headline-device");
+  select.value = kind === "row" ? "" : at;
+  if (kind === "row") published();
+  else board();
+  for (const row of stage.all(".sv-headline-here")) row.classList.remove("sv-headline-here");
+  const row = there(byId("sv-" + place));
+  row.classList.add("sv-headline-here");
+  row.tabIndex = -1;
+  row.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "center" });
+}
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
@@ -20,6 +39,8 @@ export function start(element, props, _watch, _trigger, config) {
     $(".sv-headline-" + name).addEventListener("change", published);
   $(".sv-headline-device").addEventListener("change", board);
   $(".sv-headline-toggle").addEventListener("click", toggle);
+  $(".sv-headline-secondhand").textContent = stage.config.secondhand;
+  window.addEventListener("sv-report", (event) => showRow(event.detail));
   published();
   evidence();
   board();

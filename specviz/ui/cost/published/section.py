@@ -11,13 +11,11 @@ from statistics import fmean
 from typing import Any, Final
 
 from specviz.catalog.entry import entries
-from specviz.cost.sources import EVIDENCE, Board, Published, Source, boards, headline
+from specviz.cost.sources import EVIDENCE, NOT_SAID, Board, Published, Source, boards, headline
 from specviz.shipped import measured
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-headline"
-NOT_SAID: Final = "not said in what was read"
-
 
 FULL: Final[Mapping[str, str]] = {  # what the board shortens
     "SpS": "a draft model",
@@ -35,8 +33,9 @@ def build(place: TabContext) -> None:
 def config() -> dict[str, Any]:
     """All that the script shows, as plain data."""
     return {
-        "rows": [row(each) for each in headline()],
-        "boards": [board(each) for each in boards()],
+        "rows": [row(each) | {"place": f"row-{at}"} for at, each in enumerate(headline())],
+        "boards": [board(each, at) for at, each in enumerate(boards())],
+        "secondhand": secondhand(),
         "evidence": [list(pair) for pair in EVIDENCE.items()],
         "full": dict(FULL),
         "ours": ours(_card(), headline()),
@@ -48,7 +47,7 @@ def row(each: Published) -> dict[str, Any]:
     return {
         "method": each.method,
         "says": each.says,
-        "number": number(each),
+        "number": each.number,
         "kind": {"×": "speed-up", "× slower": "slower", "%": "accepted"}[each.unit],
         "gain": 1 / each.high if each.unit == "× slower" else each.high,
         "model": _said(each.model),
@@ -59,11 +58,14 @@ def row(each: Published) -> dict[str, Any]:
     }
 
 
-def number(each: Published) -> str:
-    """The number as it was published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80 %."""
-    if each.low == each.high:
-        return f"{each.low:g} {each.unit}"
-    return f"{each.low:g} to {each.high:g} {each.unit}"
+def secondhand() -> str:
+    """How many of the numbers were read where others quote them."""
+    known = headline()
+    number = sum(each.source.evidence == "2" for each in known)
+    return (
+        f"{number} of these {len(known)} numbers are second-hand: the original could not be read. "
+        "Look one up before you cite it."
+    )
 
 
 def source(each: Source) -> dict[str, str]:
@@ -71,8 +73,8 @@ def source(each: Source) -> dict[str, str]:
     return {name: getattr(each, name) for name in ("title", "url", "evidence", "note")}
 
 
-def board(each: Board) -> dict[str, Any]:
-    """One table of Spec-Bench, the fastest first."""
+def board(each: Board, at: int = 0) -> dict[str, Any]:
+    """One table of Spec-Bench, the fastest first. at: which of them it is."""
     rows = sorted(each.rows, key=lambda found: -found.overall)
     return {
         "device": each.device.removeprefix("a single "),
@@ -82,6 +84,7 @@ def board(each: Board) -> dict[str, Any]:
         "source": source(each.source),
         "rows": [
             {
+                "place": f"board-{at}-{found.method}",
                 "method": found.method,
                 "speedups": [f"{value:.2f}" for value in found.speedups],
                 "passes": f"{found.tokens_per_pass:.2f}",

@@ -9,6 +9,11 @@ import { stage } from "./stage.js";
 /** @param {string} letter */
 export const read = (letter) => Object.fromEntries(stage.config.evidence)[letter]; // how a number was read
 
+/** @type {Partial<Record<string, string>>} */
+const UNSAID = { A: "not in the abstract", 2: "not in the quotation" };
+/** @type {Partial<Record<string, string>>} */
+const READ = { A: "abstract only", 2: "second-hand: quoted by others" };
+
 // columns: [heading, class, made from a row]. The first cell is the row's own heading.
 /**
  * @template {object} Row
@@ -28,7 +33,14 @@ export function tabled(caption, columns, rows) {
       if (!at) cell.scope = "row";
       return cell;
     });
-    return headed("tr", "slower" in row && row.slower ? "sv-headline-slower" : "", "row", ...cells);
+    const made = headed(
+      "tr",
+      "slower" in row && row.slower ? "sv-headline-slower" : "",
+      "row",
+      ...cells,
+    );
+    if ("place" in row) made.id = "sv-" + row.place;
+    return made;
   });
   head.setAttribute("role", "row");
   const thead = headed("thead", "", "rowgroup", head);
@@ -58,10 +70,10 @@ function headed(tag, name, role, ...children) {
   return made;
 }
 
-// Text, or that the source does not say it.
-/** @param {string} text */
-export function saying(text) {
-  return text ? text : el("span", "sv-headline-unsaid", "not said");
+// Text, or that what was read of the source does not say it.
+/** @param {string} text @param {string} [evidence] How it was read. */
+export function saying(text, evidence = "") {
+  return text ? text : el("span", "sv-headline-unsaid", UNSAID[evidence] || "not stated there");
 }
 
 /** @param {...Child} parts */
@@ -79,6 +91,7 @@ export function cited(source) {
   const letter = el("abbr", "sv-headline-letter", source.evidence);
   letter.title = read(source.evidence) || "";
   const made = el("div", "sv-headline-cited", linked(source), letter);
+  if (READ[source.evidence]) made.append(el("small", "", READ[source.evidence]));
   if (source.note) made.append(el("small", "", source.note));
   return made;
 }

@@ -2,16 +2,22 @@
 
 import { el, percent } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
+import { there } from "../../shared/there.js";
 import { fault, question } from "./ask.js";
-import { chosen } from "./controls.js";
+import { chosen, withWhat } from "./controls.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Answer, Fault, FigureName, Part, Round } from "./data.js" */
+/** @import { Answer, Beside, Fault, FigureName, Part, Round } from "./data.js" */
 
 /** @type {Answer | null} */
 let last = null; // the newest answer on screen, for another width or theme
 
-export const wish = () => JSON.stringify({ ...chosen(), id: question.number });
+let withThese = ""; // where α and γ of the newest question come from
+
+export function wish() {
+  withThese = withWhat();
+  return JSON.stringify({ ...chosen(), id: question.number });
+}
 
 export function receive() {
   const answer = stage.props.value && JSON.parse(stage.props.value);
@@ -35,6 +41,8 @@ function showAnswer(answer) {
     " ",
     el("span", "sv-roofline-mark", "simulated"),
   );
+  $(".sv-roofline-with").textContent = withThese;
+  showBeside(answer.beside);
   $(".sv-roofline-alert").hidden = !answer.alert;
   $(".sv-roofline-alert").textContent = answer.alert || "";
   showRound(answer.round);
@@ -46,6 +54,31 @@ function showAnswer(answer) {
 /** @param {Part} part */
 const spoken = (part) =>
   typeof part === "string" ? part : el("b", "sv-n sv-n-" + part.as, part.n);
+
+// The roofline's bound, and next to it what was measured elsewhere, with the way to its row.
+/** @param {Beside} beside */
+function showBeside({ called, speedup, best, report }) {
+  $(".sv-roofline-called").textContent = called;
+  $(".sv-roofline-bound").textContent = speedup;
+  $(".sv-roofline-best").textContent = best;
+  $(".sv-roofline-report").hidden = !report;
+  $(".sv-roofline-unreported").hidden = Boolean(report);
+  if (!report) return;
+  $(".sv-roofline-reported").textContent = report.number;
+  $(".sv-roofline-about").textContent = report.about;
+  $(".sv-roofline-notes").textContent = report.notes;
+  /** @type {HTMLAnchorElement} */
+  const row = $(".sv-roofline-row");
+  row.href = "#sv-" + report.place;
+  row.dataset.place = report.place;
+}
+
+/** @param {MouseEvent} event */
+export function toRow(event) {
+  event.preventDefault();
+  const detail = there($(".sv-roofline-row").dataset.place);
+  window.dispatchEvent(new CustomEvent("sv-report", { detail }));
+}
 
 /** @param {Round} round */
 function showRound(round) {

@@ -14,6 +14,7 @@ from specviz.cost import serving as batches
 from specviz.cost import sources
 from specviz.cost.figures.roofline import LONGEST, STOPS, gamma_figure, pass_figure, speed_figure
 from specviz.cost.figures.roofline import tokens as counted
+from specviz.cost.nearest import left_out, nearest
 from specviz.cost.roofline import free_tokens, memory_needed, pass_time
 from specviz.cost.serving import Prediction, predict
 from specviz.ui.cost.roofline.question import Ask
@@ -35,6 +36,12 @@ def answer(ask: Ask) -> dict[str, Any]:
     checked = 1 + sum(guessing.widths)
     return {
         "said": sentence(ask, found, loss),
+        "beside": {
+            "called": "At best" if ask.at_peak else "With this efficiency",
+            "speedup": times(found.speedup),
+            "best": best_sentence(ask),
+            "report": reported(ask),
+        },
         "alert": None if found.fits else alert(ask),
         "round": bars(found, len(guessing.widths) > 0),
         "facts": facts(ask, found),
@@ -84,6 +91,37 @@ def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     return [pass_of, ratio, f" plain passes: {checking(ask, number)}. ", *outcome(ask, found, loss)]
 
 
+def best_sentence(ask: Ask) -> str:
+    """What the best draft length would give here, of chains up to LONGEST."""
+    best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, LONGEST)
+    if not best.gamma:
+        return "No γ pays here: plain decoding is best."
+    widths = ask.guessing.widths
+    if len(widths) == best.gamma == sum(widths):
+        return f"Your γ {best.gamma} is the best here."
+    longest = ", the longest looked at," if best.gamma == LONGEST else ""
+    chain = "chain" if sum(widths) > len(widths) else "γ"
+    return f"The best {chain} here is {best.gamma}{longest} and would give {times(best.speedup)}."
+
+
+def reported(ask: Ask) -> dict[str, Any] | None:
+    """The nearest published measurement with its conditions; None where there is none."""
+    found = nearest(ask.wanted)
+    if found is None:
+        return None
+    said = [text for text in (found.model, found.hardware) if text != sources.NOT_SAID]
+    missing = left_out(found)
+    notes = [f"What was read leaves out the {' and the '.join(missing)}."] if missing else []
+    if found.batch and found.batch != ask.batch:
+        notes.append(f"Its batch was {found.batch}, here it is {ask.batch}.")
+    return {
+        "number": found.number,
+        "about": f"{found.method}: {', '.join([*said, found.conditions])}.",
+        "notes": " ".join(notes),
+        "place": found.place,
+    }
+
+
 def checking(ask: Ask, number: int) -> str:
     """Whether guesses are checked for free."""
     free = free_tokens(ask.serving, ask.batch)
@@ -97,9 +135,9 @@ def checking(ask: Ask, number: int) -> str:
 def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     """Whether speculation wins here, and from which batch size on it loses."""
     gain: Part = {"n": times(found.speedup), "as": "u"}
-    if found.speedup < 1:
-        return ["Speculation loses here, ", gain, later(ask, found, loss)]
-    return ["Speculation wins here, ", gain, later(ask, found, loss)]
+    word = "loses" if found.speedup < 1 else "wins"
+    bound = "at best " if ask.at_peak else ""
+    return [f"Speculation {word} here, {bound}", gain, later(ask, found, loss)]
 
 
 def later(ask: Ask, found: Prediction, loss: int | None) -> str:

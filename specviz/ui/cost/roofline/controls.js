@@ -2,15 +2,24 @@
 
 import { el } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
+import { linkedText, note, touch } from "../shared/address.js";
+import { setTerms, terms, told } from "../shared/terms.js";
 import { ask } from "./ask.js";
 import { $, stage } from "./stage.js";
 
-/** @import { NamedPoint } from "../../shared/data.js" */
 /** @import { Choice, Control, Option, Preset, Source } from "./data.js" */
 
 /** @param {string} name @returns {Control} */
 export const named = (name) => $("[name=" + name + "]");
-const NUMBERS = ["cards", "context", "overhead", "gamma", "alpha", "batch"];
+const NUMBERS = ["cards", "context", "overhead", "batch", "reading", "computing"];
+const SLIDES = ["gamma", "alpha", "reading", "computing"];
+/** @type {Record<string, (value: string) => string>} */
+const WRITTEN = {
+  gamma: (value) => value,
+  alpha: (value) => Number(value).toFixed(2),
+  reading: (value) => value + " %",
+  computing: (value) => value + " %",
+};
 
 /** @param {Control} select @param {Option[]} pairs */
 export function options(select, pairs) {
@@ -35,7 +44,15 @@ export function offer() {
   options(named("drafter"), stage.config.models[named("model").value].drafters);
 }
 
+// The tab's γ as it can be checked here: whole, and no longer than a chain may be.
+function wholeGamma() {
+  const [least, most] = stage.config.limits.gamma;
+  const { gamma } = terms;
+  return gamma === null ? null : Math.min(Math.max(Math.round(gamma), least), most);
+}
+
 // What is typed goes to the server as it is; an empty box is no number, and it says so.
+/** @returns {Choice} */
 export function chosen() {
   /** @type {Choice} */
   const made = {};
@@ -43,8 +60,32 @@ export function chosen() {
     const { value } = named(name);
     made[name] = NUMBERS.includes(name) ? (value.trim() === "" ? null : Number(value)) : value;
   }
-  return made;
+  return { ...made, alpha: terms.alpha, gamma: wholeGamma() };
 }
+
+// Where α and γ come from, and what of it does not hold here; it stands beside the answer.
+export function withWhat() {
+  const { alpha: from, gamma: long } = terms.from;
+  const gamma = wholeGamma();
+  const target = stage.config.models[named("model").value].title;
+  const wide = (long.guesses || 0) > Number(terms.gamma) + 0.01 && !named("siblings").value;
+  const parts = [
+    told(),
+    gamma === terms.gamma ? "" : `Here γ is ${gamma}.`,
+    from.on && !same(from.on, target) ? `Here the target is ${target}: expect another α.` : "",
+    wide
+      ? `Its rounds had ${Math.round(Number(long.guesses))} guesses, and here only a chain of ${gamma} is checked, until you type siblings.`
+      : "",
+    from.kind === "run"
+      ? "Its c stays behind: here the drafter’s shape says what drafting costs."
+      : "",
+  ];
+  return parts.filter(Boolean).join(" ");
+}
+
+// "House" and "House target" are one.
+/** @param {string} one @param {string} other */
+const same = (one, other) => one.startsWith(other) || other.startsWith(one);
 
 /** @param {string} name @param {string | number | null} value */
 function put(name, value) {
@@ -59,13 +100,56 @@ export function fill(values) {
   show();
 }
 
+// What a link to this question says; a choice that is not offered here is left as usual.
+export function fromAddress() {
+  const { usual, machines, models } = stage.config;
+  /** @type {Record<string, object>} */
+  const known = { hardware: machines, model: models };
+  /** @type {Choice} */
+  const given = {};
+  for (const name of Object.keys(usual)) {
+    const text = linkedText(name);
+    const ours = name !== "alpha" && name !== "gamma"; // those are the tab's
+    if (text !== null && ours && (!known[name] || Object.hasOwn(known[name], text)))
+      given[name] = text;
+  }
+  fill({ ...usual, ...given });
+  for (const name of ["dtype", "drafter"]) {
+    const select = named(name);
+    if (select.value === "") select.value = there(select.querySelector("option")).value;
+  }
+  show();
+}
+
+// α and γ of the tab have changed. taken: with a run or a source, which may name its drafter.
+/** @param {boolean} taken */
+export function follow(taken) {
+  const { drafter } = terms.from.alpha;
+  if (taken) put("siblings", "");
+  if (taken && drafter && stage.config.drafters[drafter])
+    put("drafter", stage.config.drafters[drafter]);
+  show();
+  ask();
+}
+
+// α's and γ's sliders of this section move the tab's own. The batch's has no name, but a box has.
+/** @param {string} name */
+export function moved(name) {
+  touch();
+  if (name === "alpha" || name === "gamma") return setTerms({ [name]: Number(named(name).value) });
+  if (name === "hardware" || name === "model") offer();
+  show();
+  return ask();
+}
+
 // Outputs, facts, links and pressed buttons follow the controls.
 export function show() {
-  for (const name of ["gamma", "alpha"]) {
+  put("alpha", terms.alpha);
+  put("gamma", wholeGamma());
+  for (const name of SLIDES) {
     const input = named(name);
-    const text = name === "alpha" ? Number(input.value).toFixed(2) : input.value;
     const output = there(input.parentElement).querySelector("output");
-    there(output).textContent = text;
+    there(output).textContent = WRITTEN[name](input.value);
   }
   const batch = Number(named("batch").value);
   /** @param {number} stop */
@@ -83,6 +167,16 @@ export function show() {
     const all = Object.entries(set).every(([name, value]) => now[name] === value);
     button.setAttribute("aria-pressed", String(all));
   }
+  remember(now);
+}
+
+// A link to this question: what is not as usual. α and γ are the tab's own.
+/** @param {Choice} now */
+function remember(now) {
+  const { usual } = stage.config;
+  const names = Object.keys(usual).filter((name) => name !== "alpha" && name !== "gamma");
+  const said = names.map((name) => [name, now[name] === usual[name] ? null : now[name]]);
+  note("roofline", Object.fromEntries(said));
 }
 
 /** @param {string} kind @param {Preset} preset */
@@ -111,66 +205,11 @@ export function questions() {
     button.type = "button";
     button.dataset.at = String(at);
     button.addEventListener("click", () => {
+      touch();
       fill(set);
       ask();
     });
     return button;
   });
   $(".sv-roofline-questions").replaceChildren(...made);
-}
-
-// Another section's run, or the last one that was measured: its α and γ, as this section's sliders have them.
-/** @param {{ alpha: number, gamma: number }} run */
-const fitting = ({ alpha, gamma }) => ({
-  alpha: Number(Math.min(Math.max(alpha, 0), 1).toFixed(2)),
-  gamma: Math.min(Math.max(Math.round(gamma), 0), stage.config.limits.gamma[1]),
-});
-/** @type {(run: NamedPoint | null | undefined) => run is NamedPoint} */
-const whole = (run) =>
-  run !== null && run !== undefined && Number.isFinite(run.alpha) && Number.isFinite(run.gamma);
-
-/** @param {NamedPoint | null | undefined} run */
-export function take(run) {
-  if (!whole(run)) return;
-  const { alpha, gamma } = fitting(run);
-  fill({ alpha, gamma, siblings: "" });
-  const many =
-    run.guesses > run.gamma + 0.01
-      ? " It drafted " +
-        Math.round(run.guesses) +
-        " guesses in a tree; here only a chain as deep is checked, until you type its siblings."
-      : "";
-  const cost = Number.isFinite(run.c)
-    ? " Its c stays behind: here drafting costs what the drafter’s shape says."
-    : "";
-  const said =
-    "α " +
-    alpha.toFixed(2) +
-    " and γ " +
-    gamma +
-    " are those of “" +
-    (run.name || "the last run") +
-    "”." +
-    many +
-    cost;
-  $(".sv-roofline-taken").textContent = said;
-  $(".sv-roofline-taken").hidden = false;
-  ask();
-}
-
-// The player says where the last measured run stands.
-export function showTake() {
-  const run = window.specviz.measured;
-  const button = $(".sv-roofline-take");
-  button.hidden = true;
-  if (!whole(run)) return;
-  button.hidden = false;
-  const { alpha, gamma } = fitting(run);
-  button.textContent =
-    "Take α " +
-    alpha.toFixed(2) +
-    " and γ " +
-    gamma +
-    " of the last run, " +
-    (run.name || "unnamed");
 }

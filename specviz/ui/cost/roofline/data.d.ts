@@ -1,6 +1,7 @@
 // What the roofline is asked and what it answers: see roofline/section.py and roofline/answer.py.
 
 import type { Figure } from "../../shared/data.js";
+import type { Pair } from "../shared/data.js";
 
 export type FigureName = "speed" | "pass" | "gamma";
 /** The controls' values by name; null where a box is empty. */
@@ -10,6 +11,7 @@ export interface Answer {
   id: number;
   said: Part[];
   alert: string | null;
+  beside: Beside;
   round: Round;
   facts: [name: string, plain: string, ours: string][];
   figures: Record<FigureName, Figure>;
@@ -19,6 +21,19 @@ export interface Answer {
 export interface Fault {
   id: number;
   error: string;
+}
+/** The bound, what the best γ would give, and the nearest published measurement. */
+export interface Beside {
+  called: string;
+  speedup: string;
+  best: string;
+  report: Report | null;
+}
+export interface Report {
+  number: string;
+  about: string;
+  notes: string;
+  place: string;
 }
 /** In plain passes; said: of brings and costs. */
 export interface Round {
@@ -44,6 +59,9 @@ export type Option = [value: string, title: string];
 export interface Config {
   name: string;
   usual: Choice;
+  terms: Pair;
+  /** By the kind of a source's drafter, this section's name for it. */
+  drafters: Record<string, string>;
   questions: { title: string; set: Choice }[];
   machines: Record<string, Preset>;
   models: Record<string, Preset & { drafters: Option[] }>;

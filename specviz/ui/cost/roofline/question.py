@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 from specviz.cost import sources, trees
+from specviz.cost.nearest import Wanted
 from specviz.cost.roofline import Serving
 from specviz.cost.serving import Guessing
 from specviz.cost.shapes import ModelShape
@@ -25,6 +26,8 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
     "context": ("The context", 0, 131_072),
     "gamma": ("γ", 0, 16),
     "batch": ("The batch size", 1, 512),
+    "reading": ("The share of the peak bandwidth", 5, 100),
+    "computing": ("The share of the peak arithmetic", 5, 100),
 }
 
 
@@ -37,7 +40,8 @@ class Ask:
 
     hardware, model: names of presets. drafter: NGRAM, HEAD, or a model's name. siblings: under
     every node by depth, 1 where they end, as in a run's settings; empty for a chain. alpha: the
-    chance that one of the siblings is kept. context: tokens in each cache. overhead: ms.
+    chance that one of the siblings is kept. context: tokens in each cache. overhead: ms. reading,
+    computing: percent of the machine's two peaks that are reached.
     """
 
     hardware: str
@@ -51,6 +55,8 @@ class Ask:
     siblings: tuple[int, ...]
     alpha: float
     batch: int
+    reading: int
+    computing: int
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
@@ -88,7 +94,20 @@ class Ask:
             self.context,
             self.cards,
             self.overhead / 1000,
+            self.reading / 100,
+            self.computing / 100,
         )
+
+    @property
+    def at_peak(self) -> bool:
+        """Whether passes are as fast as the data sheet lets them be."""
+        return self.reading == self.computing == 100 and self.overhead == 0
+
+    @property
+    def wanted(self) -> Wanted:
+        """What a published measurement is looked up by."""
+        kind = {HEAD: "head", NGRAM: "n-gram"}.get(self.drafter, "model")
+        return Wanted(kind, self.batch, self.model, self.hardware)
 
     @property
     def draft(self) -> ModelShape | None:
@@ -144,7 +163,7 @@ def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
     target = sources.models()[model].shape
     head = replace(target, layers=1, tied=True)  # its output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {
-        HEAD: ("A head of one layer, as EAGLE's", head),
+        HEAD: ("A head of one layer, as EAGLE, -2 and -3 have", head),
         NGRAM: ("N-gram lookup, which costs nothing", None),
     }
     for name, other in sources.models().items():

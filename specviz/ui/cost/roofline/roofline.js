@@ -3,10 +3,10 @@
 import { el } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { fetchPlotly } from "../../shared/plot.js";
-import { expect } from "../../shared/tabs.js";
-import { draw, receive, wish } from "./answer.js";
+import { begin, onTerms, setTerms } from "../shared/terms.js";
+import { draw, receive, toRow, wish } from "./answer.js";
 import { ask, question } from "./ask.js";
-import { fill, link, named, offer, options, questions, show, showTake, take } from "./controls.js";
+import { fill, follow, fromAddress, link, moved, named, options, questions } from "./controls.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -49,13 +49,8 @@ function wire() {
     named("batch").value = String(stage.config.stops[Number(slide.value)]);
   });
   $(".sv-roofline-form").addEventListener("input", (event) => {
-    const { name } = /** @type {Control} */ (event.target);
-    if (["hardware", "model"].includes(name)) offer();
-    if (["gamma", "alpha"].includes(name)) $(".sv-roofline-taken").hidden = true;
-    show();
-    ask();
+    moved(/** @type {Control} */ (event.target).name);
   });
-  $(".sv-roofline-take").addEventListener("click", () => take(window.specviz.measured));
 }
 
 /** @type {Start<Config>} */
@@ -68,13 +63,14 @@ export function start(element, props, watch, _trigger, config) {
   questions();
   sourceList();
   wire();
-  fill(stage.config.usual);
+  begin(stage.config.terms);
+  fromAddress();
   window.specviz.roofline = {
     wish,
-    /** @param {Choice} values */
-    ask(values) {
+    /** @param {Choice & { alpha?: number, gamma?: number }} values */
+    ask({ alpha, gamma, ...values }) {
       fill(values);
-      ask();
+      setTerms({ alpha, gamma });
     },
     get asked() {
       return question.number;
@@ -90,10 +86,9 @@ export function start(element, props, watch, _trigger, config) {
     if (now && now !== wide) draw();
     wide = now;
   }).observe(element);
-  window.addEventListener("sv-measured", showTake);
-  showTake();
+  onTerms(follow);
+  $(".sv-roofline-row").addEventListener("click", toRow);
   watch("value", receive);
   fetchPlotly().then(() => draw());
   ask();
-  expect(stage.config.name, take);
 }

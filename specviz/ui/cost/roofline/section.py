@@ -17,7 +17,8 @@ from specviz.cost.figures.roofline import STOPS
 from specviz.cost.shapes import WIDTHS
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
-from specviz.ui.cost.roofline.question import HEAD, LIMITS, Ask, drafters, read
+from specviz.ui.cost.roofline.question import HEAD, LIMITS, NGRAM, Ask, drafters, read
+from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-roofline"
 WISH: Final = "() => [window.specviz.roofline.wish()]"
@@ -29,10 +30,12 @@ USUAL: Final[Mapping[str, Any]] = {
     "context": 512,
     "overhead": 0,
     "drafter": HEAD,
-    "gamma": 4,
+    "gamma": TERMS["gamma"],
     "siblings": "",
-    "alpha": 0.7,
+    "alpha": TERMS["alpha"],
     "batch": 64,
+    "reading": 100,
+    "computing": 100,
 }
 
 
@@ -95,6 +98,8 @@ def config() -> dict[str, Any]:
     """What the page knows before it asks: presets with their sources, limits, questions."""
     return {
         "usual": dict(USUAL),
+        "terms": dict(TERMS),
+        "drafters": {"head": HEAD, "n-gram": NGRAM},
         "questions": [{"title": title, "set": dict(chosen)} for title, chosen in QUESTIONS],
         "machines": {name: machine_facts(one) for name, one in presets.machines().items()},
         "models": {name: model_facts(one) for name, one in presets.models().items()},

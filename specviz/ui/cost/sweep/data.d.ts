@@ -7,6 +7,8 @@ export interface Sweep {
   where: string;
   how: string;
   caution: string;
+  /** Times vary too much: `answer` says so, and `caution` what came out. */
+  restless: boolean;
   answer: string;
   must: string;
   gap: string;

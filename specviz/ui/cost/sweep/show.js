@@ -40,6 +40,7 @@ export function show(sweep) {
     ? "Measured earlier, on the machine named here."
     : "Measured now, on the machine that serves this page.";
   $(".sv-sweep").dataset.source = sweep.source;
+  $(".sv-sweep-answer").classList.toggle("sv-sweep-busy", sweep.restless);
   $(".sv-sweep-where").textContent = sweep.where;
   $(".sv-sweep-body").hidden = false;
   for (const name of SENTENCES) say(name, sweep[name]);

@@ -1,0 +1,91 @@
+// α and γ of the whole tab, and where each comes from: one state, which every section reads and sets.
+
+import { linked, note, touch } from "./address.js";
+
+/** @import { Origin, Pair, TermName } from "./data.js" */
+
+/** @type {Origin} */
+export const CHOICE = { kind: "choice", said: "your choice" };
+/** @type {Origin} */
+const START = { kind: "start", said: "an example to begin with" };
+/** @type {Origin} */
+const LINK = { kind: "link", said: "from the link that was opened" };
+
+/** @type {Pair & { from: Record<TermName, Origin> }} */
+export const terms = { alpha: null, gamma: null, from: { alpha: START, gamma: START } };
+/** @type {TermName[]} */
+const NAMES = ["alpha", "gamma"];
+/** @type {((taken: boolean) => void)[]} */
+const heard = [];
+let begun = false;
+
+// What stands there before anybody moves a slider: the link's, or else `start`. Whichever section
+// is up first says it.
+/** @param {Pair} start */
+export function begin(start) {
+  if (begun) return;
+  begun = true;
+  Object.assign(terms, start);
+  for (const name of NAMES) {
+    const given = linked(name);
+    if (given === null) continue;
+    terms[name] = given;
+    terms.from[name] = LINK;
+  }
+  write();
+}
+
+// Calls `listener` after every change. taken: both were taken over from a run or a source.
+/** @param {(taken: boolean) => void} listener */
+export const onTerms = (listener) => heard.push(listener);
+
+/** @param {boolean} taken */
+function tell(taken) {
+  write();
+  for (const listener of heard) listener(taken);
+}
+
+/** @param {Partial<Pair>} values @param {Origin} [origin] */
+export function setTerms(values, origin = CHOICE) {
+  for (const name of NAMES) {
+    const value = values[name];
+    if (value === undefined) continue;
+    terms[name] = value;
+    terms.from[name] = origin;
+  }
+  touch();
+  tell(origin !== CHOICE);
+}
+
+// A link names a source: its numbers stay, and are said to be that source's.
+/** @param {TermName} name @param {Origin} origin */
+export function relabel(name, origin) {
+  terms.from[name] = origin;
+  tell(false);
+}
+
+function write() {
+  const { alpha, gamma, from } = terms;
+  const source = from.alpha.kind === "published" ? from.alpha.key : undefined;
+  note("terms", { alpha, gamma, from: source ?? null });
+}
+
+/** @param {number | null} value @param {number} fewest @param {number} most */
+function number(value, fewest, most) {
+  if (value === null || !Number.isFinite(value)) return "?";
+  const [whole, decimals = ""] = String(Number(value.toFixed(most))).split(".");
+  return decimals || fewest ? whole + "." + decimals.padEnd(fewest, "0") : whole;
+}
+
+// α and γ as they are shown, and in one sentence with where they come from.
+export const shown = () => ({
+  alpha: number(terms.alpha, 2, 3),
+  gamma: number(terms.gamma, 0, 2),
+});
+
+export function told() {
+  const { alpha, gamma } = shown();
+  const { from } = terms;
+  if (from.alpha.said === from.gamma.said) return `α ${alpha} and γ ${gamma}, ${from.alpha.said}.`;
+  return `α ${alpha}, ${from.alpha.said}; γ ${gamma}, ${from.gamma.said}.`;
+}

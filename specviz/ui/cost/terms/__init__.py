@@ -1,0 +1,1 @@
+"""The top of the tab: what is on it, and where its α and γ come from."""

@@ -1,0 +1,177 @@
+"""The Cost tab as one: a single α and γ, where they come from, its contents, and its link."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from made import RUNS, made
+from test_access import AXE, EXCEPT, WCAG, axe
+from test_cost_law import LANE, cost, hand, slide
+
+from specviz.cost.point import measured_point
+from specviz.cost.sources import acceptances
+
+SAID = ".sv-terms-said"
+LAW = "window.specviz.law"
+ROOFLINE = "window.specviz.roofline"
+
+
+def says(page, selector, text):
+    """Wait until a part says so."""
+    page.wait_for_function(
+        "([selector, text]) => document.querySelector(selector).textContent.includes(text)",
+        arg=[selector, text],
+    )
+
+
+def asked(page):
+    """α and γ as both sections ask for them, once they are answered."""
+    page.wait_for_function(f"{LAW}?.last && {ROOFLINE}?.idle && {ROOFLINE}.asked")
+    both = [json.loads(page.evaluate(f"{part}.wish()")) for part in (LAW, ROOFLINE)]
+    return [(each["alpha"], each["gamma"]) for each in both]
+
+
+def query(page):
+    """The address, by key."""
+    return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_one_alpha_and_gamma_for_the_whole_tab(visit):
+    page = cost(visit)
+    says(page, SAID, "α 0.70 and γ 4, an example to begin with.")
+    assert asked(page) == [(0.7, 4), (0.7, 4)]
+    slide(page, "alpha", 0.9)
+    says(page, ".sv-roofline-with", "α 0.90, your choice; γ 4, an example")
+    assert asked(page) == [(0.9, 4), (0.9, 4)]
+    here = page.locator("#sv-roofline")
+    here.get_by_label("γ, guesses in a row").fill("7")
+    says(page, ".sv-law-chosen", "Your γ = 7")
+    says(page, SAID, "α 0.90 and γ 7, your choice.")
+    assert asked(page) == [(0.9, 7), (0.9, 7)]
+    assert page.input_value("#sv-law-gamma") == "7"
+    page.get_by_label("guesses in a row, as a number").fill("40")
+    says(page, ".sv-roofline-with", "Here γ is 16.")
+    assert asked(page) == [(0.9, 40), (0.9, 16)]
+
+
+def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(visit):
+    page = cost(visit)
+    hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
+    whose = "α 0.80 and γ 5, measured: EAGLE-3 on House, a lane of Compare, on this machine."
+    says(page, SAID, whose)
+    says(page, ".sv-roofline-with", whose)
+    says(page, ".sv-roofline-with", "Here the target is Llama-3.1-8B: expect another α.")
+    assert page.input_value(".sv-terms-from") == "compare"
+    page.select_option(".sv-terms-from", "step")
+    says(page, SAID, ", recorded run 01-chain.")
+    run = measured_point(made(RUNS["01-chain"]))
+    assert asked(page)[0] == (round(run.alpha, 3), round(run.gamma, 3))
+
+
+def test_a_published_alpha_comes_with_its_source_and_what_was_derived(visit):
+    page = cost(visit)
+    for each in acceptances():
+        page.select_option(".sv-terms-from", each.name)
+        says(page, SAID, f"published: {each.title} on {each.on}")
+        link = page.locator(".sv-terms-how a")
+        assert link.get_attribute("href") == each.source.url
+        assert ("nobody published this α" in page.inner_text(".sv-terms-how")) is each.derived
+    page.select_option(".sv-terms-from", "pld")
+    assert page.locator("#sv-roofline [name=drafter]").input_value() == "n-gram"
+    page.select_option(".sv-terms-from", "eagle3")
+    assert asked(page) == [(0.931, 6), (0.931, 6)]
+    assert page.locator("#sv-roofline [name=drafter]").input_value() == "head"
+    top = page.locator("#sv-law").bounding_box()["y"]
+    slide(page, "alpha", 0.5)
+    says(page, SAID, "α 0.50, your choice; γ 6, published: EAGLE-3")
+    assert page.locator(".sv-terms-from option:checked").inner_text() == "your choice"
+    assert page.inner_text(".sv-terms-how") == ""
+    assert page.locator("#sv-law").bounding_box()["y"] == top, "nothing moves under the slider"
+
+
+def test_the_address_follows_and_leads_back(visit):
+    page = cost(visit)
+    assert "alpha" not in query(page), "not before something was chosen"
+    slide(page, "alpha", 0.8)
+    slide(page, "c", 0.2)
+    page.evaluate(f"{ROOFLINE}.ask({{ hardware: 'a100-sxm', batch: 8, computing: 60 }})")
+    page.fill("#sv-law-widths", "2, 2")
+    page.wait_for_function("location.search.includes('widths')")
+    found = query(page)
+    known = {"alpha": "0.8", "gamma": "4", "c": "0.2", "widths": "2, 2"}
+    known |= {"hardware": "a100-sxm", "batch": "8", "computing": "60"}
+    assert known.items() <= found.items()
+    assert not {"model", "verify", "from", "dtype"} & found.keys(), "what is as usual is left out"
+    page.get_by_role("tab", name="Step", exact=True).click()
+    page.wait_for_function("!location.search.includes('alpha=')")
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_function("location.search.includes('alpha=0.8')")
+    visit.page.goto(page.url)
+    says(page, ".sv-roofline-say", "A100 SXM at batch 8,")
+    says(page, SAID, "α 0.80 and γ 4, from the link that was opened.")
+    assert page.input_value("#sv-law-widths") == "2, 2"
+    assert page.evaluate(f"{LAW}.state.c") == 0.2
+    assert json.loads(page.evaluate(f"{ROOFLINE}.wish()"))["computing"] == 60
+
+
+def test_a_link_with_a_source_is_said_to_be_that_source(visit):
+    page = visit.open("?alpha=0.931&gamma=6&c=0.1&from=eagle3")
+    says(page, SAID, "α 0.931 and γ 6, published: EAGLE-3")
+    page = visit.open("?alpha=0.5&gamma=6&c=0.1&from=eagle3")
+    says(page, SAID, "α 0.50 and γ 6, from the link")
+
+
+def test_a_link_to_hardware_that_is_not_known_asks_the_usual(visit):
+    page = visit.open("?alpha=0.7&hardware=abacus&model=<b>&drafter=x&dtype=fp8&batch=9")
+    says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch 9, a pass of Llama-3.1-8B")
+
+
+def test_the_contents_lead_to_every_part_by_keyboard(visit):
+    page = cost(visit)
+    page.wait_for_selector(".sv-headline-table tr")
+    links = page.locator(".sv-terms nav a")
+    assert links.count() == 6
+    for link in links.all():
+        link.focus()
+        page.keyboard.press("Enter")
+        where = link.get_attribute("href")
+        heading = page.locator(where)
+        assert heading.evaluate("(e) => e === document.activeElement && /^H[23]$/.test(e.tagName)")
+        box = heading.bounding_box()
+        assert 0 <= box["y"] < 800
+    assert "#" not in page.url
+
+
+def test_on_a_phone_the_contents_fold(visit):
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = cost(visit)
+    link = page.get_by_role("link", name="What others report")
+    assert not link.is_visible()
+    page.locator(".sv-terms-contents summary").click()
+    link.click()
+    assert not page.locator(".sv-terms nav").is_visible()
+    assert 0 <= page.locator("#sv-headline-title").bounding_box()["y"] < 400
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_trees_are_shown_how_to_be_typed(visit):
+    page = cost(visit)
+    for box in ("#sv-law-widths", "#sv-law-places", "#sv-roofline [name=siblings]"):
+        about = page.locator("#" + page.locator(box).get_attribute("aria-describedby"))
+        assert about.is_visible()
+        assert about.inner_text().startswith("Example: ")
+    example = page.locator("#sv-law-about-widths b").first.inner_text()
+    page.fill("#sv-law-widths", example)
+    says(page, ".sv-law-said", "With 21 guesses a round")
+    assert "= 21 guesses" in page.inner_text("#sv-law-about-widths")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing_at_the_top(visit, width, theme):
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    page = cost(visit, f"?__theme={theme}")
+    page.select_option(".sv-terms-from", "eagle3")
+    page.evaluate(axe())
+    found = page.evaluate(AXE, [WCAG, EXCEPT])
+    parts = ("sv-terms", "sv-roofline", "sv-law")
+    assert not [each for each in found if any(part in str(each) for part in parts)]
