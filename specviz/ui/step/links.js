@@ -5,11 +5,21 @@ import { openTab } from "../shared/tabs.js";
 import { paint } from "./cursor.js";
 import { now } from "./now.js";
 import { reel, stepName, stepsOf } from "./reel.js";
+import { stage } from "./stage.js";
 
 export const asked = new URLSearchParams(location.search);
 now.link = asked.get("round")
   ? { round: Number(asked.get("round")), step: asked.get("step") }
   : null;
+
+// What to say of a link to a recorded run that is not here; the round that it names is another's.
+export function lost() {
+  const name = asked.get("trace");
+  if (!name || stage.config.recorded.includes(name)) return "";
+  now.link = null;
+  const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
+  return `There is no recorded run called “${called}” here, so this is the first of them.`;
+}
 
 // Keys that other tabs read once they are opened: a link with one of them opens its tab.
 const TABS = { race: "Compare", alpha: "Cost", gamma: "Cost", c: "Cost", verify: "Cost" };

@@ -1,9 +1,9 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
-import { meaning } from "../shared/dom.js";
+import { el, meaning } from "../shared/dom.js";
 import { paint, pause, play } from "./cursor.js";
 import { showDock } from "./dock.js";
-import { follow } from "./links.js";
+import { follow, lost } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./now.js";
 import { feed, frameAt, reel } from "./reel.js";
@@ -25,6 +25,8 @@ export function onRun() {
   $(".sv-badge").title = meaning(reel.run.source);
   $(".sv-where").textContent =
     reel.run.drafter + " drafts for " + reel.run.where + " · " + reel.run.said;
+  const { drafter, how } = reel.run;
+  $(".sv-drafts").replaceChildren(...(how ? [el("b", "", drafter + "."), " " + how] : []));
   $(".sv-lossy").textContent = reel.run.lossless ? "" : "not lossless";
   $(".sv").dataset.source = reel.run.source;
 }
@@ -38,12 +40,19 @@ export function onRounds() {
     now.link = null;
     showFork();
     if (led) return;
+    now.at = { round: firstDrafted(), step: 0 };
     paint();
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
   } else {
     showDock(now.at.round, now.at.step);
     showTime(frameAt(now.at.round, now.at.step), now.at.round);
   }
+}
+
+// Where a run is opened: at the first guesses, not at the prefill before them.
+function firstDrafted() {
+  const drafted = reel.rounds.findIndex((told) => Object.keys(told.first.tree.nodes).length);
+  return Math.max(0, drafted);
 }
 
 // Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
@@ -63,6 +72,7 @@ export function onEnd() {
 export async function load(name) {
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for its first run
+  const missing = reel.run ? "" : lost();
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
   if (!answer.ok)
     return notice(
@@ -72,6 +82,7 @@ export async function load(name) {
   job.wanted = 0;
   reel.text = "";
   feed(text);
+  notice(missing);
   return formOf(reel.run);
 }
 
