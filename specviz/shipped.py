@@ -27,18 +27,22 @@ DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence
 class Recipe:
     """One shipped run. name: its file, without suffix; title: what it shows, for people.
 
-    prompt: a domain and a place in it. settings: what differs from the usual.
+    prompt: a domain and a place in it, or a text of its own. settings: what differs from the usual.
+    start: one of the few to begin with; they come first and are numbered.
     """
 
     name: str
     title: str
-    prompt: tuple[str, int]
+    prompt: tuple[str, int] | str
     drafter: str
     settings: dict[str, Any]
+    start: bool = False
 
     @property
     def text(self) -> str:
         """The prompt."""
+        if isinstance(self.prompt, str):
+            return self.prompt
         domain, place = self.prompt
         return prompts()[domain][place]
 

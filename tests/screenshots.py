@@ -82,8 +82,8 @@ SCENES: Final = {
     "settings": Scene("", drawer),
     "examples": Scene("", examples),
     "larger": Scene("", larger),
-    "temperature-0": Scene("05-repeat-ngram", until("Rejected")),
-    "point-mass": Scene("08-story-top-token", until("Rejected")),
+    "temperature-0": Scene("20-ngram-repeat", until("Rejected")),
+    "point-mass": Scene("10-top-token", until("Rejected")),
 }
 
 

@@ -55,7 +55,7 @@ def test_models_are_the_house_pair_and_public_ones():
     models = sources.models()
     assert list(models)[:2] == ["house", "house-draft"]
     assert {"llama-3.1-8b", "llama-3.1-70b", "qwen3-4b"} <= models.keys()
-    header = Trace.read(TRACES[1]).header
+    header = Trace.read(TRACES[0]).header
     assert models["house"].shape.parameters == header.target.parameters
     assert models["house-draft"].shape.parameters == header.drafter.parameters
     for model in models.values():
@@ -239,7 +239,7 @@ def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
 
 def chain_of_two():
     """A header and two drafted rounds of a chain of two, kept in full, timed by hand."""
-    trace = Trace.read(ASSETS / "traces" / "09-story-chain.jsonl")
+    trace = Trace.read(ASSETS / "traces" / "01-chain.jsonl")
     proposed = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
     scored = next(e for e in trace.events if isinstance(e, Scored))
     judged = next(e for e in trace.events if isinstance(e, Judged))

@@ -635,7 +635,7 @@ def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
 
 
 def test_after_two_fallen_siblings_the_shares_multiply_to_what_is_left():
-    trace = Trace.read(SHIPPED["12-eagle2"])
+    trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(said(shot) for _, shot in drawn_in(trace, 3))
     assert "drawn from p without ↵↵ and ␣But (0.65 × 0.77 = 0.50 in all)." in sentence
 

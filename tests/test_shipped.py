@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ from driven import Shifted
 from specviz.catalog import entries, load
 from specviz.catalog.entry import filled
 from specviz.engine.decode import run
+from specviz.frames import Scene, frames
+from specviz.frames.words import flat
 from specviz.models.files import fingerprint, weight_files
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
@@ -133,12 +136,70 @@ def test_recorded_runs_show_what_a_visitor_should_meet():
     assert any(not r.proposed.guesses for r in lookups), "a lookup that found nothing"
     assert any(r.proposed.guesses and not r.judged[0].accepted for r in lookups), "a miss"
     assert any(r.judged and r.judged[-1].accepted for r in lookups), "a clean sweep of a lookup"
-    first = traces[0].rounds[1:6]
-    assert any(r.judged and not r.judged[-1].accepted for r in first), "an early rejection"
+
+
+STARTS = [recipe for recipe in recipes() if recipe.start]
+
+
+def rejection(trace):
+    """A run's first rejection, and its round."""
+    judged = ((r, j) for r in trace.rounds for j in r.judged)
+    return next((r, j) for r, j in judged if not j.accepted)
+
+
+def letters(word):
+    """Whether a token is a word, or a part of one: letters, perhaps after a space."""
+    return re.fullmatch(r"␣?[A-Za-z]+", flat(word)) is not None
+
+
+def test_five_runs_are_to_start_with_and_the_first_is_a_short_chain_with_an_early_rejection():
+    assert [recipe.name for recipe in recipes()[:5]] == [recipe.name for recipe in STARTS]
+    assert len({recipe.drafter for recipe in STARTS}) == 4, "the same twice: as chain and as tree"
+    trace = Trace.read(FOLDER / f"{STARTS[0].name}.jsonl")
+    played, _ = rejection(trace)
+    parents = [guess.parent for guess in played.proposed.guesses]
+    assert parents == list(range(len(parents)))
+    assert len(parents) in (3, 4)
+    assert played.number in (1, 2)
+
+
+@pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
+def test_the_first_rejection_of_a_run_to_start_with_can_be_seen(recipe: Recipe):
+    """As the inspector shows it: bars that have a width, a chance in the middle, and words."""
+    trace = Trace.read(FOLDER / f"{recipe.name}.jsonl")
+    played, judged = rejection(trace)
+    assert judged.rows.residual >= 0.1
+    shots = {shot["step"]["id"]: shot for shot in frames(Scene.of(trace, played.number))}
+    panel, drawn = shots[f"judge-{judged.node}"]["panel"], shots["draw"]
+    assert 0.2 <= panel["coin"]["threshold"] <= 0.8
+    assert panel["coin"]["u"] - panel["coin"]["threshold"] >= 0.02, "the pin stands off the edge"
+    if panel["point"]:
+        assert 0.2 <= panel["p"] <= 0.8
+    else:
+        assert min(panel["p"], panel["q"]) >= 0.05
+    assert drawn["caption"]["is"] == "recovered"
+    assert next(s["m"] for s in drawn["panel"]["draw"]["shares"] if s.get("hit")) >= 0.1
+    assert letters(panel["w"])
+    assert letters(drawn["panel"]["drawn"])
+
+
+@pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
+def test_a_run_to_start_with_begins_with_a_word(recipe: Recipe):
+    scene = Scene.of(Trace.read(FOLDER / f"{recipe.name}.jsonl"), 0)
+    assert letters(scene.word(scene.round.drew.token))
+
+
+def test_a_tree_to_start_with_keeps_a_second_sibling_where_the_first_fell():
+    (recipe,) = (one for one in STARTS if "siblings" in one.settings)
+    played, judged = rejection(Trace.read(FOLDER / f"{recipe.name}.jsonl"))
+    parent = played.proposed.guesses[judged.node - 1].parent
+    tried = [j for j in played.judged if played.proposed.guesses[j.node - 1].parent == parent]
+    assert [j.accepted for j in tried] == [False, True]
 
 
 def test_recipes_are_whole():
     rows = json.loads((FOLDER / "recipes.json").read_text())
     assert len({row["name"] for row in rows}) == len(rows) >= 8
-    assert {recipe.prompt[0] for recipe in recipes()} == set(prompts())
+    listed = [recipe.prompt for recipe in recipes() if not isinstance(recipe.prompt, str)]
+    assert {domain for domain, _ in listed} == set(prompts())
     assert {recipe.drafter for recipe in recipes()} == set(DRAFTERS)

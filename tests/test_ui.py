@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from html import unescape
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -16,13 +19,15 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from specviz.catalog.entry import find, group_of, groups
 from specviz.figures.text_width import width
 from specviz.trace.events import Finished
-from specviz.ui import server
+from specviz.trace.file import Trace
+from specviz.ui import headings, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.routes import HALF, lean
-from specviz.ui.step import recorded
+from specviz.ui.step import drawer, recorded
 from specviz.ui.step.choices import rows
 from specviz.ui.step.lines import lines
 
@@ -119,7 +124,8 @@ def test_plotly_comes_from_the_installed_wheel_compressed_and_for_ever(routes):
 
 
 def test_a_recorded_run_is_called_by_its_title_else_by_its_file_without_the_number():
-    assert recorded.title("01-story-tree") == "Story: a tree of guesses"
+    assert recorded.title("09-greedy") == "Story: temperature 0"
+    assert recorded.title("03-tree") == "3 · A tree of guesses", "one to start with has its number"
     assert recorded.title("12-some-other-run") == "some other run"
 
 
@@ -127,6 +133,53 @@ def test_every_shipped_run_has_a_short_title_of_its_own():
     titles = [recorded.title(name) for name in recorded.names()]
     assert len(set(titles)) == len(titles)
     assert max(map(len, titles)) <= 27, "longer ones are cut in the row on top"
+
+
+def test_recorded_runs_stand_in_groups_in_the_drafters_order_those_to_start_with_first():
+    seen = [recorded.group(name) for name in recorded.names()]
+    once = [title for title, _ in groupby(seen)]
+    assert once == [recorded.START, *groups().values()]
+    assert seen.count(recorded.START) == 5
+    assert recorded.group("12-some-other-run") == ""
+
+
+def test_drafters_stand_in_groups():
+    of_theirs = [group_of(entry.name) for entry in drawer.drafters()]
+    assert [title for title, _ in groupby(of_theirs)] == list(groups().values())
+
+
+def test_a_heading_stands_above_the_first_of_each_group_and_is_text():
+    style = headings.headings([".a", "#b"], ["", 'One "<two>', 'One "<two>', "Three"])
+    assert re.findall(r'data-index="(\d)"\]::before', style) == ["1", "1", "3", "3"]
+    assert r'content: "One \"\3c two>"' in style
+    assert headings.headings([".a"], []) == ""
+
+
+def test_the_page_s_style_heads_each_list_that_has_groups():
+    style = launch_arguments(Options())["css"]
+    for group in (recorded.START, *groups().values(), "Stories", "Repetition"):
+        assert f'content: "{group}"' in style
+
+
+@pytest.mark.parametrize("entry", drawer.drafters(), ids=lambda entry: entry.name)
+def test_a_drafter_s_card_names_its_papers(entry):
+    card = unescape(drawer.card(entry))
+    assert entry.papers or entry.bound
+    for paper in entry.papers:
+        assert paper["authors"] in card
+        assert f"{paper['year']}, <cite>{paper['title']}</cite>" in card
+        if "arxiv" in paper:
+            assert f'href="https://arxiv.org/abs/{paper["arxiv"]}"' in card
+            assert f">arXiv:{paper['arxiv']}</a>" in card
+            assert paper["arxiv"].startswith(str(paper["year"])[2:]), "an id begins with its year"
+    cited = re.findall(r"paper \((\d{4}\.\d{5})\)", entry.differences)
+    assert set(cited) <= {paper.get("arxiv") for paper in entry.papers}
+
+
+def test_a_run_says_in_a_sentence_how_its_drafter_drafts():
+    trace = Trace.read(recorded.FOLDER / "05-eagle3.jsonl")
+    told_run = told("".join(lines([trace.header], "recorded")))[0]
+    assert told_run["how"] == find("eagle3", "drafter").how
 
 
 def test_a_run_that_broke_off_shows_its_last_round_as_far_as_it_came():

@@ -23,6 +23,7 @@ from specviz.shipped import ASSETS
 Kind = Literal["target", "drafter"]
 
 MORE_ROWS: Final = "SPECVIZ_CATALOG"  # the environment variable that names a file of further rows
+ELSEWHERE: Final = "From elsewhere"  # the title over drafters that no group of the catalogue has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +35,15 @@ class Entry:
     reads: the fields of Settings that change what a drafter guesses. usual: what suits it better
     than their defaults.
 
-    Of a drafter. drafter: "module:Class", whose `load(title, folder, target)` gives it, as
-    `drafters.kit.base` says. training: "module:NAME", its `drafters.kit.training.Family`, where it
-    can be trained here. how, knows, costs: three sentences: how it drafts, what it knows when it
-    guesses, what it costs. differences: from its paper, in words. smaller: where its usual draft is
-    smaller than its paper's, with {guesses} and {heads} to be filled in. diagram: see
-    `figures.diagram`. counterpart: the name of transformers' way of doing the same. published_as:
-    its method's name among published numbers. bound: nobody would decode with it: an end of the
-    scale. copies: its guesses are copied from the text.
+    Of a drafter. group: its key among `groups`. drafter: "module:Class", whose
+    `load(title, folder, target)` gives it, as `drafters.kit.base` says. training: "module:NAME",
+    its `drafters.kit.training.Family`, where it can be trained here. how, knows, costs: three
+    sentences: how it drafts, what it knows when it guesses, what it costs. papers: each with
+    authors, year, title and either arxiv, its id there, or url. differences: from its paper, in
+    words. smaller: where its usual draft is smaller than its paper's, with {guesses} and {heads} to
+    be filled in. diagram: see `figures.diagram`. counterpart: the name of transformers' way of
+    doing the same. published_as: its method's name among published numbers. bound: nobody would
+    decode with it: an end of the scale. copies: its guesses are copied from the text.
     """
 
     name: str
@@ -55,11 +57,13 @@ class Entry:
     made_for: str | None = None
     reads: list[str] = field(default_factory=list)
     usual: dict[str, Any] = field(default_factory=dict)
+    group: str = ""
     drafter: str = ""
     training: str = ""
     how: str = ""
     knows: str = ""
     costs: str = ""
+    papers: list[dict[str, Any]] = field(default_factory=list)
     differences: str = ""
     smaller: str = ""
     diagram: dict[str, Any] | None = None
@@ -80,9 +84,26 @@ def entries() -> tuple[Entry, ...]:
 
     Raises ValueError with a sentence where that file cannot be used.
     """
-    own = tuple(Entry(**row) for row in json.loads(_text(ASSETS / "catalog.json")))
+    own = tuple(Entry(**row) for row in _catalogue()["models"])
     more = os.environ.get(MORE_ROWS)
     return own if not more else own + _further(Path(more), {(e.kind, e.name) for e in own})
+
+
+def groups() -> dict[str, str]:
+    """Title by key of every group of drafters, in the order in which they are shown."""
+    found: dict[str, str] = _catalogue()["groups"]
+    return found
+
+
+def group_of(name: str) -> str:
+    """The title of a drafter's group; ELSEWHERE for one that is in none."""
+    entry = find(name, "drafter")
+    return ELSEWHERE if entry is None else groups().get(entry.group, ELSEWHERE)
+
+
+def _catalogue() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_text(ASSETS / "catalog.json"))
+    return found
 
 
 def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:

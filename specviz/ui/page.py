@@ -14,7 +14,7 @@ from specviz.ui.component import TabContext, css, header, preloads
 from specviz.ui.cost import tab as cost
 from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
-from specviz.ui.step import drawer
+from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
 from specviz.ui.worker import Machine, Worker
 
@@ -83,6 +83,6 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "footer_links": [],
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
-        "css": css() + drawer.css(),
+        "css": css() + drawer.css() + form.css(),
         "head": preloads(),
     }

@@ -4,7 +4,9 @@ import json
 
 import pytest
 from made import ODD, RUNS, made
+from playwright.sync_api import expect
 
+from specviz.catalog.entry import find
 from specviz.figures.charts import drawn
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat, word
@@ -16,6 +18,7 @@ def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(browser, 
     page.goto(url)
     page.wait_for_selector(".sv-verdict:not(:empty)")
     assert page.inner_text(".sv-badge") == "recorded"
+    assert page.evaluate("window.specviz.players['sv-step'].cursor.round") == 1
     page.wait_for_function(
         "document.querySelector('.sv-verdict').textContent === 'Rejected'", timeout=60_000
     )
@@ -23,6 +26,28 @@ def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(browser, 
     assert page.inner_text(".sv-verdict").strip() == "Rejected"
     assert page.get_by_role("button", name="Play").is_visible()
     page.close()
+
+
+def test_a_run_opens_where_drafting_starts_and_the_prefill_is_one_step_back(visit):
+    page = visit.open()
+    assert visit.ask("cursor") == {"round": 1, "step": 0}
+    assert page.locator(".sv-seg[aria-label='Round 0']").count() == 1
+    page.keyboard.press("ArrowLeft")
+    assert visit.ask("cursor.round") == 0
+    assert "Nothing was drafted" in visit.caption() or "adds 1 token" in visit.caption()
+
+
+def test_a_run_that_drafts_late_opens_at_its_first_guess(visit):
+    visit.open("?trace=9-23-lookahead")
+    drafted = "window.specviz.players['sv-step'].frame.tree.nodes"
+    assert visit.page.evaluate(f"Object.keys({drafted}).length") > 0
+    assert visit.ask("cursor.round") > 1
+
+
+def test_the_drafter_in_use_is_described_under_the_tree(visit):
+    page = visit.open("?trace=9-04-medusa")
+    said = page.inner_text(".sv-drafts")
+    assert said == f"Medusa. {find('medusa', 'drafter').how}"
 
 
 def test_arrow_keys_step_forward_and_back_and_the_caption_changes(visit):
@@ -47,7 +72,7 @@ def test_buttons_do_what_keys_do_and_next_says_what_comes(visit):
     page.click("[data-do=next]")
     assert said.removeprefix("Next: ") == page.inner_text(".sv-here")
     page.click("[data-do=back]")
-    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    assert visit.ask("cursor") == {"round": 1, "step": 0}
     page.click("[data-do=last]")
     assert page.is_disabled("[data-do=next]")
 
@@ -58,7 +83,7 @@ def test_keys_do_not_step_while_one_types(visit):
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press(" ")
-    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    assert visit.ask("cursor") == {"round": 1, "step": 0}
 
 
 def test_space_plays_and_pauses(visit):
@@ -85,6 +110,32 @@ def test_a_link_opens_a_run_at_its_step_and_the_address_follows(visit):
 def test_a_link_to_nowhere_still_opens_a_run(visit, query):
     visit.open(query)
     assert visit.ask("rounds") > 0
+
+
+def test_a_link_to_a_run_that_is_not_here_says_so_and_opens_the_first_from_its_start(visit):
+    page = visit.open("?trace=<b>gone</b>&round=3&step=score")
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("There is no recorded run called “<b>gone</b>” here")
+    assert (visit.ask("run.id"), visit.ask("cursor.round")) == ("01-chain", 1)
+    page.wait_for_url("**trace=01-chain&round=1**")
+    visit.ask("load('02-siblings')")
+    expect(notice).to_be_hidden()
+
+
+def test_headings_stand_above_groups_and_pick_nothing(visit):
+    page = visit.open()
+    page.click("#sv-settings")
+    page.click("#sv-method input")
+    first = page.get_by_role("option", name="EAGLE", exact=True)
+    scrolled = page.locator("#sv-method .option-list").evaluate("e => e.scrollTop")
+    assert scrolled == 0, "the first heading is in view"
+    heading = first.evaluate("e => getComputedStyle(e, '::before').content")
+    assert heading == '"Heads on the target"'
+    box = first.bounding_box()
+    page.mouse.click(box["x"] + 20, box["y"] - 14)
+    expect(page.locator("#sv-method input")).to_have_value("Draft model")
+    first.click()
+    expect(page.locator("#sv-method input")).to_have_value("EAGLE")
 
 
 def test_earlier_rounds_and_judged_guesses_can_be_clicked(visit):

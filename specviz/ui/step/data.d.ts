@@ -29,6 +29,8 @@ export interface RunLine {
   prompt: string;
   target: string;
   drafter: string;
+  /** How the drafter drafts, in a sentence. */
+  how: string;
   /** The target's title. */
   on: string;
   where: string;

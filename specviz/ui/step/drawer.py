@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.entry import Entry, entries, filled
+from specviz.catalog.entry import Entry, entries, filled, group_of
 from specviz.figures.diagram import diagram
 from specviz.settings.kinds import Word
 from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
+from specviz.ui.headings import headings
 from specviz.ui.request import RunRequest
 
 # Which settings count, and which card is shown, follow from the drafter that is chosen.
@@ -33,6 +35,9 @@ SUITED: Final = "(method) => (%s)[method]"
 HIDDEN: Final = (
     "{ visibility: hidden; position: absolute !important; width: 200px; height: 0 !important; }"
 )
+
+
+LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
 
 
 def drafters() -> list[Entry]:
@@ -70,7 +75,7 @@ def drafting(first: RunRequest) -> dict[str, Any]:
         label="Drafter",
         filterable=False,
         elem_id="sv-method",
-        elem_classes="sv-pick",
+        elem_classes=["sv-pick", LISTED],
     )
     return {"method": method, **boxes("drafting", first.settings)}
 
@@ -104,11 +109,15 @@ def elem_id(row: Knob) -> str:
 
 
 def css() -> str:
-    """The style that hides each setting which the chosen drafter does not read."""
+    """The style that hides each setting which the chosen drafter does not read.
+
+    It also heads the groups in lists of drafters, which have the class LISTED.
+    """
     ignored = [
         f"#sv-drawer:not([data-reads~={row.name}]) #{elem_id(row)}" for row in fields_of("drafting")
     ]
-    return ",\n".join(ignored) + " " + HIDDEN
+    groups = [group_of(entry.name) for entry in drafters()]
+    return ",\n".join(ignored) + f" {HIDDEN}\n" + headings([f".{LISTED}"], groups)
 
 
 def how() -> gr.HTML:
@@ -120,9 +129,24 @@ def how() -> gr.HTML:
 def card(entry: Entry) -> str:
     """How a drafter drafts, what it knows, what it costs."""
     rows = [("How it drafts", entry.how), ("What it knows", entry.knows), ("Costs", entry.costs)]
-    told = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in rows)
+    said = [(name, escape(text)) for name, text in rows]
+    if entry.papers:
+        name = "Paper" if len(entry.papers) == 1 else "Papers"
+        said.append((name, "<br>".join(map(cited, entry.papers))))
+    told = "".join(f"<div><dt>{name}</dt><dd>{markup}</dd></div>" for name, markup in said)
     head = f'<section class="sv-card" data-drafter="{escape(entry.name)}" hidden>'
     return f"{head}{diagram(entry.diagram)}<dl>{told}</dl></section>"
+
+
+def cited(paper: Mapping[str, Any]) -> str:
+    """A paper as the card has it: authors, year, title, and a link to where it is."""
+    arxiv = paper.get("arxiv")
+    url = f"https://arxiv.org/abs/{arxiv}" if arxiv else paper["url"]
+    place = f"arXiv:{arxiv}" if arxiv else url.removeprefix("https://")
+    link = f'<a href="{escape(url)}" target="_blank" rel="noopener">{escape(place)}</a>'
+    return (
+        f"{escape(paper['authors'])} {paper['year']}, <cite>{escape(paper['title'])}</cite>, {link}"
+    )
 
 
 def fit(made: dict[str, Any], demo_load: Any) -> None:

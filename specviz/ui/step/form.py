@@ -13,11 +13,12 @@ from specviz.catalog.entry import reads_of, title_of
 from specviz.settings import knobs
 from specviz.settings.knobs import Knob
 from specviz.settings.text import brief
-from specviz.shipped import prompt_kind, prompts
+from specviz.shipped import prompts, spoken
 from specviz.ui.component import component
+from specviz.ui.headings import headings
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes
-from specviz.ui.step.recorded import names, opening, title
+from specviz.ui.step.recorded import group, names, opening, title
 
 # After typing, the one line that is left shows the prompt's start again.
 FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
@@ -148,13 +149,17 @@ def first_words(first: RunRequest) -> dict[str, str]:
     return {"drafter": title_of(first.drafter), "target": "House", "rest": rest}
 
 
+def css() -> str:
+    """The style that heads the groups of examples and of recorded runs."""
+    domains = [domain for domain, texts in prompts().items() for _ in texts]
+    examples = [spoken(domain)[:1].upper() + spoken(domain)[1:] for domain in domains]
+    runs = [group(name) for name in names()]
+    return headings([".sv-ask-examples"], examples) + "\n" + headings(["#sv-recorded"], runs)
+
+
 def example_choices() -> list[tuple[str, str]]:
     """Example prompts as (what the list shows, the prompt)."""
-    return [
-        (f"{prompt_kind(domain)}: {short(text)}", text)
-        for domain, texts in prompts().items()
-        for text in texts
-    ]
+    return [(short(text), text) for texts in prompts().values() for text in texts]
 
 
 def short(text: str, most: int = 56) -> str:

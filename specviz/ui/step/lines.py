@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from specviz.catalog.entry import reads_of, title_of
+from specviz.catalog.entry import find, reads_of, title_of
 from specviz.cost.point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Frame, Scene, difference, frames, questions
@@ -175,11 +175,13 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
     """What the page says of a run as a whole, and what it takes to ask for it again."""
     settings = header.settings
     sampling = settings.get("sampling", {})
+    entry = find(header.drafter.family, "drafter")
     return {
         "source": source,
         "prompt": header.prompt,
         "target": header.target.name,
         "drafter": title_of(header.drafter.name),
+        "how": entry.how if entry else "",
         "on": title_of(header.target.name),
         "where": f"{header.machine} · {header.dtype}",
         "said": pieces(settings, reads_of(header.drafter.name)),

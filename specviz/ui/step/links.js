@@ -5,6 +5,7 @@ import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { now } from "./now.js";
 import { reel, stepName, stepsOf } from "./reel.js";
+import { stage } from "./stage.js";
 
 /** @import { Frame } from "./data.js" */
 
@@ -12,6 +13,15 @@ export const asked = new URLSearchParams(location.search);
 now.link = asked.get("round")
   ? { round: Number(asked.get("round")), step: asked.get("step") }
   : null;
+
+// What to say of a link to a recorded run that is not here; the round that it names is another's.
+export function lost() {
+  const name = asked.get("trace");
+  if (!name || stage.config.recorded.includes(name)) return "";
+  now.link = null;
+  const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
+  return `There is no recorded run called “${called}” here, so this is the first of them.`;
+}
 
 // Keys that other tabs read once they are opened: a link with one of them opens its tab.
 /** @type {Record<string, string>} */

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 from functools import cache
+from typing import Final
 
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import filled, group_of
 from specviz.settings.settings import Settings
-from specviz.shipped import FOLDER, prompts, recipes
+from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.file import Trace
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.lines import lines
+
+START: Final = "Start here"
 
 
 @cache
@@ -20,9 +23,28 @@ def names() -> tuple[str, ...]:
 
 
 def title(name: str) -> str:
-    """A recorded run's name for people: its recipe's title, else its file's name in words."""
-    known = {recipe.name: recipe.title for recipe in recipes(FOLDER)}
-    return known.get(name) or name.lstrip("0123456789-").replace("-", " ")
+    """A recorded run's name for people: its recipe's title, else its file's name in words.
+
+    Those to start with are numbered.
+    """
+    made = recipe(name)
+    if made is None:
+        return name.lstrip("0123456789-").replace("-", " ")
+    starts = [one.name for one in recipes(FOLDER) if one.start]
+    return f"{starts.index(name) + 1} · {made.title}" if made.start else made.title
+
+
+def group(name: str) -> str:
+    """What a recorded run stands under: START, or its drafter's group; "" where no recipe tells."""
+    made = recipe(name)
+    if made is None:
+        return ""
+    return START if made.start else group_of(made.drafter)
+
+
+def recipe(name: str) -> Recipe | None:
+    """How a recorded run was made; None where no recipe tells."""
+    return next((made for made in recipes(FOLDER) if made.name == name), None)
 
 
 def opening() -> RunRequest:
@@ -30,7 +52,7 @@ def opening() -> RunRequest:
 
     Where no recipe tells how that was made, an example prompt with the usual settings.
     """
-    made = next((recipe for recipe in recipes(FOLDER) if recipe.name in names()[:1]), None)
+    made = recipe(names()[0]) if names() else None
     if made is None:
         return RunRequest(prompts()["stories"][0])
     settings = Settings.from_json(filled(made.drafter, made.settings))

@@ -4,7 +4,7 @@ import { el, termed } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { showFork } from "./branch.js";
 import { showDock } from "./dock.js";
-import { follow } from "./links.js";
+import { follow, lost } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./now.js";
 import { paint } from "./paint.js";
@@ -59,6 +59,9 @@ function onRun(run) {
   $(".sv-badge").textContent = run.source;
   termed($(".sv-badge"), run.source);
   $(".sv-where").replaceChildren(...whereabouts(run));
+  $(".sv-drafts").replaceChildren(
+    ...(run.how ? [el("b", "", run.drafter + "."), " " + run.how] : []),
+  );
   $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
   $(".sv").dataset.source = run.source;
   window.dispatchEvent(new CustomEvent("sv-run"));
@@ -84,12 +87,19 @@ function onRounds() {
     now.link = null;
     reserveText();
     showFork();
+    if (!led) now.at = { round: firstDrafted(), step: 0 };
     paint();
     if (!led && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
   } else {
     showDock(now.at.round, now.at.step);
     showTime(frameAt(now.at.round, now.at.step), now.at.round);
   }
+}
+
+// Where a run is opened: at the first guesses, not at the prefill before them.
+function firstDrafted() {
+  const drafted = reel.rounds.findIndex((told) => Object.keys(told.first.tree.nodes).length);
+  return Math.max(0, drafted);
 }
 
 // Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
@@ -112,6 +122,7 @@ function onEnd() {
 export async function load(name) {
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for its first run
+  const missing = reel.run ? "" : lost();
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
   if (!answer.ok)
     return notice(
@@ -121,6 +132,7 @@ export async function load(name) {
   job.wanted = 0;
   reel.text = "";
   feed(text);
+  notice(missing);
   return formOf(there(reel.run));
 }
 

@@ -16,7 +16,7 @@ from specviz.compare.race import MOST
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import LONGEST_SETTINGS
-from specviz.ui.step.drawer import group, limits, sampling
+from specviz.ui.step.drawer import LISTED, group, limits, sampling
 
 OURS: Final = "window.specviz.raceform"
 
@@ -105,5 +105,5 @@ def models(kind: Kind, label: str, value: str | None, any_model: bool) -> gr.Dro
         label=label,
         filterable=any_model,
         allow_custom_value=any_model,
-        elem_classes=["sv-pick", "sv-raceform-model"],
+        elem_classes=["sv-pick", "sv-raceform-model", *([LISTED] if kind == "drafter" else [])],
     )

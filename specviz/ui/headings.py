@@ -1,0 +1,32 @@
+"""Headings in a list to pick from: Gradio's Dropdown knows none, so the page's style draws them.
+
+Rule: a heading stands above its group's first choice, where nothing can be picked; the order of
+the choices and their names are what they are without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+ROOM = 30  # pixels above a group's first choice
+
+
+def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
+    """The style that draws them. lists: selectors of dropdowns that have the same choices.
+
+    groups: the title of each choice's group, in the choices' order; "" for none.
+    """
+    first = [0, *(at for at, (a, b) in enumerate(pairwise(groups), 1) if a != b)]
+    return "\n".join(_heading(lists, at, groups[at]) for at in first if groups and groups[at])
+
+
+def _heading(lists: Sequence[str], at: int, title: str) -> str:
+    items = [f'{one} .options li[data-index="{at}"]' for one in lists]
+    words = json.dumps(title, ensure_ascii=False).replace("<", "\\3c ")
+    return (
+        f"{', '.join(items)} {{ position: relative; margin-top: {ROOM}px;"
+        f" scroll-snap-align: start; scroll-margin-top: {ROOM}px; }}\n"
+        f"{', '.join(f'{one}::before' for one in items)} {{ content: {words}; }}"
+    )
