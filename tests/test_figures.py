@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 from made import Recipe, made
 
-from specviz.figures.charts import drawn
+from specviz.figures.charts import drawn, guesses_figure
 from specviz.figures.layout import COLUMNS, ROWS, placed, window_start
 from specviz.figures.pen import ROOM
 from specviz.figures.plot import USUAL, escaped
@@ -26,6 +26,7 @@ RECIPES = [
     Recipe(),
     Recipe(shape=(3, 2, 2, 1)),
     Recipe(shape=(3, 2, 1), bushy=True, rounds=12),
+    Recipe(shape=(3, 2), replaced=True),
     Recipe(shape=(1,) * 14, rounds=6),
     Recipe(greedy=True),
     Recipe(point_mass=True, shape=(8, 4)),
@@ -52,6 +53,38 @@ def plain(value):
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_a_bar_of_what_was_left_is_striped_and_as_wide_as_that():
+    found = 0
+    for shot in shots(Recipe(shape=(3, 2), rounds=12, replaced=True)):
+        lefts = [n for n in shot["tree"]["nodes"].values() if "left" in n]
+        data = shot["tree"]["figure"]["data"]
+        assert ("40-p-left" in data) == ("41-q-left" in data) == bool(lefts)
+        if lefts:
+            wide = spans(data["40-p-left"])
+            assert wide == pytest.approx([max(52 * n["left"], 0.5) for n in lefts], abs=0.11)
+            assert spans(data["41-q-left"]) == pytest.approx(
+                [max(52 * n["left_q"], 0.5) for n in lefts], abs=0.11
+            )
+            hover = [text for text in data["80-hover"]["hovertext"] if "its try met" in text]
+            assert len(hover) == len(lefts)
+            found += 1
+    assert found
+
+
+def spans(trace):
+    """How wide each shape of a batch is."""
+    shapes = [list(s) for gap, s in itertools.groupby(trace["x"], lambda x: x is None) if not gap]
+    return [max(shape) - min(shape) for shape in shapes]
+
+
+def test_a_word_that_stands_twice_at_its_place_says_under_it_what_it_follows():
+    row = {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3}
+    rows = [row | {"after": ["she"]}, row | {"after": ["he"]}, {"w": ["cat"], "at": 2, "p": 0.1}]
+    data = guesses_figure({"rows": rows, "scored": True})["data"]
+    assert [text.strip() for text in data["21-after"]["text"]] == ["after she", "after he"]
+    assert data["20-words"]["y"] == [9, 41, 80]
 
 
 def test_every_figure_is_valid_plotly(frames_of):

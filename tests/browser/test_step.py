@@ -192,6 +192,43 @@ def test_the_numbers_of_a_rejection_are_the_same_in_sentence_coin_and_table(visi
     assert page.inner_text(".sv-on-trial .sv-w") in caption.replace("\n", "")
 
 
+def test_a_second_try_is_named_and_hatched_in_bar_table_and_tree(visit):
+    page = visit.open("?trace=02-siblings")
+    visit.step_until("frame.panel.tries > 1")
+    assert "what is left of p (p′)" in visit.caption().replace("\n", " ")
+    assert page.inner_text(".sv-trial .sv-l >> nth=0") == "left of p"
+    assert page.locator(".sv-trial .sv-left-p").count() == 1
+    assert page.inner_text(".sv-mh .sv-h-p").split() == ["left", "of", "p"]
+    assert page.locator(".sv-rows-left-p").count() == 1
+    assert "hatched" in page.inner_text(".sv-keys")
+    assert "40-p-stripe" in visit.ask("frame.tree.figure.data")
+
+
+def test_a_guess_that_was_not_drawn_by_chance_has_no_q_on_screen(visit):
+    page = visit.open("?trace=03-point-mass")
+    visit.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
+    assert page.inner_text(".sv-title") == "p of every guess"
+    visit.step_to("Rejected")
+    assert "did not draw" in visit.caption()
+    assert "none: not drawn by chance" in page.inner_text(".sv-trial")
+    assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
+    heads = page.inner_text(".sv-mh")
+    assert "without it" in heads
+    assert "q" not in heads
+    for row in page.locator(".sv-mr").all():
+        assert row.locator("[role=cell]").count() == page.locator(".sv-mh > *").count()
+
+
+def test_a_token_in_a_sentence_stands_in_a_chip_of_its_own(visit):
+    page = visit.open("?trace=05-odd-tokens")
+    visit.step_to("Recovered")
+    chips = page.locator(".sv-say .sv-token")
+    assert chips.count() >= 1
+    line = "border-top-width"
+    edges = chips.evaluate_all(f"all => all.map((each) => getComputedStyle(each)['{line}'])")
+    assert set(edges) == {"1px"}
+
+
 def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(visit):
     page = visit.open()
     visit.step_to("Rejected")

@@ -46,6 +46,15 @@ class Visit:
             self.ask("next()")
         raise AssertionError(f"no step says {verdict}")
 
+    def step_until(self, condition: str) -> None:
+        """Step on until this holds of the `frame` on screen."""
+        holds = f"(({{ frame }}) => {condition})(window.specviz.players['sv-step'])"
+        for _ in range(400):
+            if self.page.evaluate(holds):
+                return
+            self.ask("next()")
+        raise AssertionError(f"no step has {condition}")
+
     def caption(self) -> str:
         """The sentence on screen."""
         return self.page.inner_text(".sv-say")
