@@ -105,7 +105,8 @@ function firstDrafted() {
 // Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
 function tellMeasured() {
   const { point } = there(reel.baseline);
-  const { drafter: name, source, where, id } = there(reel.run);
+  const { drafter: name, source, on, where: machine, id } = there(reel.run);
+  const where = on + " · " + machine;
   const run = source === "recorded" ? id : "";
   window.specviz.measured = point ? { ...point, name, source, where, run } : null;
   window.dispatchEvent(new CustomEvent("sv-measured"));
