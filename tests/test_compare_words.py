@@ -98,16 +98,17 @@ def test_the_sentence_of_a_fast_lane():
 
 def test_the_sentence_of_a_lane_that_drafts_too_dearly():
     assert said(ran(KEPT, draft=2.5)) == (
-        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain tokens, and only "
-        "1.20 of them are kept: a round brings 2.20 tokens for the price of 3.20 plain tokens."
+        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain tokens, checking "
+        "them 1.00, reading the prompt 0.20, and only 1.20 guesses a round are kept: a round "
+        "brings 2.20 tokens for the price of 3.20 plain tokens."
     )
 
 
 def test_the_sentence_of_a_lane_that_checks_too_dearly():
     assert said(ran(KEPT, target=3.0)) == (
         "Slower here, 0.79 × plain: checking 3.2 guesses a round costs 2.40 plain tokens, drafting "
-        "0.20, reading the prompt 0.20, and only 1.20 of them are kept: a round brings 2.20 tokens "
-        "for the price of 2.80 plain tokens."
+        "them 0.20, reading the prompt 0.20, and only 1.20 guesses a round are kept: a round "
+        "brings 2.20 tokens for the price of 2.80 plain tokens."
     )
 
 
@@ -120,8 +121,9 @@ def test_the_sentence_of_a_lane_that_gains_nothing():
 
 def test_the_sentence_of_a_lane_whose_every_guess_falls():
     assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
-        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain tokens, and none "
-        "of them is kept: a round brings 1.00 tokens for the price of 1.60 plain tokens."
+        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain tokens, checking "
+        "them 1.00, reading the prompt 0.20, and no guess is kept: a round brings 1.00 tokens for "
+        "the price of 1.60 plain tokens."
     )
 
 
@@ -155,6 +157,17 @@ def test_shown_numbers_agree_with_each_other(draft, target):
     ratio, brings, price, drafting, _, checking, reading = numbers
     assert f"{drafting + checking + reading:.4f}" == f"{price:.4f}"
     assert f"{brings / price:.2f}" == f"{ratio:.2f}"
+
+
+@pytest.mark.parametrize("draft", [0.006, 2.5, 2.5714])
+@pytest.mark.parametrize("target", [3.0, 3.3333])
+def test_a_slow_lane_says_all_that_it_pays(draft, target):
+    text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
+    ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
+    assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
+    assert f"{sum(paid):.4f}" == f"{price:.4f}"
+    assert f"only {kept:.2f}" in text
+    assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
 
 
 def test_without_plain_decoding_nothing_is_said_of_speed():

@@ -225,12 +225,14 @@ def _why(lane: LaneReport, costs: Costs, brings: float) -> list[Part]:
     if brings >= costs.total * (1 - EVEN):
         parts = [": ", draft, f" to draft {many}, ", checked, " to check them, ", prompt]
         return ["a round brings ", *whole, *parts, " to read the prompt."]
-    few = ["only ", number(f"{lane.kept:.{digits}f}", "k"), " of them are kept"]
-    kept = [*(few if lane.kept else ["none of them is kept"]), ": a round brings ", *whole, "."]
-    if costs.draft >= check + costs.prefill - 1:
-        return [f"drafting {many} costs ", draft, " plain tokens, and ", *kept]
-    rest = [" plain tokens, drafting ", draft, ", reading the prompt ", prompt, ", and "]
-    return [f"checking {many} costs ", checked, *rest, *kept]
+    few = ["only ", number(f"{lane.kept:.{digits}f}", "k"), " guesses a round are kept"]
+    kept = [*(few if lane.kept else ["no guess is kept"]), ": a round brings ", *whole, "."]
+    dear = [("drafting", draft), ("checking", checked)]
+    if costs.draft < check + costs.prefill - 1:
+        dear.reverse()
+    (first, most), (second, less) = dear
+    paid = [f"{first} {many} costs ", most, f" plain tokens, {second} them ", less]
+    return [*paid, ", reading the prompt ", prompt, ", and ", *kept]
 
 
 def _owned(costs: Costs) -> tuple[tuple[float, Whose], ...]:
