@@ -321,13 +321,13 @@ def test_a_lane_that_never_ran_leaves_nothing_to_compare():
 def test_passes_are_compared_with_those_of_their_size():
     trace = ran(KEPT)
     assert spread(trace) == 1
-    assert caution([*lanes({"it": trace}).values()]) is None
+    assert caution([*lanes({"it": trace}).values()]) == ""
     slow = [replace(e, seconds=6.25) if isinstance(e, Scored) and e.round == 2 else e
             for e in trace.events]  # fmt: skip
     rough = Trace(trace.header, slow)
     assert spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
     text = caution([*lanes({"it": rough}).values()])
-    assert "2.0 times in it: this machine did other things too" in text
+    assert "it: passes that do the same work took unlike times, 2.0 times as long." in text
 
 
 def test_a_wider_pass_may_take_longer():
@@ -404,6 +404,57 @@ def test_a_noisy_lane_neither_wins_nor_loses_beside_one_that_is_not():
     found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
     assert headline(found) == (
         "a wins here, at 1.57 times plain decoding's speed. Too noisy here; measure again: b."
+    )
+
+
+def in_turns(mine, plain=(11.0,)):
+    """The race of one lane of 7 s, 1.57 times as fast; seconds of the runs of both."""
+    found = race({"it": ran(KEPT)})
+    found.seconds |= {"it": list(mine), PLAIN: list(plain)}
+    return reports(found)
+
+
+def test_several_runs_say_how_far_the_speed_up_lies_apart():
+    assert in_turns([7.0])[0].speedups is None
+    alone, three = in_turns([7.0, 5.5, 8.0])[0], in_turns([7.0, 5.5, 8.0], [11.0, 11.0, 12.0])[0]
+    assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
+    assert three.speedups == (pytest.approx(12 / 8), pytest.approx(2)), "each beside its own turn"
+    assert in_turns([7.0], [11.0, 10.0, 14.0])[0].speedups == (10 / 7, 2)
+    assert _numbers(race_lane([7.0, 5.5, 8.0])).split("  ")[1] == "x1.57 plain (1.38 to 2.00)"
+
+
+def race_lane(mine):
+    """A lane of such a race as it is told."""
+    found = race({"it": ran(KEPT)})
+    found.seconds |= {"it": mine, PLAIN: [11.0]}
+    return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
+
+
+def test_runs_of_which_some_are_faster_and_some_slower_say_nothing():
+    found = in_turns([7.0, 6.0, 12.0])
+    why = "it was 0.92 times as fast in one run, 1.83 times in another"
+    assert joined(sentence(found[0])) == f"Too noisy here; measure again: {why}."
+    assert headline(found) == "Too noisy here; measure again: no lane's seconds make sense."
+    assert caution(found) == (
+        f"Too noisy here; measure again when this machine is idle. it: {why}."
+    )
+    assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
+
+
+def test_runs_that_took_unlike_times_are_a_warning_beside_the_headline():
+    assert caution(in_turns([7.0, 7.5, 8.0])) == ""
+    assert caution(in_turns([7.0, 5.0, 8.0])) == (
+        "The speeds here are rough; measure again when this machine is idle. it: one run took "
+        "5.00 s, another 8.00 s."
+    )
+
+
+def test_the_warning_names_what_a_lane_cannot_have_done():
+    rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
+    found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
+    assert caution(found) == (
+        "Too noisy here; measure again when this machine is idle. b: 2.00 times as fast was "
+        "measured, and no pass was saved."
     )
 
 
