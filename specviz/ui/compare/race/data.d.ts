@@ -34,6 +34,7 @@ export interface StartedLine {
   kind: "started";
   lane: string;
   place: number;
+  turn: number;
 }
 export interface ProgressLine {
   kind: "progress";
@@ -69,10 +70,12 @@ export interface Lane {
   counts: number[];
   end: number;
 }
-/** The lane that runs. seconds: null while it warms up. */
+/** The lane that runs. done: it has ended in this turn. seconds: null while it warms up. */
 export interface Now {
   lane: string;
   place: number;
+  turn: number;
+  done: boolean;
   tokens: number;
   seconds: number | null;
 }
@@ -109,6 +112,9 @@ export interface LaneNumbers {
   brings: number | null;
   costs: Costs | null;
   speedup: number | null;
+  /** The least and the most of several turns. */
+  speedups: [number, number] | null;
+  runs: number[];
   noise: string | null;
   tokens_per_second: number | null;
   alpha: number | null;
