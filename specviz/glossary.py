@@ -1,4 +1,4 @@
-"""The field's words, each with one meaning: code, screen, tooltips and lessons take them from here.
+"""The field's words, each with one meaning: code, screen, glossary and lessons take them from here.
 
 Standard library only.
 """
@@ -8,21 +8,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+# What a term is called where its key is not its name.
+TITLES: Final[Mapping[str, str]] = {
+    "gamma": "γ (gamma)",
+    "alpha": "α (alpha)",
+    "c_hat": "ĉ",
+    "verify": "v, checking",
+    "p": "p, the target's chance",
+    "q": "q, the drafter's chance",
+    "coin": "u, the coin",
+    "draft": "drafter",
+    "unreached": "not reached",
+    "house": "House",
+}
 GLOSSARY: Final[Mapping[str, str]] = {
-    "target": "The model whose text we want. Its law for the next token is p.",
-    "draft": "The cheaper guesser. Its law for the next token is q.",
+    "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
+    "one pass and keeps what it can. The text is exactly what the big one alone would have "
+    "written, sooner.",
+    "target": "The big model: the one whose text we want. Its law for the next token is p.",
+    "draft": "The cheaper guesser, a small model or a rule. Its law for the next token is q.",
+    "token": "A piece of text, often a word with the space before it: what models read and write.",
+    "pass": "The target reads some tokens once, and says what may follow each of them.",
+    "law": "All tokens with their chances to come next; together they make 1.",
+    "house": "House, the target here: a small model that ships with the page. It was trained on "
+    "children's stories, dialogues about bookings, Python and sums, and knows nothing else.",
     "p": "The chance that the target gives a token, after temperature, top-k and top-p.",
     "q": "The chance with which the drafter drew a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is the acceptance chance α.",
     "residual": "What p has above q, max(p − q, 0), scaled to 1: what a rejection draws from.",
-    "gamma": "γ: how many tokens the drafter guesses in a row.",
-    "alpha": "α: the chance that a judged position keeps one of its guesses, before any coin "
+    "gamma": "How many tokens the drafter guesses in a row.",
+    "alpha": "The chance that a judged position keeps one of its guesses, before any coin "
     "falls, averaged over judged positions. One sampled guess: Σ min(p, q). Sampled siblings: "
     "1 − Π(1 − min(1, p/q)), given the guesses, each p (and q) as the rejections before leave it. "
     "Fixed guesses: the sum of their p.",
-    "coin": "u: a number in [0, 1) fixed by the seed. A guess is kept if u falls below its chance.",
+    "coin": "A number in [0, 1) fixed by the seed. A guess is kept if u falls below its chance.",
     "round": "One draft and one target pass. It adds every kept guess and one token more.",
+    "draft tree": "The guesses of a round: each stands right of the token that it would follow; "
+    "those one above the other are alternatives for the same place.",
     "node": "One guess in the draft tree.",
+    "difference": "p − q: above 0 where the target gives a token more chance than the drafter, "
+    "below where less.",
+    "above": "p − q where that is above 0: what the target has to give beyond the draft. "
+    "Its sum is what a rejection draws from.",
     "waiting": "Guessed and not judged yet.",
     "accepted": "The guess was kept: its coin fell below the chance of keeping it.",
     "rejected": "The guess was dropped: its coin fell at or above the chance of keeping it.",
@@ -56,15 +83,16 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "siblings share a position. Depth 1 is the first after the text.",
     "FLOPs per token": "Arithmetic for each new token, of target and drafter together, fallen "
     "guesses' included.",
-    "extra files": "The weight files that the drafter adds to the target's, on disk. In memory it "
-    "holds more: weights of 2 bytes take 4 in float32, a packed copy as much again, and a cache "
-    "that grows with the text.",
-    "c": "c: the time of drafting one token, as a share of a plain target pass.",
-    "verify": "v: the time of the checking pass, in plain passes. 1 where guesses are checked for "
+    "extra files": "The weight files that the drafter adds to the target's, on disk.",
+    "held in memory": "What the drafter keeps in memory beside the target and the target's cache, "
+    "read from its tensors at the end of the run: weights of its own (2 bytes in a file are 4 in "
+    "float32), packed copies of them, and its cache with the room kept for more. Tables that are "
+    "no tensors are left out.",
+    "c": "The time of drafting one token, as a share of a plain target pass.",
+    "verify": "The time of the checking pass, in plain passes. 1 where guesses are checked for "
     "nothing; a large batch or a large tree makes it more.",
-    "c_hat": "ĉ: the drafter's operations per token, as a share of the target's.",
+    "c_hat": "The drafter's operations per token, as a share of the target's.",
     "roofline": "The least time a pass can take: reading its bytes or its arithmetic, the longer.",
     "batch": "Sequences decoded side by side. They share one reading of the weights.",
     "overhead": "What a pass takes beyond the roofline: Python, and the start of each operation.",
-    "seed": "It fixes every coin, so a run can be made again.",
 }

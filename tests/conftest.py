@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 import tiny
 import torch
+from slowest import SLOW
 
 from specviz.drafters.draft_model import DraftModel
 from specviz.models import packed
@@ -19,6 +20,14 @@ from specviz.models.target import Target
 hypothesis.settings.register_profile("usual", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("usual")
 torch.set_num_threads(1)  # a tiny pass gains nothing from a second, and on a busy machine waits
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What slow.txt lists is slow; the rest is so quick that `--quick` runs all of it."""
+    slow = set(SLOW.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

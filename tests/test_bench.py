@@ -198,6 +198,7 @@ def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_ta
     assert "positions" in words
     assert words[1:] in DEFINITIONS
     assert GLOSSARY["plain pass"][1:] in DEFINITIONS
+    assert GLOSSARY["extra files"][1:] in DEFINITIONS
 
 
 def test_every_way_has_the_settings_of_the_drafter_that_does_the_same(tiny_target, tiny_draft):
@@ -307,7 +308,7 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
     assert [row["name"] for row in rows] == ways
     assert rows[0].keys() >= {
         "name", "domain", "device", "dtype", "tokens_per_second", "ratio_to_plain",
-        "ratio_to_transformers", "tokens_per_pass", "draft_cost", "threads",
+        "ratio_to_transformers", "tokens_per_pass", "draft_cost", "threads", "held_bytes",
     }  # fmt: skip
     assert {row["temperature"] for row in rows} == {0}
     assert {row["gamma"] for row in rows} == {2}

@@ -133,6 +133,7 @@ LIES = {
     "judging before it began": ("committed", lambda d: d.update(judge_seconds=-1.0), "took -1.0"),
     "keeping before it began": ("committed", lambda d: d.update(commit_seconds=-1.0), "took -1.0"),
     "recording before it began": ("finished", lambda d: d.update(trace_seconds=-1), "took -1"),
+    "less memory than none": ("finished", lambda d: d.update(held_bytes=-1), "-1 bytes cannot be"),
     "a plain pass before it began": (
         "baseline", lambda d: d["seconds"].__setitem__(3, -1.0), "took -1.0",
     ),

@@ -18,6 +18,7 @@ from specviz.commands.cli import main
 from specviz.commands.outputs import printable
 from specviz.commands.run import add_settings
 from specviz.compare.results import Progress
+from specviz.frames.numbers import size
 from specviz.settings.settings import Settings
 from specviz.trace.file import Trace
 from specviz.trace.metrics import token_ids
@@ -58,11 +59,13 @@ def test_it_prints_the_json_object_of_the_contract(pair, lanes, capsys):
         assert lane.keys() >= {
             "name", "title", "said", "sentence", "drafter", "tokens", "passes", "speedup",
             "brings", "costs", "kept", "guesses", "alpha", "depths", "flops", "flops_per_token",
-            "seconds", "bytes", "equality", "token_ids", "text", "timeline", "parts", "uneven",
+            "seconds", "bytes", "held_bytes", "equality", "token_ids", "text", "timeline",
+            "parts", "uneven",
         }  # fmt: skip
         assert lane["costs"].keys() == {"draft", "target", "overhead", "prefill", "total"}
         assert lane["speedup"] == pytest.approx(lane["brings"] / lane["costs"]["total"])
         assert lane["flops_per_token"] > 0
+        assert (lane["held_bytes"] > 0) is lane["name"].startswith("small")
         assert lane["token_ids"] == data["lanes"][0]["token_ids"]
     assert f"--order-seed 5): {', '.join(data['order'])}" in said.err
     assert [f"{i} of 4: {name}" for i, name in enumerate(data["order"], 1)] == [
@@ -91,6 +94,8 @@ def test_it_prints_words_and_writes_files(pair, lanes, tmp_path, capsys):
         assert lane["sentence"] in said
         ratio = "" if lane["noise"] else f"x{lane['speedup']:.2f} plain  "
         assert f"{lane['name']}  {ratio}12 tokens in" in said
+        files, held = size(lane["bytes"]), size(lane["held_bytes"])
+        assert f"extra files: {files}  held in memory: {held}\n" in said
     files = sorted(folder.iterdir())
     assert [file.name[0] for file in files] == list("1234")
     by_name = dict(zip(data["order"], files, strict=True))

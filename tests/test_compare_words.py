@@ -21,6 +21,7 @@ from specviz.compare.report import reports
 from specviz.compare.results import Results
 from specviz.compare.summary import race_summary
 from specviz.compare.text import badge, caution, headline, sentence, words
+from specviz.frames.numbers import size
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
@@ -477,7 +478,7 @@ def test_a_sentence_says_whose_its_numbers_are():
     ]  # fmt: skip
 
 
-def test_memory_is_what_the_drafter_adds():
+def test_files_are_what_the_drafter_adds():
     own = replace(HEADER.drafter, bytes=70, hash="a")
     assert lanes({"it": ran(KEPT, drafter=own)})["it"].bytes == 70
     nameless = replace(own, hash=None)  # as a model in memory, which has no files
@@ -485,3 +486,22 @@ def test_memory_is_what_the_drafter_adds():
     trace = ran(KEPT)
     itself = replace(trace.header, drafter=own, target=replace(HEADER.target, hash="a"))
     assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
+
+
+def test_what_is_held_in_memory_is_what_the_trace_says_and_unknown_in_an_older_one():
+    known, older = ran(KEPT), ran(KEPT)
+    known.events[-1] = replace(known.events[-1], held_bytes=33_000)
+    found = lanes({"known": known, "older": older})
+    assert (found["known"].held_bytes, found["older"].held_bytes) == (33_000, None)
+    assert "held_bytes" not in "".join(older.lines())
+    assert Trace.parse(known.lines()).finished.held_bytes == 33_000
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, "none"), (7, "7 B"), (999, "999 B"), (1000, "1.0 kB"), (9_949, "9.9 kB"),
+     (9_950, "10 kB"), (33_000, "33 kB"), (999_600, "1.0 MB"), (7_649_280, "7.6 MB"),
+     (5e15, "5000 TB")],
+)  # fmt: skip
+def test_bytes_for_people(number, said):
+    assert size(number) == said

@@ -227,7 +227,7 @@ def joint(target, ids, sampling, depth=3):
 def test_a_stopped_run_keeps_what_it_made_and_says_so(tiny_target):
     asked = iter([False, False, True])
     trace = traced(tiny_target, NGram(), tiny.PROMPT, WARM, stop=lambda: next(asked))
-    assert trace.finished == Finished("stopped", trace.finished.trace_seconds)
+    assert trace.finished == Finished("stopped", trace.finished.trace_seconds, held_bytes=0)
     assert trace.baseline is None
     assert len(trace.rounds) == 3
     check(trace)

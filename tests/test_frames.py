@@ -2,29 +2,37 @@
 
 import itertools
 import json
+import math
 import random
+import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from made import ODD, Recipe, made
 
 from specviz.frames import Cursor, Scene, applied, difference, frame, frames
-from specviz.frames.numbers import interval, mass_test, ratio_test, read, seconds, visible
+from specviz.frames.evidence.forms import path_to
+from specviz.frames.numbers import interval, mass_test, ratio_test, read, seconds, spoken, visible
+from specviz.frames.tree import judged_by
+from specviz.frames.verdict import same
 from specviz.frames.words import flat, word
 from specviz.glossary import GLOSSARY
 from specviz.shipped import ASSETS
 from specviz.trace.events import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored
 from specviz.trace.file import Trace
+from specviz.trace.thresholds import ratio
 
 RECIPES = {
     "chain": Recipe(rounds=12),
     "siblings": Recipe(shape=(3, 2, 2, 1), rounds=12),
+    "without replacement": Recipe(shape=(3, 2, 2), rounds=12, replaced=True),
     "point mass": Recipe(point_mass=True, rounds=12),
     "point-mass siblings": Recipe(shape=(3, 2), point_mass=True, rounds=12),
     "temperature 0": Recipe(greedy=True, rounds=12),
     "nothing drafted": Recipe(drafts=False, rounds=4),
 }
-SAMPLED = ("chain", "siblings", "point mass", "point-mass siblings")
+SAMPLED = ("chain", "siblings", "without replacement", "point mass", "point-mass siblings")
 
 
 SHIPPED = {path.stem: path for path in sorted((ASSETS / "traces").glob("*.jsonl"))}
@@ -154,15 +162,153 @@ def test_the_steps_of_a_round_come_in_order(trace):
 def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sampled):
     seen = 0
     for scene, step, shot in steps(sampled, "judge"):
-        judged = scene.round.judged[step.at]
-        told = {name: read(text) for name, text in numbers(shot).items()}
-        digits = len(numbers(shot)["both"].partition(".")[2])
+        judged, text = scene.round.judged[step.at], shot["panel"]["text"]
+        told = {name: read(shown) for name, shown in text.items()}
+        digits = len(text["threshold"].partition(".")[2].partition("×")[0])
         chance = min(1.0, told["p"] / told.get("q", 1.0))
-        assert f"{chance:.{digits}f}" == f"{told['both']:.{digits}f}"
-        assert (told["u"] < told["both"]) == judged.accepted
+        assert chance == pytest.approx(told["threshold"], abs=0.51 * 10**-digits)
+        assert (told["u"] < told["threshold"]) == judged.accepted
         assert shot["caption"]["is"] == ("accepted" if judged.accepted else "rejected")
+        said_of_it = numbers(shot)
+        assert said_of_it["u"] == text["u"]
+        for name in said_of_it.keys() & {"p", "q"}:  # the sentence rounds off what nobody weighs
+            exact = judged.threshold if "q" not in text else judged.inputs[name]
+            rounded = spoken(exact, text["threshold" if "q" not in text else name])
+            near = not 0.001 <= judged.u <= 0.999
+            alike = "q" in text and same(judged.inputs["p"], judged.inputs["q"])
+            assert near or alike or said_of_it[name] == rounded
         seen += 1
     assert seen
+
+
+def test_a_verdict_says_the_comparison_and_it_holds(sampled):
+    for scene, step, shot in steps(sampled, "judge"):
+        judged, text = scene.round.judged[step.at], said(shot)
+        coin, _, bar = text.partition("The coin at ")[2].partition(" below ")
+        assert coin.endswith(" is" if judged.accepted else " is not")
+        assert bar.endswith(": kept." if judged.accepted else ": rejected.")
+        chance = re.search(r"keep with chance (?:p′?, )?(about [01]|[^ ]+)\. The coin", text)[1]
+        assert bar.partition(":")[0] == ("that" if chance.startswith("about") else chance)
+        if chance.startswith("about"):
+            assert abs(judged.threshold - int(chance[-1])) < 0.006
+            assert 0.001 <= judged.u <= 0.999, "so near that about 0 would hide the verdict"
+        else:
+            assert (read(coin.split()[0]) < read(chance)) == judged.accepted
+
+
+def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
+    for kind in ("propose", "judge", "draw"):
+        for scene, step, shot in steps(sampled, kind):
+            near = kind == "judge" and not 0.001 <= scene.round.judged[step.at].u <= 0.999
+            for part in shot["caption"]["parts"]:
+                if not isinstance(part, dict) or "n" not in part or part["as"] == "u" or near:
+                    continue
+                weighed = part["n"].startswith("about ") or read(part["n"]) == 0
+                assert weighed or read(part["n"]) >= 0.001
+                assert "×10" not in part["n"]
+                assert part["n"] not in ("1.00", "1.000", "0.00")
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "u", "sentence"),
+    [
+        (
+            0.12,
+            0.4,
+            0.71,
+            (
+                "The target gives ␣cat 0.12, the draft gave it 0.40: keep with chance 0.30. "
+                "The coin at 0.71 is not below 0.30: rejected."
+            ),
+        ),
+        (
+            0.93,
+            0.9,
+            0.24,
+            (
+                "The target gives ␣cat 0.93, the draft gave it only 0.90: keep with chance 1. "
+                "The coin at 0.24 is below 1: kept."
+            ),
+        ),
+        (
+            0.000357,
+            0.000575,
+            0.75,
+            (
+                "The target gives ␣cat about 0, only 0.62 times what the draft gave it: "
+                "keep with chance 0.62. The coin at 0.75 is not below 0.62: rejected."
+            ),
+        ),
+        (
+            2.4e-8,
+            0.00024,
+            0.26,
+            (
+                "The target gives ␣cat about 0, the draft gave it far more: "
+                "keep with chance about 0. The coin at 0.26 is not below that: rejected."
+            ),
+        ),
+        (
+            0.0000003,
+            0.45,
+            0.0000002,
+            (
+                "The target gives ␣cat about 0, the draft gave it 0.450: "
+                "keep with chance 6.67×10⁻⁷. The coin at 2.00×10⁻⁷ is below 6.67×10⁻⁷: kept."
+            ),
+        ),
+        (
+            0.4463155,
+            0.4463161,
+            0.36,
+            (
+                "The target gives ␣cat 0.45, the draft gave it the same but for rounding: "
+                "keep with chance about 1. The coin at 0.36 is below that: kept."
+            ),
+        ),
+        (
+            1.0,
+            1.0,
+            0.004,
+            (
+                "The target gives ␣cat 1, the draft gave it the same: keep with chance 1. "
+                "The coin at 0.004 is below 1: kept."
+            ),
+        ),
+        (
+            0.9996,
+            0.9971,
+            0.5,
+            (
+                "The target gives ␣cat about 1, the draft gave it less: "
+                "keep with chance 1. The coin at 0.50 is below 1: kept."
+            ),
+        ),
+        (
+            0.0,
+            0.19,
+            0.07,
+            (
+                "The target gives ␣cat 0, the draft gave it 0.19: keep with chance 0. "
+                "The coin at 0.07 is not below 0: rejected."
+            ),
+        ),
+    ],
+)
+def test_a_verdict_in_words_for_every_kind_of_number(p, q, u, sentence):
+    assert said(judged_so({"p": p, "q": q}, u)) == sentence
+
+
+def judged_so(inputs, u):
+    """The frame of a chain's first verdict, ␣cat's, with these numbers."""
+    scene = Scene.of(made(RECIPES["chain"]), 1)
+    cat = next(token for token, data in scene.vocabulary.items() if data == b" cat")
+    scene.round.proposed.guesses[0] = replace(scene.guesses[0], token=cat)
+    first = scene.round.judged[0]
+    chance = ratio(inputs) if "q" in inputs else inputs["p"]
+    scene.round.judged[0] = replace(first, inputs=inputs, u=u, threshold=chance)
+    shown = dict(zip(scene.steps, frames(scene), strict=True))
+    return next(shot for step, shot in shown.items() if step.kind == "judge")
 
 
 def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
@@ -204,6 +350,31 @@ def test_a_draw_lies_in_the_shown_interval_whose_width_is_the_shown_share(sample
         assert numbers(shot)["u"] == text["u"]
 
 
+def test_a_recovery_says_why_it_is_drawn_so_and_from_what(sampled):
+    for scene, _, shot in steps(sampled, "draw"):
+        if scene.round.drew.kind != "recovered":
+            continue
+        last = scene.round.judged[-1]
+        assert said(shot).startswith("So that every token keeps the target's own chance, ")
+        assert ("p without" in said(shot)) == (last.rows.q is None)
+        if last.rows.q is not None:
+            law = "what p has" if not scene.fallen(last) else "what p′ has"
+            assert law in said(shot)
+            assert ("above q′" in said(shot)) == (scene.replaced and bool(scene.fallen(last)))
+        shown = numbers(shot)["residual"]
+        left = math.prod(j.rows.residual for j in [*scene.fallen(last), last])
+        left = left if last.rows.q is None else last.rows.residual
+        assert read(shown.removeprefix("about ")) == pytest.approx(left, abs=0.006)
+
+
+def test_a_rule_that_changes_the_law_does_not_say_that_it_keeps_it():
+    scene = Scene.of(made(RECIPES["chain"]), 1)
+    told = replace(scene, header=replace(scene.header, lossless=False))
+    draws = [said(s) for s in frames(told) if s["caption"]["is"] == "recovered"]
+    assert draws == [text for text in draws if text.startswith("The new one is drawn from ")]
+    assert draws
+
+
 def test_an_interval_that_touches_one_is_shown_below_one():
     text = interval(0.9999999, 0.99999, 1.0).text
     assert read(text["u"]) < 1
@@ -221,8 +392,9 @@ def tables(trace):
 def test_columns_sum_to_one_and_to_the_residual(trace):
     for view in tables(trace):
         p, q, above, scaled = (sum(row["m"][i] for row in view["rows"]) for i in range(4))
-        assert (p, q) == (pytest.approx(1, abs=1e-4), pytest.approx(1, abs=1e-4))
-        assert view["total"]["p"] == view["total"]["q"] == "1"
+        has_q = any(head.get("of") == "q" for head in view["heads"])
+        assert (p, q) == (pytest.approx(1, abs=1e-4), pytest.approx(float(has_q), abs=1e-4))
+        assert (view["total"]["p"], view["total"]["q"]) == ("1", "1" if has_q else "")
         assert above == pytest.approx(read(view["total"]["left"]), abs=10 ** -view["digits"])
         if above > 1e-3:
             assert scaled == pytest.approx(1, abs=1e-3)
@@ -290,21 +462,116 @@ def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
 
 
 def test_a_second_sibling_is_told_that_its_target_is_what_was_left():
-    told = [
-        said(shot)
-        for scene, step, shot in steps(made(RECIPES["siblings"]), "judge")
-        if scene.fallen(scene.round.judged[step.at])
-    ]
-    assert told
-    assert all(text.startswith("After ") and "what was left of p" in text for text in told)
+    for name in ("siblings", "point-mass siblings"):
+        told = [
+            said(shot)
+            for scene, step, shot in steps(made(RECIPES[name]), "judge")
+            if scene.fallen(scene.round.judged[step.at])
+        ]
+        assert told
+        assert all(text.startswith("After ") for text in told)
+        assert all("what is left of p (p′)" in text for text in told)
 
 
-def test_a_point_mass_has_no_q_and_its_coin_shows_p():
-    for scene, step, shot in steps(made(RECIPES["point mass"]), "judge"):
-        assert "so q is 1" in said(shot)
+def later_tries(trace):
+    """(scene, judged, frame) of every second or later try at a place."""
+    for scene, step, shot in steps(trace, "judge"):
+        judged = scene.round.judged[step.at]
+        if scene.fallen(judged) and not scene.greedy:
+            yield scene, judged, shot
+
+
+def test_on_a_second_try_bar_table_and_tree_show_what_was_left_and_say_so(trace):
+    seen = 0
+    for scene, judged, shot in later_tries(trace):
+        panel, node = shot["panel"], shot["tree"]["nodes"][str(judged.node)]
+        assert panel["laws"]["p"] == "left of p"
+        head = {"t": "left\nof p", "of": "p", "left": "yes", "term": "p"}
+        assert panel["table"]["heads"][0] == head
+        assert node["left"] == panel["p"] == round(judged.inputs["p"], 6)
+        assert node["p"] == round(scene.round.scored.p[judged.node - 1], 6)
+        assert ("left_q" in node) == ("q" in panel["laws"]["left"]) == scene.replaced
+        if scene.replaced:
+            assert node["left_q"] == panel["q"] == round(judged.inputs["q"], 6)
+            assert panel["laws"]["q"] == "left of q"
+            assert panel["table"]["heads"][1]["left"] == "yes"
+        seen += 1
+    made_up = trace.header.target.family == "made-up"
+    assert bool(seen) == (len(scenes(trace)[1].children[0]) > 1) or not made_up
+
+
+def test_a_first_try_has_nothing_that_was_left(trace):
+    for scene, step, shot in steps(trace, "judge"):
+        judged = scene.round.judged[step.at]
+        if not scene.fallen(judged):
+            assert shot["panel"]["laws"]["left"] == []
+            assert not {"left", "left_q"} & shot["tree"]["nodes"][str(judged.node)].keys()
+
+
+def test_the_tree_shows_what_was_left_from_the_verdict_on_and_not_before(trace):
+    for scene in scenes(trace):
+        for step, shot in zip(scene.steps, frames(scene), strict=True):
+            fallen = {j.node for j in judged_by(scene, step) if scene.fallen(j)}
+            have = {int(n) for n, node in shot["tree"]["nodes"].items() if "left" in node}
+            assert have == (set() if scene.greedy else fallen)
+
+
+def test_q_of_siblings_sums_to_at_most_one_and_is_the_law_they_were_drawn_from(trace):
+    compared = 0
+    for scene in scenes(trace):
+        for siblings in scene.children:
+            drawn = [scene.q[node] for node in siblings if node in scene.q]
+            assert sum(drawn) <= 1 + 1e-9 or not scene.replaced
+        for judged in scene.round.judged:
+            if judged.rows.q is None or scene.fallen(judged):
+                continue
+            law = dict(zip(judged.rows.tokens, judged.rows.q, strict=True))
+            for node in scene.children[scene.guesses[judged.node - 1].parent]:
+                if scene.guesses[node - 1].token in law:
+                    given = law[scene.guesses[node - 1].token]
+                    assert scene.q[node] == pytest.approx(given, rel=1e-4, abs=1e-9)
+                    compared += 1
+    assert compared or not Scene.of(trace, 1).q
+
+
+def test_tree_and_list_show_one_q_for_a_guess(trace):
+    for _, _, shot in steps(trace, "score"):
+        tree = [node.get("q") for node in shot["tree"]["nodes"].values()]
+        rows = [row.get("q") for row in shot["panel"]["rows"]] if tree else []
+        assert rows == tree[: len(rows)]
+
+
+def test_guesses_that_look_alike_at_one_place_say_what_they_follow(trace):
+    for scene, _, shot in steps(trace, "score"):
+        rows = shot["panel"]["rows"] if scene.guesses else []
+        paths = [path_to(scene, node) for node in range(1, len(scene.guesses) + 1)]
+        ways = {tuple(scene.guesses[node - 1].token for node in path) for path in paths}
+        alike = Counter((len(way), way[-1]) for way in ways)  # independent siblings can be the same
+        for node, row in enumerate(rows, 1):
+            guess = scene.guesses[node - 1]
+            assert ("after" in row) == (alike[row["at"], guess.token] > 1)
+            if "after" in row:
+                before = scene.guesses[guess.parent - 1].token
+                assert flat(row["after"]).endswith(flat(scene.word(before)))
+        named = [(row["at"], flat(row["w"]), flat(row.get("after", []))) for row in rows]
+        assert len(set(named)) == len(ways) or len(rows) < len(scene.guesses)
+
+
+@pytest.mark.parametrize("name", ["point mass", "12-eagle2", "06-dialogue-ngram-sampled"])
+def test_a_point_mass_has_no_q_anywhere_and_its_coin_shows_p(name):
+    trace = run(name)
+    for scene, step, shot in steps(trace, "judge"):
+        later = scene.fallen(scene.round.judged[step.at])
+        first = "by chance, so there is no q to divide by: keep with chance p, "
+        again = "was not drawn by chance either: keep with chance p′, "
+        assert (again if later else first) in said(shot)
         assert "q" not in numbers(shot)
         panel = shot["panel"]
-        assert (panel["point"], panel["q"]) == (True, 1.0)
+        assert "q" not in panel
+        assert "q" not in panel["text"]
+        assert panel["laws"]["none"] == "none: not drawn by chance"
+        assert not any(head.get("of") == "q" for head in panel["table"]["heads"])
+        assert all(row["t"][1] == row["t"][2] == "" for row in panel["table"]["rows"])
         assert panel["coin"]["threshold"] == pytest.approx(
             scene.round.judged[step.at].inputs["p"], abs=1e-6
         )
@@ -360,8 +627,9 @@ def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
         fell = [*scene.fallen(last), last]
         held = {scene.guesses[j.node - 1].token: scene.round.scored.p[j.node - 1] for j in fell}
         shown = numbers(shot)["residual"]
-        decimals = len(shown.partition(".")[2])
-        assert read(shown) == pytest.approx(1 - sum(held.values()), abs=0.6 * 10**-decimals)
+        decimals = len(shown.partition(".")[2]) if "." in shown else 2
+        told = read(shown.removeprefix("about "))
+        assert told == pytest.approx(1 - sum(held.values()), abs=0.6 * 10**-decimals)
         words = [flat(p["w"]) for p in shot["caption"]["parts"] if isinstance(p, dict) and "w" in p]
         assert words[:-1] == [flat(scene.word(token)) for token in held]
 
@@ -369,7 +637,7 @@ def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
 def test_after_two_fallen_siblings_the_shares_multiply_to_what_is_left():
     trace = Trace.read(SHIPPED["12-eagle2"])
     sentence = next(said(shot) for _, shot in drawn_in(trace, 3))
-    assert sentence.startswith("Without ↵↵ and ␣But the target has 0.65 × 0.77 = 0.50 left.")
+    assert "drawn from p without ↵↵ and ␣But (0.65 × 0.77 = 0.50 in all)." in sentence
 
 
 def drawn_in(trace, number):

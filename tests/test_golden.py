@@ -17,13 +17,15 @@ if __name__ == "__main__":
 from made import Recipe, made
 
 from specviz.frames import Frame, Scene, frames
-from specviz.frames.words import flat
+from specviz.frames.words import Word, flat
 
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"
 ROUNDS = 4
 RECIPES = {
     "chain": Recipe(odd=False, seed=3),
     "siblings": Recipe(shape=(3, 2, 1), odd=False, bushy=True),
+    "without replacement": Recipe(shape=(3, 2), odd=False, replaced=True, seed=3),
+    "point-mass siblings": Recipe(shape=(3, 2), point_mass=True, odd=False, seed=2),
     "point mass": Recipe(point_mass=True, odd=False),
     "temperature 0": Recipe(greedy=True, odd=False),
     "nothing drafted": Recipe(drafts=False),
@@ -47,12 +49,17 @@ def told() -> Iterator[str]:
 def line(shot: Frame) -> str:
     """One frame in words. The hash covers what the words leave out."""
     caption, panel = shot["caption"], shot["panel"]
-    parts = (p if isinstance(p, str) else p.get("n") or flat(p["w"]) for p in caption["parts"])
+    parts = (p if isinstance(p, str) else p.get("n") or chip(p["w"]) for p in caption["parts"])
     chips = " ".join(f"{flat(chip['w'])}:{chip['is']}" for chip in shot["chips"])
     rows = [" ".join(row["t"]) for row in panel.get("table", {}).get("rows", [])]
     whole = hashlib.sha256(json.dumps(shot, sort_keys=True).encode()).hexdigest()[:12]
     said = f"{shot['step']['id']} [{caption['label']}] {''.join(parts)}"
     return " | ".join([said, chips, panel["kind"], "; ".join(rows), whole])
+
+
+def chip(word: Word) -> str:
+    """A token in a sentence, in a chip as the page has it: its full stop is not the sentence's."""
+    return f"‹{flat(word)}›"
 
 
 if __name__ == "__main__":

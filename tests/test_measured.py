@@ -16,6 +16,7 @@ from specviz.commands.cli import main
 from specviz.drafters.eagle.drafter import width_under
 from specviz.drafters.kit.rank_paths import chosen_paths
 from specviz.drafters.ngram import NGram
+from specviz.glossary import GLOSSARY
 from specviz.house import measure
 from specviz.house import measure as budget
 from specviz.house.card import measured as card_measured
@@ -58,6 +59,7 @@ def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
     for row in facts["rows"]:
         assert row["tokens_per_pass"] >= 1
         assert row["ratio_to_plain"] > 0
+        assert (row["held_bytes"] > 0) is (row["name"] == "oracle")  # its cache; lookup has none
         assert len(row["kept_by_depth"]) == len(row["judged_by_depth"])
         if row["name"] == "oracle":  # the target itself: sure at temperature 0
             assert row["alpha"] == pytest.approx(1, abs=1e-3)
@@ -283,6 +285,24 @@ def test_the_card_shows_what_was_measured(folder):
     for entry in map(drafter_row, entrants.drafters_for("house", None)):
         assert f"\n- `{entry.name}`: {difference(entry)}" in text
         assert difference(entry).startswith(entry.differences)
+
+
+def test_the_card_shows_what_is_held_in_memory_where_that_was_measured(folder):
+    write_facts(folder)
+    text = write_card(folder).read_text(encoding="utf-8")
+    assert "| drafter | extra files | settings |" in text
+    assert "held in memory" not in text
+    held = {("eagle", 0.0): 7_640_000, ("eagle", 1.0): 7_650_000}
+    rows = json.loads((folder / "measured.json").read_text())["rows"]
+    write_facts(
+        folder,
+        rows=[row | {"held_bytes": held.get((row["name"], row["temperature"]), 0)} for row in rows],
+    )
+    text = write_card(folder).read_text(encoding="utf-8")
+    assert "| drafter | extra files | held in memory | settings |" in text
+    assert "| `eagle` | 1.63 MB | 7.65 MB | gamma 4 |" in text
+    assert "| `ngram` | none | none | gamma 5 |" in text
+    assert GLOSSARY["held in memory"][1:] in text
 
 
 def test_the_card_shows_how_heads_were_trained(folder):

@@ -83,6 +83,7 @@ def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
     ids = target.encode(tiny.PROMPT, GREEDY.max_new_tokens)
     assert ours == [step.token for step in engine.plain(target, ids, GREEDY)]
     assert any(event.accepted for played in trace.rounds for event in played.judged)
+    assert trace.finished.held_bytes == 0  # its memory is the text, and no tensor
 
 
 @pytest.mark.parametrize("law", LAWS)

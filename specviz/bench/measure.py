@@ -31,8 +31,9 @@ class Row:
     target pass, judging and keeping; each by those of one plain target pass, None where it cannot
     be known. The rest is None where the method does not tell: guesses_per_round counts rounds after
     the prefill; alpha, accepted_length, kept_by_depth: see outcomes.py;
-    judged_by_depth: the guesses judged at the positions of each depth. partial: the person stopped
-    it before every turn of the domain was taken.
+    judged_by_depth: the guesses judged at the positions of each depth; held_bytes: what the drafter
+    held in memory at the end of a run, see models/memory.py, the most of all runs. partial: the
+    person stopped it before every turn of the domain was taken.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Row:
     guesses_per_round: float | None
     kept_by_depth: list[float | None] | None
     judged_by_depth: list[int] | None
+    held_bytes: int | None
     partial: bool = False
 
 
@@ -188,6 +190,7 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
         round_draft_cost=_cost([o.drafting for o in outcomes], usual),
         round_check_cost=_cost([o.checking for o in outcomes], usual),
         **shares(outcomes),
+        held_bytes=max((o.held_bytes for o in outcomes if o.held_bytes is not None), default=None),
     )
 
 

@@ -79,8 +79,9 @@ class Outcome:
     tokens: new ones. passes: of the target, the prefill included. draft_seconds: per drafted
     token; None where nothing was drafted or where it cannot be known. drafting, checking: seconds
     a round after the prefill: of the drafter; of the target's pass, judging and keeping.
-    pass_seconds: of one plain target pass after the prefill; None where there is none. look: makes
-    the tally of the guesses out of the rounds, for which the clock must have stopped; tally: that.
+    pass_seconds: of one plain target pass after the prefill; None where there is none. look, weigh:
+    make the tally of the guesses out of the rounds, and say what the drafter holds in memory, for
+    which the clock must have stopped; tally, held_bytes: those.
     """
 
     tokens: int
@@ -90,11 +91,15 @@ class Outcome:
     drafting: float | None = None
     checking: float | None = None
     look: Callable[[], Tally] | None = None
+    weigh: Callable[[], int] | None = None
     tally: Tally | None = None
+    held_bytes: int | None = None
 
     def counted(self) -> Outcome:
-        """The same with the guesses' tally instead of the rounds, which hold whole laws."""
-        return replace(self, look=None, tally=self.look()) if self.look else self
+        """The same with the numbers instead of the run, whose rounds hold whole laws."""
+        tally = self.look() if self.look else self.tally
+        held = self.weigh() if self.weigh else self.held_bytes
+        return replace(self, look=None, weigh=None, tally=tally, held_bytes=held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,8 @@ def _plainly(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
 
 
 def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
-    played = list(engine.rounds(target, entrant.drafter, prompt.ids, entrant.settings))
+    decoding = engine.Decoding(target, entrant.drafter, prompt.ids, entrant.settings)
+    played = list(decoding.rounds())
     after = [round.clocks for round in played[1:]]
     return Outcome(
         tokens=sum(len(round.tokens) for round in played),
@@ -217,6 +223,7 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
         drafting=fmean(c.draft for c in after) if after else None,
         checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
         look=partial(tally, played),
+        weigh=lambda: decoding.held_bytes,
     )
 
 

@@ -20,6 +20,7 @@ from specviz.compare.lane_text import EXAMPLE, LaneRequest, parse_lane
 from specviz.compare.race import Race, distinct
 from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
 from specviz.compare.summary import race_summary
+from specviz.frames.numbers import size
 from specviz.models.files import public_name
 from specviz.settings.options import add_settings, prompt, seed
 
@@ -108,6 +109,7 @@ def words(whole: dict[str, Any]) -> Iterator[str]:
 def _numbers(lane: dict[str, Any]) -> str:
     """One lane's numbers in a line; what was not measured is left out."""
     flops, speed, ratio = (lane[k] for k in ("flops_per_token", "tokens_per_second", "speedup"))
+    held = lane["held_bytes"]
     parts = [
         lane["name"],
         _ratio(ratio, lane["speedups"]) if ratio is not None and lane["noise"] is None else "",
@@ -115,6 +117,8 @@ def _numbers(lane: dict[str, Any]) -> str:
         f"{speed:.1f} tokens/s" if speed is not None else "",
         f"α {lane['alpha']:.2f}" if lane["alpha"] is not None else "",
         f"{flops / 1e6:,.1f} MFLOP a token" if flops is not None else "",
+        f"extra files: {size(lane['bytes'])}",
+        f"held in memory: {size(held)}" if held is not None else "",
     ]
     return "  ".join(filter(None, parts))
 

@@ -64,10 +64,10 @@ class LaneReport:
     where the lane and plain decoding came to their ends. speedups: the least and the most, turn by
     turn; None where all ran once. guesses, kept: a round; drafting: rounds with a guess. alpha,
     acceptance_rate: as in `metrics.summary`. flops_per_token: see flops.py, as it counts. bytes: of
-    the drafter's own weight files. timeline: after every pass, (seconds, tokens) so far. parts: by
-    pass, its seconds: drafting, the target's, the rest. uneven: see `spread`; near 1 where the
-    machine did nothing else. noise: why nothing can be said of its speed, whatever the speed-up
-    came to; None where something can.
+    the drafter's own weight files. held_bytes: in memory, as `Finished` has it. timeline: after
+    every pass, (seconds, tokens) so far. parts: by pass, its seconds: drafting, the target's, the
+    rest. uneven: see `spread`; near 1 where the machine did nothing else. noise: why nothing can be
+    said of its speed, whatever the speed-up came to; None where something can.
     """
 
     name: str
@@ -95,6 +95,7 @@ class LaneReport:
     flops: Flops | None
     flops_per_token: float | None
     bytes: int
+    held_bytes: int | None
     equality: Equality
     token_ids: list[int]
     text: str
@@ -139,6 +140,7 @@ def report(results: Results, name: str) -> LaneReport:
         flops=arithmetic,
         flops_per_token=_share(arithmetic.total if arithmetic else None, len(ids)),
         bytes=_bytes(trace),
+        held_bytes=trace.finished.held_bytes if trace.finished else None,
         equality=_equality(results, name, trace),
         token_ids=ids,
         text=_text(trace, ids),

@@ -153,5 +153,5 @@ def _ending(field: Field, steps: Sequence[PlainStep]) -> Iterator[Event]:
     reason: Reason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
     reason = "eos" if tokens and tokens[-1] in field.target.eos else reason
     yield from Recorder(field.target, settings).words([*field.ids, *tokens])
-    yield Finished(reason, 0.0)
+    yield Finished(reason, 0.0, 0)  # no drafter, so nothing is held for one
     yield baseline_of(steps, settings.sampling)

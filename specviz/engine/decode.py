@@ -49,8 +49,11 @@ def run(
         events = recorder.round(played)
         spent += perf_counter() - start
         yield from events
+    start = perf_counter()
+    held = decoding.held_bytes
+    spent += perf_counter() - start
     stopped = not decoding.ended
-    yield Finished("stopped" if stopped else decoding.reason, spent)
+    yield Finished("stopped" if stopped else decoding.reason, spent, held)
     if baseline and not stopped:
         steps = list(plain(target, ids, settings, stop))
         if stop():

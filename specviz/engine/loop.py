@@ -13,6 +13,7 @@ from specviz.engine.protocol import Drafter, DraftSession, Proposal
 from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
 from specviz.engine.schedule import GammaSchedule, schedule
 from specviz.models.devices import synchronize
+from specviz.models.memory import held
 from specviz.models.passes import Taps
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
@@ -31,6 +32,7 @@ class Decoding:
         """Raises MismatchedRule, BadSettings, or the drafter's own refusal, before any work."""
         settings.sampling.fit(target.vocab_size)
         self.target = target
+        self.drafter = drafter
         self.settings = settings
         self.text = list(ids)
         self.goal = len(ids) + settings.max_new_tokens
@@ -56,6 +58,11 @@ class Decoding:
     def reason(self) -> Literal["eos", "limit"]:
         """What ends the text where it is now."""
         return "eos" if self.text[-1] in self.target.eos else "limit"
+
+    @property
+    def held_bytes(self) -> int:
+        """What drafter and session hold in memory now, beyond the target and its cache."""
+        return held([self.drafter, self.session], beyond=[self.cache])  # which leads to the target
 
     def _prefill(self) -> Played:
         start = self._now()

@@ -59,9 +59,15 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
     """One row a guess: q as it was drafted, p (or its softmax outline) once it is scored."""
     rows: Sequence[Row] = panel["rows"]
     shown = rows[:MOST] if panel.get("scored") else rows[-MOST:]
+    drawn_from_q = any("q" in row for row in rows)
     data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS)}
+    for at, row in enumerate(shown):  # two lines where the word alone would be met twice
+        if "after" in row:
+            data["20-words"]["y"][at] = at * GUESS + 9
+    data["21-after"] = texts(_after(shown), 12, "middle left")
     for order, (name, y, fill, edge, ink) in enumerate(LAWS):
-        found = [(row[name], at * GUESS + y) for at, row in enumerate(shown) if name in row]
+        middle = y if drawn_from_q else GUESS / 2
+        found = [(row[name], at * GUESS + middle) for at, row in enumerate(shown) if name in row]
         data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
         data[f"3{order}-{name}"] = _numbers(found, ink)
     return {"data": data, "layout": _layout(len(shown) * GUESS), "more": len(rows) - len(shown)}
@@ -104,6 +110,16 @@ def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: st
 
 def _guess(row: Row) -> tuple[str, str]:
     return cut(f"+{row['at']} {flat(row['w'])}", 13, LABELS - 10), "--ink"
+
+
+def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
+    """Under a word that stands twice at its place, what it follows."""
+    named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
+    room = LABELS - 10
+    return [
+        (0.0, at * GUESS + 24.0, cut(f"after {word}", 12, room) + GAP, "--ink2")
+        for at, word in named
+    ]
 
 
 def _token(row: Row) -> tuple[str, str]:

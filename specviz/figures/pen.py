@@ -191,7 +191,8 @@ def styled(name: str, batch: Batch) -> Trace:
     if kind == "mark":
         return styled_mark(state, batch)
     if kind in BARS:
-        return batch.filled(BARS[kind]) | {"opacity": 0.45 if state else 1}
+        pale = "-soft" if state == "left" else ""
+        return batch.filled(BARS[kind] + pale) | {"opacity": 0.45 if state == "dim" else 1}
     if kind == "slot":
         return batch.lines(EDGES.get(state, "--dead"), 1.5 if state == "slot" else 3, "2px 3px")
     return batch.lines(*LINES[kind])

@@ -21,6 +21,7 @@ ROW: Final = 47
 TOP: Final = 33
 BAR: Final = 52
 SLOT: Final = -1
+LEFT: Final = (("left", "p"), ("left_q", "q"))
 GAP: Final = 3  # pills are at most 88 wide, columns 92
 
 
@@ -79,14 +80,32 @@ def _node(
 
 
 def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None:
-    """Under a word: p, then q. Dim where the guess was not reached."""
+    """Under a word: p, then q. Dim where the guess was not reached; hatched where its try met what
+    earlier ones had left."""
     dim = "-dim" if node["is"] == "unreached" else ""
-    if "p" in node:
+    if "left" in node:
+        _hatched(drawing, "40-p", node["left"] * BAR, x, y)
+    elif "p" in node:
         drawing.add(f"40-p{dim}", rectangle(x, y, max(node["p"] * BAR, 0.5), 3.5))
     if "soft" in node:
         drawing.add(f"40-soft{dim}", rectangle(x, y, max(node["soft"] * BAR, 0.5), 3.5))
-    if "q" in node:
+    if "left_q" in node:
+        _hatched(drawing, "41-q", node["left_q"] * BAR, x, y + 4.5)
+    elif "q" in node:
         drawing.add(f"41-q{dim}", rectangle(x, y + 4.5, max(node["q"] * BAR, 0.5), 3.5))
+
+
+def _hatched(drawing: Drawing, name: str, wide: float, x: float, y: float) -> None:
+    """A bar of 3.5 pixels as slanting stripes over its paler self."""
+    wide = max(wide, 0.5)
+    drawing.add(f"{name}-left", rectangle(x, y, wide, 3.5))
+    start = x
+    while start < x + wide:
+        end = [min(start + step, x + wide) for step in (0, 2.5, 4.5, 2)]
+        top, bottom = y, y + 3.5
+        corners = [(end[3], top), (end[2], top), (end[1], bottom), (end[0], bottom), (end[3], top)]
+        drawing.add(f"{name}-stripe", corners)
+        start += 5
 
 
 def _edge(
@@ -165,6 +184,8 @@ def hover_text(node: Mapping[str, Any]) -> str:
     known = [f"{name} {visible(node[name])}" for name in ("p", "q") if name in node]
     known += [f"{visible(node['soft'])} at temperature 1"] if "soft" in node else []
     lines += [" · ".join(known)] if known else []
+    left = [f"{visible(node[key])} of {of}" for key, of in LEFT if key in node]
+    lines += [f"its try met what was left: {', '.join(left)}"] if left else []
     if "top" in node:
         best = ", ".join(f"{escaped(flat(w))} {visible(p)}" for w, p in node["top"])
         lines.append(f"next, says the target: {best}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, Final
 
 from specviz.frames.draw import awaited, drawn
-from specviz.frames.evidence import why
+from specviz.frames.evidence import thrown, why
+from specviz.frames.evidence.forms import path_to
 from specviz.frames.numbers import numbers, seconds
 from specviz.frames.scene import Scene, Step
 from specviz.frames.table import table
 from specviz.frames.tree import open_slot, seen
 from specviz.frames.whatif import outcomes
+from specviz.frames.words import Word
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import path
 
@@ -48,17 +51,37 @@ def _guesses(scene: Scene, step: Step) -> Panel:
     depth = max(scene.depths) if step.kind == "score" else step.at
     scored = scene.round.scored if step.kind == "score" else None
     rows: list[Panel] = []
+    apart = told_apart(scene)
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
             continue
         row: Panel = {"w": scene.word(guess.token), "at": scene.depths[node]}
-        if guess.q is not None:
-            row["q"] = round(guess.q, 6)
+        if node in apart:
+            row["after"] = apart[node]
+        if node in scene.q:
+            row["q"] = round(scene.q[node], 6)
         if scored is not None:
             told = seen(scene, scored, node)
             row |= {name: told[name] for name in ("p", "soft") if name in told}
         rows.append(row)
     return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}
+
+
+def told_apart(scene: Scene) -> dict[int, Word]:
+    """By node, of guesses with the same word at the same place: the words before it, back to where
+    they differ."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for node, guess in enumerate(scene.guesses, 1):
+        alike.setdefault((scene.depths[node], guess.token), []).append(node)
+    found: dict[int, Word] = {}
+    for nodes in alike.values():
+        paths = {node: [scene.guesses[n - 1].token for n in path_to(scene, node)] for node in nodes}
+        ways = {tuple(path) for path in paths.values()}
+        back = next(b for b in count(2) if len({way[-b:] for way in ways}) == len(ways))
+        for node in nodes if len(ways) > 1 else []:
+            words = [scene.word(token) for token in paths[node][-back:-1]]
+            found[node] = [piece for each in words for piece in each]
+    return found
 
 
 def _shortened(panel: Panel, step: Step) -> Panel:
@@ -81,7 +104,8 @@ def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
 
 
 def _trial(scene: Scene, judged: Judged) -> Panel:
-    """The token on trial: p over q, and the coin on the bar of its chance."""
+    """The token on trial: p over q, and the coin on the bar of its chance. No q where its verdict
+    has none."""
     guess = scene.guesses[judged.node - 1]
     panel: Panel = {
         "kind": "trial",
@@ -90,9 +114,10 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
         "tries": len(scene.fallen(judged)) + 1,
         "accepted": judged.accepted,
         "p": round(judged.inputs["p"], 6),
-        "q": round(judged.inputs.get("q", 1.0), 6),
-        "point": "q" not in judged.inputs,
+        "laws": _laws(scene, judged),
     }
+    if "q" in judged.inputs:
+        panel["q"] = round(judged.inputs["q"], 6)
     if scene.greedy:
         soft = _soft_of(judged, guess.token)
         panel["text"] = {"p": str(int(judged.inputs["p"]))}
@@ -101,6 +126,20 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
     panel["coin"] = {"u": round(judged.u, 6), "threshold": round(judged.threshold, 6)}
     panel["text"] = dict(shown.text)
     return panel
+
+
+def _laws(scene: Scene, judged: Judged) -> dict[str, Any]:
+    """What the bars are called, and which of them are what earlier tries left.
+
+    none: in q's place where the verdict has none, why.
+    """
+    left_p, left_q = scene.left_of_p(judged), scene.left_of_q(judged)
+    left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
+    found = {"p": "left of p" if left_p else "target p", "left": left}
+    if "q" not in judged.inputs:
+        fixed = "none: fixed before any coin" if thrown(scene) else "none: not drawn by chance"
+        return found | {"none": fixed if scene.point_mass else "not used by this rule"}
+    return found | {"q": "left of q" if left_q else "draft q"}
 
 
 def _soft_of(judged: Judged, token: int) -> float | None:

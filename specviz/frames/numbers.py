@@ -27,6 +27,7 @@ Form = Callable[[float], str]
 
 FEWEST: Final = 2
 MOST: Final = 6
+LEAST: Final = 0.001  # what comes less often than once in a thousand nobody can weigh
 
 
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -101,8 +102,21 @@ def visible(value: float) -> str:
     return first(lambda form: read(form(value)) > 0 or value == 0)[1](value)
 
 
+def spoken(value: float, text: str = "") -> str:
+    """A number as a sentence says it, `text` being how it is shown elsewhere: exactly 0 and 1 are
+    said so, and what is next to them is about 0 or about 1.
+
+    >>> spoken(0.000357), spoken(0.997), spoken(0.45), spoken(1.0)
+    ('about 0', 'about 1', '0.45', '1')
+    """
+    shown = text or visible(value)
+    if 0 < value < LEAST:
+        return "about 0"
+    return "about 1" if value < 1 and read(shown) == 1 else shown
+
+
 def coin_forms(threshold: float, u: float) -> tuple[Form, Form]:
-    """How to write a threshold and a coin: u visibly on its side of it, and below 1.
+    """How to write a threshold and a coin: u visibly on its side of it, below 1, and 0 only if so.
 
     A tiny threshold takes many digits; the coin only as many as it takes to tell the two apart.
     """
@@ -113,7 +127,7 @@ def coin_forms(threshold: float, u: float) -> tuple[Form, Form]:
     def fit(bar_form: Form, form: Form) -> bool:
         bar, at = read(bar_form(threshold)), read(form(u))
         apart = at == bar if u == threshold else at != bar and (at < bar) == (u < threshold)
-        return apart and at < 1
+        return apart and at < 1 and (at > 0) == (u > 0)
 
     pairs = [(shown[max(least, i)], form) for i, form in enumerate(shown)]
     return next((pair for pair in pairs if fit(*pair)), pairs[-1])
@@ -159,6 +173,19 @@ def seconds(value: float) -> str:
     if value < 0.1:
         return f"{value * 1000:.{0 if value >= 0.01 else 1}f} ms"
     return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+
+
+def size(number: float) -> str:
+    """Bytes for people, in two or three digits.
+
+    >>> size(0), size(33_000), size(7_649_280), size(176_000_000)
+    ('none', '33 kB', '7.6 MB', '176 MB')
+    """
+    units = ["B", "kB", "MB", "GB", "TB"]
+    while number >= 999.5 and len(units) > 1:
+        number, units = number / 1000, units[1:]
+    digits = 0 if number >= 9.95 or units[0] == "B" else 1
+    return f"{number:.{digits}f} {units[0]}" if number else "none"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

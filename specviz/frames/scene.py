@@ -35,13 +35,15 @@ class Step:
 @dataclass(frozen=True)
 class Scene:
     """A round with what is needed to read it: the header, the bytes of its tokens, and the rounds
-    before it (where they are left out, the text up to here is not known).
+    before it (where they are left out, the text up to here is not known). who: what people call the
+    drafter.
     """
 
     header: Header
     vocabulary: Mapping[int, bytes]
     round: Round
     earlier: Sequence[Round] = ()
+    who: str = "The drafter"
     _words: dict[int, Word] = field(default_factory=dict)
 
     @classmethod
@@ -113,6 +115,29 @@ class Scene:
         """Whether the guesses were fixed before any coin, so that they have no q."""
         return self.round.proposed is not None and self.round.proposed.drawn == "point-mass"
 
+    @property
+    def replaced(self) -> bool:
+        """Whether each sibling was drawn from q without those before it."""
+        drawn = self.round.proposed.drawn if self.round.proposed else None
+        return drawn == "without-replacement"
+
+    @cached_property
+    def q(self) -> dict[int, float]:
+        """By node, the guess's q under its parent's law as it is, before any sibling was taken out;
+        so siblings' q sum to at most 1. Empty for a point mass.
+
+        A sibling drawn without replacement has in the trace its share of what was left of q.
+        """
+        found: dict[int, float] = {}
+        for siblings in self.children:
+            left = 1.0
+            for node in siblings:
+                q = self.guesses[node - 1].q
+                if q is not None:
+                    found[node] = q * left
+                    left = max(0.0, left - found[node]) if self.replaced else 1.0
+        return found
+
     @cached_property
     def depths(self) -> list[int]:
         """Depth by node; the root, the last committed token, is node 0 at depth 0."""
@@ -144,6 +169,14 @@ class Scene:
         if round.committed:
             steps.append(Step("commit"))
         return steps
+
+    def left_of_p(self, judged: Judged) -> bool:
+        """Whether a verdict's law is p′, what earlier tries at its place have left of p."""
+        return not self.greedy and bool(self.fallen(judged))
+
+    def left_of_q(self, judged: Judged) -> bool:
+        """Whether its q is a share of q′, what is left of q without the siblings before it."""
+        return self.left_of_p(judged) and self.replaced and "q" in judged.inputs
 
     def fallen(self, judged: Judged) -> list[Judged]:
         """Siblings of a judged node that were rejected before it."""

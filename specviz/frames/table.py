@@ -14,6 +14,9 @@ from specviz.frames.numbers import FEWEST, numbers, visible
 from specviz.frames.scene import Scene
 from specviz.trace.events import Drew, Judged, Rows
 
+Head = dict[str, str]
+
+
 MOST_ROWS: Final = 8
 MOST_DIGITS: Final = 4
 
@@ -79,13 +82,55 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
     cells = [_cells(line, left, digits) | _named(scene, line, candidate, drew) for line in shown]
     if others > 0:
         cells.append(_cells(rest, left, digits) | {"rest": others})
+    if judged.rows.q is None:
+        cells = [_without_q(cell) for cell in cells]
     return {
         "full": not judged.accepted,
+        "heads": heads(scene, judged, drew),
         "digits": digits,
         "rows": cells,
         "total": _totals(scene, judged, drew, digits),
         "soft": judged.rows.soft is not None,
     }
+
+
+def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
+    """What the columns are called; "in": how, where there is little room; "of": whose number;
+    "term": the glossary's.
+
+    Without q there is nothing to subtract: its columns are left out. On a later try the laws are
+    what the tries before it left, p′ and q′ ("left").
+    """
+    p, q = scene.left_of_p(judged), scene.left_of_q(judged)
+    named = [_law_head("p", p)]
+    if judged.rows.q is None:
+        steps: list[Head] = [{"t": "without it", "in": "rest", "term": "above"}]
+        named.append({"t": ""})
+    else:
+        named.append(_law_head("q", q))
+        one, other = "p′" if p else "p", "q′" if q else "q"
+        short = f"{one},{other}" if p else f"{one}, {other}"  # two primes take the space's room
+        named.append({"t": f"{one} and {other}", "in": short, "term": "both"})
+        steps = [
+            {"t": f"{one} − {other}", "term": "difference"},
+            {"t": "above 0", "in": "> 0", "term": "above"},
+        ]
+    if judged.accepted:
+        return named
+    scaled = {"t": f"÷ {left_text(scene, judged, drew)}", "term": "residual"}
+    return [*named, *steps, scaled]
+
+
+def _law_head(name: str, is_left: bool) -> Head:
+    head = {"t": f"left\nof {name}", "left": "yes"} if is_left else {"t": name}
+    return head | {"of": name, "term": name}
+
+
+def _without_q(cell: dict[str, Any]) -> dict[str, Any]:
+    """A row of which a verdict without q shows p, what is left of it, and that scaled to 1."""
+    p, _, _, above, scaled = cell["t"]
+    masses = [cell["m"][0], 0.0, *cell["m"][2:]]
+    return cell | {"t": [p, "", "", above, scaled], "m": masses}
 
 
 def _drawn_line(listed: Sequence[Line], drew: Drew) -> Line:
@@ -171,7 +216,7 @@ def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dic
     rows = judged.rows
     return {
         "p": _total([*rows.p, rows.rest_p], digits),
-        "q": "1" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
+        "q": "" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
         "both": mass(rows.overlap, digits),
         "left": left_text(scene, judged, drew),
         "scaled": "1" if rows.residual > 0 else "0",

@@ -69,9 +69,11 @@ Node = dict[str, Any]
 
 
 def nodes(scene: Scene, step: Step) -> dict[str, Node]:
-    """The guesses by node number, as text, since a patch is keyed by text. p from scoring on."""
+    """The guesses by node number, as text, since a patch is keyed by text. p from scoring on; from
+    its verdict on, what a later try was judged by."""
     scored = scene.round.scored if step.kind != "propose" else None
     found: dict[str, Node] = {}
+    verdicts = {judged.node: judged for judged in judged_by(scene, step)}
     for node, state in states(scene, step).items():
         guess = scene.guesses[node - 1]
         view: Node = {
@@ -80,11 +82,24 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
             "depth": scene.depths[node],
             "is": state,
         }
-        if guess.q is not None:
-            view["q"] = round(guess.q, 6)
+        if node in scene.q:
+            view["q"] = round(scene.q[node], 6)
         if scored is not None:
             view |= seen(scene, scored, node)
+        if node in verdicts:
+            view |= left(scene, verdicts[node])
         found[str(node)] = view
+    return found
+
+
+def left(scene: Scene, judged: Judged) -> dict[str, float]:
+    """What a second or later try has of what the tries before it left: of p, and, where each was
+    drawn without those before it, of q."""
+    found: dict[str, float] = {}
+    if scene.left_of_p(judged):
+        found["left"] = round(judged.inputs["p"], 6)
+    if scene.left_of_q(judged):
+        found["left_q"] = round(judged.inputs["q"], 6)
     return found
 
 

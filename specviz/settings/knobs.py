@@ -31,7 +31,8 @@ COLDEST: Final = 1e-30  # a score of float32 divided by it is a number still, in
 class Knob:
     """One setting.
 
-    name: of the field. noun: how sentences call it. help: what it does, for an option. label: what
+    name: of the field. noun: how sentences call it. help: what it does, in a line, for its option
+    and its field. label: what
     the page calls its field; empty where the page has none. group: of the page; all of "sampling"
     is in `Sampling`. slider: the field's least, most and step. placeholder: of a field to type in.
     example: of the option's value. brief: the setting in a run's sentence, its value for {}; empty
@@ -54,6 +55,11 @@ class Knob:
     instead: str = ""
     few: bool = False
     at_depth: Callable[[int], Any] | None = None
+
+    @property
+    def line(self) -> str:
+        """What it does, as a sentence."""
+        return self.help[0].upper() + self.help[1:] + "."
 
     def check(self, value: Any) -> None:
         """Raise BadSettings unless a run can have this value."""
@@ -80,7 +86,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Real(0, 100),
         0.8,
         "Temperature",
-        "what scores are divided by before a token is drawn; 0 is greedy",
+        "scores are divided by it before a draw: low is sure, high is bold, 0 takes the top token",
         label="Temperature",
         group="sampling",
         slider=(0, 2, 0.1),
@@ -91,7 +97,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(0),
         0,
         "Top-k",
-        "tokens that may be drawn; 0 keeps every token",
+        "only so many of the likeliest tokens may be drawn; 0 keeps all",
         label="Top-k (0: every token)",
         group="sampling",
     ),
@@ -100,7 +106,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Real(0, 1, above=True),
         1.0,
         "Top-p",
-        "mass of the tokens that may be drawn; 1 keeps every token",
+        "only the likeliest tokens that make up this much chance may be drawn; 1 keeps all",
         label="Top-p",
         group="sampling",
         slider=(0.05, 1, 0.05),
@@ -110,7 +116,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Word(get_args(Candidates), ("Sampled", "Top token")),
         "sampled",
         "Candidates",
-        "whether a model drafter draws its guesses or takes its top tokens",
+        "a model drafter draws its guesses by chance, from q, or takes the tokens it likes best",
         label="Its guesses are",
     ),
     Knob(
@@ -118,7 +124,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Wholes(1, 8, 16, "A node can have {} guesses under it"),
         [],
         "Siblings at each depth",
-        "guesses under a node, by depth, such as 3,2; 1 where the list ends",
+        "alternatives, by depth: 3,2 is three first words and two next ones under each; then 1",
         label="Siblings at each depth",
         placeholder="like 3, 2",
         example="N,N,...",
@@ -129,7 +135,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Paths(),
         [],
         "Rank paths",
-        "a static tree of heads that guess side by side, such as 0;1;0,0 (medusa_choices)",
+        "a tree by ranks: 0;1;0,0 is the top first word, the second, and the top next one under 0",
         label="Or paths by rank",
         placeholder="like 0; 1; 0,0",
         example="N,...;N,...",
@@ -142,7 +148,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(1, MAX_GAMMA),
         5,
         "γ",
-        "drafted tokens in a chain, at most: how deep a draft goes",
+        "how many tokens ahead it guesses, at most: more can be kept, and more can be wasted",
         label="γ, guesses in a row",
         slider=(1, 16, 1),
         brief="γ {}",
@@ -152,7 +158,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Word(get_args(Schedule), ("Fixed", "+2 after a clean sweep, else −1")),
         "fixed",
         "The γ schedule",
-        "learning: γ grows by 2 after a clean sweep, else falls by 1, as transformers' heuristic",
+        "learning, as in transformers: 2 more after a round that kept every guess, else 1 fewer",
         label="How γ goes on",
     ),
     Knob(
@@ -160,7 +166,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Real(0, 1, below=True),
         0.0,
         "The confidence to go on",
-        "draft-model, layerskip: the least chance of a guess to go on from it",
+        "it goes on only from a guess with at least this chance (draft-model, layerskip)",
         label="Least chance to go on",
         slider=(0, 0.95, 0.05),
         few=True,
@@ -170,7 +176,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(1, MAX_GUESSES),
         24,
         "The budget of a dynamic tree",
-        "eagle2, eagle3, moa: guesses of the tree that the target checks",
+        "how many guesses of the grown tree the target checks (eagle2, eagle3, moa)",
         label="Budget: guesses kept",
         slider=(1, 64, 1),
         brief="best {}",
@@ -181,7 +187,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(1, 16),
         6,
         "The fan-out of a dynamic tree",
-        "eagle2, eagle3, moa: guesses weighed under a node, and nodes gone on from",
+        "tokens weighed under a node, and nodes of a level that go on (eagle2, eagle3, moa)",
         label="Weighed under each",
         slider=(1, 12, 1),
         few=True,
@@ -191,7 +197,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(0, 256),
         0,
         "The exit layer",
-        "layerskip: the layer after which a draft leaves the target; 0: half of its layers",
+        "after this layer a draft leaves the target and guesses; 0 is half of them (layerskip)",
         label="Exit layer (0: half)",
         slider=(0, 11, 1),
         few=True,
@@ -202,7 +208,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Real(0, 16, above=True),
         1.0,
         "The suffix factor",
-        "suffix: how deep a draft may go, in lengths of its match",
+        "how deep a draft may go, in lengths of the match that was found (suffix)",
         label="Depth, × the match",
         slider=(0.5, 4, 0.5),
         few=True,
@@ -212,7 +218,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Real(0, 1, above=True),
         0.1,
         "The least chance of a suffix guess",
-        "suffix: the least chance that counts must give a guess",
+        "a guess followed its match at least this often before (suffix)",
         label="Least chance",
         slider=(0.05, 1, 0.05),
         few=True,
@@ -222,7 +228,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(1, 16),
         5,
         "The lookahead window",
-        "lookahead: W, positions in the window",
+        "W: positions ahead that are guessed side by side in a pass (lookahead)",
         label="Window W, positions",
         slider=(1, 15, 1),
         few=True,
@@ -232,7 +238,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(3, 8),
         4,
         "The length of lookahead's n-grams",
-        "lookahead: N, tokens in an n-gram",
+        "N: how many tokens an n-gram of its pool has (lookahead)",
         label="N, tokens in an n-gram",
         slider=(3, 8, 1),
         few=True,
@@ -242,7 +248,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(1, 16),
         5,
         "The number of n-grams that lookahead tries",
-        "lookahead: G, n-grams tried in a pass",
+        "G: how many n-grams of its pool are tried in a pass (lookahead)",
         label="G, n-grams tried",
         slider=(1, 15, 1),
         few=True,
@@ -255,7 +261,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         SEEDS,
         1,
         "The seed",
-        "fixes every coin of the run",
+        "it fixes every coin: the same seed gives the same run",
         label="Seed",
         group="run",
         brief="seed {}",
@@ -265,7 +271,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         Whole(1, 4096),
         64,
         "New tokens",
-        "how long the run is, at most",
+        "how many tokens the run adds, at most",
         label="New tokens",
         group="run",
         slider=(1, 256, 1),

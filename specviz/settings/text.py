@@ -18,17 +18,26 @@ def brief(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> st
 
     reads: the fields that the run's drafter heeds, where that is known; others are not said.
     """
-    return _joined(knobs.KNOBS, settings, reads)
+    return " · ".join(words for _, words in pieces(settings, reads))
+
+
+def pieces(
+    settings: Mapping[str, Any], reads: Sequence[str] | None = None
+) -> list[tuple[str, str]]:
+    """The same sentence as pairs: a setting's name, and what is said of it."""
+    return _said(knobs.KNOBS, settings, reads)
 
 
 def shape(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
     """What of `brief` is about the draft alone: its tree, depth and budget; perhaps nothing."""
     rows = [row for row in knobs.KNOBS if row.group == "drafting"]
-    return _joined(rows, settings, reads)
+    return " · ".join(words for _, words in _said(rows, settings, reads))
 
 
-def _joined(rows: Sequence[Knob], settings: Mapping[str, Any], reads: Sequence[str] | None) -> str:
-    """The sentence of these rows: what is said of each, unless another stands in its place."""
+def _said(
+    rows: Sequence[Knob], settings: Mapping[str, Any], reads: Sequence[str] | None
+) -> list[tuple[str, str]]:
+    """What is said of each of these rows, unless another stands in its place."""
     values = {**settings, **settings.get("sampling", {})}
     said = {
         row.name: row.said(values[row.name])
@@ -36,7 +45,7 @@ def _joined(rows: Sequence[Knob], settings: Mapping[str, Any], reads: Sequence[s
         if row.name in values and heeded(row, reads)
     }
     replaced = {row.instead for row in rows if said.get(row.name)}
-    return " · ".join(words for name, words in said.items() if words and name not in replaced)
+    return [(name, words) for name, words in said.items() if words and name not in replaced]
 
 
 def heeded(row: Knob, reads: Sequence[str] | None) -> bool:

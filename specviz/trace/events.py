@@ -221,11 +221,16 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The speculative run is over. trace_seconds: what the recording itself cost, in none above."""
+    """The speculative run is over. trace_seconds: what the recording itself cost, in none above.
+
+    held_bytes: what drafter and session held in memory then, beyond the target and its cache, see
+    models/memory.py; None in older traces.
+    """
 
     event: ClassVar[str] = "finished"
     reason: Reason
     trace_seconds: float
+    held_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from typing import Any, Final
 import plotly
 
 from specviz.figures.plot import USUAL
-from specviz.glossary import GLOSSARY
+from specviz.glossary import GLOSSARY, TITLES
+from specviz.settings import knobs
 
 PREFIX: Final = "/gradio_api/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
@@ -54,7 +55,11 @@ def given() -> str:
 
     Addresses are relative to the module's own, so that the page works behind any root path.
     """
-    facts: dict[str, Any] = {"GLOSSARY": dict(GLOSSARY), "TRACE": dict(USUAL)}
+    facts: dict[str, Any] = {
+        "GLOSSARY": {row.name: row.line for row in knobs.KNOBS if row.label} | dict(GLOSSARY),
+        "TITLES": {row.name: row.label for row in knobs.KNOBS if row.label} | dict(TITLES),
+        "TRACE": dict(USUAL),
+    }
     lines = [f"export const {name} = {json.dumps(value)};" for name, value in facts.items()]
     address = json.dumps(f"../../../{plotly_js()[0]}")
     lines.append(f"export const PLOTLY = new URL({address}, import.meta.url).href;")

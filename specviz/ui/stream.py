@@ -53,6 +53,11 @@ class Stream:
         """Why there is no run, or no more of it."""
         self.tell(error(explained(problem), self.nonce))
 
+    def hint(self, sentence: str | None) -> None:
+        """Something to know about the run that was made, if there is anything."""
+        if sentence:
+            self.tell(line("hint", {"sentence": sentence}))
+
     def run(self, told: Iterable[str]) -> None:
         """The run's lines: the first round at once, later ones several at a time.
 

@@ -23,6 +23,7 @@ from specviz.trace.events import Event
 from specviz.trace.file import dumps
 from specviz.ui.queue import Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE, RunRequest
+from specviz.ui.step.hint import hint
 from specviz.ui.step.lines import lines
 from specviz.ui.stream import Stream, error, explained, log
 
@@ -140,6 +141,9 @@ class Worker:
     def _run(self, wish: RunRequest, ticket: Ticket, story: Stream) -> None:
         with closing(self._events(wish, ticket, story.say)) as events:
             story.run(lines(events, "live", story.nonce, (wish.target, wish.drafter)))
+        if wish.target == HOUSE and not ticket.stopped:
+            target, _ = self.load(HOUSE, [])
+            story.hint(hint(target, wish.prompt))  # once nothing is timed any more
 
     def _write(self, wish: RunRequest, ticket: Ticket, made: list[str]) -> None:
         with closing(self._events(wish, ticket, void)) as events:

@@ -264,6 +264,10 @@ def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(racer):
     assert page.evaluate("window.hacked") is None
     row = page.locator(".sv-race-numbers").filter(has_text="N-gram lookup")
     assert row.locator(".sv-race-c-flops_per_token > span").last.inner_text() == "–"
+    assert row.locator(".sv-race-c-bytes > span").last.inner_text() == "none"
+    assert row.locator(".sv-race-c-held_bytes > span").last.inner_text() == "–"
+    draft = page.locator(".sv-race-numbers").filter(has_text="Draft model")
+    assert draft.locator(".sv-race-c-held_bytes > span").last.inner_text() == "39 MB"
     assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
 
 

@@ -100,6 +100,11 @@ def no_guess(scene: Scene) -> str | None:
     return form.nothing(remark) if form is not None and form.nothing else None
 
 
+def thrown(scene: Scene) -> bool:
+    """Whether guesses that count as fixed were picked by a die, and so by chance after all."""
+    return _form(scene)[1].get("form") == "lower-bound"
+
+
 def _form(scene: Scene) -> tuple[Form | None, Remark]:
     """The form that a round's remark names, and the remark; None where it is not known, or where
     the evidence is not what the form promises."""

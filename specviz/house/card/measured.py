@@ -23,6 +23,7 @@ MEANS: Final = (
     "Speed-up and tokens a pass over as much text of each domain (harmonic means); all else is "
     "averaged over the domains."
 )
+HELD: Final = "held in memory"
 
 
 def _begun(definition: str) -> str:
@@ -49,6 +50,7 @@ DEFINITIONS: Final = (
     f"- **kept by depth**: {_begun(GLOSSARY['kept by depth'])} In percent, from depth 1; a dash: "
     f"fewer than {LEAST} guesses were judged there.\n"
     f"- **plain pass**: {_begun(GLOSSARY['plain pass'])}\n"
+    f"- **extra files**: {_begun(GLOSSARY['extra files'])}\n"
     "- **drafting, checking**: seconds of a round, in plain passes: of the drafter; and of the "
     "target's pass over all guesses, judging and keeping.\n"
     "- **speed-up**: tokens per second by those of plain decoding, prefill included, measured in "
@@ -97,7 +99,7 @@ def measured_sections(models: Models) -> str:
         return f"## Measured\n\n{NOT_YET}"
     return "\n\n".join(
         [
-            f"## Measured\n\n{_where(facts)}\n\n{DEFINITIONS}{_left_out(facts)}",
+            f"## Measured\n\n{_where(facts)}\n\n{_definitions(facts)}{_left_out(facts)}",
             _overview(facts),
             *_domains(facts),
             _same_budget(facts["same_budget"]),
@@ -110,6 +112,12 @@ def differences(models: Models) -> str:
     found = (find(name, "drafter") for name in drafters_for("house", None))
     lines = [f"- `{entry.name}`: {difference(entry)}" for entry in found if entry]
     return "## What differs from the papers\n\n" + FROZEN + "\n\n" + "\n".join(lines)
+
+
+def _definitions(facts: dict[str, Any]) -> str:
+    """What the columns mean."""
+    held = f"\n- **{HELD}**: {_begun(GLOSSARY[HELD])} The most of all runs."
+    return DEFINITIONS + (held if _held(facts) else "")
 
 
 def _on_average(facts: dict[str, Any], what: str) -> str:
@@ -137,11 +145,13 @@ def _left_out(facts: dict[str, Any]) -> str:
 
 
 def _overview(facts: dict[str, Any]) -> str:
-    """A line a drafter: its weights and settings, and means over domains by temperature."""
+    """A line a drafter: its memory and settings, and means over domains by temperature."""
     temperatures = sorted({row["temperature"] for row in facts["rows"]})
+    memory = _held(facts)
     rows = []
     for name, about in facts["drafters"].items():
-        line = [f"`{name}`", megabytes(about["bytes"]), wording(about["settings"])]
+        held = [megabytes(memory[name])] if memory else []
+        line = [f"`{name}`", megabytes(about["bytes"]), *held, wording(about["settings"])]
         for temperature in temperatures:
             mine = _rows_of(facts, name, temperature)
             line += [_mean(mine, "tokens_per_pass"), f"× {_mean(mine, 'ratio_to_plain')}"]
@@ -149,9 +159,18 @@ def _overview(facts: dict[str, Any]) -> str:
     told = [f"{what}, T {t:g}" for t in temperatures for what in ("tokens a pass", "speed-up")]
     return (
         "### Drafters\n\n"
-        + table(("drafter", "weights", "settings", *told), rows)
+        + table(("drafter", "extra files", *([HELD] if memory else []), "settings", *told), rows)
         + f"\n\n{MEANS} Drafters differ most by domain: see there."
     )
+
+
+def _held(facts: dict[str, Any]) -> dict[str, int]:
+    """By drafter, the most bytes that it held in memory; empty where that was not measured."""
+    found: dict[str, int] = {}
+    for row in facts["rows"]:
+        if row.get("held_bytes") is not None:
+            found[row["name"]] = max(found.get(row["name"], 0), row["held_bytes"])
+    return found
 
 
 def _domains(facts: dict[str, Any]) -> Iterator[str]:

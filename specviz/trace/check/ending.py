@@ -34,6 +34,8 @@ def check_finished(trace: Trace, plan: Plan) -> None:
         demand(False, f"Line {len(trace.events) + 1}", "the file ends before the run does")
         return
     time(finished.trace_seconds, "End", "recording")
+    held = finished.held_bytes
+    demand(held is None or held >= 0, "End", f"{held!r} bytes cannot be held in memory")
     plain = trace.baseline
     # Plain decoding's own lane has no rounds: its text is its baseline's.
     tokens = plain.token_ids if plain and not trace.rounds else token_ids(trace)

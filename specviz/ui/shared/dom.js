@@ -112,6 +112,14 @@ export function startsSpaced([first, ...rest]) {
   return rest.length > 0 && typeof first === "object" && first.g === "space";
 }
 
+// Makes an element one of the field's words: its card opens at a click, a tap or a stay (terms.js).
+/** @template {HTMLElement} Element @param {Element} element @param {string} term @returns {Element} */
+export function termed(element, term) {
+  if (term in GLOSSARY) element.dataset.term = term;
+  else delete element.dataset.term;
+  return element;
+}
+
 /** @param {string} term */
 export const meaning = (term) => GLOSSARY[term] || "";
 /** @param {number} value */

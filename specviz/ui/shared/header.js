@@ -1,9 +1,16 @@
-// Two switches of the page, each a class of the body: larger text, and dark. Kept for the visit.
+// The head of the page: help, and two switches, each a class of the body: larger text, and dark.
+// They are kept for the visit.
 
+import { startCopy } from "./copy.js";
+import { startHelp } from "./help.js";
+import { startTerms } from "./terms.js";
 import { there } from "./there.js";
 
 /** @param {HTMLElement} element */
 export function start(element) {
+  startTerms();
+  startHelp(element);
+  startCopy(there(element.querySelector(".sv-copy")));
   /** @type {NodeListOf<HTMLElement>} */
   const buttons = element.querySelectorAll("[data-toggle]");
   for (const button of buttons) {

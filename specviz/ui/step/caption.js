@@ -1,6 +1,6 @@
 // The sentence and its badge.
 
-import { el, mark, meaning, word } from "../shared/dom.js";
+import { el, mark, termed, word } from "../shared/dom.js";
 import { $ } from "./stage.js";
 
 /** @import { Caption, Part } from "./data.js" */
@@ -9,9 +9,9 @@ import { $ } from "./stage.js";
 export function part(piece) {
   if (typeof piece === "string") return document.createTextNode(piece);
   if (piece.w) return el("b", "sv-token", word(piece.w));
+  if (piece.t !== undefined) return termed(el("span", "", piece.t), piece.term);
   const made = el("span", "sv-n sv-n-" + piece.as, piece.n);
-  made.title = meaning(piece.as === "u" ? "coin" : piece.as);
-  return made;
+  return termed(made, piece.as === "u" ? "coin" : piece.as);
 }
 
 // A button that a sentence ends with.
@@ -30,6 +30,6 @@ export function showCaption(caption) {
   badge.replaceChildren(
     ...[mark(caption.is), document.createTextNode(caption.label)].filter((each) => each !== null),
   );
-  badge.title = meaning(caption.is);
+  termed(badge, caption.is);
   $(".sv-say").replaceChildren(...caption.parts.map(part));
 }

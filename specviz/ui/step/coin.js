@@ -9,10 +9,13 @@ import { movable } from "./whatif.js";
 // p over q on one scale; the coin's bar is the q bar magnified, so its covered part is "keep".
 /** @param {TrialPanel} panel */
 export function trial(panel) {
-  const scale = 0.86 / Math.max(panel.p, panel.q, panel.soft || 0, 1e-9);
-  const covered = Math.min(panel.p, panel.q);
-  const p = barRow("target p", panel.text.p, "p");
-  p.track.append(fill("p", panel.p * scale));
+  const whole = panel.q ?? (panel.coin ? 1 : 0); // without q the coin's bar is all of p's scale
+  const scale = 0.8 / Math.max(panel.p, whole, panel.soft || 0, 1e-9);
+  const covered = Math.min(panel.p, whole);
+  /** @param {string} name */
+  const left = (name) => (panel.laws.left.includes(name) ? " sv-left-" + name : "");
+  const p = barRow(panel.laws.p, panel.text.p, "p");
+  p.track.append(fill("p" + left("p"), panel.p * scale));
   if (panel.soft !== undefined) p.track.append(fill("soft", panel.soft * scale));
   place(p.number, Math.max(panel.p, panel.soft || 0) * scale);
   const rows = [p.row];
@@ -26,10 +29,17 @@ export function trial(panel) {
     );
     return rows;
   }
-  const q = barRow("draft q", panel.point ? "1" : panel.text.q, "q");
-  q.track.append(fill("q", covered * scale), fill("over", (panel.q - covered) * scale));
-  place(q.number, panel.q * scale);
-  rows.push(q.row, lens(covered * scale, panel.q * scale, panel.coin.threshold), coin(panel));
+  if (panel.q === undefined) {
+    p.track.append(fill("whole", (whole - covered) * scale));
+    const none = el("span", "sv-l", panel.laws.none);
+    rows.unshift(el("div", "sv-cr", el("span", "sv-l", "draft q"), none));
+  } else {
+    const q = barRow(panel.laws.q, panel.text.q, "q");
+    q.track.append(fill("q" + left("q"), covered * scale), fill("over", (whole - covered) * scale));
+    place(q.number, whole * scale);
+    rows.push(q.row);
+  }
+  rows.push(lens(covered * scale, whole * scale, panel.coin.threshold), coin(panel));
   return rows;
 }
 

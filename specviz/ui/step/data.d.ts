@@ -29,8 +29,11 @@ export interface RunLine {
   prompt: string;
   target: string;
   drafter: string;
+  /** The target's title. */
+  on: string;
   where: string;
-  said: string;
+  /** The settings: each one's name, and what is said of it. */
+  said: [name: string, words: string][];
   greedy: boolean;
   rule: string;
   lossless: boolean;
@@ -64,14 +67,29 @@ export interface FinishedLine {
   kind: "finished";
   reason: string;
   summary: string;
+  /** The run's last step, as a patch on the first of its last round. */
+  end?: Patch;
 }
 export interface BaselineLine {
   kind: "baseline";
   seconds: number[];
   summary: string;
   point: MeasuredPoint | null;
+  end?: Patch;
 }
-export type Line = RunLine | RoundLine | FinishedLine | BaselineLine | StateLine | ErrorLine;
+/** Something to know about a run: see hint.py. */
+export interface HintLine {
+  kind: "hint";
+  sentence: string;
+}
+export type Line =
+  | RunLine
+  | RoundLine
+  | FinishedLine
+  | BaselineLine
+  | StateLine
+  | ErrorLine
+  | HintLine;
 
 /** All that the screen shows at a step. */
 export interface Frame {
@@ -81,15 +99,19 @@ export interface Frame {
   tree: Tree;
   panel: Panel;
 }
-export type StepKind = "propose" | "score" | "judge" | "draw" | "commit";
+export type StepKind = "propose" | "score" | "judge" | "draw" | "commit" | "end";
 /** next: before it is seen; label: after. w and is: of a verdict. */
 export type StepName = { id: string; label: string; next: string } & (
   | { kind: "judge"; w: Word; is: State }
   | { kind: Exclude<StepKind, "judge">; w?: undefined; is?: undefined }
 );
 
-/** A part of a sentence: text, a word, or a number and whose it is. */
-export type Part = string | { w: Word; n?: undefined } | { n: string; as: string; w?: undefined };
+/** A part of a sentence: text, a word, a number and whose it is, or a term of the glossary. */
+export type Part =
+  | string
+  | { w: Word; n?: undefined; t?: undefined }
+  | { n: string; as: string; w?: undefined; t?: undefined }
+  | { t: string; term: string; w?: undefined; n?: undefined };
 export interface Caption {
   is: State | StepKind;
   label: string;
@@ -117,6 +139,9 @@ export interface Guess {
   is: State;
   p?: number;
   q?: number;
+  /** Of p and of q, what earlier tries left. */
+  left?: number;
+  left_q?: number;
   soft?: number;
 }
 /** A guess with its node, as text. */
@@ -173,24 +198,34 @@ interface Trial extends Shown {
   tries: number;
   accepted: boolean;
   p: number;
-  q: number;
   soft?: number;
 }
+/** What the bars are called; left: those that earlier tries left. */
+interface Laws {
+  p: string;
+  left: string[];
+}
+/** none: why there is no q. */
+type WithoutQ = Laws & { none: string; q?: undefined };
+type WithQ = Laws & { q: string; none?: undefined };
 /** At temperature 0 no coin is tossed. */
 export interface GreedyTrial extends Trial {
-  point: boolean;
+  q?: number;
+  laws: WithQ | WithoutQ;
   text: { p: string };
   coin?: undefined;
 }
 /** A guess that was fixed before any coin has no q of its own. */
 export interface PointTrial extends Trial {
-  point: true;
+  q?: undefined;
+  laws: WithoutQ;
   text: { p: string; threshold: string; u: string };
   coin: Coin;
   whatif?: WhatIf;
 }
 export interface DrawnTrial extends Trial {
-  point: false;
+  q: number;
+  laws: WithQ;
   text: { p: string; q: string; threshold: string; u: string };
   coin: Coin;
   whatif?: WhatIf;
@@ -211,10 +246,19 @@ export interface WhatIf {
 /** p, q and residual by token; full: with the columns of a rejection. */
 export interface Table {
   full: boolean;
+  heads: Head[];
   digits: number;
   rows: TableRow[];
   total: { p: string; q: string; both: string; left: string; scaled: string };
   soft: boolean;
+}
+/** in: where there is little room; of: whose number; left: of what earlier tries left. */
+export interface Head {
+  t: string;
+  in?: string;
+  of?: "p" | "q";
+  left?: "yes";
+  term?: string;
 }
 /** t: texts of p, q, p − q, above 0 and scaled. m: the masses of bars, without p − q. */
 export type TableRow = {

@@ -2,6 +2,7 @@
 
 import { el, flat, percent, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";
+import { GIVEN } from "./table.js";
 
 /** @import { Draw, Panel, Share } from "./data.js" */
 
@@ -28,7 +29,8 @@ function stretch(part) {
 /** @param {Panel} panel @param {Draw} view */
 export function draw(panel, view) {
   const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
-  const label = el("span", "sv-l", panel.kind === "law" ? "draw" : "5 · draw");
+  const last = panel.table && panel.table.heads.length - GIVEN + 1;
+  const label = el("span", "sv-l", last ? last + " · draw" : "draw");
   const row = el("div", "sv-drow" + (panel.kind === "law" ? " sv-of-p" : ""), label, bar);
   if (!view.text) return [row, lumps(panel)].filter((each) => each !== null);
   const pin = el("i", "sv-pin");
@@ -41,7 +43,7 @@ export function draw(panel, view) {
     "sv-note",
     el("b", "", u),
     " falls between " + lo + " and " + hi + ": the share of ",
-    word(there(hit.w)),
+    el("b", "sv-token", word(there(hit.w))),
     ", " + part + " wide.",
   );
   return [row, note];

@@ -82,7 +82,7 @@ def boxes(group: Group, chosen: Settings | Sampling) -> dict[str, Any]:
 
 def box(row: Knob, value: Any) -> Any:
     """A setting's field. One of drafting has an id, by which it is hidden where it is ignored."""
-    more: dict[str, Any] = {"label": row.label}
+    more: dict[str, Any] = {"label": row.label, "info": row.line}
     if row.group == "drafting":
         more["elem_id"] = elem_id(row)
     if isinstance(row.kind, Word):

@@ -35,7 +35,8 @@ export function ask(to) {
     ? [
         "Will ",
         { w: panel.w },
-        " be kept? The target gives it ",
+        panel.laws.left.includes("p") ? " be kept? What is left of p (p′)" : " be kept? The target",
+        " gives it ",
         { n: panel.text.p, as: "p" },
         ...given(panel),
         ". ",
@@ -55,9 +56,12 @@ const trialAt = (to) => /** @type {TrialPanel} */ (frameAt(...to).panel);
 
 /** @param {TossedTrial} panel @returns {Part[]} */
 const given = (panel) =>
-  panel.point
-    ? ["; it was fixed beforehand"]
-    : [", the draft gave it ", { n: panel.text.q, as: "q" }];
+  panel.q === undefined
+    ? [", and there is no q"]
+    : [
+        panel.laws.left.includes("q") ? ", what was left of q (q′) " : ", the draft ",
+        { n: panel.text.q, as: "q" },
+      ];
 
 /** @param {boolean} kept */
 function answer(kept) {

@@ -26,11 +26,13 @@ export function showKeys(tree) {
   const nodes = Object.values(tree.nodes);
   const soft = nodes.some((node) => node.soft !== undefined);
   const drawn = nodes.some((node) => node.q !== undefined);
+  const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
+  const hatched = siblings ? "; hatched: what was left of it" : "";
   const bars = soft
     ? ["soft", "under a word: the target's softmax at temperature 1"]
     : drawn
-      ? ["pq", "under a word: p, then q"]
-      : ["p", "under a word: p; a fixed guess has no q"];
+      ? ["pq", "under a word: p, then q" + hatched]
+      : ["p", "under a word: p (no q)" + hatched];
   const keys = [
     bars,
     ...(drawn ? [["edge", "an edge is as wide as q"]] : []),

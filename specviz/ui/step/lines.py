@@ -14,9 +14,11 @@ from specviz.catalog.entry import reads_of, title_of
 from specviz.cost.point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Scene, difference, frames
+from specviz.frames.frame import Frame
 from specviz.frames.numbers import count, seconds
+from specviz.frames.outcome import outcome
 from specviz.frames.strip import brought
-from specviz.settings.text import brief
+from specviz.settings.text import pieces
 from specviz.trace import metrics
 from specviz.trace.events import (
     Baseline,
@@ -65,6 +67,7 @@ class RunLines:
         self.vocabulary: dict[int, bytes] = {}
         self.round: Round | None = None
         self.earlier: list[Round] = []
+        self.last: tuple[Frame, Frame] | None = None  # the first and the last frame of a round
 
     def lines(self, event: Event) -> Iterator[str]:
         """What the page learns from one event: nothing until a round is whole."""
@@ -75,11 +78,12 @@ class RunLines:
             case Proposed() | Scored() | Judged() | Drew() | Committed():
                 yield from self._told(event)
             case Finished():
-                yield line("finished", {"reason": event.reason, "summary": self._summary()})
+                facts = {"reason": event.reason, "summary": self._summary()}
+                yield line("finished", facts | self._end())
             case Baseline():
                 plain = {"seconds": [round(s, 6) for s in event.seconds]}
-                facts = {"summary": self._summary(), "point": self._point()}
-                yield line("baseline", plain | facts)
+                told = {"summary": self._summary(), "point": self._point()}
+                yield line("baseline", plain | told | self._end())
 
     def unfinished(self) -> Iterator[str]:
         """A last round that broke off, as far as it came."""
@@ -99,9 +103,12 @@ class RunLines:
             self.round = None
 
     def _whole(self, played: Round) -> str:
-        scene = Scene(self.trace.header, self.vocabulary, played, tuple(self.earlier))
+        header = self.trace.header
+        who = title_of(header.drafter.name)
+        scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
         self.earlier.append(played)
         shots = [drawn(frame) for frame in frames(scene)]
+        self.last = shots[0], shots[-1]
         data = {
             "number": played.number,
             "first": shots[0],
@@ -110,6 +117,13 @@ class RunLines:
             "seconds": [round(s, 6) for s in parts(played)],
         }
         return line("round", data)
+
+    def _end(self) -> dict[str, Any]:
+        """The run's last step, as a patch on the first of its last round; none without a round."""
+        if self.last is None:
+            return {}
+        begun, last = self.last
+        return {"end": difference(begun, outcome(self.trace, last))}
 
     def _summary(self) -> str:
         """The run in one line, without a speed-up until plain decoding was measured.
@@ -159,8 +173,9 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
         "prompt": header.prompt,
         "target": header.target.name,
         "drafter": title_of(header.drafter.name),
-        "where": f"{title_of(header.target.name)} · {header.machine} · {header.dtype}",
-        "said": brief(settings, reads_of(header.drafter.name)),
+        "on": title_of(header.target.name),
+        "where": f"{header.machine} · {header.dtype}",
+        "said": pieces(settings, reads_of(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,

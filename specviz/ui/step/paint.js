@@ -1,14 +1,16 @@
 // The page at the cursor: every part of the player paints its part of the frame.
 
+import { there } from "../shared/there.js";
 import { showCaption } from "./caption.js";
 import { showDock } from "./dock.js";
+import { whatNow } from "./ending.js";
 import { ask } from "./guess.js";
 import { remember } from "./links.js";
 import { animate } from "./motion.js";
 import { now } from "./now.js";
 import { showPanel } from "./panel.js";
 import { frameAt, reel } from "./reel.js";
-import { stage } from "./stage.js";
+import { $, stage } from "./stage.js";
 import { showText } from "./text.js";
 import { showTime } from "./time.js";
 import { showTree } from "./tree.js";
@@ -21,6 +23,7 @@ export function paint() {
   showCaption(frame.caption);
   showText(frame, now.at.round);
   showPanel(frame.panel);
+  if (frame.step.kind === "end") $(".sv-facts").append(whatNow(there(reel.run).source));
   showTree(frame.tree);
   showDock(now.at.round, now.at.step);
   showTime(frame, now.at.round);

@@ -10,7 +10,7 @@ import { table } from "./table.js";
 
 /** @import { Fact, GuessesPanel, Panel } from "./data.js" */
 
-const ORDINALS = ["", "", "second", "third", "fourth", "fifth"];
+const ORDINALS = ["", "", "2nd", "3rd"];
 
 /** @param {Panel} panel */
 export function showPanel(panel) {
@@ -31,10 +31,14 @@ function panelTitle(panel) {
     return [guessesTitle(panel), shownOf(panel)].filter((each) => each !== null);
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
-  if (panel.kind === "law") return ["Drawn from p: ", word(panel.w)];
+  if (panel.kind === "law") return ["Drawn from p: ", el("span", "sv-token", word(panel.w))];
   const tries =
     panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
-  return ["On trial: ", word(panel.w), el("span", "sv-sub", " at +" + panel.at + tries)];
+  return [
+    "On trial: ",
+    el("span", "sv-token", word(panel.w)),
+    el("span", "sv-sub", " at +" + panel.at + tries),
+  ];
 }
 
 /** @param {GuessesPanel} panel */
@@ -42,14 +46,23 @@ function guessesTitle(panel) {
   if (!panel.scored) return "What the drafter guesses";
   return panel.greedy
     ? "Every guess: the target's softmax at temperature 1"
-    : "Every guess: p over q";
+    : drawsQ(panel)
+      ? "Every guess: p above, q below"
+      : "p of every guess";
+}
+
+/** @param {GuessesPanel} panel */
+function drawsQ({ figure }) {
+  const bars = figure?.data["11-q"].x;
+  return Array.isArray(bars) && bars.length > 0;
 }
 
 // Where a list is cut, which of the guesses it has.
 /** @param {GuessesPanel} panel */
 function shownOf(panel) {
   if (!panel.of) return null;
-  const made = el("span", "sv-sub", " · " + panel.shown + " of " + panel.of);
+  const which = panel.scored ? "first " : "newest ";
+  const made = el("span", "sv-sub", " · " + which + panel.shown + " of " + panel.of);
   made.title =
     (panel.scored ? "The first " : "The newest ") + panel.shown + "; the tree has all of them";
   return made;

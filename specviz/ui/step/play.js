@@ -8,7 +8,7 @@ import { now } from "./now.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 
-const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100 };
+const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 while nothing plays
 let untilRejection = false;
 

@@ -2,6 +2,7 @@
 
 import { icon } from "../shared/dom.js";
 import { onTheme, page } from "../shared/page.js";
+import { pictures } from "../shared/picture.js";
 import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { wish } from "./branch.js";
@@ -43,6 +44,13 @@ export function start(element, props, watch, _trigger, config) {
   onNews(news);
   onMove(paintMove);
   legends();
+  $(".sv").append(
+    pictures([
+      ["draft tree", () => $(".sv-evidence > section")],
+      ["coin and table", () => $(".sv-panel")],
+      ["timeline", () => $(".sv-time")],
+    ]),
+  );
   timeLegend();
   showGuessing();
   showSize(paint);

@@ -2,7 +2,7 @@
 
 import { newLines } from "../shared/job.js";
 
-/** @import { BaselineLine, FinishedLine, Frame, Line, RoundLine, RunLine } from "./data.js" */
+/** @import { BaselineLine, FinishedLine, Frame, Line, Patch, RoundLine, RunLine } from "./data.js" */
 
 /**
  * @type {{
@@ -84,6 +84,17 @@ export function feed(text) {
   hearer.lines(lines.map((line) => line.kind));
 }
 
+// The step after the last round's own: with the baseline it says more than before.
+/** @param {Patch | undefined} patch */
+function end(patch) {
+  const last = reel.rounds.at(-1);
+  if (!patch || !last) return;
+  const has =
+    last.then.length > 0 && stepName(reel.rounds.length - 1, last.then.length).kind === "end";
+  last.then.splice(last.then.length - (has ? 1 : 0), has ? 1 : 0, patch);
+  cached = { round: null, frames: [] };
+}
+
 /** @param {Line} line */
 function take(line) {
   if (line.kind === "run") {
@@ -93,7 +104,9 @@ function take(line) {
     reel.rounds.push(line);
   } else if (line.kind === "finished") {
     reel.finished = line;
+    end(line.end);
   } else if (line.kind === "baseline") {
     reel.baseline = line;
+    end(line.end);
   }
 }

@@ -1,6 +1,6 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
-import { meaning } from "../shared/dom.js";
+import { el, termed } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { showFork } from "./branch.js";
 import { showDock } from "./dock.js";
@@ -23,6 +23,7 @@ let fresh = false; // a run has begun and no round of it is on screen yet
 function onLine(line) {
   if (line.kind === "run") onRun(line);
   else if (line.kind === "state") job.state(line);
+  else if (line.kind === "hint") showHint(line.sentence);
   else if (line.kind === "error") {
     notice(line.sentence);
     now.link = null;
@@ -39,8 +40,15 @@ export const news = {
   },
 };
 
+/** @param {string} sentence */
+function showHint(sentence) {
+  $(".sv-hint").textContent = sentence;
+  $(".sv-hint").hidden = !sentence;
+}
+
 /** @param {RunLine} run */
 function onRun(run) {
+  showHint("");
   fresh = true;
   now.question = null;
   now.at = { round: 0, step: 0 };
@@ -48,10 +56,21 @@ function onRun(run) {
   clearText();
   if (!job.number || now.shown === "recorded") notice("");
   $(".sv-badge").textContent = run.source;
-  $(".sv-badge").title = meaning(run.source);
-  $(".sv-where").textContent = run.drafter + " drafts for " + run.where + " · " + run.said;
+  termed($(".sv-badge"), run.source);
+  $(".sv-where").replaceChildren(...whereabouts(run));
   $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
   $(".sv").dataset.source = run.source;
+}
+
+// Whose run it is, on what, and with which settings; what has a meaning of its own is a term.
+/** @param {RunLine} run */
+function whereabouts(run) {
+  const settings = run.said.flatMap(([name, words]) => [
+    " · ",
+    termed(el("span", "", words), name),
+  ]);
+  const target = termed(el("span", "", run.on), run.names[0]);
+  return [run.drafter + " drafts for ", target, " · " + run.where, ...settings];
 }
 
 function onRounds() {

@@ -45,7 +45,11 @@ export function reserve(round) {
 
 /** @param {Part[]} parts */
 const said = (parts) =>
-  parts.map((each) => (typeof each === "string" ? each : each.w ? flat(each.w) : each.n)).join("");
+  parts
+    .map((each) =>
+      typeof each === "string" ? each : each.w ? "[" + flat(each.w) + "]" : each.t || each.n,
+    )
+    .join("");
 
 /** How many lines a text fills where so many letters fit on one; a longer word is broken.
  * @param {string} text

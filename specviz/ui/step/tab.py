@@ -16,6 +16,7 @@ from specviz.ui.step.choices import Choices
 from specviz.ui.step.choices import names as field_names
 from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
+from specviz.ui.step.tour import intro
 
 PLAYER: Final = "sv-step"
 
@@ -38,6 +39,7 @@ LOAD: Final = f"""async (name, ...filled) =>
 def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
+    intro()
     form = controls.build(any_model, demo.load)
     view = player(PLAYER)
     wish = gr.Textbox(visible=False)

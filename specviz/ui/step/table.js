@@ -1,13 +1,18 @@
 // p, q and residual side by side, a row a token.
 
-import { el, mark, word } from "../shared/dom.js";
+import { el, mark, termed, word } from "../shared/dom.js";
 import { now } from "./now.js";
 import { frameAt, stepsOf } from "./reel.js";
 
 /** @import { Child } from "../shared/data.js" */
-/** @import { Table, TableRow } from "./data.js" */
+/** @import { Head, Table, TableRow } from "./data.js" */
 
-const HEADS = [["p"], ["q"], ["p and q", "p, q"], ["p − q"], ["above 0", "> 0"]];
+// Without q there is no column of it, nor of what p has above it.
+/** @param {Table} view */
+const hasQ = (view) => view.heads.some((head) => head.of === "q");
+
+// p, and q or the bars of p alone, are given; the columns after them are steps of one calculation.
+export const GIVEN = 2;
 
 // As many digits as any table of this round shows, so that its columns stay where they are.
 /** @param {Table} view */
@@ -22,34 +27,36 @@ function digitsOf(view) {
 
 /** @param {Table} view */
 export function table(view) {
-  const left = view.total.left;
   const digits = digitsOf(view);
-  const heads = view.full ? [...HEADS, ["÷ " + left]] : HEADS.slice(0, 3);
-  const made = el("div", "sv-mx" + (view.full ? "" : " sv-short") + (digits > 2 ? " sv-fine" : ""));
+  const kinds = [view.full ? "" : "sv-short", digits > 2 ? "sv-fine" : ""];
+  kinds.push(hasQ(view) ? "" : "sv-alone");
+  kinds.push(...view.heads.map((head) => (head.left ? "sv-rows-left-" + head.of : "")));
+  const made = el("div", ["sv-mx", ...kinds.filter(Boolean)].join(" "));
   made.setAttribute("role", "table");
-  made.setAttribute("aria-label", "p, q and residual by token");
+  made.setAttribute("aria-label", (hasQ(view) ? "p, q" : "p") + " and residual by token");
   made.style.setProperty("--d", String(digits));
   const head = el(
     "div",
     "sv-mh",
     cell("sv-tk", el("span", "sv-unseen", "token"), "columnheader"),
-    ...heads.map(tableHead),
+    ...view.heads.map(tableHead),
   );
   head.setAttribute("role", "row");
   const unit =
     0.4 / Math.max(...view.rows.flatMap((row) => [row.m[0], row.m[1], row.soft || 0]), 0.01);
   const most = Math.max(...view.rows.map((row) => row.m[3]), 0.01);
-  const rows = view.rows.map((row) => tableRow(row, view.full, unit, 0.36 / most));
+  const rows = view.rows.map((row) => tableRow(row, view, unit, 0.36 / most));
   made.append(head, ...rows, totals(view));
   return [made];
 }
 
-// The columns after p and q are steps of one calculation, so they are numbered.
-/** @param {string[]} head @param {number} index */
-function tableHead([text, short], index) {
-  const step = index < 2 ? null : el("span", "sv-num", index - 1 + " · ");
-  const said = short ? [el("span", "sv-wide", text), el("span", "sv-narrow", short)] : [text];
-  return cell("", [step, ...said], "columnheader");
+/** @param {Head} head @param {number} index */
+function tableHead(head, index) {
+  const step = index < GIVEN ? null : el("span", "sv-num", index - GIVEN + 1 + " · ");
+  const short = head.in;
+  const said = short ? [el("span", "sv-wide", head.t), el("span", "sv-narrow", short)] : [head.t];
+  const made = cell(head.of ? "sv-h-" + head.of : "", [step, ...said], "columnheader");
+  return head.term ? termed(made, head.term) : made;
 }
 
 /** @param {string} name @param {Child | Child[]} content @param {string} [role] */
@@ -59,10 +66,10 @@ function cell(name, content, role) {
   return made;
 }
 
-/** @param {TableRow} row @param {boolean} full @param {number} unit @param {number} last */
-function tableRow(row, full, unit, last) {
-  const [p, q, above, scaled] = row.m;
-  const both = row.rest ? Math.min(p, p - above) : Math.min(p, q);
+/** @param {TableRow} row @param {Table} view @param {number} unit @param {number} last */
+function tableRow(row, view, unit, last) {
+  const { full } = view;
+  const [, , above, scaled] = row.m;
   const is = row.is === "trial" ? "rejected" : row.is === "drawn" ? "recovered" : "";
   const label = row.w
     ? [full && is ? mark(is) : null, word(row.w)]
@@ -72,19 +79,27 @@ function tableRow(row, full, unit, last) {
     "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""),
   );
   made.setAttribute("role", "row");
-  made.append(cell("sv-tk", label), cell("sv-pv", row.t[0]), cell("sv-qv", row.t[1]));
-  const upper = el("div", "sv-ln", share("p", both, unit), share(full ? "r" : "p", above, unit));
-  const lower = el(
-    "div",
-    "sv-ln",
-    share("q", both, unit),
-    share("over", Math.max(q - both, 0), unit),
-  );
-  const soft = row.soft === undefined ? null : share("soft", row.soft, unit);
-  made.append(cell("sv-pq", [upper, lower, soft]));
+  made.append(cell("sv-tk", label), cell("sv-pv", row.t[0]));
+  if (hasQ(view)) made.append(cell("sv-qv", row.t[1]));
+  made.append(cell("sv-pq", twoBars(row, view, unit)));
   if (!full) return made;
-  made.append(apart(row, unit), grown(row.t[3], above, unit / 2), grown(row.t[4], scaled, last));
+  if (hasQ(view)) made.append(apart(row, unit));
+  made.append(grown(row.t[3], above, unit / 2), grown(row.t[4], scaled, last));
   return made;
+}
+
+// p over q; where p alone counts, p.
+/** @param {TableRow} row @param {Table} view @param {number} unit */
+function twoBars(row, view, unit) {
+  const [p, q, above] = row.m;
+  const both = row.rest || !hasQ(view) ? Math.max(p - above, 0) : Math.min(p, q);
+  const more = share(view.full ? "r" : "p", above, unit);
+  /** @type {HTMLElement[]} */
+  const bars = [el("div", "sv-ln", share("p", both, unit), more)];
+  const over = share("over", Math.max(q - both, 0), unit);
+  if (hasQ(view)) bars.push(el("div", "sv-ln", share("q", both, unit), over));
+  if (row.soft !== undefined) bars.push(share("soft", row.soft, unit));
+  return bars;
 }
 
 /** @param {string} name @param {number} mass @param {number} unit */
@@ -122,18 +137,12 @@ function totals(view) {
   const made = el("div", "sv-ms");
   made.setAttribute("role", "row");
   const both = el("span", "", "both ", el("b", "sv-ink-both", total.both));
-  made.append(
-    cell("sv-tk", "total"),
-    cell("sv-pv", total.p),
-    cell("sv-qv", total.q),
-    cell("", [both]),
-  );
+  made.append(cell("sv-tk", "total"), cell("sv-pv", total.p));
+  if (hasQ(view)) made.append(cell("sv-qv", total.q), cell("", [both]));
+  else made.append(cell("", []));
   if (view.full) {
-    made.append(
-      cell("sv-dv", "0"),
-      cell("sv-ink-residual", total.left),
-      cell("sv-ink-residual", total.scaled),
-    );
+    if (hasQ(view)) made.append(cell("sv-dv", "0"));
+    made.append(cell("sv-ink-residual", total.left), cell("sv-ink-residual", total.scaled));
   }
   return made;
 }

@@ -1,6 +1,6 @@
 // The text strip: what earlier rounds left, a link to each of them, and the chips of this round.
 
-import { el, mark, meaning, running, startsSpaced, word } from "../shared/dom.js";
+import { el, mark, running, startsSpaced, termed, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
 import { reel, stepsOf } from "./reel.js";
@@ -49,8 +49,7 @@ export function chip(view, node = view.node) {
   const parts = [word(view.w), mark(view.is)];
   const made = node ? guess(node, parts) : el("span", "", ...parts);
   made.className = "sv-chip sv-" + view.is;
-  made.title = view.is + ": " + meaning(view.is);
-  return made;
+  return termed(made, view.is);
 }
 
 /** @param {number} node @param {Child[]} parts */

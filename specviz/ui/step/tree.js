@@ -1,6 +1,6 @@
 // The draft tree: the figure, and on narrow screens a list by position.
 
-import { el, flat, mark, meaning, percent } from "../shared/dom.js";
+import { el, flat, mark, percent, termed } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { showKeys } from "./keys.js";
@@ -14,11 +14,9 @@ import { pickNode } from "./whatif.js";
 /** @param {HTMLElement} place @param {[term: string, label: string, sign: Child][]} entries */
 export function legend(place, entries) {
   place.replaceChildren(
-    ...entries.map(([term, label, sign]) => {
-      const made = el("span", "sv-key sv-key-" + term, sign, label);
-      made.title = meaning(term);
-      return made;
-    }),
+    ...entries.map(([term, label, sign]) =>
+      termed(el("span", "sv-key sv-key-" + term, sign, label), term),
+    ),
   );
 }
 
@@ -131,11 +129,16 @@ function position(depth, lead, here, slot) {
 /** @param {Guess} node */
 function bars(node) {
   const made = el("span", "sv-bars");
-  const { p, soft, q } = node;
-  for (const [name, value] of Object.entries({ p, soft, q })) {
+  /** @type {[name: string, value: number | undefined, left: number | undefined][]} */
+  const all = [
+    ["p", node.p, node.left],
+    ["soft", node.soft, undefined],
+    ["q", node.q, node.left_q],
+  ];
+  for (const [name, value, left] of all) {
     if (value === undefined) continue;
-    const bar = el("i", "sv-bar-" + name);
-    bar.style.width = percent(value);
+    const bar = el("i", "sv-bar-" + name + (left === undefined ? "" : " sv-left-" + name));
+    bar.style.width = percent(left ?? value);
     made.append(bar);
   }
   return made;

@@ -121,6 +121,7 @@ export interface LaneNumbers {
   depths: { positions: number; kept: number }[];
   flops_per_token: number | null;
   bytes: number;
+  held_bytes: number | null;
   equality: { verdict: string; position?: number | null; sentence: string };
 }
 /** What a round costs, in plain tokens. */

@@ -18,6 +18,7 @@ export const COLUMNS = {
   depths: ["by depth", "kept by depth"],
   flops_per_token: ["FLOPs/token", "FLOPs per token"],
   bytes: ["extra files", "extra files"],
+  held_bytes: ["held in memory", "held in memory"],
 };
 /** @type {Record<string, [string, string]>} */
 export const MORE = {
@@ -57,6 +58,9 @@ export function scaled(value, units) {
   return ((whole ? left.toFixed(0) : left.toPrecision(2)) + " " + units[at]).trim();
 }
 
+/** @param {number | null | undefined} bytes */
+const sized = (bytes) => (bytes === 0 ? "none" : scaled(bytes, ["B", "kB", "MB", "GB", "TB"]));
+
 /** @type {Record<string, (lane: LaneNumbers) => string>} */
 export const SHOWN = {
   speedup: (lane) =>
@@ -65,7 +69,8 @@ export const SHOWN = {
     fixed(lane.tokens_per_second, Number(lane.tokens_per_second) < 10 ? 1 : 0),
   alpha: (lane) => fixed(lane.alpha, 2),
   flops_per_token: (lane) => scaled(lane.flops_per_token, ["", "k", "M", "G", "T", "P"]),
-  bytes: (lane) => (lane.bytes === 0 ? "none" : scaled(lane.bytes, ["B", "kB", "MB", "GB", "TB"])),
+  bytes: (lane) => sized(lane.bytes),
+  held_bytes: (lane) => sized(lane.held_bytes),
 };
 
 // A colour's patch: q, p, or a grey of GREYS.

@@ -1,0 +1,29 @@
+// The link to what is on screen, copied: each tab keeps its own place in the page's address.
+
+import { there } from "./there.js";
+
+const WHILE = 1600; // ms that the button says what it did
+
+/** @param {Element} button */
+export function startCopy(button) {
+  const word = there(button.querySelector("span"));
+  const usual = word.textContent;
+  button.addEventListener("click", async () => {
+    word.textContent = (await copied(location.href)) ? "Link copied" : "Copy the address above";
+    button.classList.add("sv-said-so");
+    setTimeout(() => {
+      word.textContent = usual;
+      button.classList.remove("sv-said-so");
+    }, WHILE);
+  });
+}
+
+// A page in a frame, or one that is not served safely, may not write to the clipboard.
+/** @param {string} text */
+const copied = (text) =>
+  navigator.clipboard
+    ? navigator.clipboard.writeText(text).then(
+        () => true,
+        () => false,
+      )
+    : Promise.resolve(false);

@@ -1,0 +1,56 @@
+// Help: what this page is, a way round it, its keys, and the words of the tab that is open.
+
+import { el } from "./dom.js";
+import { GLOSSARY } from "./given.js";
+import { explainFocus, titleOf } from "./terms.js";
+import { there } from "./there.js";
+
+/** @param {HTMLElement} head */
+export function startHelp(head) {
+  /** @type {HTMLDialogElement | null} */
+  const found = head.querySelector(".sv-help");
+  const dialog = there(found);
+  const open = () => {
+    showWords(dialog);
+    dialog.showModal();
+    dialog.scrollTop = 0;
+  };
+  there(head.querySelector("[data-help=open]")).addEventListener("click", open);
+  there(dialog.querySelector("[data-help=close]")).addEventListener("click", () => dialog.close());
+  there(dialog.querySelector("[data-help=tour]")).addEventListener("click", () => {
+    dialog.close();
+    window.dispatchEvent(new Event("sv-tour"));
+  });
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "?" || typing(event.target) || dialog.open) return;
+    event.preventDefault();
+    if (!explainFocus()) open();
+  });
+}
+
+/** @param {EventTarget | null} target */
+function typing(target) {
+  const fields =
+    "input:not([type=range], [type=checkbox], [type=radio]), textarea, [contenteditable]";
+  return target instanceof Element && target.closest(fields) !== null;
+}
+
+// Words that the open tab shows first, then the others; both by their names.
+/** @param {HTMLElement} dialog */
+function showWords(dialog) {
+  const shown = new Set();
+  for (const word of document.querySelectorAll("[data-term]")) {
+    if (word instanceof HTMLElement && word.offsetParent) shown.add(word.dataset.term);
+  }
+  const terms = Object.keys(GLOSSARY).sort((one, other) =>
+    titleOf(one).localeCompare(titleOf(other)),
+  );
+  const here = terms.filter((term) => shown.has(term));
+  const others = terms.filter((term) => !shown.has(term));
+  there(dialog.querySelector(".sv-words-here")).replaceChildren(...here.map(entry));
+  there(dialog.querySelector(".sv-words-others")).replaceChildren(...others.map(entry));
+}
+
+/** @param {string} term */
+const entry = (term) => el("div", "", el("dt", "", titleOf(term)), el("dd", "", GLOSSARY[term]));

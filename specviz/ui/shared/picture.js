@@ -1,0 +1,86 @@
+// Pictures to keep: a part of the page as SVG or PNG, each element with the style that it shows.
+
+import { el } from "./dom.js";
+import { still } from "./still.js";
+import { there } from "./there.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const SHARP = 2; // pixels of a PNG for one of the page
+const AIR = 16; // px around a picture
+
+// What only a live page can use.
+const ALIVE = "input, [hidden], .sv-spots, .sv-what-now";
+
+/** @param {HTMLElement} part */
+export function svgOf(part) {
+  const { width, height } = part.getBoundingClientRect();
+  const copy = still(part);
+  for (const one of copy.querySelectorAll(ALIVE)) one.remove();
+  copy.style.margin = AIR + "px";
+  copy.style.width = width + "px";
+  const [wide, high] = [width + 2 * AIR, height + 2 * AIR].map(Math.ceil);
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("xmlns", SVG);
+  svg.setAttribute("width", String(wide));
+  svg.setAttribute("height", String(high));
+  svg.setAttribute("viewBox", [0, 0, wide, high].join(" "));
+  const ground = document.createElementNS(SVG, "rect");
+  ground.setAttribute("width", "100%");
+  ground.setAttribute("height", "100%");
+  ground.setAttribute("fill", getComputedStyle(document.body).getPropertyValue("--sv-bg"));
+  const holder = document.createElementNS(SVG, "foreignObject");
+  holder.setAttribute("width", "100%");
+  holder.setAttribute("height", "100%");
+  holder.append(copy);
+  svg.append(ground, holder);
+  return new XMLSerializer().serializeToString(svg);
+}
+
+/** @param {string} svg @returns {Promise<Blob>} */
+async function pngOf(svg) {
+  const image = new Image();
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svg);
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = image.width * SHARP;
+  canvas.height = image.height * SHARP;
+  const pen = there(canvas.getContext("2d"));
+  pen.scale(SHARP, SHARP);
+  pen.drawImage(image, 0, 0);
+  return new Promise((done) => canvas.toBlob((blob) => done(there(blob)), "image/png"));
+}
+
+/** @param {Blob} blob @param {string} name */
+function save(blob, name) {
+  const link = el("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** @param {string} name @param {() => Promise<string> | string} draw */
+function savers(name, draw) {
+  const file = "specviz-" + name.replaceAll(" ", "-");
+  const svg = button("SVG", name, async () =>
+    save(new Blob([await draw()], { type: "image/svg+xml" }), file + ".svg"),
+  );
+  const png = button("PNG", name, async () => save(await pngOf(await draw()), file + ".png"));
+  return el("span", "sv-saver", name + " ", svg, " ", png);
+}
+
+/** @param {string} kind @param {string} name @param {() => void} act */
+function button(kind, name, act) {
+  const made = el("button", "sv-link", kind);
+  made.type = "button";
+  made.setAttribute("aria-label", "Save " + name + " as " + kind);
+  made.addEventListener("click", act);
+  return made;
+}
+
+// A line of parts that can be kept as pictures: each one's name, and where it is.
+/** @param {[name: string, part: () => HTMLElement][]} parts */
+export function pictures(parts) {
+  const each = parts.map(([name, part]) => savers(name, () => svgOf(part())));
+  return el("p", "sv-pictures", "Save a picture: ", ...each);
+}

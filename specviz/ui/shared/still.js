@@ -1,0 +1,83 @@
+// A copy of a part of the page that needs no style sheet: each element says itself how it looks, as
+// far as that differs from an element of its kind on an empty page.
+
+import { el } from "./dom.js";
+import { there } from "./there.js";
+
+// Styles that a still picture has no use for, or that say again what others say.
+const IDLE = new RegExp(
+  "^(--|animation|transition|cursor|pointer-events|scroll|overscroll|user-select|perspective|" +
+    "will-change|-webkit-(locale|user)|(min-|max-)?(inline|block)-size|" +
+    "(border|margin|padding|inset|overflow|contain-intrinsic)-(block|inline))",
+);
+
+// Said in any case: the width of a line that is not drawn, since another element would draw it; and
+// what an element has from the one around it, which the copy's says otherwise.
+const ALWAYS =
+  /^((border|outline|column-rule).*-width|font-(weight|size|style|family)|color|line-height|letter-spacing|text-align|text-transform|white-space.*|visibility)$/;
+
+/** @typedef {Record<string, string>} Styles */
+
+/** @param {CSSStyleDeclaration} style @returns {Styles} */
+function named(style) {
+  const names = [...style].filter((name) => !IDLE.test(name));
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(name)]));
+}
+
+// An empty page, to see what elements look like there.
+class Blank {
+  constructor() {
+    this.frame = document.body.appendChild(el("iframe"));
+    /** @type {Map<string, Styles>} */
+    this.known = new Map();
+  }
+
+  /** @param {Element} element @returns {Styles} */
+  usual({ namespaceURI, localName }) {
+    const kind = namespaceURI + " " + localName;
+    const page = there(this.frame.contentDocument);
+    const known = this.known.get(kind);
+    if (known) return known;
+    const made = page.body.appendChild(page.createElementNS(namespaceURI, localName));
+    const styles = named(there(this.frame.contentWindow).getComputedStyle(made));
+    made.remove();
+    this.known.set(kind, styles);
+    return styles;
+  }
+}
+
+/** @param {Styles} styles @param {Styles} usual */
+const written = (styles, usual) =>
+  Object.entries(styles)
+    .filter(([name, value]) => usual[name] !== value || ALWAYS.test(name))
+    .map(([name, value]) => name + ":" + value)
+    .join(";");
+
+/** @param {Element} original @param {Element} copy @param {Blank} blank */
+function dress(original, copy, blank) {
+  const usual = blank.usual(original);
+  [...original.children].forEach((child, at) => {
+    dress(child, copy.children[at], blank);
+  });
+  copy.setAttribute("style", written(named(getComputedStyle(original)), usual));
+  copy.removeAttribute("id");
+  for (const [pseudo, put] of /** @type {const} */ ([
+    ["::before", "prepend"],
+    ["::after", "append"],
+  ])) {
+    const style = getComputedStyle(original, pseudo);
+    if (style.content === "none" || style.content === "normal") continue;
+    const made = el("span", "", style.content.replace(/^"|"$/g, ""));
+    made.setAttribute("style", written(named(style), {}));
+    copy[put](made);
+  }
+}
+
+/** @param {HTMLElement} part */
+export function still(part) {
+  const copy = /** @type {HTMLElement} */ (part.cloneNode(true));
+  const blank = new Blank();
+  dress(part, copy, blank);
+  blank.frame.remove();
+  return copy;
+}

@@ -1,0 +1,96 @@
+// The glossary's card: one for the page, beside the word that it is about. A click or a tap opens it
+// to stay, a mouse that rests on the word for as long as it rests, `?` from a field that has a word.
+
+import { el } from "./dom.js";
+import { GLOSSARY, TITLES } from "./given.js";
+
+const REST = 350; // ms of a mouse on a word before its card comes
+const GAP = 6; // px between a word and its card
+const EDGE = 8; // px that the card keeps from the window's edge
+
+/** @type {HTMLElement | null} */
+let about = null; // the word whose card is open
+let stays = false;
+let timer = 0;
+const card = el("div", "sv-gloss");
+
+/** @param {string} term */
+export const titleOf = (term) => TITLES[term] || term;
+
+export function startTerms() {
+  Object.assign(card, { popover: "manual", id: "sv-gloss" });
+  card.setAttribute("role", "tooltip");
+  document.body.append(card);
+  document.addEventListener("click", onClick);
+  document.addEventListener("pointerover", onOver);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hide();
+  });
+  document.addEventListener("scroll", hide, true);
+}
+
+/** @param {EventTarget | null} target @returns {HTMLElement | null} */
+function termAt(target) {
+  return target instanceof Element ? target.closest("[data-term]") : null;
+}
+
+// What does something of its own keeps its click.
+/** @param {Element} word */
+const acts = (word) => word.closest("button, a, input, select, [role=slider]") !== null;
+
+/** @param {MouseEvent} event */
+function onClick(event) {
+  if (event.target instanceof Node && card.contains(event.target)) return;
+  const word = termAt(event.target);
+  const again = word === about && stays;
+  hide();
+  if (!word || again || acts(word)) return;
+  show(word);
+  stays = true;
+}
+
+/** @param {PointerEvent} event */
+function onOver(event) {
+  clearTimeout(timer);
+  if (event.pointerType !== "mouse" || stays) return;
+  const word = termAt(event.target);
+  if (about && word !== about) hide();
+  if (word && word !== about) timer = setTimeout(() => show(word), REST);
+}
+
+export function hide() {
+  clearTimeout(timer);
+  if (about) card.hidePopover();
+  about?.removeAttribute("aria-describedby");
+  [about, stays] = [null, false];
+}
+
+/** @param {HTMLElement} word */
+export function show(word) {
+  const term = word.dataset.term || "";
+  if (!word.isConnected || !GLOSSARY[term]) return;
+  card.replaceChildren(el("b", "", titleOf(term)), el("p", "", GLOSSARY[term]));
+  about = word;
+  word.setAttribute("aria-describedby", card.id);
+  card.showPopover();
+  place(word.getBoundingClientRect());
+}
+
+// Below the word where there is room, else above it; always within the window.
+/** @param {DOMRect} word */
+function place(word) {
+  const { width, height } = card.getBoundingClientRect();
+  const below = word.bottom + GAP + height + EDGE <= innerHeight;
+  const left = Math.min(Math.max(EDGE, word.left), innerWidth - width - EDGE);
+  card.style.left = left + "px";
+  card.style.top = (below ? word.bottom + GAP : Math.max(EDGE, word.top - GAP - height)) + "px";
+}
+
+// Opens the card of the word that has the focus, or is about it; whether there is one.
+export function explainFocus() {
+  const word = termAt(document.activeElement);
+  if (!word) return false;
+  show(word);
+  stays = true;
+  return true;
+}

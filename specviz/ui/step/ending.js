@@ -1,0 +1,28 @@
+// What to do after the end of a run: make it live, race it, try another drafter.
+
+import { byId, el } from "../shared/dom.js";
+import { openTab } from "../shared/tabs.js";
+import { answerButton } from "./caption.js";
+
+/** @import { Source } from "../shared/data.js" */
+
+/** @param {Source} source */
+export function whatNow(source) {
+  const again = source === "recorded" ? "Run it live" : "Run it again";
+  return el(
+    "div",
+    "sv-what-now",
+    el("b", "", "What now?"),
+    answerButton(again, () => byId("sv-go")?.click()),
+    answerButton("Race drafters", () => openTab("Compare")),
+    answerButton("Choose another drafter", chooseDrafter),
+  );
+}
+
+function chooseDrafter() {
+  if (!document.body.classList.contains("sv-drawer-open"))
+    byId("sv-settings")?.querySelector("button")?.click();
+  const field = byId("sv-method")?.querySelector("input");
+  field?.scrollIntoView({ block: "center" });
+  field?.focus();
+}

@@ -1,0 +1,38 @@
+// What this is, in a line that can be put away, and the way round that it offers.
+
+import { stage } from "./intro_stage.js";
+import { startTour } from "./tour.js";
+
+/** @import { Start } from "../shared/data.js" */
+/** @import { TourConfig } from "./tour.js" */
+
+const AWAY = "sv-intro"; // what the browser remembers, where it may
+
+/** @type {Start<TourConfig>} */
+export function start(element, props, _watch, _trigger, config) {
+  stage.set(element, props, config);
+  const line = stage.$(".sv-intro");
+  line.hidden = recall() === "away";
+  stage.$("[data-intro=away]").addEventListener("click", () => putAway());
+  stage
+    .$("[data-intro=tour]")
+    .addEventListener("click", () => window.dispatchEvent(new Event("sv-tour")));
+  startTour(() => putAway());
+}
+
+function putAway() {
+  stage.$(".sv-intro").hidden = true;
+  try {
+    localStorage.setItem(AWAY, "away");
+  } catch {
+    // A browser that keeps nothing shows the line again.
+  }
+}
+
+function recall() {
+  try {
+    return localStorage.getItem(AWAY);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,152 @@
+"""The first visit: the line that says what this is, the way round, help, and the words' cards."""
+
+import json
+
+import pytest
+
+from specviz.glossary import GLOSSARY
+from specviz.ui.step.tour import INTRO, STOPS
+
+OPEN = "[popover]:popover-open"
+
+
+def stop(page):
+    return page.inner_text(".sv-tour-title")
+
+
+def test_the_line_says_what_this_is_and_is_gone_for_good_once_put_away(visit):
+    page = visit.open()
+    assert page.inner_text(".sv-intro p") == INTRO
+    page.click("[data-intro=away]")
+    assert page.locator(".sv-intro").is_hidden()
+    visit.open()
+    assert page.locator(".sv-intro").is_hidden()
+
+
+def test_the_way_round_moves_the_run_to_where_each_sentence_is_true(visit):
+    page = visit.open()
+    page.click("[data-intro=tour]")
+    page.wait_for_selector(".sv-tour:not([hidden])")
+    kinds = []
+    for number, wanted in enumerate(STOPS):
+        assert stop(page) == wanted.title
+        assert page.inner_text(".sv-tour-say") == wanted.say
+        assert page.inner_text(".sv-tour-at") == f"{number + 1} of {len(STOPS)}"
+        assert page.evaluate("(at) => document.querySelector(at).matches('.sv-ringed')", wanted.at)
+        assert page.locator(".sv-ringed").count() == 1
+        kinds.append((visit.ask("frame.step.kind"), visit.ask("frame.caption.is")))
+        page.click("[data-tour=next]")
+    assert kinds[0] == ("commit", "commit")
+    assert kinds[1] == ("propose", "propose")
+    assert kinds[2] == ("score", "score")
+    assert kinds[3] == ("judge", "rejected")
+    assert page.locator(".sv-tour").is_hidden()
+    assert page.locator(".sv-ringed").count() == 0
+    assert page.locator(".sv-intro").is_hidden(), "who has been round knows what this is"
+
+
+def test_after_the_rejection_an_arrow_shows_what_takes_its_place(visit):
+    page = visit.open()
+    page.click("[data-intro=tour]")
+    for _ in range(3):
+        page.click("[data-tour=next]")
+    page.keyboard.press("ArrowRight")
+    assert visit.ask("frame.step.kind") == "draw"
+    assert page.locator(".sv-tour").is_visible(), "stepping on is part of it"
+
+
+def test_the_first_visit_by_keyboard_alone(visit):
+    page = visit.open()
+    page.keyboard.press("?")
+    page.wait_for_selector(".sv-help[open]")
+    tab_to(page, "[data-help=tour]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".sv-tour:not([hidden])")
+    seen = []
+    for _ in STOPS:
+        seen.append(stop(page))
+        assert page.evaluate("document.activeElement.matches('[data-tour=next]')")
+        page.keyboard.press("Enter")
+    assert seen == [each.title for each in STOPS]
+    assert page.locator(".sv-tour").is_hidden()
+
+
+def test_escape_ends_the_way_round_and_nothing_was_blocked(visit):
+    page = visit.open()
+    page.click("[data-intro=tour]")
+    page.click("[data-do=next]")
+    page.focus("[data-tour=next]")
+    page.keyboard.press("Escape")
+    assert page.locator(".sv-tour").is_hidden()
+
+
+def tab_to(page, selector):
+    for _ in range(12):
+        if page.evaluate("(at) => document.activeElement.matches(at)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"no way to {selector} by Tab")
+
+
+@pytest.mark.parametrize(
+    ("selector", "term"),
+    [(".sv-key-residual", "residual"), (".sv-verdict", "rejected"), (".sv-n-u", "coin")],
+)
+def test_a_word_s_card_opens_at_a_click_within_the_window_and_closes_again(visit, selector, term):
+    page = visit.open()
+    visit.step_to("Rejected")
+    page.locator(selector).first.click()
+    page.wait_for_selector(OPEN)
+    assert page.inner_text(OPEN + " p") == GLOSSARY[term]
+    box = page.locator(OPEN).bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 1280
+    page.keyboard.press("Escape")
+    page.wait_for_selector(OPEN, state="detached")
+
+
+def test_a_mouse_that_rests_on_a_word_sees_its_card_while_it_rests(visit):
+    page = visit.open()
+    page.hover(".sv-key-p")
+    page.wait_for_selector(OPEN)
+    page.hover(".sv-strip")
+    page.wait_for_selector(OPEN, state="detached")
+
+
+def test_what_acts_keeps_its_click_and_has_a_card_for_a_mouse_at_rest(visit):
+    page = visit.open()
+    visit.step_to("Rejected")
+    page.locator("button.sv-chip").first.click()
+    assert page.locator(OPEN).count() == 0
+
+
+def test_help_has_every_word_and_those_of_the_open_tab_first(visit):
+    page = visit.open()
+    page.click("[data-help=open]")
+    here = page.locator(".sv-words-here dd").all_inner_texts()
+    page.click(".sv-help summary")
+    others = page.locator(".sv-words-others dd").all_inner_texts()
+    assert GLOSSARY["residual"] in here
+    assert GLOSSARY["roofline"] in others
+    assert set(GLOSSARY.values()) <= {*here, *others}
+    page.click("[data-help=close]")
+    assert not page.locator(".sv-help[open]").count()
+
+
+def test_every_term_on_the_page_is_in_the_glossary_and_none_is_a_native_title(visit):
+    page = visit.open()
+    for _ in range(40):
+        visit.ask("next()")
+    named = page.evaluate(
+        "[...document.querySelectorAll('[data-term]')].map((one) => one.dataset.term)"
+    )
+    known = json.loads(page.evaluate(KNOWN))
+    assert set(named) <= set(known)
+    titles = page.evaluate("[...document.querySelectorAll('[title]')].map((one) => one.title)")
+    assert not set(titles) & set(known.values())
+
+
+KNOWN = """async () => {
+  const { GLOSSARY } = await import(document.querySelector("link[href$='shared/given.js']").href);
+  return JSON.stringify(GLOSSARY);
+}"""

@@ -1,0 +1,67 @@
+"""For a teacher: a link to the moment, pictures of its parts, and a hand-out of it on one page."""
+
+import re
+from io import BytesIO
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+PARTS = {"draft tree": ".sv-evidence > section", "coin and table": ".sv-panel"}
+
+
+def test_the_link_that_is_copied_opens_the_same_moment(visit, another):
+    page = visit.open("?trace=01-chain")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.step_to("Rejected")
+    page.wait_for_timeout(500)  # the address follows a little later
+    page.click(".sv-copy")
+    page.wait_for_selector(".sv-copy.sv-said-so")
+    link = page.evaluate("navigator.clipboard.readText()")
+    there = another.open(link.removeprefix(another.url))
+    there.wait_for_function("document.querySelector('.sv-verdict').textContent === 'Rejected'")
+    assert another.ask("cursor") == visit.ask("cursor")
+
+
+@pytest.mark.parametrize("name", [*PARTS, "timeline"])
+def test_a_part_is_kept_as_svg_and_as_png_of_its_own_size(visit, name):
+    page = visit.open("?trace=01-chain")
+    visit.step_to("Rejected")
+    box = page.locator(PARTS.get(name, ".sv-time")).first.bounding_box()
+    root = ElementTree.fromstring(saved(page, name, "SVG"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert abs(float(root.get("width")) - box["width"] - 32) <= 1
+    image = Image.open(BytesIO(saved(page, name, "PNG")))
+    assert image.size == (2 * int(root.get("width")), 2 * int(root.get("height")))
+    assert len(image.convert("RGB").getcolors(1 << 20)) > 20, "it is not empty"
+
+
+def saved(page, name, kind):
+    with page.expect_download() as download:
+        page.click(f"[aria-label='Save {name} as {kind}']")
+    return download.value.path().read_bytes()
+
+
+def test_a_picture_looks_as_the_page_does(visit):
+    """The same pixels but for edges of letters: no style was lost on the way."""
+    page = visit.open("?trace=01-chain")
+    visit.step_to("Rejected")
+    part = page.locator(".sv-panel")
+    shown = Image.open(BytesIO(part.screenshot())).convert("L")
+    kept = Image.open(BytesIO(saved(page, "coin and table", "PNG"))).convert("L")
+    kept = kept.resize((kept.width // 2, kept.height // 2))
+    kept = kept.crop((16, 16, 16 + shown.width, 16 + shown.height))
+    apart = [abs(a - b) > 64 for a, b in zip(shown.tobytes(), kept.tobytes(), strict=True)]
+    assert sum(apart) / len(apart) < 0.03
+
+
+def test_a_hand_out_of_the_moment_is_one_page_without_controls(visit):
+    page = visit.open("?trace=01-chain")
+    visit.step_to("Rejected")
+    document = page.pdf(prefer_css_page_size=True, print_background=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", document)) == 1
+    page.emulate_media(media="print")
+    for gone in (".sv-dock", "#sv-run", ".sv-tools", ".sv-guess", ".sv-pictures"):
+        assert page.locator(gone).first.is_hidden(), gone
+    for stays in (".sv-strip", ".sv-say", ".sv-tree", ".sv-panel", ".sv-time", ".sv-where"):
+        assert page.locator(stays).first.is_visible(), stays

@@ -1,0 +1,32 @@
+"""Writes slow.txt: the tests that `--quick` leaves out, since each takes a second or more.
+
+Usage: python tests/run.py --junitxml=times.xml, then python tests/slowest.py times.xml
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+HERE = Path(__file__).resolve().parent
+SLOW = HERE / "slow.txt"
+LEAST = 0.8  # seconds, on two idle cores
+
+
+def named(case: ElementTree.Element) -> str:
+    """A test as pytest's node id has it, from this folder on."""
+    path = case.get("classname", "").removeprefix("tests.").replace(".", "/")
+    return f"{path}.py::{case.get('name')}"
+
+
+def main(times: str) -> None:
+    """Write the list."""
+    cases = ElementTree.parse(times).iter("testcase")
+    slow = sorted(named(case) for case in cases if float(case.get("time", 0)) >= LEAST)
+    kept = [name for name in slow if not name.startswith("browser/")]
+    SLOW.write_text("".join(f"{name}\n" for name in kept), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

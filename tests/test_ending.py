@@ -1,0 +1,65 @@
+"""The last step of a run says what it came to: counted in the trace, measured against plain."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from specviz.frames.frame import applied
+from specviz.shipped import ASSETS
+from specviz.trace import metrics
+from specviz.trace.events import Baseline, Finished
+from specviz.trace.file import Trace
+from specviz.trace.noise import VERDICT, noise
+from specviz.ui.step.lines import lines
+
+TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
+
+
+def told(trace):
+    return [json.loads(text) for text in lines([trace.header, *trace.events], "recorded")]
+
+
+def end_of(trace, kind="baseline"):
+    """The frame of the end, as the player has it after the line of this kind."""
+    all_lines = told(trace)
+    last = [one for one in all_lines if one["kind"] == "round"][-1]
+    (ended,) = [one for one in all_lines if one["kind"] == kind]
+    return applied(last["first"], ended["end"]), applied(last["first"], last["then"][-1])
+
+
+def said(frame):
+    parts = frame["caption"]["parts"]
+    return "".join(part if isinstance(part, str) else part["t"] for part in parts)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_the_end_has_the_run_s_own_numbers_and_leaves_all_else_as_it_was(path):
+    trace = Trace.read(path)
+    numbers = metrics.summary(trace)
+    frame, before = end_of(trace)
+    assert frame["step"]["kind"] == "end"
+    assert {name: frame[name] for name in ("chips", "tree", "panel")} == {
+        name: before[name] for name in ("chips", "tree", "panel")
+    }
+    tokens, passes = numbers["tokens"], numbers["target_passes"]
+    assert said(frame).startswith(f"{tokens} tokens in {passes} target passes instead of {tokens}:")
+    if numbers["alpha"] is not None:
+        assert f"(α {numbers['alpha']:.2f})" in said(frame)
+    rough = noise(trace, trace.baseline)
+    assert (VERDICT if rough else f"{numbers['speedup']:.2f} × as fast") in said(frame)
+
+
+def test_before_the_baseline_the_end_says_that_it_comes():
+    trace = Trace.read(TRACES[0])
+    assert said(end_of(trace, "finished")[0]).endswith("Plain decoding is measured next.")
+
+
+def test_a_stopped_run_ends_without_a_baseline_and_says_so():
+    trace = Trace.read(TRACES[0])
+    events = [event for event in trace.events if not isinstance(event, Baseline)]
+    events = [replace(e, reason="stopped") if isinstance(e, Finished) else e for e in events]
+    stopped = Trace(trace.header, events)
+    assert said(end_of(stopped, "finished")[0]).endswith("Plain decoding was not measured.")

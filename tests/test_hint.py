@@ -1,0 +1,44 @@
+"""A prompt unlike what House was trained on is told; those that ship are not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from specviz.catalog.loading import load_target
+from specviz.models.surprise import surprise
+from specviz.shipped import prompts
+from specviz.ui.step.hint import USUAL, hint
+
+STRANGE = [
+    "What is the capital of France?",
+    "Explain quantum computing in simple terms.",
+    "Es war einmal ein kleines Mädchen",
+]
+USUAL_ONES = [text for texts in prompts().values() for text in texts]
+
+
+@pytest.fixture(scope="module")
+def house():
+    return load_target("house")
+
+
+def test_surprise_is_the_mean_of_minus_log2_p(tiny_target):
+    ids = tiny_target.encode("The cat sat", 0)
+    with torch.inference_mode():
+        law = tiny_target.model(torch.tensor([ids])).logits[0].double().softmax(-1)
+    bits = [-law[place, token].log2().item() for place, token in enumerate(ids[1:])]
+    assert surprise(tiny_target, ids) == pytest.approx(sum(bits) / len(bits), abs=1e-4)
+    assert surprise(tiny_target, ids[:1]) is None
+
+
+def test_no_prompt_that_ships_is_strange_and_the_strangest_is_near_the_limit(house):
+    bits = [surprise(house, house.encode(text, 0)) for text in USUAL_ONES]
+    assert USUAL - 0.1 < max(bits) <= USUAL
+    assert not any(hint(house, text) for text in USUAL_ONES)
+
+
+@pytest.mark.parametrize("prompt", STRANGE)
+def test_a_prompt_unlike_the_training_text_is_told_with_its_number(house, prompt):
+    bits = surprise(house, house.encode(prompt, 0))
+    assert f"{bits:.1f} bits a token" in hint(house, prompt)
