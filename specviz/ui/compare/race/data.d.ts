@@ -143,12 +143,32 @@ export interface Config {
 export type Slots = (string | null)[];
 /** All of the form's values, in its order. */
 export type Filled = (string | number | null)[];
+/** A field's value as Gradio has it. */
+export type Value = string | number | null;
+/** A field of the lane that is edited: see race/lane.py. */
+export interface Field {
+  name: string;
+  kind: string;
+  brief: string;
+  instead: string;
+  always: boolean;
+  quiet: boolean;
+  place: number;
+}
+/** A drafter of the catalogue. usual: what suits it, field by field; suits: the same as a text. */
+export interface Known {
+  title: string;
+  suits: string;
+  reads: string[];
+  usual: Value[];
+}
 /** What the form's script knows: see race/form.py. */
 export interface FormConfig {
   name: string;
   event: string;
   first: Filled;
-  drafters: Record<string, { title: string; suits: string; reads: string[] }>;
+  drafters: Record<string, Known>;
+  fields: Field[];
   targets: Record<string, string>;
   presets: Record<string, { said: string; lanes: Slots }>;
   recorded: Record<string, Filled>;
