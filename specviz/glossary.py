@@ -75,6 +75,9 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "costs": "What a round takes, in plain tokens: drafting, the target pass, the rest, and its "
     "share of reading the prompt.",
     "speed-up": "Tokens per second by plain decoding's: what a round brings by what it costs.",
+    "mean over domains": "Over as much text of each domain: plain decoding's time for it by the "
+    "drafter's. It is the harmonic mean of the speed-ups, which one domain of fast copying cannot "
+    "carry; tokens a pass likewise.",
     "tokens per second": "New tokens by the seconds that the lane itself took, measured.",
     "kept by depth": "Of the positions judged at each depth, the share where a guess was kept; "
     "siblings share a position. Depth 1 is the first after the text.",

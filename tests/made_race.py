@@ -74,8 +74,8 @@ def tokens_at(name: str, seconds: float) -> int:
     return done
 
 
-def told(apart: str | None = None) -> dict[str, Any]:
-    """The race in numbers. apart: a lane whose text is said to differ."""
+def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]:
+    """The race in numbers. apart: a lane whose text is said to differ. caution: a warning."""
     same = f"All 4 texts are identical: {TOKENS} of {TOKENS} token ids, compared one by one."
     other = f"1 of 3 texts differs from plain decoding's. {apart}: it parts at new token 3."
     return {
@@ -86,7 +86,7 @@ def told(apart: str | None = None) -> dict[str, Any]:
         "order": ORDER,
         "complete": True,
         "headline": "eagle3 wins here, at 2.35 times plain decoding's speed.",
-        "caution": None,
+        "caution": caution,
         "texts": _badge(other if apart else same, apart is None),
         "lanes": [_numbers(name, name == apart) for name in LANES],
     }
@@ -135,6 +135,10 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         "tokens": TOKENS,
         "passes": done,
         "seconds": seconds_of(name),
+        "runs": [seconds_of(name) * share for share in ((1,) if plain else (1, 0.9, 1.2))],
+        "speedups": None
+        if plain
+        else (brings / costs["total"] / 1.2, brings / costs["total"] / 0.9),
         "tokens_per_second": TOKENS / seconds_of(name),
         "flops_per_token": None if name == "n-gram" else 2.2e7,
         "bytes": 0 if name in ("plain", "n-gram") else 9_400_000,

@@ -14,12 +14,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
 from specviz.compare import run as racing
+from specviz.compare import saved
 from specviz.compare.flops import flops
 from specviz.compare.race import PLAIN, Lane, Race, distinct
 from specviz.compare.report import report, reports
 from specviz.compare.results import Ended, Opening, Progress, Report, Results, Started
 from specviz.compare.run import run
 from specviz.compare.summary import race_summary
+from specviz.compare.timing import seconds_of
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lookahead.drafter import Lookahead
 from specviz.drafters.ngram import NGram
@@ -34,6 +36,14 @@ from specviz.trace.metrics import summary, token_ids
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24, gamma=3)
 WARM = replace(GREEDY, sampling=Sampling(0.9))
 NAMES = ["chain", "tree", "ngram"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def once():
+    """Every lane runs once, however short it is; several turns have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(racing, "TURNS", 1)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +273,63 @@ def test_a_lane_that_cannot_run_is_found_before_any_runs(tiny_target, drafters):
     events = run(tiny_target, {"a": drafters["chain"], "b": NGram()}, race)
     with pytest.raises(BadSettings, match=r"^Lane 'b': The rule 'speculative' needs"):
         next(events)
+
+
+# Turns
+
+
+def turning(monkeypatch, turns=3, short=float("inf")):
+    monkeypatch.setattr(racing, "TURNS", turns)
+    monkeypatch.setattr(racing, "SHORT", short)
+
+
+def test_short_lanes_run_three_times_in_turns_and_the_middle_run_counts(
+    tiny_target, drafters, monkeypatch, tmp_path
+):
+    turning(monkeypatch)
+    said, results = raced(tiny_target, drafters, made())
+    began = [(e.turn, e.place, e.lane) for e in said if isinstance(e, Started)]
+    order = list(enumerate(results.order, 1))
+    assert began == [(turn, *each) for turn in (1, 2, 3) for each in order]
+    assert results.complete
+    for name, trace in results.traces.items():
+        runs = [e.trace for e in said if isinstance(e, Ended) and e.lane == name]
+        assert results.seconds[name] == list(map(seconds_of, runs))
+        assert seconds_of(trace) == sorted(results.seconds[name])[1]
+        lane = report(results, name)
+        assert lane.runs == results.seconds[name]
+        assert lane.seconds == pytest.approx(sorted(lane.runs)[1])
+    saved.write(tmp_path, results)
+    assert saved.read(tmp_path) == results
+    data = json.loads((tmp_path / saved.FILE).read_text())
+    data["seconds"][PLAIN] = [9.0, 8.0, 7.0]
+    (tmp_path / saved.FILE).write_text(json.dumps(data))
+    with pytest.raises(saved.SavedError, match=r"the seconds of race\.json and the traces do not"):
+        saved.read(tmp_path)
+
+
+def test_a_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
+    turning(monkeypatch, short=0.0)
+    said, results = raced(tiny_target, drafters, made())
+    assert [e.turn for e in said if isinstance(e, Started)] == [1] * 4
+    assert {len(runs) for runs in results.seconds.values()} == {1}
+    assert [lane.speedups for lane in reports(results)] == [None] * 4
+
+
+def test_a_stop_while_lanes_run_again_keeps_the_runs_that_are_whole(
+    tiny_target, drafters, monkeypatch
+):
+    turning(monkeypatch)
+    results, again = Results(made()), []
+    for event in run(tiny_target, drafters, made(), lambda: len(again) > 3):
+        results.take(event)
+        if again or (isinstance(event, Started) and event.turn == 2):
+            again.append(event)
+    assert isinstance(again[-1], Ended)
+    assert again[-1].trace.finished.reason == "stopped"
+    assert results.complete
+    assert all(len(runs) == 1 for runs in results.seconds.values())
+    assert report(results, "chain").speedup is not None
 
 
 # Numbers

@@ -99,16 +99,17 @@ def test_the_sentence_of_a_fast_lane():
 
 def test_the_sentence_of_a_lane_that_drafts_too_dearly():
     assert said(ran(KEPT, draft=2.5)) == (
-        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain tokens, and only "
-        "1.20 of them are kept: a round brings 2.20 tokens for the price of 3.20 plain tokens."
+        "Slower here, 0.69 × plain: drafting 3.2 guesses a round costs 2.00 plain tokens, checking "
+        "them 1.00, reading the prompt 0.20, and only 1.20 guesses a round are kept: a round "
+        "brings 2.20 tokens for the price of 3.20 plain tokens."
     )
 
 
 def test_the_sentence_of_a_lane_that_checks_too_dearly():
     assert said(ran(KEPT, target=3.0)) == (
         "Slower here, 0.79 × plain: checking 3.2 guesses a round costs 2.40 plain tokens, drafting "
-        "0.20, reading the prompt 0.20, and only 1.20 of them are kept: a round brings 2.20 tokens "
-        "for the price of 2.80 plain tokens."
+        "them 0.20, reading the prompt 0.20, and only 1.20 guesses a round are kept: a round "
+        "brings 2.20 tokens for the price of 2.80 plain tokens."
     )
 
 
@@ -121,8 +122,9 @@ def test_the_sentence_of_a_lane_that_gains_nothing():
 
 def test_the_sentence_of_a_lane_whose_every_guess_falls():
     assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
-        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain tokens, and none "
-        "of them is kept: a round brings 1.00 tokens for the price of 1.60 plain tokens."
+        "Slower here, 0.62 × plain: drafting 3.2 guesses a round costs 0.40 plain tokens, checking "
+        "them 1.00, reading the prompt 0.20, and no guess is kept: a round brings 1.00 tokens for "
+        "the price of 1.60 plain tokens."
     )
 
 
@@ -156,6 +158,17 @@ def test_shown_numbers_agree_with_each_other(draft, target):
     ratio, brings, price, drafting, _, checking, reading = numbers
     assert f"{drafting + checking + reading:.4f}" == f"{price:.4f}"
     assert f"{brings / price:.2f}" == f"{ratio:.2f}"
+
+
+@pytest.mark.parametrize("draft", [0.006, 2.5, 2.5714])
+@pytest.mark.parametrize("target", [3.0, 3.3333])
+def test_a_slow_lane_says_all_that_it_pays(draft, target):
+    text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
+    ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
+    assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
+    assert f"{sum(paid):.4f}" == f"{price:.4f}"
+    assert f"only {kept:.2f}" in text
+    assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
 
 
 def test_without_plain_decoding_nothing_is_said_of_speed():
@@ -309,13 +322,13 @@ def test_a_lane_that_never_ran_leaves_nothing_to_compare():
 def test_passes_are_compared_with_those_of_their_size():
     trace = ran(KEPT)
     assert spread(trace) == 1
-    assert caution([*lanes({"it": trace}).values()]) is None
+    assert caution([*lanes({"it": trace}).values()]) == ""
     slow = [replace(e, seconds=6.25) if isinstance(e, Scored) and e.round == 2 else e
             for e in trace.events]  # fmt: skip
     rough = Trace(trace.header, slow)
     assert spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
     text = caution([*lanes({"it": rough}).values()])
-    assert "2.0 times in it: this machine did other things too" in text
+    assert "it: passes that do the same work took unlike times, 2.0 times as long." in text
 
 
 def test_a_wider_pass_may_take_longer():
@@ -392,6 +405,57 @@ def test_a_noisy_lane_neither_wins_nor_loses_beside_one_that_is_not():
     found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
     assert headline(found) == (
         "a wins here, at 1.57 times plain decoding's speed. Too noisy here; measure again: b."
+    )
+
+
+def in_turns(mine, plain=(11.0,)):
+    """The race of one lane of 7 s, 1.57 times as fast; seconds of the runs of both."""
+    found = race({"it": ran(KEPT)})
+    found.seconds |= {"it": list(mine), PLAIN: list(plain)}
+    return reports(found)
+
+
+def test_several_runs_say_how_far_the_speed_up_lies_apart():
+    assert in_turns([7.0])[0].speedups is None
+    alone, three = in_turns([7.0, 5.5, 8.0])[0], in_turns([7.0, 5.5, 8.0], [11.0, 11.0, 12.0])[0]
+    assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
+    assert three.speedups == (pytest.approx(12 / 8), pytest.approx(2)), "each beside its own turn"
+    assert in_turns([7.0], [11.0, 10.0, 14.0])[0].speedups == (10 / 7, 2)
+    assert _numbers(race_lane([7.0, 5.5, 8.0])).split("  ")[1] == "x1.57 plain (1.38 to 2.00)"
+
+
+def race_lane(mine):
+    """A lane of such a race as it is told."""
+    found = race({"it": ran(KEPT)})
+    found.seconds |= {"it": mine, PLAIN: [11.0]}
+    return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
+
+
+def test_runs_of_which_some_are_faster_and_some_slower_say_nothing():
+    found = in_turns([7.0, 6.0, 12.0])
+    why = "it was 0.92 times as fast in one run, 1.83 times in another"
+    assert joined(sentence(found[0])) == f"Too noisy here; measure again: {why}."
+    assert headline(found) == "Too noisy here; measure again: no lane's seconds make sense."
+    assert caution(found) == (
+        f"Too noisy here; measure again when this machine is idle. it: {why}."
+    )
+    assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
+
+
+def test_runs_that_took_unlike_times_are_a_warning_beside_the_headline():
+    assert caution(in_turns([7.0, 7.5, 8.0])) == ""
+    assert caution(in_turns([7.0, 5.0, 8.0])) == (
+        "The speeds here are rough; measure again when this machine is idle. it: one run took "
+        "5.00 s, another 8.00 s."
+    )
+
+
+def test_the_warning_names_what_a_lane_cannot_have_done():
+    rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
+    found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
+    assert caution(found) == (
+        "Too noisy here; measure again when this machine is idle. b: 2.00 times as fast was "
+        "measured, and no pass was saved."
     )
 
 

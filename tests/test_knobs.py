@@ -18,6 +18,7 @@ from specviz.settings.knobs import KNOBS, Knob, knob
 from specviz.settings.options import add_settings
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.text import brief
+from specviz.ui.compare.race import lane
 from specviz.ui.step import choices, drawer, form, player
 
 TYPES = {
@@ -154,6 +155,12 @@ def test_the_page_hides_every_setting_of_a_draft_that_some_drafter_ignores():
         assert (hidden in rules) == (row.group == "drafting" and bool(row.label))
     for entry in entries():
         assert set(entry.reads) <= {row.name for row in KNOBS if row.group == "drafting"}
+
+
+def test_one_row_more_is_a_field_of_a_lane_too(furnace, monkeypatch):
+    monkeypatch.setattr(lane, "Settings", furnace)
+    assert "heat" in [row["name"] for row in lane.rows()]
+    assert "#sv-raceform-fields:not([data-reads~=heat]) #sv-raceform-heat" in lane.css()
 
 
 DRAWN = """

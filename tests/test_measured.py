@@ -267,6 +267,9 @@ def drafter_row(name):
 
 def test_the_card_shows_what_was_measured(folder):
     write_facts(folder)
+    facts = json.loads((folder / "measured.json").read_text())
+    facts["rows"].append(ROW | {"name": "eagle2", "domain": "maths", "ratio_to_plain": 7.08})
+    (folder / "measured.json").write_text(json.dumps(facts))
     text = write_card(folder).read_text(encoding="utf-8")
     line = "| 0.83 | 2.91 | 41 · 30 | 24.6 | 0.35 | 1.21 | × 1.77 |"
     assert "### stories, temperature 0\n\n| drafter | α |" in text
@@ -274,6 +277,7 @@ def test_the_card_shows_what_was_measured(folder):
     assert text.count(f"| `ngram` {line}\n") == 1
     assert f"| `eagle` {line.replace('0.83', '–', 1)}" in text  # at temperature 1
     assert "| `eagle` | 1.63 MB | gamma 4 | 2.91 | × 1.77 | 2.91 | × 1.77 |" in text
+    assert "| `eagle2` | 1.63 MB | gamma 4 | 2.91 | × 2.83 |" in text  # 1.77 and 7.08
     assert "| `ngram` | none | gamma 5 |" in text
     assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
     assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text

@@ -26,6 +26,14 @@ from specviz.ui.worker import Machine, Worker
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def once():
+    """Every lane runs once, however short it is; several turns have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(racing, "TURNS", 1)
+        yield
+
+
 @pytest.fixture
 def runs():
     return Worker(Machine("cpu"))
@@ -78,6 +86,20 @@ def test_a_race_tells_itself_lane_by_lane_and_its_text_only_grows(whole):
     assert order == [line["lane"] for line in of(whole[-1], "ended")]
     assert [line["place"] for line in of(whole[-1], "started")] == [1, 2, 3]
     assert {line["id"] for line in told(whole[-1]) if "id" in line} == {"1"}
+
+
+def test_lanes_that_run_again_tell_their_middle_run(runs, race, monkeypatch):
+    monkeypatch.setattr(racing, "TURNS", 3)
+    monkeypatch.setattr(racing, "SHORT", 1000.0)
+    text = texts(runs, race())[-1]
+    order = of(text, "race")[0]["order"]
+    began = [(line["turn"], line["place"], line["lane"]) for line in of(text, "started")]
+    assert began == [(t, place, name) for t in (1, 2, 3) for place, name in enumerate(order, 1)]
+    last = {lane["name"]: lane for lane in of(text, "told")[-1]["whole"]["lanes"]}
+    shown = {line["lane"]: line["passes"] for line in of(text, "ended")}
+    for name, lane in last.items():
+        assert len(lane["runs"]) == 3
+        assert sum(map(sum, shown[name])) == pytest.approx(sorted(lane["runs"])[1], abs=1e-4)
 
 
 def test_the_race_line_says_what_races_and_where(whole):

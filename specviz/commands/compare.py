@@ -82,7 +82,8 @@ def progress(results: Results, event: RaceEvent) -> Iterator[str]:
             seed = results.race.order_seed
             yield f"In this order (--order-seed {seed}): {', '.join(event.order)}"
         case Started():
-            yield f"{event.place} of {len(results.order)}: {event.lane}"
+            again = f", run {event.turn}" if event.turn > 1 else ""
+            yield f"{event.place} of {len(results.order)}: {event.lane}{again}"
         case Ended() if event.trace.finished and event.trace.finished.reason == "stopped":
             yield f"{event.lane} was stopped."
 
@@ -111,7 +112,7 @@ def _numbers(lane: dict[str, Any]) -> str:
     held = lane["held_bytes"]
     parts = [
         lane["name"],
-        f"x{ratio:.2f} plain" if ratio is not None and lane["noise"] is None else "",
+        _ratio(ratio, lane["speedups"]) if ratio is not None and lane["noise"] is None else "",
         f"{lane['tokens']} tokens in {lane['seconds']:.2f} s",
         f"{speed:.1f} tokens/s" if speed is not None else "",
         f"α {lane['alpha']:.2f}" if lane["alpha"] is not None else "",
@@ -120,6 +121,12 @@ def _numbers(lane: dict[str, Any]) -> str:
         f"held in memory: {size(held)}" if held is not None else "",
     ]
     return "  ".join(filter(None, parts))
+
+
+def _ratio(ratio: float, speedups: tuple[float, float] | None) -> str:
+    """The speed-up, and how far it lay apart in several runs."""
+    apart = f" ({speedups[0]:.2f} to {speedups[1]:.2f})" if speedups else ""
+    return f"x{ratio:.2f} plain{apart}"
 
 
 def _report(place: str | None, results: Results) -> None:

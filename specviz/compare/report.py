@@ -8,6 +8,7 @@ digit. A plain pass, Cost's unit, is without the prefill: by that, brings by cos
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from specviz.compare.equality import Equality, equality
@@ -18,7 +19,7 @@ from specviz.compare.timing import Parts, Point, parts, rounds, timeline
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Reason
 from specviz.trace.file import Trace
-from specviz.trace.noise import noise, spread
+from specviz.trace.noise import noise, spread, unsettled
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +59,15 @@ class LaneReport:
     """One lane's numbers. What nothing was measured for is None.
 
     ended: None where the lane broke off. passes: of the target, the prefill among them. seconds:
-    of the lane's own work. brings: tokens a round. costs: what a round costs. speedup: brings by
-    costs; as these, only where the lane and plain decoding came to their ends. guesses, kept: a
-    round; drafting: rounds with a guess. alpha, acceptance_rate: as in `metrics.summary`.
-    flops_per_token: see flops.py, as it counts. bytes: of the drafter's own weight files.
-    held_bytes: in memory, as `Finished` has it. timeline: after every pass, (seconds, tokens) so
-    far. parts: by pass, its seconds: drafting, the target's, the rest. uneven: see `spread`; near 1
-    where the machine did nothing else. noise: why nothing can be said of its speed, whatever the
-    speed-up came to; None where something can.
+    of the lane's own work. runs: seconds of each of its runs, of which this is the middle one.
+    brings: tokens a round. costs: what a round costs. speedup: brings by costs; as these, only
+    where the lane and plain decoding came to their ends. speedups: the least and the most, turn by
+    turn; None where all ran once. guesses, kept: a round; drafting: rounds with a guess. alpha,
+    acceptance_rate: as in `metrics.summary`. flops_per_token: see flops.py, as it counts. bytes: of
+    the drafter's own weight files. held_bytes: in memory, as `Finished` has it. timeline: after
+    every pass, (seconds, tokens) so far. parts: by pass, its seconds: drafting, the target's, the
+    rest. uneven: see `spread`; near 1 where the machine did nothing else. noise: why nothing can be
+    said of its speed, whatever the speed-up came to; None where something can.
     """
 
     name: str
@@ -78,6 +80,8 @@ class LaneReport:
     tokens: int
     passes: int
     seconds: float
+    runs: list[float]
+    speedups: tuple[float, float] | None
     tokens_per_second: float | None
     brings: float | None
     costs: Costs | None
@@ -114,6 +118,8 @@ def report(results: Results, name: str) -> LaneReport:
     passes, ids = parts(trace), _tokens(trace)
     seconds = sum(map(sum, passes))
     arithmetic = _flops(results, name, trace)
+    against = _against(trace, passes, results.plain)
+    speedups = _speedups(results, name, against["speedup"])
     return LaneReport(
         name=name,
         drafter=head.drafter.name,
@@ -125,9 +131,11 @@ def report(results: Results, name: str) -> LaneReport:
         tokens=len(ids),
         passes=len(passes),
         seconds=seconds,
+        runs=list(results.seconds.get(name, [seconds])),
+        speedups=speedups,
         tokens_per_second=len(ids) / seconds if seconds > 0 else None,
         brings=_share(len(ids), len(passes)),
-        **_against(trace, passes, results.plain),
+        **against,
         **_guessed(trace, len(passes)),
         flops=arithmetic,
         flops_per_token=_share(arithmetic.total if arithmetic else None, len(ids)),
@@ -139,7 +147,7 @@ def report(results: Results, name: str) -> LaneReport:
         timeline=list(timeline(trace, passes)),
         parts=passes,
         uneven=spread(trace),
-        noise=_noise(trace, results.plain),
+        noise=_noise(trace, results.plain, speedups),
     )
 
 
@@ -168,9 +176,28 @@ def _against(trace: Trace, passes: list[Parts], plain: Baseline | None) -> dict[
     return {"costs": costs, "speedup": brings / costs.total if costs.total > 0 else None}
 
 
-def _noise(trace: Trace, plain: Baseline | None) -> str | None:
+def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, float] | None:
+    """The least and the most that a lane was faster, each turn beside its plain decoding.
+
+    A lane that is not short ran in the first turn alone, which stands for the others too. shown:
+    the speed-up of the middle runs, which lies between.
+    """
+    mine, plain = results.seconds.get(name, []), results.seconds.get(PLAIN, [])
+    if shown is None or name == PLAIN or max(len(mine), len(plain)) < 2:
+        return None
+    share = len(_tokens(results.traces[name])) / len(_tokens(results.traces[PLAIN]))
+    pairs = zip_longest(mine, plain)
+    found = [share * (other or plain[0]) / (own or mine[0]) for own, other in pairs]
+    return min([shown, *found]), max([shown, *found])
+
+
+def _noise(
+    trace: Trace, plain: Baseline | None, speedups: tuple[float, float] | None
+) -> str | None:
     """Why nothing can be said of a lane's speed; of plain decoding itself nothing is."""
-    return noise(trace, plain) if plain is not None and trace.rounds and whole(trace) else None
+    if plain is None or not trace.rounds or not whole(trace):
+        return None
+    return noise(trace, plain) or unsettled(speedups)
 
 
 def _guessed(trace: Trace, passes: int) -> dict[str, Any]:

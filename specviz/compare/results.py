@@ -6,10 +6,11 @@ of them perhaps a part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specviz.compare.race import PLAIN, Race
+from specviz.compare.timing import seconds_of
 from specviz.trace.events import Baseline, Committed, Event, Proposed, Scored, Vocabulary
 from specviz.trace.file import Trace
 from specviz.trace.work import Weights
@@ -26,10 +27,14 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """This lane runs now, as number `place` (from 1); first it warms up, which is not measured."""
+    """This lane runs now, as number `place` (from 1); first it warms up, which is not measured.
+
+    turn: 1, and more where it runs again since it is short.
+    """
 
     lane: str
     place: int
+    turn: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The lane is over, or was stopped: its `finished` says which."""
+    """The lane is over for this turn, or was stopped: its `finished` says which."""
 
     lane: str
     trace: Trace
@@ -62,21 +67,28 @@ RaceEvent = Opening | Started | Report | Progress | Ended
 
 @dataclass(slots=True)
 class Results:
-    """A race as far as it came. traces: by lane, those that ended or were stopped, in order."""
+    """A race as far as it came. traces: by lane, those that ended or were stopped, in order; of a
+    lane that ran more than once the run that took the middle time. seconds: of all its runs.
+    """
 
     race: Race
     order: tuple[str, ...] = ()
     target: Weights | None = None
     drafters: Mapping[str, Weights] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    _runs: dict[str, list[Trace]] = field(default_factory=dict, compare=False, repr=False)
 
     def take(self, event: RaceEvent) -> None:
         """Note what a race said."""
         match event:
             case Opening():
                 self.order, self.target, self.drafters = event.order, event.target, event.drafters
-            case Ended():
-                self.traces[event.lane] = event.trace
+            case Ended() if event.lane not in self.traces or whole(event.trace):
+                runs = self._runs.setdefault(event.lane, [])
+                runs.append(event.trace)
+                self.seconds[event.lane] = [seconds_of(run) for run in runs]
+                self.traces[event.lane] = middle(runs)
 
     @property
     def plain(self) -> Baseline | None:
@@ -103,6 +115,11 @@ class Results:
         new = sorted({*plain.token_ids} & words.keys() - trace.vocabulary.keys())
         told = [Vocabulary({str(t): words[t].decode("latin-1") for t in new})] if new else []
         return Trace(trace.header, [*trace.events, *told, plain])
+
+
+def middle(runs: Sequence[Trace]) -> Trace:
+    """The run that took the middle time; of two the shorter."""
+    return sorted(runs, key=seconds_of)[(len(runs) - 1) // 2]
 
 
 def whole(trace: Trace) -> bool:

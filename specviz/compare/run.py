@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from typing import Final
 
 from specviz import engine
 from specviz.compare.race import PLAIN, Lane, Race
-from specviz.compare.results import Ended, Opening, Progress, RaceEvent, Report, Started, spent
+from specviz.compare.results import (
+    Ended,
+    Opening,
+    Progress,
+    RaceEvent,
+    Report,
+    Started,
+    spent,
+    whole,
+)
+from specviz.compare.timing import seconds_of
 from specviz.engine.decode import baseline_of
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
@@ -27,6 +37,8 @@ from specviz.trace.file import Trace
 from specviz.verification import Drawn, choose
 
 WARM: Final = 4  # rounds before a lane's clock counts, the prefill among them
+TURNS: Final = 3  # runs of a short lane, whose one run a busy moment would decide
+SHORT: Final = 1.0  # seconds: a lane that takes less is short
 CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
 
 
@@ -43,7 +55,7 @@ class Field:
 def run(
     target: Target, drafters: Mapping[str, Drafter], race: Race, stop: Stop = never
 ) -> Generator[RaceEvent, None, None]:
-    """The race: its order, then lane by lane what each does.
+    """The race: its order, then lane by lane what each does; then the short ones in turns again.
 
     drafters: by name of the lane. stop: asked between rounds; a lane that is stopped ends as far
     as it came, and no other starts. Raises BadPrompt, or BadSettings naming the lane that cannot
@@ -56,12 +68,22 @@ def run(
     own = {lane.name: drafters[lane.name].weights(target) for lane in race.lanes}
     yield Opening(race.order, causal(target.model), own)
     lanes = {lane.name: lane for lane in race.lanes}
-    for place, name in enumerate(race.order, start=1):
+    left = set(race.order)
+    for turn, (place, name) in product(range(1, TURNS + 1), enumerate(race.order, start=1)):
+        if name not in left:
+            continue
         if stop():
             return
-        yield Started(name, place)
-        runs = _plain(field, stop) if name == PLAIN else _lane(field, lanes[name], stop)
-        yield from runs
+        yield Started(name, place, turn)
+        for event in _plain(field, stop) if name == PLAIN else _lane(field, lanes[name], stop):
+            if isinstance(event, Ended) and not _short(event.trace):
+                left.discard(name)
+            yield event
+
+
+def _short(trace: Trace) -> bool:
+    """Whether a lane came to its end so soon that it runs again."""
+    return whole(trace) and seconds_of(trace) < SHORT
 
 
 def _check(field: Field, lane: Lane) -> None:

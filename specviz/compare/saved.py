@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_low
 from typing import Any, Final, Self
 
 from specviz.compare.race import Lane, Race
 from specviz.compare.results import Results
+from specviz.compare.timing import seconds_of
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
 from specviz.trace.codec import build, plain
@@ -41,7 +44,10 @@ class SavedLane:
 
 @dataclass(frozen=True, slots=True)
 class SavedRace:
-    """`race.json`. order: of the lanes as they ran. traces: file by lane, those it came to."""
+    """`race.json`. order: of the lanes as they ran. traces: file by lane, those it came to.
+
+    seconds: by lane, of all its runs; None where each ran once.
+    """
 
     format: str
     version: int
@@ -52,6 +58,7 @@ class SavedRace:
     lanes: list[SavedLane]
     order: list[str]
     traces: dict[str, str]
+    seconds: dict[str, list[float]] | None = None
 
     @classmethod
     def of(cls, results: Results) -> Self:
@@ -78,6 +85,7 @@ class SavedRace:
             lanes=lanes,
             order=list(results.order),
             traces={name: _file(at, name) for at, name in enumerate(results.traces, start=1)},
+            seconds=results.seconds if any(len(s) > 1 for s in results.seconds.values()) else None,
         )
 
     @property
@@ -108,12 +116,22 @@ def read(folder: Path) -> Results:
         race = saved.race
         _check(saved, race)
         traces = {name: Trace.read(folder / file) for name, file in saved.traces.items()}
+        seconds = _seconds(saved, traces)
     except (OSError, TypeError, ValueError) as problem:
         # A fault of the disk says the whole path, which is nobody's business.
         said = problem.strerror if isinstance(problem, OSError) else str(problem).rstrip(".")
         raise SavedError(f"The race {folder.name!r} cannot be read: {said}.") from problem
     drafters = {lane.name: lane.weights for lane in saved.lanes}
-    return Results(race, tuple(saved.order), saved.weights, drafters, traces)
+    return Results(race, tuple(saved.order), saved.weights, drafters, traces, seconds)
+
+
+def _seconds(saved: SavedRace, traces: Mapping[str, Trace]) -> dict[str, list[float]]:
+    """By lane, of all its runs. Raises ValueError unless each trace is of the middle one."""
+    own = {name: seconds_of(trace) for name, trace in traces.items()}
+    found = saved.seconds or {name: [seconds] for name, seconds in own.items()}
+    if {name: median_low(runs or [0.0]) for name, runs in found.items()} != own:
+        raise ValueError(f"the seconds of {FILE} and the traces do not fit")
+    return found
 
 
 def _check(saved: SavedRace, race: Race) -> None:

@@ -38,7 +38,7 @@ def race_summary(results: Results) -> dict[str, Any]:
         "order": list(results.order),
         "complete": results.complete,
         "headline": headline(lanes),
-        "caution": caution(lanes),
+        "caution": caution(lanes) or None,
         "texts": {"same": same, "sentence": joined(texts), "sentence_parts": texts},
         "lanes": [_lane(lane, names[lane.name], results.measured(lane.name)) for lane in lanes],
     }

@@ -123,6 +123,7 @@ def _differing(lanes: Sequence[LaneReport], apart: Sequence[LaneReport]) -> str:
     return f"{of} {'differs' if len(apart) == 1 else 'differ'} from plain decoding's."
 
 
+ROUGH: Final = 1.5  # said where a lane's longest run took so many times its shortest
 SELDOM: Final = 0.5  # said where a smaller share of the rounds had anything to check
 USUAL, MOST = 2, 4  # decimals: of a sentence's numbers, and where they do not agree otherwise
 
@@ -173,16 +174,24 @@ def _winner(found: Mapping[str, float]) -> str:
     )
 
 
-def caution(lanes: Sequence[LaneReport]) -> str | None:
-    """Said where a lane's passes took unlike times for the same work; None where none's did."""
-    rough = {lane.name: lane.uneven for lane in lanes if (lane.uneven or 0) >= WIDE}
-    if not rough:
-        return None
-    parts = _listed([f"{ratio:.1f} times in {name}" for name, ratio in rough.items()])
-    return (
-        f"Target passes that do the same work took unlike times, {parts}: this machine did "
-        "other things too, so the speeds here are rough. Race again when it is idle."
-    )
+def caution(lanes: Sequence[LaneReport]) -> str:
+    """Said beside the headline where a lane's seconds are the machine's doing; empty elsewhere."""
+    faults = {lane.name: _fault(lane) for lane in lanes}
+    said = "; ".join(f"{name}: {fault}" for name, fault in faults.items() if fault)
+    noisy = any(lane.noise is not None for lane in lanes)
+    first = VERDICT if noisy else "The speeds here are rough; measure again"
+    return said and f"{first} when this machine is idle. {said}."
+
+
+def _fault(lane: LaneReport) -> str:
+    """What in a lane's seconds the lane cannot have done; empty where there is nothing."""
+    if lane.noise is not None:
+        return lane.noise
+    if (lane.uneven or 0) >= WIDE:
+        return f"passes that do the same work took unlike times, {lane.uneven:.1f} times as long"
+    if lane.runs and max(lane.runs) >= ROUGH * min(lane.runs):
+        return f"one run took {min(lane.runs):.2f} s, another {max(lane.runs):.2f} s"
+    return ""
 
 
 def _plain(lane: LaneReport) -> Sentence:
@@ -225,12 +234,14 @@ def _why(lane: LaneReport, costs: Costs, brings: float) -> list[Part]:
     if brings >= costs.total * (1 - EVEN):
         parts = [": ", draft, f" to draft {many}, ", checked, " to check them, ", prompt]
         return ["a round brings ", *whole, *parts, " to read the prompt."]
-    few = ["only ", number(f"{lane.kept:.{digits}f}", "k"), " of them are kept"]
-    kept = [*(few if lane.kept else ["none of them is kept"]), ": a round brings ", *whole, "."]
-    if costs.draft >= check + costs.prefill - 1:
-        return [f"drafting {many} costs ", draft, " plain tokens, and ", *kept]
-    rest = [" plain tokens, drafting ", draft, ", reading the prompt ", prompt, ", and "]
-    return [f"checking {many} costs ", checked, *rest, *kept]
+    few = ["only ", number(f"{lane.kept:.{digits}f}", "k"), " guesses a round are kept"]
+    kept = [*(few if lane.kept else ["no guess is kept"]), ": a round brings ", *whole, "."]
+    dear = [("drafting", draft), ("checking", checked)]
+    if costs.draft < check + costs.prefill - 1:
+        dear.reverse()
+    (first, most), (second, less) = dear
+    paid = [f"{first} {many} costs ", most, f" plain tokens, {second} them ", less]
+    return [*paid, ", reading the prompt ", prompt, ", and ", *kept]
 
 
 def _owned(costs: Costs) -> tuple[tuple[float, Whose], ...]:

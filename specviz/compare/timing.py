@@ -35,6 +35,11 @@ def _parts(played: Round) -> Parts:
     return draft, target, played.committed.judge_seconds + played.committed.commit_seconds
 
 
+def seconds_of(trace: Trace) -> float:
+    """What the lane itself took in all."""
+    return sum(map(sum, parts(trace)))
+
+
 def timeline(trace: Trace, passes: Sequence[Parts]) -> Iterator[Point]:
     """After every pass, seconds and tokens so far. passes: as `parts` gives them."""
     brought = [len(r.committed.tokens) for r in rounds(trace) if r.committed] or [1] * len(passes)

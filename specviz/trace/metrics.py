@@ -5,8 +5,9 @@ Round 0, the prefill, drafts nothing and counts as a pass in both loops. Standar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import harmonic_mean
 from typing import Any
 
 from specviz.trace.events import Baseline, Judged, Round
@@ -26,6 +27,15 @@ def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
     """
     size = USUAL_TOP if top is None else abs(top)
     return margin < max(FINE, COARSE.get(dtype, 0.0) * size)
+
+
+def over_equal_text(ratios: Iterable[float]) -> float:
+    """What speed-ups, or tokens a pass, come to over as much text of each: their harmonic mean.
+
+    Each says how little time, or how few passes, a piece of text took, so what adds up is their
+    inverses; the usual mean would let one kind of text that hardly takes any carry all others.
+    """
+    return harmonic_mean(list(ratios))
 
 
 def path(judged: Sequence[Judged]) -> list[int]:

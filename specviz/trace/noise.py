@@ -43,6 +43,14 @@ def noise(trace: Trace, plain: Baseline) -> str | None:
     return None
 
 
+def unsettled(speedups: tuple[float, float] | None) -> str | None:
+    """Why several runs of one thing say nothing together: some were faster, some slower."""
+    low, high = speedups or (1.0, 1.0)
+    if low > 1 - EVEN or high < 1 + EVEN:
+        return None
+    return f"it was {low:.2f} times as fast in one run, {high:.2f} times in another"
+
+
 def spread(trace: Trace) -> float | None:
     """How unlike the times were of target passes that do the same work, with as many rows.
 

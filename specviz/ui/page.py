@@ -10,6 +10,7 @@ import gradio as gr
 
 from specviz.ui import api
 from specviz.ui.compare import tab as compare
+from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header, preloads
 from specviz.ui.cost import tab as cost
 from specviz.ui.queue import LONGEST
@@ -83,6 +84,6 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "footer_links": [],
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
-        "css": css() + drawer.css() + form.css(),
+        "css": css() + drawer.css() + drawer.heads() + form.css() + lane.css(),
         "head": preloads(),
     }

@@ -49,9 +49,11 @@ def test_the_recorded_map_is_there_and_can_be_switched(visit):
     assert page.locator(".sv-domains-headline").text_content() == told["headline"]
     assert column(page, 0) == [told["cells"][f"{name} stories"]["speedup"][0] for name in usual]
     assert page.locator(".sv-domains-map tbody:first-of-type td.sv-domains-best").count() >= 6
+    expect(page.locator(".sv-domains-note")).to_contain_text("harmonic mean of the speed-ups")
     page.get_by_role("button", name="Accepted length").click()
     assert column(page, 0) == [told["cells"][f"{name} stories"]["accepted"][0] for name in usual]
     expect(page.locator(".sv-domains-note")).to_contain_text("draft tokens kept in a round")
+    expect(page.locator(".sv-domains-note")).to_contain_text("as much text of each domain")
     page.get_by_role("button", name="Recorded, temperature 1").click()
     expect(page.locator(".sv-domains-where")).to_contain_text("T 1")
 

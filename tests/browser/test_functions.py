@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from specviz.catalog.entry import entries, filled, reads_of
+from specviz.settings.text import shape
+from specviz.ui.compare.race import form, lane, presets
+from specviz.ui.compare.race.request import LaneAsked, RaceRequest, suits
 from specviz.ui.routes import module_address
 
 
@@ -248,3 +252,60 @@ def test_a_trace_is_found_by_its_name_and_not_by_its_colour(visit):
         module_address("shared/plot"),
     )
     assert found[0] == found[1]
+
+
+DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
+
+
+def drafter(name):
+    """What the form's script knows of a drafter."""
+    return form.config(form.opening())["drafters"][name]
+
+
+def settings_of(name, text):
+    """The settings of a lane, as the server reads them."""
+    lanes = (LaneAsked(name, text), LaneAsked("ngram", ""))
+    return RaceRequest("Once", "house", 0, 0, 1, 7, 12, lanes).race().lanes[0].settings
+
+
+@pytest.mark.parametrize("name", DRAFTERS)
+def test_a_lane_s_fields_write_what_suits_a_drafter_as_it_is_typed(call, name):
+    rows, known = lane.rows(), drafter(name)
+    assert call("compare/race/knobs", "written", rows, known, "", known["usual"]) == suits(name)
+    told = shape(filled(name, {}), reads_of(name))
+    assert call("compare/race/knobs", "words", rows, known, suits(name)) == told
+
+
+LANES = {(one.drafter, one.settings) for preset in presets.presets() for one in preset.lanes}
+LANES |= {("draft-model", "gamma=3 siblings=3,2 confidence=0.15 rule=point-mass")}
+LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
+
+
+@pytest.mark.parametrize(("name", "text"), sorted(LANES))
+def test_what_a_lane_says_fills_its_fields_in_and_comes_out_again(call, name, text):
+    rows, known = lane.rows(), drafter(name)
+    values = call("compare/race/knobs", "filled", rows, known, text)
+    again = call("compare/race/knobs", "written", rows, known, text, values)
+    settings = settings_of(name, text)
+    assert settings_of(name, again) == settings
+    by_name = {row["name"]: value for row, value in zip(rows, values, strict=True)}
+    for field in lane.rows():
+        wanted = getattr(settings, field["name"])
+        said = ", ".join(map(str, wanted)) if field["kind"] == "wholes" else wanted
+        assert field["kind"] == "paths" or by_name[field["name"]] == said
+    told = shape(settings.to_json(), reads_of(name))
+    assert call("compare/race/knobs", "words", rows, known, text) == told
+
+
+def test_a_changed_field_is_said_and_one_that_is_usual_again_is_not(call):
+    rows, known = lane.rows(), drafter("draft-model")
+    names = [row["name"] for row in rows]
+    values = list(known["usual"])
+    changes = {"confidence": 0.15000000000000002, "siblings": "3, 2, ", "candidates": "greedy"}
+    for name, value in changes.items():
+        values[names.index(name)] = value
+    text = call("compare/race/knobs", "written", rows, known, "gamma=5", values)
+    found = settings_of("draft-model", text)
+    assert (found.confidence, found.siblings, found.candidates) == (0.15, [3, 2], "greedy")
+    usual = known["usual"]
+    assert call("compare/race/knobs", "written", rows, known, text, usual) == suits("draft-model")

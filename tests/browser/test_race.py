@@ -11,6 +11,7 @@ from test_access import AXE, ENOUGH, WCAG, axe, contrasts
 RACE = "window.specviz.races['sv-race']"
 RECORDED = {"made": made_race.recorded(), "apart": made_race.recorded("apart", "draft")}
 END = max(made_race.seconds_of(name) for name in LANES)
+SHOWN = ["plain", *(name for name in LANES if name != "plain")]  # the one to beat comes first
 SEEN = """() => [...document.querySelectorAll(".sv-race-lane")].map((lane) =>
   lane.querySelectorAll(".sv-race-word:not(.sv-race-unseen)").length)"""
 TOPS = """() => [...document.querySelectorAll(".sv-race-lane, .sv-race-same, .sv-race-headline")]
@@ -37,7 +38,7 @@ class Racer:
 
     def __init__(self, page, url):
         self.page = page
-        page.route(re.compile("/sv/races/(made|apart)$"), send)
+        page.route(re.compile("/sv/races/(made|apart|scaled)$"), send)
         page.goto(url)
         page.get_by_role("tab", name="Compare", exact=True).click()
         page.wait_for_selector(".sv-race-lane")
@@ -84,12 +85,15 @@ def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
     assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
 
 
-def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(racer):
+@pytest.mark.parametrize("full", [False, True])
+def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(racer, full):
+    if full:
+        racer.page.get_by_role("button", name="Full texts").click()
     moments = [0, 0.05, 0.0619, 0.062, 0.2, 0.424, 0.5689, 0.57, END - 0.001, END, 0.1]
     tops = racer.page.evaluate(TOPS)
     for moment in moments:
         racer.ask(f"seek({moment})")
-        wanted = {name: tokens_at(name, moment) for name in LANES}
+        wanted = {name: tokens_at(name, moment) for name in SHOWN}
         assert racer.ask("tokens") == wanted, moment
         assert racer.page.evaluate(SEEN) == list(wanted.values())
         shown = racer.page.locator(".sv-race-count b").all_inner_texts()
@@ -133,17 +137,113 @@ def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
     for _ in range(4):
         speed.click()
         said.append(speed.inner_text())
-    assert said == ["¼ ×", "½ ×", "1 ×", "2 ×", "¼ ×"]
+    assert said == ["1/12 ×", "1/3 ×", "1 ×", "1/24 ×", "1/12 ×"]
     assert mover.ask("time") == paused
-    for _ in range(3):
-        speed.click()
-    assert "at twice the speed" in page.locator(".sv-race-sub").inner_text()
+    speed.click()
+    speed.click()
+    assert page.locator(".sv-race-sub").inner_text().endswith("from measured times, real time")
     page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_function(f"!{RACE}.playing")
     assert mover.ask("time") == pytest.approx(END)
     assert set(mover.ask("tokens").values()) == {TOKENS}
-    page.get_by_role("button", name="Restart").click()
-    assert (mover.ask("time"), mover.ask("playing")) == (0, False)
+    page.get_by_role("button", name="Again").click()
+    page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
+
+
+def scaled(factor):
+    """The made-up race, all its times so many times as long."""
+    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
+    for line in lines:
+        if line["kind"] == "ended":
+            line["passes"] = [[part * factor for part in each] for each in line["passes"]]
+    return made_race.lines(*lines)
+
+
+def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(racer):
+    found = {}
+    for factor in (0.02, 0.2, 0.45, 1, 3, 7, 9.5, 13, 50, 400):
+        RECORDED["scaled"] = scaled(factor)
+        racer.ask("load('scaled')")
+        shown = racer.page.locator("[data-race=speed]").inner_text().removesuffix(" ×")
+        over, _, under = shown.partition("/")
+        found[factor] = shown
+        assert 8 <= END * factor / (int(over) / int(under or 1)) <= 12, shown
+    assert (found[0.2], found[1], found[13]) == ("1/64", "1/12", "1")
+
+
+def test_a_race_waits_until_most_of_it_is_in_sight(mover):
+    page = mover.page
+    page.set_viewport_size({"width": 1280, "height": 260})
+    mover.ask("load('made')")
+    page.wait_for_timeout(400)
+    assert (mover.ask("playing"), mover.ask("time")) == (False, 0)
+    page.locator(".sv-race-lanes").scroll_into_view_if_needed()
+    page.wait_for_function(f"{RACE}.playing")
+
+
+def test_where_no_motion_is_wanted_a_button_invites_to_play(racer):
+    page = racer.page
+    invites = page.get_by_role("button", name="Play the race")
+    assert invites.inner_text() == "Play the race"
+    assert not racer.ask("playing")
+    invites.click()
+    page.get_by_role("button", name="Pause").click()
+    assert page.get_by_role("button", name="Play", exact=True).inner_text() == ""
+
+
+def test_lanes_are_compact_and_the_one_to_beat_stands_first(racer):
+    page = racer.page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    tall = [lane.bounding_box()["height"] for lane in page.locator(".sv-race-lane").all()]
+    assert sorted(tall)[-2] <= 64, "but for the one with the long name"
+    assert page.locator(".sv-race-lane h3").first.inner_text() == "Plain decoding"
+    assert page.locator(".sv-race-c-name h3").first.inner_text() == "Plain decoding"
+    assert page.locator(".sv-race-headline").bounding_box()["y"] < 800
+    racer.ask("seek(0.3)")
+    for name, lane in zip(SHOWN, page.locator(".sv-race-lane").all(), strict=True):
+        box, line = lane.bounding_box(), lane.locator(".sv-race-text").bounding_box()
+        last = lane.locator(".sv-race-word:not(.sv-race-unseen)").last
+        assert last.text_content() in made_race.STORY, name
+        end = last.bounding_box()["x"] + last.bounding_box()["width"]
+        assert line["x"] < end <= box["x"] + box["width"], "the last words are the ones in sight"
+    page.get_by_role("button", name="Full texts").click()
+    assert page.locator(".sv-race-prompt").first.is_visible()
+    assert page.locator(".sv-race-full .sv-race-lane").first.bounding_box()["height"] > 64
+
+
+def test_a_long_line_of_last_words_ends_with_the_newest(racer):
+    page = racer.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    racer.ask(f"seek({END})")
+    for lane in page.locator(".sv-race-lane").all():
+        last = lane.locator(".sv-race-word").last.bounding_box()
+        first = lane.locator(".sv-race-word").first.bounding_box()
+        assert 200 < last["x"] + last["width"] <= 390
+        assert first["x"] < 0
+
+
+def test_a_race_of_several_turns_says_how_far_it_lay_apart(racer):
+    page = racer.page
+    row = page.locator(".sv-race-numbers").filter(has_text="Draft model")
+    low, high = next(n for n in made_race.told()["lanes"] if n["name"] == "draft")["speedups"]
+    assert row.locator(".sv-race-spread").inner_text() == f"{low:.2f} to {high:.2f}"
+    assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
+    foot = page.locator(".sv-race-foot").inner_text()
+    assert "Lanes of less than a second ran 3 times, in turns" in foot
+
+
+def test_a_warning_stands_beside_the_headline(racer):
+    page, number = racer.page, str(racer.ask("begin()"))
+    caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
+    assert page.locator(".sv-race-caution").is_hidden()
+    whole = {"kind": "told", "whole": made_race.told(caution=caution)}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
+    racer.told(*lines, {"kind": "state", "state": "done", "id": number})
+    box = page.locator(".sv-race-caution").bounding_box()
+    head = page.locator(".sv-race-headline").bounding_box()
+    assert page.locator(".sv-race-caution").inner_text() == caution
+    assert head["x"] + head["width"] <= box["x"]
+    assert abs(head["y"] - box["y"]) < 4
 
 
 def test_without_motion_play_shows_still_pictures_to_the_end(racer):
@@ -156,8 +256,9 @@ def test_without_motion_play_shows_still_pictures_to_the_end(racer):
 
 def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(racer):
     page = racer.page
-    assert page.locator(".sv-race-lane h3").first.inner_text() == HOSTILE
-    assert page.locator(".sv-race-c-name h3").first.inner_text() == HOSTILE
+    assert page.locator(".sv-race-lane h3").nth(1).inner_text() == HOSTILE
+    assert page.locator(".sv-race-c-name h3").nth(1).inner_text() == HOSTILE
+    page.get_by_role("button", name="Full texts").click()
     assert page.locator(".sv-race-prompt").first.inner_text() == PROMPT
     assert page.locator(".sv-race img, .sv-race script").count() == 0
     assert page.evaluate("window.hacked") is None
@@ -202,26 +303,43 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     assert json.loads(point) == known | whose
 
 
+def started(lane, place, turn=1):
+    """A lane begins."""
+    return {"kind": "started", "lane": lane, "place": place, "turn": turn}
+
+
+def test_a_short_lane_that_runs_again_is_told(racer):
+    page, number = racer.page, str(racer.ask("begin()"))
+    told = [made_race.opening(number, "live")]
+    for place, name in enumerate(ORDER, 1):
+        told += [started(name, place), made_race.ended(name)]
+    racer.told(*told, started("plain", 2, 2))
+    now = page.locator(".sv-race-who")
+    assert now.inner_text() == "Short lanes again, run 2, 2 of 4: Plain decoding"
+    assert page.locator(".sv-race-order [aria-current]").inner_text() == "Plain decoding"
+    assert page.locator(".sv-race-order .sv-race-did").all_inner_texts() == ["Draft model"]
+
+
 def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
     racer.told(*told)
     assert racer.notice() == "Waiting in line: 2 runs before yours."
     assert racer.ask("race.source") == "recorded", "what was shown stays meanwhile"
-    told += [made_race.opening(number, "live"), {"kind": "started", "lane": "draft", "place": 1}]
+    told += [made_race.opening(number, "live"), started("draft", 1)]
     racer.told(*told)
     assert racer.notice() == ""
     assert page.locator(".sv-race .sv-badge").inner_text() == "live"
     now = page.locator(".sv-race-now")
     assert now.text_content().startswith("1 of 4: Draft model, warming up")
     assert page.locator(".sv-race-result").is_hidden()
-    told += [made_race.ended("draft"), {"kind": "started", "lane": "plain", "place": 2}]
+    told += [made_race.ended("draft"), started("plain", 2)]
     told += [{"kind": "progress", "lane": "plain", "tokens": 31, "seconds": 0.414}]
     racer.told(*told)
     assert now.text_content().startswith("2 of 4: Plain decoding, 31 tokens, 0.41 s")
     assert page.locator(".sv-race-order").inner_text().split(": ", 1)[1].startswith("Draft model")
     assert racer.ask("tokens") == {name: TOKENS if name == "draft" else 0 for name in LANES}
-    assert page.get_by_role("button", name="Play", exact=True).is_disabled()
+    assert page.locator("[data-race=play]").is_disabled()
     assert str(racer.ask("stop()")) == number
     assert racer.notice() == "Stopping after this round."
     told += [{"kind": "error", "sentence": "The model is <i>gone</i>.", "id": number}]
@@ -242,7 +360,7 @@ def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
     racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
     assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
     assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
-    assert racer.page.get_by_role("button", name="Play", exact=True).is_enabled()
+    assert racer.page.get_by_role("button", name="Play the race").is_enabled()
     racer.ask("ended()")
     assert racer.notice() == ""
     racer.ask("begin()")

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 from serve import SLOW
 
+from specviz.settings.knobs import knob
 from specviz.ui.compare.race.recorded import title
 from specviz.ui.compare.race.request import suits
 
@@ -54,7 +55,60 @@ def expect_lanes(page, *lanes):
     expect(rows).to_have_count(len(lanes))
     for row, (drafter, settings) in zip(rows.all(), lanes, strict=True):
         expect(row.get_by_role("combobox")).to_have_value(drafter)
-        expect(row.get_by_role("textbox")).to_have_value(settings)
+        expect(row.locator(".sv-raceform-typed input")).to_have_value(settings)
+
+
+def typed(page, place):
+    """The text of a lane's settings, which nobody sees."""
+    return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-typed input")
+
+
+def words(page, place):
+    """A lane's settings as one sees them."""
+    return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-hint p")
+
+
+def labels(page, box):
+    """What the fields of a box are called, of those that are to be seen."""
+    shown = page.locator(f"{box} [data-testid=block-info]:visible").all_inner_texts()
+    return [label.strip() for label in shown if label.strip()]
+
+
+def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
+    page.get_by_role("button", name="Four families").click()
+    expect(page.locator("#sv-raceform-fields")).to_be_hidden()
+    expect(words(page, 3)).to_have_text("γ 5 · best 10, which suits it")
+    editor = page.get_by_role("button", name="Settings of lane 3")
+    expect(editor).to_have_attribute("aria-expanded", "false")
+    editor.click()
+    expect(editor).to_have_attribute("aria-expanded", "true")
+    fields = page.locator("#sv-raceform-fields")
+    expect(fields.get_by_role("heading")).to_have_text("Settings of lane 3: EAGLE-3")
+    assert labels(page, "#sv-raceform-fields") == [
+        knob(name).label for name in ("gamma", "schedule", "budget", "fan_out")
+    ]
+    fields.get_by_label("γ, guesses in a row").first.fill("7")
+    expect(words(page, 3)).to_have_text("γ 7 · best 10")
+    expect(typed(page, 3)).to_have_value("gamma=7 budget=10 fan-out=2")
+    fields.get_by_role("radio", name="+2 after a clean sweep").check()
+    expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
+    expect(page.get_by_role("button", name="Four families")).to_have_attribute(
+        "aria-pressed", "false"
+    )
+    page.get_by_role("button", name="Settings of lane 4").click()
+    expect(fields.get_by_role("heading")).to_have_text("Settings of lane 4: Draft model")
+    expect(fields.get_by_label("γ, guesses in a row").first).to_have_value("5")
+    page.get_by_role("combobox", name="Lane 4").click()
+    page.get_by_role("option", name="Medusa").click()
+    expect(fields.get_by_role("heading")).to_have_text("Settings of lane 4: Medusa")
+    expect(fields.get_by_label("Or paths by rank")).to_have_value(
+        "0; 1; 2; 0,0; 0,1; 1,0; 0,0,0; 0,0,0,0"
+    )
+    expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
+    page.get_by_role("button", name="Four families").click()
+    expect(fields).to_be_hidden()
+    expect(typed(page, 3)).to_have_value(suits("eagle3"))
+    expect(words(page, 4)).to_have_text("γ 5, which suits it")
 
 
 def test_a_preset_is_raced_and_a_bad_lane_is_one_sentence(page):
@@ -66,10 +120,13 @@ def test_a_preset_is_raced_and_a_bad_lane_is_one_sentence(page):
     assert [lane["settings"]["gamma"] for lane in whole["lanes"][:2]] == [2, 8]
     assert (whole["prompt"], whole["complete"], len(whole["lanes"])) == (PROMPT, True, 3)
     assert {lane["tokens"] for lane in whole["lanes"]} == {8}
-    page.get_by_label("Settings of lane 2").fill("gamma=many")
+    page.get_by_role("button", name="Settings of lane 2").click()
+    page.locator("#sv-raceform-fields").get_by_label("Siblings at each depth").fill("many")
+    page.keyboard.press("Tab")
+    expect(typed(page, 2)).to_have_value("gamma=8 siblings=many")
     page.click("#sv-race-go")
-    alert = page.get_by_role("alert").filter(has_text="Lane 2: γ must be a number, not 'many'.")
-    alert.wait_for()
+    said = "Lane 2: Siblings at each depth are whole numbers like 3, 2."
+    page.get_by_role("alert").filter(has_text=said).wait_for()
     wait_until_over(page)
     assert page.evaluate(f"{RACE}.whole.prompt") == PROMPT, "what was shown stays"
 
@@ -100,8 +157,7 @@ def test_lanes_come_and_go_and_each_has_what_suits_its_drafter(page):
     page.get_by_role("combobox", name="Lane 3").click()
     page.get_by_role("option", name="EAGLE-2").click()
     expect_lanes(page, short, long, ("EAGLE-2", suits("eagle2")))
-    hint = page.locator("#sv-raceform-lane-3 .sv-raceform-hint p")
-    expect(hint).to_contain_text("EAGLE-2 reads budget, fan-out, gamma, schedule")
+    expect(words(page, 3)).to_have_text("γ 5 · best 10, which suits it")
     page.get_by_role("button", name="Remove lane 1").click()
     expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
 
@@ -110,12 +166,12 @@ def test_the_form_follows_the_recorded_race_that_is_chosen(visit):
     page = compare(visit, "?race=2-repeat")
     expect(page.locator("#sv-raceform-recorded input")).to_have_value(title("2-repeat"))
     assert page.evaluate(f"{RACE}.race.id") == "2-repeat"
-    expect(page.get_by_label("Settings of lane 4")).to_have_value("gamma=8")
+    expect(typed(page, 4)).to_have_value("gamma=8")
     page.locator("#sv-raceform-recorded input").click()
     page.get_by_role("option", name=title("1-story")).click()
     page.wait_for_function(f"{RACE}.race.id === '1-story'")
     pressed = page.get_by_role("button", name="Four families")
     expect(pressed).to_have_attribute("aria-pressed", "true")
-    expect(page.get_by_label("Settings of lane 2")).to_have_value(suits("medusa"))
+    expect(typed(page, 2)).to_have_value(suits("medusa"))
     prompt = page.locator("#sv-raceform-prompt textarea")
     expect(prompt).to_have_value(page.evaluate(f"{RACE}.race.prompt"))

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from statistics import fmean
 from typing import Any, Final
 
 from specviz.catalog.entry import find, title_of
 from specviz.compare.domains.plan import Cell
 from specviz.frames.numbers import count, seconds
 from specviz.shipped import spoken
+from specviz.trace.metrics import over_equal_text
 
 
 def view(heat: Heat) -> dict[str, Any]:
@@ -99,13 +99,22 @@ def _part(heat: Heat, name: str, column: str) -> dict[str, str]:
 def _said(heat: Heat, name: str, column: str) -> list[str]:
     """A cell's details, line by line; the first is its title."""
     if column == MEAN:
-        mean = f"Mean over {count(len(heat.domains), 'domain')}, each counted the same"
-        return [f"{title_of(name)}, all domains", mean]
+        return [f"{title_of(name)}, all domains", *_means(heat, name)]
     cell = heat.cells[name, column]
     lines = [f"{title_of(name)} on {spoken(column)}", _speed(cell), _kept(cell)]
     if cell.alpha is not None:
         lines.append(f"α {cell.alpha:.2f}: the chance that a judged position keeps a guess")
     return [*lines, _amount(cell)]
+
+
+def _means(heat: Heat, name: str) -> list[str]:
+    """What a drafter comes to over all domains, and how."""
+    speed, kept = (heat.values(what)[name, MEAN] for what in ("speedup", "accepted_length"))
+    every = f"as much text of each of {count(len(heat.domains), 'domain')}"
+    return [
+        f"Over {every}: speed-up {speed:.2f} ×, {kept + 1:.2f} tokens a pass",
+        "Plain decoding's time for it by the drafter's: the harmonic mean of the speed-ups",
+    ]
 
 
 def _speed(cell: Cell) -> str:
@@ -174,11 +183,16 @@ class Heat:
         return all(cell is not None and cell.prompts >= self.asked for cell in found)
 
     def values(self, what: str) -> dict[Key, float]:
-        """A measure by cell; the mean stands only where a drafter was measured in all domains."""
+        """A measure by cell; the mean stands only where a drafter was measured in all domains.
+
+        It is over as much text of each: of lengths kept, through the tokens that a pass brings.
+        """
+        own = 1 if what == "accepted_length" else 0  # the target's token of each pass
         found = {key: getattr(cell, what) for key, cell in self.cells.items()}
         for name in self.drafters:
             if all(self.whole([name], domain) for domain in self.domains):
-                found[name, MEAN] = fmean(found[name, domain] for domain in self.domains)
+                each = [found[name, domain] + own for domain in self.domains]
+                found[name, MEAN] = over_equal_text(each) - own
         return found
 
 
@@ -247,6 +261,8 @@ def detail(heat: Heat) -> str:
     """Who is fastest where, and how many cells lose; empty where nothing can be compared."""
     won = winners(heat)
     said = [_fastest(heat, won)] if won and len(heat.rivals) > 1 else []
+    if len(heat.rivals) > 1 and len(heat.domains) > 1 and _settled(heat, MEAN):
+        said.append(_over_all(heat))
     cells = [cell for cell in heat.cells.values() if cell.drafter in heat.rivals]
     slow = sum(round(cell.speedup, 2) < 1 for cell in cells)
     if slow:
@@ -254,7 +270,7 @@ def detail(heat: Heat) -> str:
         of = f"{slow} of {count(len(cells), 'cell')}"
         aside = " (the ends of the scale not counted)" if len(cells) < len(heat.cells) else ""
         said.append(f"{of} {are} slower than no drafter at all{aside}.")
-    return " ".join(said)
+    return " ".join(filter(None, said))
 
 
 def _fastest(heat: Heat, won: Mapping[str, str]) -> str:
@@ -265,6 +281,14 @@ def _fastest(heat: Heat, won: Mapping[str, str]) -> str:
         by_name.setdefault(name, []).append(f"{spoken(domain)} ({ratio:.2f}\u00a0×)")
     parts = [f"{title_of(name)} on {listed(where)}" for name, where in by_name.items()]
     return f"Fastest: {'; '.join(parts)}."
+
+
+def _over_all(heat: Heat) -> str:
+    """Who is fastest over as much text of each domain."""
+    mean = heat.values("speedup")
+    best = max(heat.rivals, key=lambda name: mean[name, MEAN])
+    each = f"as much text of each: {title_of(best)} ({mean[best, MEAN]:.2f}\u00a0×)"
+    return f"Over {each}." if mean[best, MEAN] >= GAIN else ""
 
 
 def caution(heat: Heat) -> str:

@@ -14,9 +14,15 @@ from specviz.catalog import find
 from specviz.glossary import GLOSSARY
 from specviz.house.card.base import Models, megabytes, number, percents, table, wording
 from specviz.house.card.drafts import difference
+from specviz.trace.metrics import over_equal_text
 
 LEAST: Final = 10  # judged guesses: a share of fewer says nothing
 DEPTHS: Final = 6  # shown at most
+BY_TEXT: Final = ("ratio_to_plain", "tokens_per_pass")  # means are over as much text of each domain
+MEANS: Final = (
+    "Speed-up and tokens a pass over as much text of each domain (harmonic means); all else is "
+    "averaged over the domains."
+)
 HELD: Final = "held in memory"
 
 
@@ -154,7 +160,7 @@ def _overview(facts: dict[str, Any]) -> str:
     return (
         "### Drafters\n\n"
         + table(("drafter", "extra files", *([HELD] if memory else []), "settings", *told), rows)
-        + "\n\nMeans over the domains, where drafters differ most: see there."
+        + f"\n\n{MEANS} Drafters differ most by domain: see there."
     )
 
 
@@ -203,8 +209,8 @@ def _same_budget(facts: dict[str, Any]) -> str:
     about = (
         "### On the same budget\n\n"
         f"Drafts of {facts['guesses']} guesses, as deep as EAGLE's static tree, for each of these "
-        "drafters, so that lengths compare; fewer only where a text or a tree ends early. Means "
-        "over the domains."
+        "drafters, so that lengths compare; fewer only where a text or a tree ends early. "
+        f"{MEANS}"
     )
     if not facts["rows"]:
         return f"{about} None of them was on that machine."
@@ -233,4 +239,5 @@ def _rows_of(facts: dict[str, Any], name: str, temperature: float) -> list[dict[
 
 def _mean(rows: list[dict[str, Any]], what: str, digits: int = 2) -> str:
     values = [row[what] for row in rows if row[what] is not None]
-    return number(fmean(values) if values else None, digits)
+    mean = over_equal_text if what in BY_TEXT else fmean
+    return number(mean(values) if values else None, digits)

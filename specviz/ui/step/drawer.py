@@ -80,16 +80,16 @@ def drafting(first: RunRequest) -> dict[str, Any]:
     return {"method": method, **boxes("drafting", first.settings)}
 
 
-def boxes(group: Group, chosen: Settings | Sampling) -> dict[str, Any]:
-    """The fields of a group by name, filled in with what is chosen."""
-    return {row.name: box(row, getattr(chosen, row.name)) for row in fields_of(group)}
+def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
+    """The fields of a group by name, filled in with what is chosen. form: begins their ids."""
+    return {row.name: box(row, getattr(chosen, row.name), form) for row in fields_of(group)}
 
 
-def box(row: Knob, value: Any) -> Any:
+def box(row: Knob, value: Any, form: str = "sv") -> Any:
     """A setting's field. One of drafting has an id, by which it is hidden where it is ignored."""
     more: dict[str, Any] = {"label": row.label, "info": row.line}
     if row.group == "drafting":
-        more["elem_id"] = elem_id(row)
+        more["elem_id"] = elem_id(row, form)
     if isinstance(row.kind, Word):
         return gr.Radio(
             list(zip(row.kind.titles, row.kind.words, strict=True)), value=value, **more
@@ -103,21 +103,26 @@ def box(row: Knob, value: Any) -> Any:
     return gr.Number(value, precision=0, **more)
 
 
-def elem_id(row: Knob) -> str:
+def elem_id(row: Knob, form: str = "sv") -> str:
     """The id of a setting's field on the page."""
-    return "sv-" + row.name.replace("_", "-")
+    return f"{form}-{row.name.replace('_', '-')}"
 
 
-def css() -> str:
+def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
     """The style that hides each setting which the chosen drafter does not read.
 
-    It also heads the groups in lists of drafters, which have the class LISTED.
+    box_id: of the element that says which are read.
     """
     ignored = [
-        f"#sv-drawer:not([data-reads~={row.name}]) #{elem_id(row)}" for row in fields_of("drafting")
+        f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
+        for row in fields_of("drafting")
     ]
-    groups = [group_of(entry.name) for entry in drafters()]
-    return ",\n".join(ignored) + f" {HIDDEN}\n" + headings([f".{LISTED}"], groups)
+    return ",\n".join(ignored) + f" {HIDDEN}\n"
+
+
+def heads() -> str:
+    """The style that heads the groups in lists of drafters, which have the class LISTED."""
+    return headings([f".{LISTED}"], [group_of(entry.name) for entry in drafters()])
 
 
 def how() -> gr.HTML:

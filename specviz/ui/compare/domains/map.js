@@ -8,17 +8,21 @@ import { hideTip } from "./tip.js";
 
 /** @import { Column, Measure, Place, Row, View } from "./data.js" */
 
+/** @param {string} sentence */
+const lower = (sentence) => sentence.charAt(0).toLowerCase() + sentence.slice(1);
 /** @type {Record<Measure, { title: string, scale: string, note: string }>} */
 const MEASURES = {
   speedup: {
     title: "Speed-up",
     scale: "plain decoding",
-    note: "Speed-up: tokens a second by those of plain decoding of the same prompt, run just before or after it; the median over prompts. Few prompts: the second digit is noise.",
+    note:
+      "Speed-up: tokens a second by those of plain decoding of the same prompt, run just before or after it; the median over prompts. Few prompts: the second digit is noise. Mean: " +
+      lower(meaning("mean over domains")),
   },
   accepted: {
     title: "Accepted length",
     scale: "kept a round",
-    note: "Accepted length: draft tokens kept in a round, averaged over all rounds, the one that reads the prompt included, which drafts nothing. One target pass brings one token more (tokens a pass). It says nothing of what drafting costs: speed-up does.",
+    note: "Accepted length: draft tokens kept in a round, averaged over all rounds, the one that reads the prompt included, which drafts nothing. One target pass brings one token more (tokens a pass). It says nothing of what drafting costs: speed-up does. Mean: over as much text of each domain.",
   },
 };
 /** @type {Measure[]} */

@@ -26,7 +26,7 @@ export function showResult() {
   if (!whole) return;
   showBadge(whole.texts);
   $(".sv-race-headline").textContent = whole.headline;
-  $(".sv-race-caution").textContent = whole.caution || "";
+  $(".sv-race-caution").replaceChildren(sign("rough"), el("span", "", whole.caution || ""));
   $(".sv-race-caution").hidden = !whole.caution;
   showTable(whole.lanes);
   showFoot(whole);

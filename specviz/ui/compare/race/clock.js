@@ -8,23 +8,39 @@ import { rows, showLane } from "./lanes.js";
 import { longest, story } from "./lines.js";
 import { $ } from "./stage.js";
 
-/** @type {[number, string, string][]} */
-const SPEEDS = [
-  [0.25, "¼ ×", "a quarter of the speed"],
-  [0.5, "½ ×", "half the speed"],
-  [1, "1 ×", "full speed"],
-  [2, "2 ×", "twice the speed"],
-];
-const PATIENCE = 20; // seconds that a replay may take by itself
+const BRIEF = 8,
+  LONG = 12; // seconds that a replay takes by itself, at least and at most
 const STEP = 500; // ms between the still pictures for those who want no motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let speed = 0; // which of SPEEDS
-let chosen = false; // somebody has chosen it
+let speeds = [1]; // that can be chosen, of real time: slowest first
+let speed = 0; // which of them
+let invites = false; // nothing has moved yet, since no motion is wanted: the button says what it does
 /** @type {Animation | null} */
 export let lead = null; // the animation that tells the time; the others go with it
 /** @type {Animation[]} */
 let others = [];
 let waits = 0; // the timer of still pictures
+
+// The last of 1, 1.5, 2, 3, 4, 6, 8 … that is not above this, which is 1 or more.
+/** @param {number} most */
+function upTo(most) {
+  const two = 2 ** Math.floor(Math.log2(most));
+  return most < 1.5 * two ? two : 1.5 * two;
+}
+
+// The speed at which so many seconds take 8 to 12.
+/** @param {number} seconds */
+const fitting = (seconds) =>
+  seconds > BRIEF ? upTo(seconds / BRIEF) : 1 / upTo(LONG / Math.max(seconds, 1e-4));
+
+// A speed as a fraction of real time: 1/32, 2/3, 6.
+/** @param {number} rate */
+function fraction(rate) {
+  const over = [1, 2, 3].find((each) => Math.abs(each / rate - Math.round(each / rate)) < 1e-9);
+  return Number.isInteger(rate) || !over ? String(rate) : over + "/" + Math.round(over / rate);
+}
+/** @param {number} rate */
+const spoken = (rate) => (rate === 1 ? "real time" : fraction(rate) + " × real time");
 
 export const time = () => (lead ? Math.min(Number(lead.currentTime) / 1000, longest()) : 0);
 const atEnd = () => time() >= longest() - 1e-6;
@@ -75,14 +91,14 @@ export function seek(seconds) {
 
 export function play() {
   if (!lead || hands.playing || !story.over || !longest()) return;
-  hands.due = false;
+  hands.due = invites = false;
   if (atEnd()) turn(0);
   hands.playing = true;
   showPlay();
   if (calm.matches) return still();
   const from = lead.currentTime;
   for (const each of all()) {
-    each.playbackRate = SPEEDS[speed][0];
+    each.playbackRate = speeds[speed];
     each.play();
     each.currentTime = from;
   }
@@ -99,7 +115,7 @@ function tick() {
 // Play, for those who want no motion: a picture every half second.
 function still() {
   waits = setTimeout(() => {
-    turn(time() + (STEP / 1000) * SPEEDS[speed][0]);
+    turn(time() + (STEP / 1000) * speeds[speed]);
     show(time());
     if (atEnd()) pause();
     else still();
@@ -116,31 +132,30 @@ export function pause() {
 
 export function showPlay() {
   const button = $("[data-race=play]");
-  button.replaceChildren(icon(hands.playing ? "pause" : "play"));
-  button.setAttribute("aria-label", hands.playing ? "Pause" : "Play");
+  const said = hands.playing ? "Pause" : invites ? "Play the race" : "Play";
+  button.replaceChildren(icon(hands.playing ? "pause" : "play"), invites ? said : "");
+  button.setAttribute("aria-label", said);
 }
 
 export function showSpeed() {
-  const [, short, said] = SPEEDS[speed];
-  $("[data-race=speed]").textContent = short;
+  const said = spoken(speeds[speed]);
+  $("[data-race=speed]").textContent = fraction(speeds[speed]) + " ×";
   $("[data-race=speed]").setAttribute(
     "aria-label",
-    "Speed: " + said + ". Press for " + SPEEDS[(speed + 1) % SPEEDS.length][2],
+    "Speed: " + said + ". Press for " + spoken(speeds[(speed + 1) % speeds.length]),
   );
-  if (story.over) $(".sv-race-sub").textContent = "· replayed from measured times, at " + said;
+  if (story.over) $(".sv-race-sub").textContent = "· replayed from measured times, " + said;
 }
 
 /** @type {Record<string, () => void>} */
 const ACTS = {
-  restart: () => {
-    const on = hands.playing;
+  again: () => {
     seek(0);
-    if (on) play();
+    play();
   },
   play: () => (hands.playing ? pause() : play()),
   speed: () => {
-    speed = (speed + 1) % SPEEDS.length;
-    chosen = true;
+    speed = (speed + 1) % speeds.length;
     showSpeed();
     if (!hands.playing) return;
     pause();
@@ -151,12 +166,17 @@ const ACTS = {
 /** @param {string} name */
 export const act = (name) => story.lanes.size && ACTS[name]();
 
-// A race has arrived: it plays once by itself, or stands at its end where motion is not wanted.
+// A race has arrived: it plays once by itself as soon as it is in sight, or, where motion is not
+// wanted, stands at its end and can be asked to play.
 export function present() {
-  const fits = SPEEDS.findIndex(([rate]) => longest() / rate <= PATIENCE);
-  if (!chosen) speed = fits < 0 ? SPEEDS.length - 1 : fits;
+  const fits = fitting(longest());
+  speeds = [...new Set([fits / 2, fits, fits < 1 ? Math.min(4 * fits, 1) : 2 * fits, 1])];
+  speeds.sort((one, other) => one - other);
+  speed = speeds.indexOf(fits);
   showSpeed();
   hands.due = !calm.matches;
+  invites = calm.matches;
+  showPlay();
   seekQuietly(hands.due ? 0 : longest());
   playIfSeen();
 }

@@ -34,6 +34,7 @@ export interface StartedLine {
   kind: "started";
   lane: string;
   place: number;
+  turn: number;
 }
 export interface ProgressLine {
   kind: "progress";
@@ -69,10 +70,12 @@ export interface Lane {
   counts: number[];
   end: number;
 }
-/** The lane that runs. seconds: null while it warms up. */
+/** The lane that runs. done: it has ended in this turn. seconds: null while it warms up. */
 export interface Now {
   lane: string;
   place: number;
+  turn: number;
+  done: boolean;
   tokens: number;
   seconds: number | null;
 }
@@ -109,6 +112,9 @@ export interface LaneNumbers {
   brings: number | null;
   costs: Costs | null;
   speedup: number | null;
+  /** The least and the most of several turns. */
+  speedups: [number, number] | null;
+  runs: number[];
   noise: string | null;
   tokens_per_second: number | null;
   alpha: number | null;
@@ -137,12 +143,32 @@ export interface Config {
 export type Slots = (string | null)[];
 /** All of the form's values, in its order. */
 export type Filled = (string | number | null)[];
+/** A field's value as Gradio has it. */
+export type Value = string | number | null;
+/** A field of the lane that is edited: see race/lane.py. */
+export interface Field {
+  name: string;
+  kind: string;
+  brief: string;
+  instead: string;
+  always: boolean;
+  quiet: boolean;
+  place: number;
+}
+/** A drafter of the catalogue. usual: what suits it, field by field; suits: the same as a text. */
+export interface Known {
+  title: string;
+  suits: string;
+  reads: string[];
+  usual: Value[];
+}
 /** What the form's script knows: see race/form.py. */
 export interface FormConfig {
   name: string;
   event: string;
   first: Filled;
-  drafters: Record<string, { title: string; suits: string; reads: string[] }>;
+  drafters: Record<string, Known>;
+  fields: Field[];
   targets: Record<string, string>;
   presets: Record<string, { said: string; lanes: Slots }>;
   recorded: Record<string, Filled>;

@@ -1,24 +1,25 @@
-"""The race's drawer: its lanes, each a drafter and settings as they are typed, and what all share.
+"""The race's drawer: its lanes, each a drafter and its settings, and what all share.
 
-A lane that is not there has no drafter; the page's script shows as many as there are.
+A lane that is not there has no drafter; the page's script shows as many as there are. A lane's
+settings are a text, as the command line has it; what one sees is its words, and Step's own fields
+for the one lane that is edited: see lane.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import gradio as gr
 
 from specviz.catalog.entry import Kind, entries
 from specviz.compare.race import MOST
 from specviz.settings.settings import Sampling, Settings
+from specviz.ui.compare.race.lane import OURS, fields, wire
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import LONGEST_SETTINGS
 from specviz.ui.step.drawer import LISTED, group, limits, sampling
-
-OURS: Final = "window.specviz.raceform"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,15 @@ def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
     with gr.Row(elem_id="sv-raceform-presets"):
         chips = {p.name: gr.Button(p.title, elem_id=f"sv-raceform-{p.name}") for p in presets()}
     gr.HTML("<p></p>", elem_id="sv-raceform-said", padding=False)
-    lanes, removers = [], []
+    lanes, editors, removers = [], [], []
     for place in range(MOST):
         with gr.Row(elem_id=f"sv-raceform-lane-{place + 1}", elem_classes="sv-raceform-lane"):
-            pair, remover = lane(place, first[2 * place : 2 * place + 2], any_model)
+            pair = lane(place, first[2 * place : 2 * place + 2], any_model)
+            gr.HTML("<p></p>", elem_classes="sv-raceform-hint", padding=False)
+            editors.append(gr.Button("Settings", elem_classes="sv-raceform-edit"))
+            removers.append(gr.Button("Remove", elem_classes="sv-raceform-remove"))
         lanes += pair
-        removers.append(remover)
+    wire(lanes, editors, fields())
     add = gr.Button("Add a lane", elem_id="sv-raceform-add")
     wired = [(chip, f"preset('{name}')") for name, chip in chips.items()]
     wired += [(remover, f"remove({place}, lanes)") for place, remover in enumerate(removers)]
@@ -75,8 +79,8 @@ def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
     return lanes
 
 
-def lane(place: int, first: Sequence[Any], any_model: bool) -> tuple[list[Any], gr.Button]:
-    """One lane's fields, and the button that removes it.
+def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
+    """One lane: its drafter, and the text of its settings, which nobody sees.
 
     place: from 0. first: its drafter and settings, as they are at first.
     """
@@ -89,12 +93,9 @@ def lane(place: int, first: Sequence[Any], any_model: bool) -> tuple[list[Any], 
         lines=1,
         max_lines=1,
         max_length=LONGEST_SETTINGS,
+        elem_classes="sv-raceform-typed",
     )
-    remover = gr.Button("Remove", elem_classes="sv-raceform-remove")
-    gr.HTML("<p></p>", elem_classes="sv-raceform-hint", padding=False)
-    # Only a visitor's own pick changes settings: a preset or a recorded race brings its own.
-    method.input(None, method, typed, js=f"(name) => {OURS}.suits(name)", api_visibility="private")
-    return [method, typed], remover
+    return [method, typed]
 
 
 def models(kind: Kind, label: str, value: str | None, any_model: bool) -> gr.Dropdown:

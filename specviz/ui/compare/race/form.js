@@ -4,14 +4,16 @@
 import { byId } from "../../shared/dom.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
+import { filled, words, written } from "./knobs.js";
 
 /** @import { Start } from "../../shared/data.js" */
-/** @import { Filled, FormConfig, Slots } from "./data.js" */
+/** @import { Filled, FormConfig, Slots, Value } from "./data.js" */
 
 const OPEN = "sv-raceform-open";
 /** @type {Stage<FormConfig>} */
 const stage = new Stage();
 const { $ } = stage;
+let edited = -1; // the lane whose settings are open, from 0
 const shared = () => stage.config.first.length - 2 * stage.config.most; // values before those of the lanes
 
 // Lanes that are there, as pairs of a drafter and its settings.
@@ -61,6 +63,7 @@ function add(values) {
 function remove(place, values) {
   const lanes = lanesOf(values);
   if (lanes.length <= stage.config.fewest) return values;
+  edited = -1;
   if (place === lanes.length - 1) setTimeout(() => there(byId("sv-raceform-add")).focus(), 100);
   return slots(lanes.filter((_, at) => at !== place));
 }
@@ -68,10 +71,34 @@ function remove(place, values) {
 /** @param {string | null} name @param {string} settings */
 function hint(name, settings) {
   if (!name) return "";
-  const { reads, title, suits: best } = known(name);
-  const whose = name in stage.config.drafters ? title : "A draft model";
-  const said = whose + " reads " + reads.join(", ") + ", and rule.";
-  return settings.trim() === best ? said + " This suits it." : said + " Suits it: " + best;
+  const said = words(stage.config.fields, known(name), settings);
+  return settings.trim() === known(name).suits ? said + ", which suits it" : said;
+}
+
+// The settings of the lane that is open, as the fields have them.
+/** @param {Slots} values */
+function fields(values) {
+  const [drafter, settings] = values.slice(2 * Math.max(edited, 0));
+  return filled(stage.config.fields, known(drafter || ""), settings || "");
+}
+
+// Opens the settings of a lane, or closes them where they are open.
+/** @param {number} place @param {Slots} values */
+function edit(place, values) {
+  edited = edited === place ? -1 : place;
+  showFields(there(byId("sv-raceform-drawer")), values);
+  return fields(values);
+}
+
+// The lanes, the one that is open with what its fields say.
+/** @param {Value[]} both */
+function write(both) {
+  const lanes = /** @type {Slots} */ (both.slice(0, 2 * stage.config.most));
+  if (edited < 0) return lanes;
+  const [drafter, settings] = lanes.slice(2 * edited);
+  const values = both.slice(2 * stage.config.most);
+  const text = written(stage.config.fields, known(drafter || ""), settings || "", values);
+  return lanes.map((value, at) => (at === 2 * edited + 1 ? text : value));
 }
 
 /** @param {Filled} values */
@@ -100,10 +127,13 @@ function showDrawer(typed) {
     !drawer ||
     !needed.every((one) => drawer.querySelector(one)) ||
     hints.length < stage.config.most ||
-    drawer.querySelectorAll(".sv-raceform-remove").length < stage.config.most
+    drawer.querySelectorAll(".sv-raceform-remove").length < stage.config.most ||
+    !drawer.querySelector("#sv-raceform-fields h2")
   )
     return false;
   const lanes = lanesOf(typed);
+  if (edited >= lanes.length) edited = -1;
+  showFields(drawer, typed);
   drawer.dataset.lanes = String(lanes.length);
   for (let place = 0; place < stage.config.most; place += 1) {
     const row = there(byId("sv-raceform-lane-" + (place + 1)));
@@ -125,9 +155,29 @@ function showDrawer(typed) {
   return true;
 }
 
+// The fields of the lane that is open, and each lane's button that opens them.
+/** @param {HTMLElement} drawer @param {Slots} typed */
+function showFields(drawer, typed) {
+  const open = edited >= 0,
+    name = typed[2 * edited] || "";
+  drawer.querySelectorAll(".sv-raceform-edit").forEach((button, place) => {
+    button.setAttribute("aria-label", "Settings of lane " + (place + 1));
+    button.setAttribute("aria-controls", "sv-raceform-fields");
+    button.setAttribute("aria-expanded", String(place === edited));
+  });
+  drawer.dataset.edits = open ? String(edited + 1) : "";
+  const box = there(byId("sv-raceform-fields"));
+  box.dataset.reads = open ? known(name).reads.join(" ") : "";
+  const called = name in stage.config.drafters ? known(name).title : nameOf(name);
+  there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + called;
+}
+
 // The form's values of a recorded race; as they were where nobody knows how it was made.
 /** @param {string} name @param {Filled} filled */
-const follow = (name, filled) => stage.config.recorded[name] || filled;
+function follow(name, filled) {
+  edited = -1;
+  return stage.config.recorded[name] || filled;
+}
 
 // A link in the page's address opens another recorded race than the first.
 const asked = new URLSearchParams(location.search).get("race");
@@ -145,8 +195,13 @@ export function start(element, props, _watch, trigger, config) {
   window.specviz.raceform = {
     add,
     remove,
+    edit,
+    fields,
+    write,
     /** @param {string} name */
-    preset: (name) => stage.config.presets[name].lanes,
+    preset(name) {
+      return stage.config.presets[name].lanes;
+    },
     suits,
     show,
     follow,

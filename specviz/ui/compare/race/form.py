@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.entry import entries, reads_of
+from specviz.catalog.entry import entries
 from specviz.compare.race import FEWEST, MOST
 from specviz.shipped import prompts
+from specviz.ui.compare.race import lane as lanes
 from specviz.ui.compare.race import recorded
-from specviz.ui.compare.race.drawer import OURS, drawer
+from specviz.ui.compare.race.drawer import drawer
+from specviz.ui.compare.race.lane import OURS
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import slots, suits, values
 from specviz.ui.component import component
@@ -76,7 +78,8 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         entry.name: {
             "title": entry.title,
             "suits": suits(entry.name),
-            "reads": [name.replace("_", "-") for name in reads_of(entry.name) or []],
+            "reads": lanes.reads(entry.name),
+            "usual": lanes.usual(entry.name),
         }
         for entry in drafters()
     }
@@ -87,6 +90,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},
         "presets": {p.name: {"said": p.sentence, "lanes": slots(p.lanes)} for p in presets()},
         "recorded": followed(),
+        "fields": lanes.rows(),
         "fewest": FEWEST,
         "most": MOST,
     }

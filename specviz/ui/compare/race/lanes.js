@@ -1,9 +1,10 @@
-// The lanes: name, tokens so far, a bar of passes to scale, and the text, whose unreached words
-// keep their place unseen, so that nothing moves while it replays.
+// The lanes, plain decoding first: name, tokens so far, a bar of passes to scale, and a line of the
+// last words; on demand the whole text, whose unreached words keep their place unseen. Either way
+// nothing moves while it replays.
 
 import { el, flat, mark, running, startsSpaced } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
-import { called, passesBy, story, tokensBy } from "./lines.js";
+import { called, passesBy, plainFirst, story, tokensBy } from "./lines.js";
 import { $ } from "./stage.js";
 import { clocked } from "./words.js";
 
@@ -15,17 +16,20 @@ export const rows = new Map(); // by lane: what of its row changes
 
 export function showLanes() {
   rows.clear();
-  $(".sv-race-lanes").replaceChildren(...there(story.race).lanes.map(row));
+  $(".sv-race-lanes").replaceChildren(...plainFirst(there(story.race).lanes).map(row));
 }
 
 /** @param {LaneFacts} lane */
 function row(lane) {
   const made = {
-    root: el("article", "sv-race-row sv-race-lane"),
+    root: el(
+      "article",
+      "sv-race-row sv-race-lane sv-race-lane-" + (lane.name === "plain" ? "plain" : "drafts"),
+    ),
     count: el("b", "", "0"),
     noun: el("span", "", "tokens"),
     bar: el("div", "sv-race-bar"),
-    text: el("p", "sv-race-text"),
+    text: el("span", "sv-race-run"),
     state: el("span", "sv-race-state", "waits for its turn"),
     /** @type {HTMLElement[]} */
     words: [],
@@ -37,7 +41,12 @@ function row(lane) {
   made.root.append(
     el("div", "sv-race-name", el("h3", "", lane.title), el("p", "", lane.said)),
     el("div", "sv-race-count", made.count, made.noun),
-    el("div", "sv-race-body", el("div", "sv-race-track", made.bar, made.state), made.text),
+    el(
+      "div",
+      "sv-race-body",
+      el("div", "sv-race-track", made.bar, made.state),
+      el("p", "sv-race-text", made.text),
+    ),
   );
   made.root.setAttribute("aria-label", called(lane.name));
   return made.root;

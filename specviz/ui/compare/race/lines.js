@@ -72,6 +72,13 @@ export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane)
 export const factsOf = (name) =>
   there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
 
+// Lanes with the one to beat ahead of the others.
+/** @template {{ name: string }} Named @param {Named[]} lanes */
+export const plainFirst = (lanes) => [
+  ...lanes.filter(({ name }) => name === "plain"),
+  ...lanes.filter(({ name }) => name !== "plain"),
+];
+
 // What people call a lane; its settings too, where another has the same title.
 /** @param {string} name */
 export function called(name) {
@@ -128,9 +135,18 @@ function take(line) {
       mine: true,
     });
   else if (line.kind === "started")
-    story.now = { lane: line.lane, place: line.place, tokens: 0, seconds: null };
+    story.now = {
+      lane: line.lane,
+      place: line.place,
+      turn: line.turn,
+      done: false,
+      tokens: 0,
+      seconds: null,
+    };
   else if (line.kind === "progress")
     Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
-  else if (line.kind === "ended") story.lanes.set(line.lane, laid(line));
-  else if (line.kind === "told") story.whole = line.whole;
+  else if (line.kind === "ended") {
+    story.lanes.set(line.lane, laid(line));
+    Object.assign(story.now || {}, { done: true });
+  } else if (line.kind === "told") story.whole = line.whole;
 }

@@ -62,13 +62,15 @@ class RaceLines:
             case Opening():
                 return opening(self.results, *self._about)
             case Started():
-                return line("started", {"lane": event.lane, "place": event.place})
+                said = {"lane": event.lane, "place": event.place, "turn": event.turn}
+                return line("started", said)
             case Progress() if perf_counter() - self._sent > PAUSE:
                 self._sent = perf_counter()
                 data = {"lane": event.lane, "tokens": event.tokens}
                 return line("progress", data | {"seconds": round(event.seconds, 6)})
             case Ended():
-                return ended(event.lane, event.trace) + numbers(self.results)
+                shown = self.results.traces[event.lane]
+                return ended(event.lane, shown) + numbers(self.results)
         return ""
 
 
@@ -77,7 +79,7 @@ def replay(results: Results, name: str) -> Iterator[str]:
     header = next(iter(results.traces.values())).header
     yield opening(results, "recorded", name, Ground.of(header))
     for place, (lane, trace) in enumerate(results.traces.items(), start=1):
-        yield line("started", {"lane": lane, "place": place})
+        yield line("started", {"lane": lane, "place": place, "turn": 1})
         yield ended(lane, trace)
     yield numbers(results)
 

@@ -21,7 +21,9 @@ export function showNow() {
   const { now } = story;
   $(".sv-race-sub").textContent =
     "· lane by lane, each alone on the machine; replayed side by side when all have ended";
-  const who = now ? now.place + " of " + order.length + ": " + called(now.lane) : "Getting ready";
+  const turn = now && now.turn > 1 ? "Short lanes again, run " + now.turn + ", " : "";
+  const place = now ? now.place + " of " + order.length + ": " + called(now.lane) : "";
+  const who = now ? turn + place : "Getting ready";
   if ($(".sv-race-who").textContent !== who) $(".sv-race-who").textContent = who;
   $(".sv-race-far").textContent = !now
     ? ""
@@ -30,15 +32,16 @@ export function showNow() {
       : ", " + many(now.tokens, "token") + ", " + clocked(now.seconds);
   $(".sv-race-order").replaceChildren(
     "Shuffled order: ",
-    ...order.flatMap((name, at) => [at ? ", " : "", step(name)]),
+    ...order.flatMap((name, at) => [at ? ", " : "", step(name, at + 1)]),
   );
 }
 
-// A lane in the order: done, running or to come.
-/** @param {string} name */
-function step(name) {
-  const here = story.now && story.now.lane === name && !story.lanes.has(name);
-  const did = story.lanes.has(name);
+// A lane in the order: done in this turn, running or to come.
+/** @param {string} name @param {number} place */
+function step(name, place) {
+  const { now } = story;
+  const here = Boolean(now && now.place === place && !now.done);
+  const did = Boolean(now && !here && now.place >= place);
   const made = el(
     "span",
     did ? "sv-race-did" : here ? "sv-race-does" : "",

@@ -17,6 +17,8 @@ import { keyed, patch } from "./words.js";
 
 const WIDE = 1050,
   SLIM = 728; // px of the part's own width: a page may be zoomed
+const MOSTLY = 0.6; // shares of the lanes, or of the window
+const SIGHTS = Array.from({ length: 21 }, (_, at) => at / 20);
 let fitted = 0; // of the part
 
 function fit() {
@@ -48,6 +50,16 @@ function legends() {
   );
 }
 
+// It is in sight where most of it is, or where it fills most of the window.
+/** @param {IntersectionObserverEntry[]} entries */
+function onSight(entries) {
+  const { intersectionRatio, intersectionRect, rootBounds } = entries[entries.length - 1];
+  const filled = intersectionRect.height / (rootBounds?.height || innerHeight);
+  hands.seen = Math.max(intersectionRatio, filled) >= MOSTLY;
+  if (!intersectionRatio && hands.playing && !stage.element.offsetParent) pause(); // another tab
+  playIfSeen();
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
@@ -55,14 +67,14 @@ export function start(element, props, watch, _trigger, config) {
   legends();
   fit();
   new ResizeObserver(fit).observe(element);
-  new IntersectionObserver(([entry]) => {
-    hands.seen = entry.isIntersecting;
-    if (!hands.seen && hands.playing && !element.offsetParent) pause(); // another tab was opened
-    playIfSeen();
-  }).observe($(".sv-race-board"));
+  new IntersectionObserver(onSight, { threshold: SIGHTS }).observe($(".sv-race-board"));
   document.addEventListener("visibilitychange", playIfSeen);
-  $("[data-race=restart]").append(icon("first"));
-  for (const button of stage.all("[data-race]"))
+  $("[data-race=again]").prepend(icon("first"));
+  $("[data-race=texts]").addEventListener("click", () => {
+    const full = $(".sv-race").classList.toggle("sv-race-full");
+    $("[data-race=texts]").setAttribute("aria-pressed", String(full));
+  });
+  for (const button of stage.all("[data-race]:not([data-race=texts])"))
     button.addEventListener("click", () => act(there(button.dataset.race)));
   $(".sv-race-axis").addEventListener("pointerdown", onAxisPress);
   $(".sv-race-pin").addEventListener("keydown", onAxisKey);

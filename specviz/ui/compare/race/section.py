@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from specviz.ui.compare.race import form as forms
 from specviz.ui.compare.race import recorded
-from specviz.ui.compare.race.drawer import OURS
+from specviz.ui.compare.race.lane import OURS
 from specviz.ui.compare.race.live import texts
 from specviz.ui.compare.race.request import RaceRequest
 from specviz.ui.component import TabContext, component

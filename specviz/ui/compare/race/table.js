@@ -2,7 +2,7 @@
 
 import { el, percent } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
-import { called, factsOf, story } from "./lines.js";
+import { called, factsOf, plainFirst, story } from "./lines.js";
 import { onCost, piece } from "./sentence.js";
 import { $, stage } from "./stage.js";
 import { COLUMNS, DASH, defined, fixed, keyed, MORE, patch, SHOWN, sign } from "./words.js";
@@ -18,7 +18,8 @@ export function showTable(lanes) {
       1,
       ...lanes.map((lane) => Math.max(lane.brings || 0, lane.costs ? lane.costs.total : 0)),
     );
-  $(".sv-race-table").replaceChildren(head(), ...lanes.map((lane) => numbers(lane, scale)));
+  const rows = plainFirst(lanes).map((lane) => numbers(lane, scale));
+  $(".sv-race-table").replaceChildren(head(), ...rows);
 }
 
 /** @param {string} name @param {string} role @param {...Child} inside */
@@ -80,7 +81,8 @@ function numbers(lane, scale) {
       name,
       "cell",
       el("span", "sv-race-label", COLUMNS[name][0]),
-      el("span", "", SHOWN[name](lane)),
+      el("span", "sv-race-shown", SHOWN[name](lane)),
+      name === "speedup" ? apart(lane) : null,
     ),
   ]);
   told.splice(3, 0, [
@@ -112,6 +114,13 @@ function numbers(lane, scale) {
   made.setAttribute("role", "rowgroup");
   for (const part of [first, second]) part.setAttribute("role", "row");
   return made;
+}
+
+// How far the speed-up lay apart, of a lane that ran several times.
+/** @param {LaneNumbers} lane */
+function apart({ speedups, noise }) {
+  if (!speedups || noise) return null;
+  return el("small", "sv-race-spread", fixed(speedups[0], 2) + " to " + fixed(speedups[1], 2));
 }
 
 // Said where its text is not plain decoding's.
@@ -206,8 +215,17 @@ export function showFoot(whole) {
     race.source === "live"
       ? "Measured on this machine. "
       : "A recorded run: measured when it was made. ";
+  const most = Math.max(...whole.lanes.map(({ runs }) => runs.length));
+  const turns =
+    "Lanes of less than a second ran " + most + " times, in turns: each is shown by its middle run";
   $(".sv-race-foot").textContent =
-    live + "Each lane ran alone, in shuffled order: " + order + ". " + where + ".";
+    live +
+    "Each lane ran alone, in shuffled order: " +
+    order +
+    ". " +
+    (most > 1 ? turns + ", and its speed-up with the least and the most. " : "") +
+    where +
+    ".";
   const words = Object.values({ ...COLUMNS, ...MORE });
   $(".sv-race-words dl").replaceChildren(
     ...words.map((each) => el("div", "", el("dt", "", each[0]), el("dd", "", defined(each)))),

@@ -26,14 +26,16 @@ export const MORE = {
   costs: ["costs", "costs"],
   unit: ["plain token", "plain token"],
 };
-/** @type {Record<"same" | "apart" | "open", Stroke[]>} */
+/** @typedef {"same" | "apart" | "open" | "rough"} Sign */
+/** @type {Record<Sign, Stroke[]>} */
 const SIGNS = {
   same: [["M2 6.5 4.8 9.3 10.2 2.9", "sv-line"]],
   apart: [["M1.6 4.2h8.8M1.6 7.8h8.8M8.6 1.6 3.4 10.4", "sv-line"]],
   open: [["M2 6h8", "sv-line"]],
+  rough: [["M6 1.2 11.2 10.8H.8zM6 4.8v2.6M6 8.9v.4", "sv-line"]],
 };
 
-/** @param {"same" | "apart" | "open"} name */
+/** @param {Sign} name */
 export const sign = (name) => drawing("0 0 12 12", SIGNS[name], "sv-mark");
 /** @param {[name: string, term: string]} column */
 export const defined = ([, term]) => meaning(term);
