@@ -130,7 +130,7 @@ PART = 0.2  # of a text's box; less is an edge, or a mark that crosses it
 
 
 def opening(visit):
-    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    assert visit.ask("cursor") == {"round": 1, "step": 0}
 
 
 def rejected(visit):

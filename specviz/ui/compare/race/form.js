@@ -200,6 +200,7 @@ export function start(element, props, _watch, trigger, config) {
     write,
     /** @param {string} name */
     preset(name) {
+      edited = -1;
       return stage.config.presets[name].lanes;
     },
     suits,

@@ -53,7 +53,8 @@ export function written(fields, known, text, values) {
     ([name]) => !rows.some(({ field }) => field.name === name),
   );
   const loud = rows.filter(
-    ({ field, now, usual }) => !field.quiet && (field.always || (now !== "" && now !== "0")),
+    ({ field, now, usual }) =>
+      now !== usual || (!field.quiet && (field.always || (now !== "" && now !== "0"))),
   );
   loud.sort((one, other) => one.field.place - other.field.place);
   const pairs = [...loud.map(({ field, now }) => [field.name, now]), ...rest];
@@ -77,7 +78,7 @@ export function words(fields, known, text) {
     const brief = heeded ? (BRIEF[field.kind] || String)(value) : "";
     return { ...field, words: brief && field.brief.replace("{}", brief) };
   });
-  const gone = [""];
+  const gone = rows.filter((row) => row.words).map((row) => row.instead);
   const parts = rows.filter((row) => row.words && !gone.includes(row.name));
   return parts.map((row) => row.words).join(" · ");
 }

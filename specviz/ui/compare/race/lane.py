@@ -47,7 +47,7 @@ def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]
     js = f"(...both) => {OURS}.write(both)"
     told = [field.input for field in made]
     # A box to type in hears no pasting and no backspace until it is left.
-    told += [field.focus for field in made if isinstance(field, gr.Textbox)]
+    told += [field.blur for field in made if isinstance(field, gr.Textbox)]
     gr.on(told, None, both, lanes, js=js, **PRIVATE)
 
 
