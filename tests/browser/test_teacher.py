@@ -22,7 +22,7 @@ def whole(visit):
     expect(page.locator("#sv-raceform-settings")).to_contain_text("24 tokens")
     page.click("#sv-race-go")
     page.wait_for_function(f"{RACE}.race?.source === 'live' && {RACE}.whole?.complete")
-    expect(page.locator("#sv-race-go")).to_be_visible()
+    expect(page.locator("#sv-race-go")).to_be_visible(timeout=60_000)  # short lanes run again
     return page, page.evaluate(f"{RACE}.whole")
 
 
