@@ -557,7 +557,7 @@ def test_guesses_that_look_alike_at_one_place_say_what_they_follow(trace):
         assert len(set(named)) == len(ways) or len(rows) < len(scene.guesses)
 
 
-@pytest.mark.parametrize("name", ["point mass", "12-eagle2", "06-dialogue-ngram-sampled"])
+@pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])
 def test_a_point_mass_has_no_q_anywhere_and_its_coin_shows_p(name):
     trace = run(name)
     for scene, step, shot in steps(trace, "judge"):

@@ -3,7 +3,7 @@
 import pytest
 from serve import SHIPPED
 
-TREE = next(name for name in SHIPPED if name.endswith("story-tree"))
+TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 SIZES = {
     "1024 x 700": (1024, 700),
     "1280 x 800": (1280, 800),
