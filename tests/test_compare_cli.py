@@ -92,7 +92,8 @@ def test_it_prints_words_and_writes_files(pair, lanes, tmp_path, capsys):
         assert text in said
     for lane in data["lanes"]:
         assert lane["sentence"] in said
-        ratio = "" if lane["noise"] else f"x{lane['speedup']:.2f} plain  "
+        apart = lane["speedups"] and " ({:.2f} to {:.2f})".format(*lane["speedups"])
+        ratio = "" if lane["noise"] else f"x{lane['speedup']:.2f} plain{apart or ''}  "
         assert f"{lane['name']}  {ratio}12 tokens in" in said
         files, held = size(lane["bytes"]), size(lane["held_bytes"])
         assert f"extra files: {files}  held in memory: {held}\n" in said
