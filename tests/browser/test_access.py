@@ -330,6 +330,7 @@ def test_the_right_arrow_visits_every_step_of_a_run_and_each_is_said(visit, name
     page = visit.open(f"?trace={name}")
     trace = made(RUNS[name])
     wanted = [(i, s) for i in range(len(trace.rounds)) for s in range(steps(trace, i))]
+    page.keyboard.press("Home")
     visited, said = [(0, 0)], [visit.caption()]
     while not page.is_disabled("[data-do=next]"):
         page.keyboard.press("ArrowRight")
