@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specviz.frames.numbers import FEWEST, numbers, visible
+from specviz.frames.numbers import FEWEST, numbers, read, visible
 from specviz.frames.scene import Scene
 from specviz.trace.events import Drew, Judged, Rows
 
@@ -117,8 +117,9 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
         ]
     if judged.accepted:
         return named
-    scaled = {"t": f"÷ {left_text(scene, judged, drew)}", "term": "residual"}
-    return [*named, *steps, scaled]
+    left = left_text(scene, judged, drew)
+    brief = f"÷ {read(left):.2f}" if read(left) >= 0.01 else f"÷ {left}"
+    return [*named, *steps, {"t": f"÷ {left}", "in": brief, "term": "residual"}]
 
 
 def _law_head(name: str, is_left: bool) -> Head:

@@ -343,8 +343,9 @@ def test_the_right_arrow_visits_every_step_of_a_run_and_each_is_said(visit, name
 
 
 def steps(trace, index):
-    """How many steps a round has."""
-    return sum(1 for _ in frames(Scene.of(trace, index)))
+    """How many steps a round has; after the last one's stands the end."""
+    last = index == len(trace.rounds) - 1
+    return sum(1 for _ in frames(Scene.of(trace, index))) + last
 
 
 def test_guesses_of_the_tree_are_one_stop_that_arrows_move_and_enter_opens(visit):
@@ -400,7 +401,7 @@ def test_a_verdict_can_be_guessed_by_keys(visit):
     tab_to(page, ".sv-guess input")
     page.keyboard.press(" ")
     keyed_to(visit, "Your guess?")
-    tab_to(page, ".sv-answer")
+    tab_to(page, ".sv-say .sv-answer")
     page.keyboard.press("Enter")
     assert page.inner_text(".sv-score").endswith("of 1 good bets")
     page.keyboard.press("ArrowRight")
