@@ -88,7 +88,7 @@ def test_a_branch_is_a_run_of_its_own_and_leads_back(visit, pair):
     page.wait_for_function("document.querySelector('.sv-fork').innerText.includes('laid by hand')")
     visit.wait_until_over()
     assert page.inner_text(".sv-verdict").strip() == "Accepted"
-    assert "The coin was laid at" in visit.caption()
+    assert "The coin laid at" in visit.caption()
     assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (number, step)
     assert "Earlier rounds differ" not in page.inner_text(".sv-fork")
     assert list(visit.ask("run.settings.coins")) == [f"{number} {step.replace('-', ' ')}"]

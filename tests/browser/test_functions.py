@@ -88,9 +88,11 @@ def trial(threshold, accepted, **more):
     """A verdict as the page has it."""
     text = {"p": "0.34", "q": "0.50", "threshold": f"{threshold:.2f}", "u": "0.40"}
     stuck = {"stuck": []} if threshold in (0, 1) else {}
-    panel = {"w": ["x"], "accepted": accepted, "point": False, "tries": 1, "text": text}
+    laws = {"p": "target p", "q": "draft q", "left": []}
+    panel = {"w": ["x"], "accepted": accepted, "q": 0.5, "laws": laws, "text": text}
     coin = {"u": 0.4, "threshold": threshold}
-    return panel | {"coin": coin, "whatif": stuck} | more
+    whole = panel | {"coin": coin, "whatif": stuck} | more
+    return whole if whole["q"] is not None else {k: whole[k] for k in whole if k != "q"}
 
 
 def plain(parts):
@@ -98,6 +100,8 @@ def plain(parts):
 
 
 GREEDY = {"coin": None, "whatif": None}
+LATER = {"laws": {"p": "left of p", "q": "left of q", "left": ["p", "q"]}}
+ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "left": []}}
 
 
 @pytest.mark.parametrize(
@@ -115,10 +119,10 @@ GREEDY = {"coin": None, "whatif": None}
         (trial(1, True), False, False, "You said rejected. It could not be: p ≥ q is always kept."),
         (trial(1, True), True, True, "Right: p ≥ q is always kept."),
         (trial(0, False), True, False, "You said kept. It could not be: p is 0, so it is never"),
-        (trial(0, False, tries=2), False, True, "Right: nothing of p is left for it"),
-        (trial(0.68, True, tries=2), True, True, "Right: what is left of p is 0.68 of q"),
-        (trial(0.68, True, point=True), True, True, ("Right: p is 0.68, and a guess with q = 1 is "
-         "kept with chance p")),
+        (trial(0, False, **LATER), False, True, "Right: nothing of p is left for it"),
+        (trial(0.68, True, **LATER), True, True, "Right: p′ is 0.68 of q′"),
+        (trial(0.68, True, **ALONE), True, True, ("Right: p is 0.68, and without q a guess is kept "
+         "with chance p")),
         (trial(1, True, **GREEDY), True, True, "Right: x is the target's top token"),
         (trial(0, False, **GREEDY), True, False, "You said kept. It could not be: x is not the "),
     ],
