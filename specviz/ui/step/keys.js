@@ -27,7 +27,7 @@ export function showKeys(tree) {
   const soft = nodes.some((node) => node.soft !== undefined);
   const drawn = nodes.some((node) => node.q !== undefined);
   const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
-  const hatched = siblings ? "; hatched: what was left of it" : "";
+  const hatched = siblings ? "; hatched: what was left" : "";
   const bars = soft
     ? ["soft", "under a word: the target's softmax at temperature 1"]
     : drawn
