@@ -19,7 +19,7 @@ ROOFLINE = "window.specviz.roofline"
 def says(page, selector, text):
     """Wait until a part says so."""
     page.wait_for_function(
-        "([selector, text]) => document.querySelector(selector).textContent.includes(text)",
+        "([selector, text]) => document.querySelector(selector)?.textContent?.includes(text)",
         arg=[selector, text],
     )
 
