@@ -21,6 +21,7 @@ TITLES: Final[Mapping[str, str]] = {
     "unreached": "not reached",
     "house": "House",
 }
+TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
     "one pass and keeps what it can. The text is exactly what the big one alone would have "
@@ -31,7 +32,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "pass": "The target reads some tokens once, and says what may follow each of them.",
     "law": "All tokens with their chances to come next; together they make 1.",
     "house": "House, the target here: a small model that ships with the page. It was trained on "
-    "children's stories, dialogues about bookings, Python and sums, and knows nothing else.",
+    f"{TRAINED_ON}, and knows nothing else.",
     "p": "The chance that the target gives a token, after temperature, top-k and top-p.",
     "q": "The chance with which the drafter drew a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is the acceptance chance α.",

@@ -59,13 +59,13 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** @param {string} name @param {() => Promise<string> | string} draw */
+/** @param {string} name @param {() => string} draw */
 function savers(name, draw) {
   const file = "specviz-" + name.replaceAll(" ", "-");
-  const svg = button("SVG", name, async () =>
-    save(new Blob([await draw()], { type: "image/svg+xml" }), file + ".svg"),
+  const svg = button("SVG", name, () =>
+    save(new Blob([draw()], { type: "image/svg+xml" }), file + ".svg"),
   );
-  const png = button("PNG", name, async () => save(await pngOf(await draw()), file + ".png"));
+  const png = button("PNG", name, async () => save(await pngOf(draw()), file + ".png"));
   return el("span", "sv-saver", name + " ", svg, " ", png);
 }
 

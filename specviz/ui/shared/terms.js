@@ -1,5 +1,5 @@
 // The glossary's card: one for the page, beside the word that it is about. A click or a tap opens it
-// to stay, a mouse that rests on the word for as long as it rests, `?` from a field that has a word.
+// to stay, a mouse that rests on the word for as long as it rests, `?` where the focus is on one.
 
 import { el } from "./dom.js";
 import { GLOSSARY, TITLES } from "./given.js";

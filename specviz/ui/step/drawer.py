@@ -163,14 +163,15 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     method = made["method"]
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
     gr.on([method.change, demo_load], None, method, js=js, api_visibility="private")
-    drafting = list(fields_of("drafting"))
-    suited = {
-        entry.name: [row.filled(usual[row.name]) for row in drafting]
-        for entry, usual in ((entry, filled(entry.name, {})) for entry in drafters())
-    }
-    outputs = [made[row.name] for row in drafting]
-    js = SUITED % json.dumps(suited)
+    outputs = [made[row.name] for row in fields_of("drafting")]
+    js = SUITED % json.dumps({entry.name: suited(entry.name) for entry in drafters()})
     method.input(None, method, outputs, js=js, api_visibility="private")
+
+
+def suited(drafter: str) -> list[Any]:
+    """What suits a drafter, as the fields of drafting have it, in their order."""
+    usual = filled(drafter, {})
+    return [row.filled(usual[row.name]) for row in fields_of("drafting")]
 
 
 def group(name: str, elem_id: str) -> gr.Column:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from specviz.glossary import TRAINED_ON
+
 if TYPE_CHECKING:
     from specviz.models.target import Target
 
 USUAL: Final = 4.9  # bits a token: no prompt that ships takes House more (a test says so)
 HINT: Final = (
     "House finds this prompt strange: {:.1f} bits a token, where its own examples take {:.1f} at "
-    "most. It knows children's stories, dialogues about bookings, Python and sums, so the text may "
-    "make little sense. How it is guessed and checked is exact all the same."
+    f"most. It knows {TRAINED_ON}, so the text may make little sense. How it is guessed and "
+    "checked is exact all the same."
 )
 
 

@@ -19,7 +19,7 @@ from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import slots, suits, values
 from specviz.ui.component import component
 from specviz.ui.request import HOUSE
-from specviz.ui.step.drawer import drafters
+from specviz.ui.step.drawer import drafters, suited
 from specviz.ui.step.form import prompt_box, recorded_box
 
 SAID: Final = f"(...values) => {{ {OURS}.show(values) }}"
@@ -78,8 +78,8 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         entry.name: {
             "title": entry.title,
             "suits": suits(entry.name),
-            "reads": lanes.reads(entry.name),
-            "usual": lanes.usual(entry.name),
+            "reads": entry.reads,
+            "usual": suited(entry.name),
         }
         for entry in drafters()
     }

@@ -11,17 +11,16 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.entry import filled, reads_of
 from specviz.settings.knobs import fields_of
 from specviz.settings.settings import Settings
 from specviz.ui.compare.race.request import QUIET
+from specviz.ui.live import PRIVATE
 from specviz.ui.step import drawer
 from specviz.ui.step.drawer import boxes, group
 
 OURS: Final = "window.specviz.raceform"
 FIELDS: Final = "sv-raceform-fields"
 FORM: Final = "sv-raceform"
-PRIVATE: Final[dict[str, Any]] = {"api_visibility": "private"}
 
 
 def fields() -> list[Any]:
@@ -69,17 +68,6 @@ def rows() -> list[dict[str, Any]]:
         }
         for row in fields_of("drafting")
     ]
-
-
-def usual(drafter: str) -> list[Any]:
-    """What suits a drafter, as the fields have it."""
-    settings = filled(drafter, {})
-    return [row.filled(settings[row.name]) for row in fields_of("drafting")]
-
-
-def reads(drafter: str) -> list[str]:
-    """The settings that a drafter heeds."""
-    return reads_of(drafter) or []
 
 
 def css() -> str:
