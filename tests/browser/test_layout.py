@@ -49,7 +49,7 @@ WRONG = """() => {
     if (within(own, [".sv-strip", ".sv-source", ".sv-dock", ".hoverlayer"])) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const clip = own.closest(".sv-treebox, .sv-head .sv-legend")?.getBoundingClientRect();
+    const clip = own.closest(".sv-treebox, .sv-head .sv-legend, .sv-keys")?.getBoundingClientRect();
     for (const { left, right, top, bottom } of range.getClientRects()) {
       const seen = !clip || (left < clip.right - 2 && top < clip.bottom - 2 && right > clip.left);
       if (!seen) continue;
