@@ -125,8 +125,8 @@ def test_on_a_narrow_screen_a_round_keeps_its_place_and_the_dock_stays_below(vis
 
 # After two whole trips every line of the run, every figure and nearly all compiled code is there
 # (measured, trip by trip: 310, 100, 50, 30 KiB more); the same trip again ends on the same frame
-# so whatever has grown since then was kept by mistake. 256 KiB in 500 steps is half a kilobyte a step:
-# one forgotten text node and its listener are more.
+# so whatever has grown since then was kept by mistake. 256 KiB in 500 steps is half a kilobyte a
+# step: one forgotten text node and its listener are more.
 TRIP = """(steps) => {
   const player = window.specviz.players["sv-step"];
   for (let at = 0; at < steps; at += 1) player.next();
