@@ -330,6 +330,6 @@ RUNS = {
     "03-point-mass": Recipe(point_mass=True),
     "04-temperature-0": Recipe(greedy=True, odd=False),
     "05-odd-tokens": Recipe(rounds=30),
-    "06-long-chain": Recipe(shape=(1,) * 12, odd=False, rounds=40),
+    "06-long-chain": Recipe(shape=(1,) * 12, odd=False, rounds=20),
     "07-wide": Recipe(shape=(4, 2, 2, 2), odd=False, bushy=True),  # 60 guesses a round
 }
