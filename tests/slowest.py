@@ -1,4 +1,4 @@
-"""Writes slow.txt: the tests that `--quick` leaves out, since each takes a quarter of a second or more.
+"""Writes slow.txt: the tests that `--quick` leaves out, each of a quarter of a second or more.
 
 Usage: python tests/run.py --junitxml=times.xml, then python tests/slowest.py times.xml
 """
