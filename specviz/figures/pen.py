@@ -76,6 +76,7 @@ def styled_mark(state: str, batch: Batch) -> Trace:
 PILL: Final = 26
 SIZE: Final = 14
 ROOM: Final = 56
+WIDER: Final = 1.14  # than Arial is DejaVu Sans, which stands in where there is none
 
 
 FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
@@ -178,7 +179,8 @@ def _piece_width(piece: str | dict[str, str]) -> float:
 def pill_width(word: Word, state: str) -> float:
     """A pill holds its word and its mark."""
     mark = 16 if state in PATHS else 0
-    return max(min(word_width(word), ROOM) + mark + 16, 30 if state != "slot" else 56)
+    wide = min(word_width(word) * WIDER, ROOM)
+    return max(wide + mark + 16, 30 if state != "slot" else 56)
 
 
 def styled(name: str, batch: Batch) -> Trace:

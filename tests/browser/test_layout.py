@@ -28,6 +28,8 @@ MOMENTS = """() => {
     const { round, step } = player.cursor;
     for (const name of names(player.frame)) found[name] ??= [round, step];
   }
+  player.last();
+  found.end = [player.cursor.round, player.cursor.step];
   return found;
 }"""
 # What is wrong with the boxes on screen, in words. A text that ends in an ellipsis is cut on
@@ -98,7 +100,7 @@ BELOW = """() => {
   found.push(["lines of the timeline", many > 30 ? many : 0]);
   return found.filter(([, by]) => by > 1);
 }"""
-ALL = {"keep", "rejection", "second try", "recovery", "bonus"}
+ALL = {"keep", "rejection", "second try", "recovery", "bonus", "end"}
 
 
 def moments(visit):

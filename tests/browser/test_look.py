@@ -159,3 +159,15 @@ def test_the_row_keeps_its_place_and_says_when_it_asks_for_another_run(visit):
     page.get_by_role("option", name="Mixture of Attentions").click()
     told.wait_for()
     assert page.evaluate(ROW) == before
+
+
+def test_a_list_of_examples_that_is_closed_without_a_choice_keeps_the_prompt(visit):
+    page = visit.open()
+    page.get_by_label("Prompt").fill("a prompt of my own")
+    page.click("#sv-examples input")
+    page.wait_for_selector("[role=listbox]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("[role=listbox]", state="detached")
+    page.click("#sv-recorded input")
+    page.wait_for_timeout(300)
+    assert page.input_value("#sv-prompt textarea") == "a prompt of my own"

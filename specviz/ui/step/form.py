@@ -123,8 +123,13 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         elem_id=examples_id,
         elem_classes="sv-ask-examples",
     )
+    # A list that is closed without a choice changes nothing.
     examples.input(
-        None, examples, [prompt, examples], js="(text) => [text, null]", api_visibility="private"
+        None,
+        [examples, prompt],
+        [prompt, examples],
+        js="(chosen, typed) => [chosen ?? typed, null]",
+        api_visibility="private",
     )
     prompt.blur(None, js=FOLD % elem_id, api_visibility="private")
     return prompt

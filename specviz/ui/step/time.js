@@ -100,9 +100,11 @@ function fastLane(round, scale, until, tokens, ours) {
   now.style.width = percent(total(reel.rounds[round]) * scale);
   const said = reel.baseline || reel.finished;
   const end = el("span", "sv-t-end", ...(said ? lastWords(said.summary) : []));
-  const beside = (ours - until) * scale < 0.1 ? 112 : 0; // the flag stands there at the end
-  end.style.left = "calc(" + percent(Math.min(ours * scale, 0.72)) + " + " + beside + "px)";
-  $(".sv-lane-fast").replaceChildren(svg, now, line(until, scale), flag(until, scale, tokens), end);
+  end.style.left = percent(Math.min(ours * scale, 0.72));
+  // Near the end its words stand where the flag would, and at the end they say the same.
+  const left = ours - until;
+  const flags = left > 0 || !said ? [flag(until, scale, tokens, said && left * scale < 0.1)] : [];
+  $(".sv-lane-fast").replaceChildren(svg, now, line(until, scale), ...flags, end);
 }
 
 // The end in words; its speed-up, where one was measured, is what it comes to.
@@ -162,11 +164,11 @@ function line(until, scale) {
   return made;
 }
 
-/** @param {number} until @param {number} scale @param {number} tokens */
-function flag(until, scale, tokens) {
+/** @param {number} until @param {number} scale @param {number} tokens @param {unknown} [before] */
+function flag(until, scale, tokens, before) {
   const made = el("span", "sv-t-flag", tokens === 1 ? "1 token" : tokens + " tokens");
   made.style.left = "calc(" + percent(until * scale) + " + 8px)";
-  if (until * scale > 0.85) made.style.transform = "translateX(calc(-100% - 16px))";
+  if (before || until * scale > 0.85) made.style.transform = "translateX(calc(-100% - 16px))";
   return made;
 }
 

@@ -1,4 +1,4 @@
-// The way round: five stops. Each moves the player to where its sentence is true, and rings what it
+// The way round: six stops. Each moves the player to where its sentence is true, and rings what it
 // is about; nothing is blocked, and whoever steps elsewhere meanwhile is let go.
 
 import { openTab } from "../shared/tabs.js";
@@ -66,7 +66,10 @@ export function placeOf(place) {
   const round = reel.rounds.findIndex((_, at) => stepsNamed(at, "propose").length);
   if (place === "guess") return [round, there(stepsNamed(round, "propose").at(-1))];
   if (place === "check") return [round, stepsNamed(round, "score")[0]];
-  return place === "rejection" ? rejection() : null;
+  const fell = place === "own" ? null : rejection();
+  if (!fell || place === "rejection") return fell;
+  const draw = stepsNamed(fell[0], "draw")[0];
+  return draw === undefined ? null : [fell[0], draw];
 }
 
 /** @param {number} round @param {string} kind */

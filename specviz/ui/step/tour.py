@@ -1,4 +1,4 @@
-"""The first visit: what this is in one line, and five stops that move the page's own controls.
+"""The first visit: what this is in one line, and six stops that move the page's own controls.
 
 Rule: a stop says what a person looks at, never a number; those stand on the page, from its run.
 """
@@ -13,7 +13,7 @@ import gradio as gr
 from specviz.ui.component import component
 from specviz.ui.step.recorded import names
 
-Place = Literal["plain", "guess", "check", "rejection", "own"]  # what `tour.js` goes to
+Place = Literal["plain", "guess", "check", "rejection", "recovery", "own"]  # what `tour.js` goes to
 INTRO: Final = (
     "A small model guesses the next words; the big one checks them all in one pass. "
     "The text is exactly what the big one would have written, sooner."
@@ -56,8 +56,14 @@ STOPS: Final = (
         "rejection",
         "A rejection.",
         "Where the target likes a guess less than the drafter did, a coin decides: it is kept with "
-        "chance p ÷ q. This one fell. Press → and see what takes its place, and why the text "
-        "stays the target's own.",
+        "chance p ÷ q. This one fell, and the guesses behind it were made for nothing.",
+        ".sv-panel",
+    ),
+    Stop(
+        "recovery",
+        "What takes its place.",
+        "A word drawn from what the target has and the draft had not: the hatched part. So each "
+        "word comes out as often as if the target had written alone: the text is its own.",
         ".sv-panel",
     ),
     Stop(
