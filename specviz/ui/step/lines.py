@@ -129,15 +129,14 @@ class RunLines:
     def _summary(self) -> str:
         """The run in one line, without a speed-up until plain decoding was measured.
 
-        Nor with one where the seconds of either make no sense.
+        Nor with one where the seconds of either make no sense; why, the run's last step says.
         """
         numbers = metrics.summary(self.trace)
         said = f"{count(numbers['tokens'], 'token')} in {seconds(numbers['total_seconds'])}"
         plain = self.trace.baseline
         if plain is not None and numbers["speedup"] is not None:
-            rough = noise(self.trace, plain)
             ratio = f", {numbers['speedup']:.2f} × plain"
-            return f"{said}. {VERDICT}: {rough}" if rough else said + ratio
+            return f"{said}. {VERDICT}" if noise(self.trace, plain) else said + ratio
         ended = self.trace.finished
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"
