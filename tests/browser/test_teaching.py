@@ -15,12 +15,35 @@ def test_the_link_that_is_copied_opens_the_same_moment(visit, another):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.step_to("Rejected")
     page.wait_for_timeout(500)  # the address follows a little later
-    page.click(".sv-copy")
-    page.wait_for_selector(".sv-copy.sv-said-so")
-    link = page.evaluate("navigator.clipboard.readText()")
+    link = copied(page)
     there = another.open(link.removeprefix(another.url))
     there.wait_for_function("document.querySelector('.sv-verdict').textContent === 'Rejected'")
     assert another.ask("cursor") == visit.ask("cursor")
+
+
+def copied(page):
+    """The link that the button copies."""
+    page.click(".sv-copy")
+    page.wait_for_selector(".sv-copy.sv-said-so")
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_link_of_a_race_and_of_cost_opens_them(visit, another):
+    page = visit.open()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("tab", name="Compare").click()
+    page.wait_for_selector(".sv-race-lanes > *")
+    page.evaluate("window.specviz.races['sv-race'].load('2-repeat')")
+    page.wait_for_url("**race=2-repeat**")
+    there = another.open(copied(page).removeprefix(another.url))
+    there.wait_for_selector("[role=tab][aria-selected=true]:text('Compare')")
+    there.wait_for_function("window.specviz.races['sv-race'].race?.id === '2-repeat'")
+    page.get_by_role("tab", name="Cost").click()
+    page.wait_for_selector(".sv-law-best:not(:empty)")
+    link = copied(page)
+    assert "&race=" not in link and "alpha=" in link
+    there.goto(link)
+    there.wait_for_selector("[role=tab][aria-selected=true]:text('Cost')")
 
 
 @pytest.mark.parametrize("name", [*PARTS, "timeline"])
@@ -34,6 +57,34 @@ def test_a_part_is_kept_as_svg_and_as_png_of_its_own_size(visit, name):
     image = Image.open(BytesIO(saved(page, name, "PNG")))
     assert image.size == (2 * int(root.get("width")), 2 * int(root.get("height")))
     assert len(image.convert("RGB").getcolors(1 << 20)) > 20, "it is not empty"
+
+
+CHARTS = {
+    "race": ("Compare", ".sv-race-board"),
+    "result": ("Compare", ".sv-race-result"),
+    "map of domains": ("Compare", ".sv-domains-map"),
+    "speed-up by draft length": ("Cost", "figure:has(.sv-law-speed)"),
+    "time and arithmetic": ("Cost", "figure:has(.sv-law-time)"),
+    "surface": ("Cost", "figure:has(.sv-law-map)"),
+    "speed-up by batch": ("Cost", "section:has(> [data-figure=speed])"),
+    "time of a pass": ("Cost", "section:has(> [data-figure=pass])"),
+    "best γ": ("Cost", "section:has(> [data-figure=gamma])"),
+    "passes": ("Cost", ".sv-sweep-figure"),
+}
+
+
+def test_every_chart_of_compare_and_cost_is_kept(visit):
+    page = visit.open()
+    for name, (tab, part) in CHARTS.items():
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_selector(f"{part} :is(svg.main-svg, td, b)", state="attached")
+        page.locator(part).scroll_into_view_if_needed()
+        box = page.locator(part).bounding_box()
+        svg = saved(page, name, "SVG").decode()
+        assert abs(float(ElementTree.fromstring(svg).get("width")) - box["width"] - 32) <= 1
+        assert "Save a picture" not in svg
+        image = Image.open(BytesIO(saved(page, name, "PNG"))).convert("RGB")
+        assert len(image.getcolors(1 << 20)) > 20, name
 
 
 def saved(page, name, kind):

@@ -1,4 +1,5 @@
-// The link to what is on screen, copied: each tab keeps its own place in the page's address.
+// The link to what is on screen, copied: each tab keeps its own place in the page's address, or puts
+// it there when it hears "sv-link".
 
 import { there } from "./there.js";
 
@@ -9,6 +10,7 @@ export function startCopy(button) {
   const word = there(button.querySelector("span"));
   const usual = word.textContent;
   button.addEventListener("click", async () => {
+    window.dispatchEvent(new CustomEvent("sv-link"));
     word.textContent = (await copied(location.href)) ? "Link copied" : "Copy the address above";
     button.classList.add("sv-said-so");
     setTimeout(() => {

@@ -109,6 +109,7 @@ export function start(element, props, watch, _trigger, config) {
   const wanted = asked.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
-  face.opened = name ? load(name) : undefined;
+  if (name) face.opened = load(name);
+  else $(".sv-say").textContent = "Write a prompt and press Run live.";
   openLinked();
 }

@@ -1,10 +1,11 @@
 // The part's public face: `window.specviz.domains`.
 
 import { page } from "../../shared/page.js";
+import { pictures } from "../../shared/picture.js";
 import { feed, job, receive } from "./live.js";
 import { paint } from "./map.js";
 import { shown, view } from "./shown.js";
-import { stage } from "./stage.js";
+import { $, stage } from "./stage.js";
 import { listen } from "./tip.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -22,6 +23,7 @@ export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   shown.views = stage.config.recorded.slice();
   paint();
+  $(".sv-domains-shown").append(pictures([["map of domains", () => $(".sv-domains-map")]]));
   listen();
   watch("value", receive);
   receive();

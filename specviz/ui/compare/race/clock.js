@@ -144,7 +144,7 @@ export function showSpeed() {
     "aria-label",
     "Speed: " + said + ". Press for " + spoken(speeds[(speed + 1) % speeds.length]),
   );
-  if (story.over) $(".sv-race-sub").textContent = "· replayed from measured times, " + said;
+  if (story.over) $(".sv-race-sub").textContent = "· measured times, " + said;
 }
 
 /** @type {Record<string, () => void>} */

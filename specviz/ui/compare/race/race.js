@@ -2,7 +2,9 @@
 
 import { icon, mark, meaning } from "../../shared/dom.js";
 import { page } from "../../shared/page.js";
+import { pictures } from "../../shared/picture.js";
 import { there } from "../../shared/there.js";
+import { onScreen } from "./address.js";
 import { act, lead, pause, play, playIfSeen, seek, showPlay, showSpeed, time } from "./clock.js";
 import { hands } from "./hands.js";
 import { rows } from "./lanes.js";
@@ -67,6 +69,7 @@ export function start(element, props, watch, _trigger, config) {
   legends();
   fit();
   new ResizeObserver(fit).observe(element);
+  new ResizeObserver(() => onScreen(element.clientWidth > 0)).observe(element);
   new IntersectionObserver(onSight, { threshold: SIGHTS }).observe($(".sv-race-board"));
   document.addEventListener("visibilitychange", playIfSeen);
   $("[data-race=again]").prepend(icon("first"));
@@ -78,6 +81,12 @@ export function start(element, props, watch, _trigger, config) {
     button.addEventListener("click", () => act(there(button.dataset.race)));
   $(".sv-race-axis").addEventListener("pointerdown", onAxisPress);
   $(".sv-race-pin").addEventListener("keydown", onAxisKey);
+  $(".sv-race-result").append(
+    pictures([
+      ["race", () => $(".sv-race-board")],
+      ["result", () => $(".sv-race-result")],
+    ]),
+  );
   showPlay();
   showSpeed();
   watch("value", () => hear(props.value));

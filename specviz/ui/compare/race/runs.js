@@ -2,6 +2,7 @@
 
 import { meaning } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
+import { remember } from "./address.js";
 import { tellTime } from "./axis.js";
 import { showResult } from "./badge.js";
 import { showBars } from "./bars.js";
@@ -76,6 +77,7 @@ function onRace(race) {
   if (!job.number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited)
     notice("");
   $(".sv-race").dataset.from = race.source;
+  if (race.source !== "recorded") remember("");
   $(".sv-race .sv-badge").textContent = race.source;
   $(".sv-race .sv-badge").title = meaning(race.source);
   $(".sv-race .sv-where").textContent = [race.where, race.said].filter(Boolean).join(" · ");
@@ -121,6 +123,7 @@ export async function load(name) {
   job.wanted = 0;
   story.text = "";
   feed(text);
+  remember(name);
   return story.race;
 }
 

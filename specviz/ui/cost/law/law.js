@@ -1,8 +1,10 @@
 // What is wired once, and what others may use: `window.specviz.law`.
 
 import { onTheme } from "../../shared/page.js";
+import { pictures } from "../../shared/picture.js";
 import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
 import { expect, openTab } from "../../shared/tabs.js";
+import { there } from "../../shared/there.js";
 import { setTerms } from "../shared/terms.js";
 import { wish } from "./ask.js";
 import { fields } from "./fields.js";
@@ -28,6 +30,9 @@ function goThere(event) {
   setTerms({ alpha });
 }
 
+/** @param {string} plot @returns {HTMLElement} */
+const figure = (plot) => there($(plot).closest("figure"));
+
 /** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
@@ -41,6 +46,13 @@ export function start(element, props, watch, _trigger, config) {
     },
   };
   fields();
+  $(".sv-law-trees").before(
+    pictures([
+      ["speed-up by draft length", () => figure(".sv-law-speed")],
+      ["time and arithmetic", () => figure(".sv-law-time")],
+      ["surface", () => figure(".sv-law-map")],
+    ]),
+  );
   watch("value", receive);
   $("[data-do=take]").addEventListener("click", take);
   $("[data-do=step]").addEventListener("click", () => openTab("Step"));

@@ -2,7 +2,9 @@
 
 import { el } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
+import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
+import { there } from "../../shared/there.js";
 import { begin, onTerms, setTerms } from "../shared/terms.js";
 import { draw, receive, toRow, wish } from "./answer.js";
 import { ask, question } from "./ask.js";
@@ -53,6 +55,9 @@ function wire() {
   });
 }
 
+/** @param {string} figure @returns {HTMLElement} */
+const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"));
+
 /** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
@@ -62,6 +67,13 @@ export function start(element, props, watch, _trigger, config) {
   options(named("model"), titled(stage.config.models));
   questions();
   sourceList();
+  $(".sv-roofline-figures").after(
+    pictures([
+      ["speed-up by batch", () => section("speed")],
+      ["time of a pass", () => section("pass")],
+      ["best γ", () => section("gamma")],
+    ]),
+  );
   wire();
   begin(stage.config.terms);
   fromAddress();

@@ -35,6 +35,13 @@ export function touch() {
   later();
 }
 
+// Who wants a link to this tab gets one, even if nothing was chosen.
+window.addEventListener("sv-link", () => {
+  if (!here) return;
+  touched = true;
+  write();
+});
+
 /** @param {boolean} is */
 export function onScreen(is) {
   if (is === here) return;

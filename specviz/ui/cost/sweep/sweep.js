@@ -2,6 +2,7 @@
 
 import { byId } from "../../shared/dom.js";
 import { onTheme, page } from "../../shared/page.js";
+import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
 import { job, receive } from "./measure.js";
@@ -31,6 +32,7 @@ export function start(element, props, watch, _trigger, config) {
   const press = (which) => there(byId(stage.config.name + "-" + which)).click();
   $(".sv-sweep-go").addEventListener("click", () => press("go"));
   $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
+  $(".sv-sweep-numbers").before(pictures([["passes", () => $(".sv-sweep-figure")]]));
   onTheme(draw);
   new ResizeObserver(draw).observe($(".sv-sweep-place"));
   watch("value", receive);
