@@ -19,7 +19,9 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm
 
 from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.config import check_depth, check_sizes
 from specviz.drafters.kit.layers import Embed, Project, attend, llama_config, rotary
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.target import Target
 
 
@@ -120,14 +122,17 @@ class MTPModules(nn.Module):
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
         """The modules in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
-        config = checkpoint.config_in(folder, MTPConfig)
-        tensors = checkpoint.read_tensors(folder)
+        found = read_head(folder, "mtp")
+        config = checkpoint.parsed(found.name, found.config, MTPConfig)
+        check_depth(found.name, config.num_hidden_layers, target)
+        if type(wide := found.config.get("hidden_size")) is int:
+            check_sizes(found.name, wide, 0, target)
         width, vocabulary = checkpoint.sizes(target.model)
         first = f"model.layers.{config.num_hidden_layers}"
-        embeds = vocabulary if f"{first}.embed_tokens.weight" in tensors else None
-        projects = vocabulary if f"{first}.shared_head.head.weight" in tensors else None
+        embeds = vocabulary if f"{first}.embed_tokens.weight" in found.tensors else None
+        projects = vocabulary if f"{first}.shared_head.head.weight" in found.tensors else None
         modules = cls(config, width, (embeds, projects))
-        checkpoint.restore(folder.name, modules, tensors, target.model)
+        checkpoint.restore(found.name, modules, found.tensors, target.model)
         return modules
 
     def save(self, folder: Path) -> None:
