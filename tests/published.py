@@ -276,7 +276,10 @@ PUBLISHED = {
     ),
     "mtp": (
         "mtp",
-        {**LLAMA, "num_hidden_layers": LAYERS, "num_nextn_predict_layers": 1},
+        {
+            **LLAMA, "num_hidden_layers": LAYERS, "num_nextn_predict_layers": 1,
+            "rope_parameters": {"rope_theta": 500000.0, "rope_type": "default"},
+        },
         mtp_tensors,
     ),
     "dflash": ("dflash", DFLASH, dflash_tensors),
@@ -470,7 +473,7 @@ def mtp_law(t, text, path):
             rms(states, t[f"{name}.hnorm.weight"]),
         ]
         joined = torch.cat(halves, -1) @ t[f"{name}.eh_proj.weight"].float().T
-        out = llama_layer(t, name, joined, rates(10_000.0))
+        out = llama_layer(t, name, joined, rates(500_000.0))
         if len(states) == len(tokens):
             last = rms(out[-1], t[f"{name}.shared_head.norm.weight"])
             return (last @ t[f"{name}.shared_head.head.weight"].float().T).softmax(-1)

@@ -12,7 +12,7 @@ import pytest
 import tiny
 import torch
 from driven import driven
-from published import PUBLISHED, TOKENS, WIDE, written
+from published import LLAMA3, PUBLISHED, TOKENS, WIDE, written
 from safetensors.torch import save_file
 
 from specviz import engine
@@ -307,6 +307,8 @@ def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
         ("p-eagle of speculators", {"mask_token_id": None}, "mask_token_id is no token: None"),
         ("p-eagle of SpecForge", {"num_hidden_layers": 4}, r"lacks tensor: later\.2"),
         ("p-eagle of SpecForge", {"num_hidden_layers": "two"}, "num_hidden_layers must be"),
+        ("mtp", {"rope_parameters": LLAMA3}, "scales its rotary positions; MTP's"),
+        ("mtp", {"hidden_act": "gelu"}, "uses gelu in its MLP"),
         ("medusa", {"medusa_num_heads": 4}, r"lacks tensor: 3\.0\.linear"),
     ],
 )

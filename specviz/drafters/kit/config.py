@@ -62,8 +62,12 @@ class HeadConfig:
         }
         given = {key: data[key] for key in known & data.keys() if data[key] is not None}
         given = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-        _refuse_others(name, data)
-        return cls(**(usual | given | _rope(name, data)))
+        if data.get("num_hidden_layers", 1) != 1:
+            raise Unsuitable(
+                f"{name!r} has {data['num_hidden_layers']} layers; EAGLE heads have one."
+            )
+        check_activation(name, data)
+        return cls(**(usual | given | rope_of(name, data)))
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
@@ -121,8 +125,11 @@ def check_depth(name: str, layers: int, target: Target) -> None:
         )
 
 
-def _rope(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The base of the rotary angles; 10,000 where it is not said, whatever the target's is."""
+def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """rope_theta and rope_scaling, wherever a config says them. Raises Unsuitable.
+
+    The base is 10,000 where it is not said, whatever the target's is.
+    """
     rope = data.get("rope_parameters") or data.get("rope_scaling") or {}
     if not isinstance(rope, Mapping) or any(isinstance(v, Mapping) for v in rope.values()):
         raise Unsuitable(f"{name!r}: its rotary positions are not those of one kind of layer.")
@@ -134,9 +141,7 @@ def _rope(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     return {"rope_theta": theta, "rope_scaling": scaling}
 
 
-def _refuse_others(name: str, data: Mapping[str, Any]) -> None:
-    """Raise Unsuitable for heads of another build."""
-    if data.get("num_hidden_layers", 1) != 1:
-        raise Unsuitable(f"{name!r} has {data['num_hidden_layers']} layers; EAGLE heads have one.")
+def check_activation(name: str, data: Mapping[str, Any]) -> None:
+    """Raise Unsuitable for an MLP of another build."""
     if data.get("hidden_act", "silu") != "silu":
         raise Unsuitable(f"{name!r} uses {data['hidden_act']} in its MLP, and only silu is built.")
