@@ -126,6 +126,14 @@ def qwen3_tensors():
     return made | {f"{name}.{part}_norm.weight": norm()[:SIZE] for part in "qk"}
 
 
+def deepspec_tensors():
+    """Five taps, every token, Qwen3's kind of layer."""
+    made, name = eagle3_tensors("layers.0", own_embedding=True, taps=5), "layers.0.self_attn"
+    made |= {f"{name}.{part}_norm.weight": norm()[:SIZE] for part in "qk"}
+    made |= {"lm_head.weight": random(TOKENS, WIDE)}
+    return {key: value for key, value in made.items() if key not in ("d2t", "t2d")}
+
+
 def peagle_tensors():
     """Three layers, the first of EAGLE-3's kind."""
     plain = ("input_layernorm", "post_attention_layernorm")
@@ -184,6 +192,12 @@ def scaled(**rope):
     return {**SPECULATORS, "transformer_layer_config": inner}
 
 
+DEEPSPEC = {
+    **LLAMA, "architectures": ["Qwen3Eagle3Model"], "model_type": "qwen3", "head_dim": SIZE,
+    "num_target_layers": LAYERS, "draft_num_hidden_layers": 1, "layer_types": ["full_attention"],
+    "rope_theta": 1000000, "step_loss_decay": 0.8, "target_layer_ids": [0, 2, 3, 5, 6],
+    "ttt_length": 7,
+}  # fmt: skip
 MEDUSA = {
     "base_model_name_or_path": "lmsys/vicuna-7b-v1.3", "medusa_num_heads": 2,
     "medusa_num_layers": 1, "transformers_version": "4.31.0",
@@ -264,6 +278,7 @@ PUBLISHED = {
         scaled(**LLAMA3),
         lambda: eagle3_tensors("layers.0"),
     ),
+    "eagle3 of DeepSpec": ("eagle3", DEEPSPEC, deepspec_tensors),
     "p-eagle of speculators": ("p-eagle", PEAGLE, peagle_tensors),
     "p-eagle of SpecForge": ("p-eagle", SPECFORGE_PEAGLE, peagle_tensors),
     "medusa": ("medusa", MEDUSA, medusa_tensors),

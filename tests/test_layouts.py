@@ -99,6 +99,7 @@ OPTIONAL = {
     "eagle3 with norm_output": {"t2d"},
     "eagle3 of Qwen3's kind": {"t2d"},
     "eagle3 with scaled positions": {"t2d"},
+    "eagle3 of DeepSpec": {"embed_tokens.weight"},
     "p-eagle of speculators": {"t2d", "embed_tokens.weight"},
     "p-eagle of SpecForge": {"t2d", "embed_tokens.weight"},
     "medusa of vLLM, one head": {"lm_head.weight"},
@@ -121,12 +122,13 @@ def laws_of(layout, drafter, tensors, text, path):
     return published.peagle_laws(tensors, text, 3, taps, wheels)[len(path)]
 
 
-# Outputs of layers, from 1: EAGLE's own of eight; SpecForge says [0, 2, 6], counted from 0; the
-# others say [1, 3, 6], as vLLM counts.
+# Outputs of layers, from 1: EAGLE's own of eight; SpecForge says [0, 2, 6], counted from 0, as
+# DeepSpec does; the others say [1, 3, 6], as vLLM counts.
 TAPS = {
     "eagle3 of SafeAILab": (2, 4, 5),
     "eagle3 of all tokens": (2, 4, 5),
     "eagle3 of SpecForge": (1, 3, 7),
+    "eagle3 of DeepSpec": (1, 3, 4, 6, 7),
     "p-eagle of SpecForge": (2, 4, 5),
 }
 SPECULATORS = {"wheels": FAST, "own": False, "before": True}
@@ -134,6 +136,7 @@ FORWARDS = {
     "of SafeAILab": {"wheels": PLAIN},
     "of all tokens": {"wheels": PLAIN},
     "of SpecForge": {"wheels": FAST},
+    "of DeepSpec": {"wheels": published.rates(1e6)},
     "of speculators": SPECULATORS,
     "with embeddings": {**SPECULATORS, "own": True},
     "with norm_before_fc": SPECULATORS,
@@ -304,6 +307,8 @@ def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
         ("eagle3 of SafeAILab", {"num_hidden_layers": 2}, "has 2 layers; EAGLE heads have one"),
         ("eagle3 of SafeAILab", {"rope_scaling": {"type": "dynamic"}}, r"positions \(dynamic\)"),
         ("eagle3 of SafeAILab", {"rope_scaling": {"full": {}}}, "not those of one kind"),
+        ("eagle3 of DeepSpec", {"target_layer_ids": None}, "target_layer_ids are no layers"),
+        ("eagle3 of DeepSpec", {"num_target_layers": 36}, "a target of 36 layers"),
         ("p-eagle of speculators", {"mask_token_id": None}, "mask_token_id is no token: None"),
         ("p-eagle of SpecForge", {"num_hidden_layers": 4}, r"lacks tensor: later\.2"),
         ("p-eagle of SpecForge", {"num_hidden_layers": "two"}, "num_hidden_layers must be"),

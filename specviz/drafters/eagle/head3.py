@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.drafters.kit.checkpoint import restore, write
-from specviz.drafters.kit.config import HeadConfig
+from specviz.drafters.kit.config import HeadConfig, check_depth
 from specviz.drafters.kit.layers import Attention, Mix, Mlp
 from specviz.drafters.kit.layouts.layout import Head
 from specviz.drafters.kit.layouts.table import read_head
@@ -229,6 +229,8 @@ def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
         raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
     config = kind.from_json(name, {**found.config, "tap_layers": tuple(taps)})
     config.check_fit(name, target)
+    if type(made_for := found.config.get("num_target_layers")) is int:
+        check_depth(name, made_for, target)
     if not 0 < config.draft_vocab_size <= config.vocab_size:
         raise Unsuitable(f"{name!r}: its draft_vocab_size is {config.draft_vocab_size:,}.")
     return config

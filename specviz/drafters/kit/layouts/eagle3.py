@@ -2,7 +2,8 @@
 
 SafeAILab: `midlayer.*`, a flat config, taps 2, L // 2 and L - 3. SpecForge: the same names; taps by
 `eagle_config`, counted from 0. speculators: `layers.0.*`, the layer's config inside another, taps
-as vLLM counts them: outputs of layers from 1. P-EAGLE: more layers, and `mask_hidden`.
+as vLLM counts them: outputs of layers from 1. DeepSpec: `layers.0.*`, a flat config, five taps as
+`target_layer_ids`, counted from 0, every token. P-EAGLE: more layers, and `mask_hidden`.
 
 What is called norm_output differs: in speculators, that a guess reads the output behind the norm;
 in SpecForge, that there is a norm before the output head, as everywhere.
@@ -44,6 +45,10 @@ def _specforge(config: Mapping[str, Any], names: Names) -> bool:
     return any_is(r"midlayer\.", names) and "LlamaForCausalLMEagle3" in kinds
 
 
+def _deepspec(config: Mapping[str, Any], names: Names) -> bool:
+    return "Qwen3Eagle3Model" in (config.get("architectures") or ())
+
+
 def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
     return any_is(r"midlayer\.", names)
 
@@ -74,7 +79,7 @@ def _specforge_taps(head: Head) -> Head:
     taps = inner.get(AUX)
     if taps is None or "tap_layers" in head.config:
         return head
-    return head.with_config(tap_layers=_one_more(head.name, taps))
+    return head.with_config(tap_layers=_one_more(head.name, AUX, taps))
 
 
 def from_speculators(head: Head) -> Head:
@@ -92,6 +97,16 @@ def from_speculators(head: Head) -> Head:
         kept = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
         head = replace(head, tensors=kept)
     return with_attention_s_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
+
+
+def from_deepspec(head: Head) -> Head:
+    """Taps counted from 1; its copies of the target's embeddings and projection serve as they are.
+
+    Raises Unsuitable where it does not say its taps.
+    """
+    taps = _one_more(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
+    head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
+    return with_attention_s_parts(head, "midlayer")
 
 
 def from_parallel(head: Head) -> Head:
@@ -131,9 +146,9 @@ def _proposals(config: Mapping[str, Any]) -> int | None:
     return said if type(said) is int and said > 0 else None
 
 
-def _one_more(name: str, taps: Any) -> list[int]:
+def _one_more(name: str, key: str, taps: Any) -> list[int]:
     if not isinstance(taps, list) or not all(type(k) is int for k in taps):
-        raise Unsuitable(f"{name!r}: its {AUX} are no layers: {taps!r:.80}.")
+        raise Unsuitable(f"{name!r}: its {key} are no layers: {taps!r:.80}.")
     return [k + 1 for k in taps]
 
 
@@ -144,5 +159,6 @@ LAYOUTS = (
     ),
     Layout("EAGLE-3 (speculators)", "eagle3", DRAFTER, _speculators, from_speculators),
     Layout("EAGLE-3 (SpecForge)", "eagle3", DRAFTER, _specforge, from_specforge),
+    Layout("EAGLE-3 (DeepSpec)", "eagle3", DRAFTER, _deepspec, from_deepspec),
     Layout("EAGLE-3 (SafeAILab)", "eagle3", DRAFTER, _safeailab, from_safeailab),
 )
