@@ -50,6 +50,8 @@ class PEagleConfig(Eagle3Config):
             raise Unsuitable(f"{name!r}: num_hidden_layers must be at least 1, not {layers!r}.")
         if type(mask) is not int or not 0 <= mask < one.vocab_size:
             raise Unsuitable(f"{name!r}: its mask_token_id is no token: {mask!r}.")
+        if one.speculative_tokens is not None and one.speculative_tokens < 1:
+            raise Unsuitable(f"{name!r}: speculative_tokens must be at least 1.")
         return replace(one, num_hidden_layers=layers)
 
 

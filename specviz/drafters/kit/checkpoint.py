@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, TypeVar
+from zipfile import is_zipfile
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -88,8 +89,7 @@ def _files(folder: Path) -> list[Path]:
 def _tensors(name: str, file: Path) -> dict[str, Tensor]:
     """The tensors of one file, called `name` in errors."""
     try:
-        safe = file.suffix == ".safetensors"
-        found = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+        found = load_file(file) if file.suffix == ".safetensors" else _pickled(file)
     except UnpicklingError as error:
         raise Unsuitable(
             f"{name!r} has more than plain weights in its pickle; none is loaded."
@@ -100,6 +100,11 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
     if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
         raise Unsuitable(f"{name!r} holds other things than named tensors.")
     return found
+
+
+def _pickled(file: Path) -> Any:
+    """What a pickle holds; of the newer ones, only what is looked at is read."""
+    return torch.load(file, "cpu", weights_only=True, mmap=is_zipfile(file))
 
 
 def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: Any) -> None:

@@ -14,6 +14,12 @@ from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
 NEEDED: Final = ("hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
+TYPES: Final[Mapping[str, set[type]]] = {  # by a field's annotation
+    "int": {int},
+    "int | None": {int, type(None)},
+    "float": {int, float},
+    "bool": {bool},
+}
 ROPES: Final = ("linear", "llama3", "yarn")  # whose rates follow from the config alone
 
 
@@ -53,7 +59,7 @@ class HeadConfig:
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
         """From config.json as read; errors call the head `name`. Raises Unsuitable."""
         for key in NEEDED:
-            if type(data.get(key)) is not int:
+            if type(data.get(key)) is not int or data[key] < 1:
                 raise Unsuitable(f"{name!r}: its config.json gives no whole number for {key}.")
         known = {field.name for field in fields(cls)}
         usual = {
@@ -67,7 +73,9 @@ class HeadConfig:
                 f"{name!r} has {data['num_hidden_layers']} layers; EAGLE heads have one."
             )
         check_activation(name, data)
-        return cls(**(usual | given | rope_of(name, data)))
+        config = cls(**(usual | given | rope_of(name, data)))
+        _check_numbers(name, config)
+        return config
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
@@ -99,6 +107,17 @@ class HeadConfig:
     def check_fit(self, name: str, target: Target) -> None:
         """Raise Unsuitable where the target has another width or vocabulary."""
         check_sizes(name, self.reads, self.vocab_size, target)
+
+
+def _check_numbers(name: str, config: HeadConfig) -> None:
+    """Raise Unsuitable where a field is of another type, or heads cannot be shared."""
+    for field in fields(config):
+        value, types = getattr(config, field.name), TYPES.get(str(field.type))
+        if types is not None and type(value) not in types:
+            raise Unsuitable(f"{name!r}: {field.name} cannot be {value!r:.80}.")
+    shared, size = config.num_key_value_heads, config.head_dim
+    if shared < 1 or config.num_attention_heads % shared or size < 2 or size % 2:
+        raise Unsuitable(f"{name!r}: the heads of its attention do not fit together.")
 
 
 def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
