@@ -15,6 +15,7 @@ from driven import driven
 from published import LLAMA3, PUBLISHED, TOKENS, WIDE, written
 from safetensors.torch import save_file
 
+import specviz
 from specviz import engine
 from specviz.catalog import Unsuitable, load_drafter, load_target, loading
 from specviz.catalog.entry import entries
@@ -43,7 +44,7 @@ def _own_shelf(monkeypatch):
 
 
 def loaded(folder):
-    return load_drafter(str(folder), published.target())
+    return specviz.load_drafter(str(folder), published.target())
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
