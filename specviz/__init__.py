@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from specviz.catalog import load
+    from specviz.catalog import load, load_drafter, load_target
     from specviz.engine.decode import run as decode
     from specviz.settings.settings import Sampling, Settings
     from specviz.trace.file import Trace
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-__all__ = ["Sampling", "Settings", "Trace", "decode", "load"]
+__all__ = ["Sampling", "Settings", "Trace", "decode", "load", "load_drafter", "load_target"]
 
 
 _HOMES = {
     "load": ("specviz.catalog", "load"),
+    "load_drafter": ("specviz.catalog", "load_drafter"),
+    "load_target": ("specviz.catalog", "load_target"),
     "decode": ("specviz.engine", "run"),
     "Sampling": ("specviz.settings", "Sampling"),
     "Settings": ("specviz.settings", "Settings"),

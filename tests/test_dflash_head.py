@@ -184,7 +184,10 @@ def public(**changes):
 
 
 def test_public_configs_are_read_wherever_they_put_the_masks_and_the_taps():
-    wanted = DFlashConfig(48, 64, 4, 2, 12, 280, 1e-6, 1e6, None, 2, 3, 16, 9, (0, 1))
+    wanted = DFlashConfig(
+        48, 64, 4, 2, 12, 280, 1e-6, 1e6, num_hidden_layers=2, num_target_layers=3, block_size=16,
+        mask_token_id=9, target_layer_ids=(0, 1),
+    )  # fmt: skip
     assert DFlashConfig.from_json("x", public()) == wanted
     flat = {"mask_token_id": 9, "target_layer_ids": [0, 1], "dflash_config": None}
     assert DFlashConfig.from_json("x", public(**flat)) == wanted
@@ -217,6 +220,7 @@ def test_public_configs_are_read_wherever_they_put_the_masks_and_the_taps():
     ],
 )
 def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, changes, sentence):
+    trained().save(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(public(**changes)))
     with pytest.raises(Unsuitable, match=sentence):
         DFlashHead.load(tmp_path, headed.target())

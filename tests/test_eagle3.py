@@ -205,7 +205,6 @@ def test_taps_are_eagles_own_where_the_config_is_silent_and_never_guessed():
         ({"tap_layers": [0, 1, 2]}, {}, "taps layers"),
         ({"tap_layers": [1, 2, 5]}, {}, "has 1 to 4"),
         ({"tap_layers": None, "eagle_aux_hidden_state_layer_ids": [1, 2, 3]}, {}, "differs by one"),
-        ({"norm_before_residual": True}, {}, "norm_before_residual"),
         ({"draft_vocab_size": 281}, {}, "draft_vocab_size"),
         ({"draft_vocab_size": 99}, {}, "lm_head.weight|d2t"),
         ({}, {"d2t": torch.zeros(100, dtype=torch.long)}, "d2t and t2d"),

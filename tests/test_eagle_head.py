@@ -168,7 +168,7 @@ def test_a_head_for_another_target_or_of_another_build_is_refused(tmp_path):
     for wrong in (
         {"num_hidden_layers": 2},
         {"hidden_act": "gelu"},
-        {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}},
+        {"rope_scaling": {"rope_type": "dynamic", "factor": 8.0}},
         {"hidden_size": None},
     ):
         with pytest.raises(Unsuitable):

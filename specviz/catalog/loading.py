@@ -14,6 +14,7 @@ import torch
 
 from specviz.catalog.entry import Entry, Kind, find
 from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
@@ -55,8 +56,9 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
 def load_drafter(name: str, target: Target) -> Drafter:
     """A drafter for `target`, on its device and in its dtype.
 
-    name: of the catalogue, or a folder or Hub id of a causal LM with the target's tokenizer.
-    Raises what load_target raises, and MismatchedVocabulary.
+    name: of the catalogue, or a folder or Hub id of a head in a public layout (see
+    `drafters.kit.layouts`) or of a causal LM with the target's tokenizer. Raises what load_target
+    raises, and MismatchedVocabulary.
     """
     drafter = _drafter(name, target)
     check_made_for(name, drafter.made_for, target.card.name, target.card.hash)
@@ -65,26 +67,35 @@ def load_drafter(name: str, target: Target) -> Drafter:
 
 def _drafter(name: str, target: Target) -> Drafter:
     entry = find(name, "drafter")
-    if entry is None or entry.drafter == LANGUAGE_MODEL:
+    if entry is None:
+        return _guest(name, target)
+    if entry.drafter == LANGUAGE_MODEL:
         return _draft_model(name, target)
     if entry.folder is None:
-        drafter: Drafter = _kind(entry).load(entry.name, None, target)
+        drafter: Drafter = _kind(entry.name, entry.drafter).load(entry.name, None, target)
         return drafter
-    return _head(entry, target)
+    return _head(entry.name, entry.drafter, _shipped(entry), target, house=True)
 
 
-def _kind(entry: Entry) -> Any:
-    """The class that a drafter's row names. Raises NotAvailable where its code cannot be found."""
+def _guest(name: str, target: Target) -> Drafter:
+    """What a folder or the Hub has under this name: a head, by its layout, or a causal LM."""
+    folder = folder_of(name)
+    layout = layout_in(folder)
+    if layout is None:
+        return _draft_model(name, target)
+    return _head(public_name(name), layout.drafter, folder, target, house=False)
+
+
+def _kind(name: str, path: str) -> Any:
+    """The class that a path names. Raises NotAvailable where its code cannot be found."""
     try:
-        found = resolve_name(entry.drafter)
+        found = resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise NotAvailable(
-            f"The code of {entry.name!r} is not on this machine: {entry.drafter!r}: {error}"
+            f"The code of {name!r} is not on this machine: {path!r}: {error}"
         ) from error
     if not hasattr(found, "load"):
-        raise NotAvailable(
-            f"The code of {entry.name!r} is no drafter: {entry.drafter!r} has no load."
-        )
+        raise NotAvailable(f"The code of {name!r} is no drafter: {path!r} has no load.")
     return found
 
 
@@ -97,12 +108,12 @@ def _draft_model(name: str, target: Target) -> Drafter:
     return DraftModel(found.model, found.card(title, "draft-model"))
 
 
-def _head(entry: Entry, target: Target) -> Drafter:
-    """The shared head of a catalogue entry, read for this target."""
-    folder, kind = _shipped(entry), _kind(entry)
+def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Drafter:
+    """The shared head in a folder, read for this target. path: of its drafter's class."""
+    kind = _kind(name, path)
     place = (str(target.device), str(target.dtype), str(target.card.hash))
-    key = (entry.name, str(folder.resolve()), *place)
-    return HEADS.get(key, lambda: kind.load(entry.name, folder, target), house=True)
+    key = (name, str(folder.resolve()), *place)
+    return HEADS.get(key, lambda: kind.load(name, folder, target), house=house)
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:

@@ -23,7 +23,8 @@ def run(args: argparse.Namespace) -> int:
         write_json(STANDARD_OUTPUT, rows)
     else:
         print("\n".join(map(words, rows)))
-        print("Besides these, --target and --drafter take a folder or a Hub id of a causal LM.")
+        print("Besides these, --target and --drafter take a folder or a Hub id of a causal LM,")
+        print("and --drafter one of a head in a layout that the README lists.")
     return 0
 
 

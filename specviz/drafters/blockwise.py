@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.drafters.medusa import NewestState
@@ -71,8 +72,9 @@ class BlockwiseHeads(nn.Module):
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
         """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
-        heads = cls.new(checkpoint.config_in(folder, BlockwiseConfig), target.model)
-        checkpoint.restore(folder.name, heads, checkpoint.read_tensors(folder), target.model)
+        found = read_head(folder, "blockwise")
+        heads = cls.new(checkpoint.parsed(found.name, found.config, BlockwiseConfig), target.model)
+        checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 
     def save(self, folder: Path) -> None:

@@ -23,6 +23,7 @@ from torch import Tensor, cat, nn
 from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.passes import States
@@ -97,13 +98,13 @@ class LeapHeads(nn.Module):
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
         """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
-        config = checkpoint.config_in(folder, LeapConfig)
-        tensors = checkpoint.read_tensors(folder, "heads.safetensors")
-        config = replace(config, n_head=checkpoint.numbered(tensors, "heads."))
+        found = read_head(folder, "lmtp")
+        config = checkpoint.parsed(found.name, found.config, LeapConfig)
+        config = replace(config, n_head=checkpoint.numbered(found.tensors, "heads."))
         width, vocabulary = checkpoint.sizes(target.model)
-        own = "heads.0.lm_head.weight" in tensors
+        own = "heads.0.lm_head.weight" in found.tensors
         heads = cls(config, width, vocabulary if own else None)
-        checkpoint.restore(folder.name, heads, tensors, target.model)
+        checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 
     def save(self, folder: Path) -> None:

@@ -21,7 +21,10 @@ from torch import Tensor, nn
 
 from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.base import HeadDrafter
+from specviz.drafters.kit.config import check_sizes
 from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
+from specviz.drafters.kit.layouts.layout import Head, any_is
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.passes import States
@@ -33,12 +36,23 @@ from specviz.trace.work import Weights, Work
 
 @dataclass(frozen=True)
 class MedusaConfig:
-    """config.json. made_for: SHA-256 of the one target's weights; public heads do not say it."""
+    """config.json. made_for: SHA-256 of the one target's weights; public heads do not say it.
+
+    hidden_size, vocab_size: the target's, which FasterDecoding's heads do not say; vLLM asks.
+    """
 
     medusa_num_heads: int = 4
     medusa_num_layers: int = 1
     base_model_name_or_path: str = ""
     made_for: str | None = None
+    hidden_size: int | None = None
+    vocab_size: int | None = None
+
+    def to_json(self, shared: bool) -> dict[str, Any]:
+        """For config.json, with vLLM's keys. shared: all heads end in the target's projection."""
+        kind = {"model_type": "medusa", "architectures": ["MedusaModel"]}
+        said = {key: value for key, value in asdict(self).items() if value is not None}
+        return kind | {"medusa_fc_bias": True, "original_lm_head": shared} | said
 
 
 class ResBlock(nn.Module):
@@ -83,20 +97,31 @@ class MedusaHeads(nn.ModuleList):
     def load(cls, folder: Path, target: Target) -> Self:
         """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable.
 
-        The file says how many heads there are: some public configs say too few.
+        Some public configs say too few heads: then the file says how many there are.
         """
-        config = checkpoint.config_in(folder, MedusaConfig)
-        tensors = checkpoint.read_tensors(folder, "medusa_lm_head.safetensors", "medusa_lm_head.pt")
-        config = replace(config, medusa_num_heads=checkpoint.numbered(tensors))
+        found = read_head(folder, "medusa")
+        config = checkpoint.parsed(found.name, found.config, MedusaConfig)
+        said = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
+        many = max(said, checkpoint.numbered(found.tensors))
+        config = replace(config, medusa_num_heads=many)
         width, vocabulary = checkpoint.sizes(target.model)
-        own = f"0.{config.medusa_num_layers}.weight" in tensors
+        own = any_is(rf"\d+\.{config.medusa_num_layers}\.weight$", found.tensors)
+        _check_fit(found, config, target)
         heads = cls(config, width, vocabulary if own else None)
-        checkpoint.restore(folder.name, heads, tensors, target.model)
+        checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, asdict(self.config), self)
+        checkpoint.write(folder, self.config.to_json(shared=not self.own), self)
+
+
+def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
+    """Raise Unsuitable where the first head has another width or more tokens than the target."""
+    block = found.tensors.get("0.0.linear.weight")
+    last = found.tensors.get(f"0.{config.medusa_num_layers}.weight")
+    if block is not None and block.dim() == 2:
+        check_sizes(found.name, block.shape[1], 0 if last is None else len(last), target)
 
 
 class Medusa(HeadDrafter):
@@ -160,7 +185,13 @@ def guesses(head: MedusaHeads, frozen: Frozen) -> Sequence[Tensor]:
 
 def build(target: Target, _counts: Tensor) -> MedusaHeads:
     """New heads for this target."""
-    config = MedusaConfig(base_model_name_or_path=target.card.name, made_for=target.card.hash)
+    width, vocabulary = checkpoint.sizes(target.model)
+    config = MedusaConfig(
+        base_model_name_or_path=target.card.name,
+        made_for=target.card.hash,
+        hidden_size=width,
+        vocab_size=vocabulary,
+    )
     return MedusaHeads.new(config, target.model)
 
 

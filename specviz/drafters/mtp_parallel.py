@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, causal_mask
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
 from specviz.models.cache import RoomyCache
@@ -149,8 +150,9 @@ class ParallelHeads(nn.Module):
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
         """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
-        heads = cls(checkpoint.config_in(folder, ParallelConfig), target.model)
-        checkpoint.restore(folder.name, heads, checkpoint.read_tensors(folder), target.model)
+        found = read_head(folder, "mtp-parallel")
+        heads = cls(checkpoint.parsed(found.name, found.config, ParallelConfig), target.model)
+        checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 
     def save(self, folder: Path) -> None:

@@ -23,6 +23,7 @@ INDEX: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 WORDS: Final = ("config.json", "generation_config.json", "tokenizer*", "vocab*", "merges.txt")
 TENSORS: Final = ("model.safetensors*", "model-*.safetensors")
 PICKLES: Final = ("pytorch_model*.bin", "pytorch_model*.json")
+HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")
 
 
 def folder_of(name: str) -> Path:
@@ -38,7 +39,7 @@ def folder_of(name: str) -> Path:
                 "lists, a folder, or the owner/name of a model on the Hub."
             )
         folder = _fetched_before(name) or _fetch(name)
-    if not (folder / "config.json").is_file() or not weight_files(folder):
+    if not (folder / "config.json").is_file() or not head_files(folder):
         raise NotAvailable(
             f"{name!r} is no whole model: its folder needs a config.json and every weight file, "
             f"{' or '.join(WHOLE)} or the shards of an index."
@@ -59,6 +60,19 @@ def weight_files(folder: Path) -> list[Path]:
             paths = sorted({folder / shard for shard in shards.values()})
             return paths if all(path.is_file() for path in paths) else []
     return []
+
+
+def head_files(folder: Path) -> list[Path]:
+    """The files that hold a head's weights: `weight_files`, or the one that its family names."""
+    named = [folder / name for name in HEADS if (folder / name).is_file()]
+    return weight_files(folder) or named[:1]
+
+
+def called(folder: Path) -> str:
+    """How errors name a model's folder: its id where it was fetched from the Hub."""
+    if folder.parent.name == "snapshots":
+        return folder.parent.parent.name.removeprefix("models--").replace("--", "/")
+    return folder.name
 
 
 def size_of(files: Sequence[Path]) -> int:
@@ -94,7 +108,7 @@ def _fetched_before(name: str) -> Path | None:
         folder = Path(snapshot_download(name, local_files_only=True))
     except LocalEntryNotFoundError:
         return None
-    return folder if weight_files(folder) else None
+    return folder if head_files(folder) else None
 
 
 def _fetch(name: str) -> Path:
@@ -104,7 +118,7 @@ def _fetch(name: str) -> Path:
     try:
         folder = Path(snapshot_download(name, allow_patterns=[*WORDS, *TENSORS]))
         if not weight_files(folder):
-            snapshot_download(name, allow_patterns=list(PICKLES))
+            snapshot_download(name, allow_patterns=[*PICKLES, *HEADS])
     except (OSError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         raise NotAvailable(

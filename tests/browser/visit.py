@@ -67,7 +67,7 @@ class Visit:
         if not page.evaluate("document.body.classList.contains('sv-drawer-open')"):
             page.click("#sv-settings")
         page.get_by_label("Target: a folder or a Hub id").fill(str(pair[0]))
-        page.get_by_label("Draft model: a folder or a Hub id").fill(str(pair[1]))
+        page.get_by_label("Drafter: a folder or a Hub id").fill(str(pair[1]))
         page.get_by_label("New tokens").first.fill(str(tokens))
         page.get_by_label("Seed").fill(str(seed))
         page.get_by_label("Prompt").fill(prompt)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.config import HeadConfig
+from specviz.drafters.kit.config import HeadConfig, check_depth
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
@@ -32,6 +32,8 @@ class DFlashConfig(HeadConfig):
     block_size: places of a block, the anchor's included. mask_token_id: stands in all the others.
     target_layer_ids: whose outputs it reads, counted from 0, before the final norm.
     """
+
+    architectures: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)
 
     num_hidden_layers: int = 2
     num_target_layers: int = 0
@@ -84,7 +86,6 @@ class DFlashConfig(HeadConfig):
     def to_json(self) -> dict[str, Any]:
         """For config.json, as z-lab writes it."""
         found = super().to_json() | {
-            "architectures": ["DFlashDraftModel"],
             "model_type": "qwen3",
             "num_hidden_layers": self.num_hidden_layers,
         }
@@ -94,12 +95,9 @@ class DFlashConfig(HeadConfig):
     def check_fit(self, name: str, target: Target) -> None:
         """Raise Unsuitable where the target has another width, vocabulary or depth."""
         super().check_fit(name, target)
-        depth = target.model.config.get_text_config().num_hidden_layers
-        if self.num_target_layers not in (0, depth):
-            raise Unsuitable(
-                f"{name!r} was made for a target of {self.num_target_layers} layers; "
-                f"{target.card.name!r} has {depth}."
-            )
+        depth = target.layers
+        if self.num_target_layers:
+            check_depth(name, self.num_target_layers, target)
         # transformers gives the last layer's output normed, so what a file means by it is unclear
         if self.target_layer_ids[-1] >= depth - 1:
             raise Unsuitable(

@@ -18,8 +18,9 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.layer import BlockLayer, Past
-from specviz.drafters.kit.checkpoint import read_config, read_tensors, restore, write
+from specviz.drafters.kit.checkpoint import restore, write
 from specviz.drafters.kit.layers import Mix
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.target import Target
 
 
@@ -74,10 +75,11 @@ class DFlashHead(nn.Module):
 
         Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
         """
-        config = DFlashConfig.from_json(folder.name, read_config(folder))
-        config.check_fit(folder.name, target)
+        found = read_head(folder, "dflash")
+        config = DFlashConfig.from_json(found.name, found.config)
+        config.check_fit(found.name, target)
         head = cls(config)
-        restore(folder.name, head, read_tensors(folder), target.model)
+        restore(found.name, head, found.tensors, target.model)
         return head
 
     def _layers(self) -> list[BlockLayer]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from specviz.drafters.kit.checkpoint import read_config, read_tensors, restore, write
+from specviz.drafters.kit.checkpoint import restore, write
 from specviz.drafters.kit.config import HeadConfig
 from specviz.drafters.kit.layers import Attention, Mix, Mlp
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.target import Target
 
 
@@ -79,10 +80,9 @@ class EagleHead(nn.Module):
 
         Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
         """
-        data: dict[str, Any] = read_config(folder)
-        config = EagleConfig.from_json(folder.name, data)
-        config.check_fit(folder.name, target)
-        tensors = read_tensors(folder)
-        head = cls(config, own_embedding="embed_tokens.weight" in tensors)
-        restore(folder.name, head, tensors, target.model)
+        found = read_head(folder, "eagle")
+        config = EagleConfig.from_json(found.name, found.config)
+        config.check_fit(found.name, target)
+        head = cls(config, own_embedding="embed_tokens.weight" in found.tensors)
+        restore(found.name, head, found.tensors, target.model)
         return head

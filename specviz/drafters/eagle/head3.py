@@ -8,32 +8,59 @@ the target's states alone. Nothing asks that this output resembles a feature of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from specviz.drafters.kit.checkpoint import read_config, read_tensors, restore, write
-from specviz.drafters.kit.config import HeadConfig
+from specviz.drafters.kit.checkpoint import restore, write
+from specviz.drafters.kit.config import HeadConfig, check_depth
 from specviz.drafters.kit.layers import Attention, Mix, Mlp
+from specviz.drafters.kit.layouts.layout import Head
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
+
+AUX: Final = "eagle_aux_hidden_state_layer_ids"
+VARIANTS: Final = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
 
 
 @dataclass(frozen=True)
 class Eagle3Config(HeadConfig):
     """draft_vocab_size: how many tokens it can propose.
 
-    tap_layers: the three layers of the target whose outputs it reads, counted from 1, before the
-    final norm (transformers' hidden_states[k]). A key of our own, since public keys of this kind
-    differ by one between programs; where it is absent they are 2, L // 2 and L - 3, as in EAGLE.
+    tap_layers: the layers of the target whose outputs it reads, counted from 1, before the final
+    norm (transformers' hidden_states[k]). A key of our own, since public keys of this kind differ
+    by one between programs; where it is absent they are 2, L // 2 and L - 3, as in EAGLE.
+    target_hidden_size: the target's width, where the head's is another.
+
+    Variants, all off in EAGLE's own. norm_before_residual: the residual is the state as normed for
+    the attention. norm_before_fc: one norm over all taps before they are fused. fc_norm: one for
+    each. norm_output: a guess reads the output behind the norm, not before it.
     """
+
+    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLMEagle3",)
+    quiet: ClassVar[frozenset[str]] = HeadConfig.quiet | {"target_hidden_size", *VARIANTS}
 
     draft_vocab_size: int = 0
     tap_layers: tuple[int, ...] = ()
+    target_hidden_size: int | None = None
+    norm_before_residual: bool = False
+    norm_before_fc: bool = False
+    fc_norm: bool = False
+    norm_output: bool = False
+
+    @property
+    def reads(self) -> int:
+        """See `HeadConfig`."""
+        return self.target_hidden_size or self.hidden_size
+
+    def to_json(self) -> dict[str, Any]:
+        """For config.json; vLLM counts taps as we do, under another name."""
+        return super().to_json() | {AUX: list(self.tap_layers)}
 
 
 def usual_taps(layers: int) -> tuple[int, ...]:
@@ -63,10 +90,13 @@ class Eagle3Layer(nn.Module):
         self.hidden_norm = LlamaRMSNorm(wide, eps)
         self.input_layernorm = LlamaRMSNorm(wide, eps)
         self.post_attention_layernorm = LlamaRMSNorm(wide, eps)
+        self.norm_before_residual = config.norm_before_residual
 
     def forward(self, words: Tensor, states: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, h) twice to (B, n, h). The residual is the state as it came, not normed."""
-        rows = torch.cat([self.input_layernorm(words), self.hidden_norm(states)], dim=-1)
+        """(B, n, h) twice to (B, n, h). The residual is the state as it came, or as normed."""
+        normed = self.hidden_norm(states)
+        rows = torch.cat([self.input_layernorm(words), normed], dim=-1)
+        states = normed if self.norm_before_residual else states
         states = states + self.self_attn(rows, positions, mix)
         out: Tensor = states + self.mlp(self.post_attention_layernorm(states))
         return out
@@ -84,11 +114,14 @@ class Eagle3Head(nn.Module):
     def __init__(self, config: Eagle3Config, own_embedding: bool = False) -> None:
         super().__init__()
         self.config = config
-        wide = config.hidden_size
+        wide, taps, eps = config.hidden_size, len(config.tap_layers), config.rms_norm_eps
         self.embed_tokens = nn.Embedding(config.vocab_size, wide) if own_embedding else None
-        self.fc = nn.Linear(len(config.tap_layers) * wide, wide, bias=False)
+        self.input_norm = LlamaRMSNorm(taps * config.reads, eps) if config.norm_before_fc else None
+        norms = taps if config.fc_norm else 0
+        self.fc_norm = nn.ModuleList(LlamaRMSNorm(config.reads, eps) for _ in range(norms))
+        self.fc = nn.Linear(taps * config.reads, wide, bias=False)
         self.midlayer = Eagle3Layer(config)
-        self.norm = LlamaRMSNorm(wide, config.rms_norm_eps)
+        self.norm = LlamaRMSNorm(wide, eps)
         self.lm_head = nn.Linear(wide, config.draft_vocab_size, bias=False)
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long))
         t2d = torch.arange(config.vocab_size) < config.draft_vocab_size  # the first ones, until
@@ -96,8 +129,14 @@ class Eagle3Head(nn.Module):
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
         """The target's states by layer, (..., h) each, as what the layer takes for a state."""
-        taps = [layers[k] for k in self.config.tap_layers]
-        out: Tensor = self.fc(torch.cat(taps, dim=-1))
+        return self.fused([layers[k] for k in self.config.tap_layers])
+
+    def fused(self, taps: Sequence[Tensor]) -> Tensor:
+        """States of the tapped layers, (..., h) each, in their order; see `fuse`."""
+        if self.fc_norm:
+            taps = [norm(tap) for norm, tap in zip(self.fc_norm, taps, strict=True)]
+        rows = torch.cat(list(taps), dim=-1)
+        out: Tensor = self.fc(rows if self.input_norm is None else self.input_norm(rows))
         return out
 
     def forward(self, states: Tensor, words: Tensor, positions: Tensor, mix: Mix) -> Tensor:
@@ -106,11 +145,11 @@ class Eagle3Head(nn.Module):
         positions: (n,), of the rows; for a guess, that of its parent plus one.
         """
         out: Tensor = self.midlayer(words, states, positions, mix)
-        return out
+        return self.norm(out) if self.config.norm_output else out
 
     def draft_logits(self, outputs: Tensor) -> Tensor:
         """Outputs (..., h) to logits over the draft vocabulary (..., D)."""
-        logits: Tensor = self.lm_head(self.norm(outputs))
+        logits: Tensor = self.lm_head(outputs if self.config.norm_output else self.norm(outputs))
         return logits
 
     def logits(self, outputs: Tensor) -> Tensor:
@@ -140,32 +179,58 @@ class Eagle3Head(nn.Module):
 
         Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
         """
-        config = read_eagle3(folder, target)
-        tensors = read_tensors(folder)
-        head = cls(config, own_embedding="embed_tokens.weight" in tensors)
-        restore(folder.name, head, tensors, target.model)
-        listed = head.tokens
-        in_order = bool((listed[1:] > listed[:-1]).all()) and int(listed[-1]) < len(head.t2d)
-        if not in_order or not torch.equal(head.t2d.nonzero().flatten(), listed):
-            raise Unsuitable(f"{folder.name!r}: its d2t and t2d name different tokens.")
+        found = completed(read_head(folder, "eagle3"))
+        config = read_eagle3(found, target, Eagle3Config)
+        head = cls(config, has_own_embedding(found, config))
+        restore(found.name, head, found.tensors, target.model)
+        check_vocabulary(found.name, head)
         return head
 
 
-def read_eagle3(folder: Path, target: Target) -> Eagle3Config:
-    """The config in `folder`, its taps settled. Raises NotAvailable, Unsuitable."""
-    name, data = folder.name, read_config(folder)
-    depth = target.model.config.get_text_config().num_hidden_layers
-    unclear = {"eagle_aux_hidden_state_layer_ids", "eagle_config"} & data.keys()
-    if unclear and "tap_layers" not in data:
-        raise Unsuitable(
-            f"{name!r} names its taps by {min(unclear)}, which differs by one between programs; "
-            "say tap_layers, the layers whose outputs it reads, counted from 1."
-        )
-    taps = data.get("tap_layers", usual_taps(depth))
-    if not all(type(k) is int and 1 <= k <= depth for k in taps):
-        raise Unsuitable(f"{name!r} taps layers {list(taps)}; this target has 1 to {depth}.")
-    config = Eagle3Config.from_json(name, data | {"tap_layers": tuple(taps)})
+def completed(found: Head) -> Head:
+    """With both halves of the draft vocabulary, which files leave out where they say nothing.
+
+    A head that proposes every token needs no d2t and no t2d; t2d also follows from d2t.
+    """
+    tensors, every = dict(found.tensors), found.config.get("vocab_size")
+    size = found.config.get("draft_vocab_size") or every
+    if type(every) is not int or type(size) is not int:
+        return found  # for the config to refuse
+    if "d2t" not in tensors and size == every:
+        tensors["d2t"] = torch.zeros(size, dtype=torch.long)
+    if "d2t" in tensors and "t2d" not in tensors:
+        listed = tensors["d2t"] + torch.arange(len(tensors["d2t"]))
+        tensors["t2d"] = torch.isin(torch.arange(every), listed)
+    return replace(found.with_config(draft_vocab_size=size), tensors=tensors)
+
+
+def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
+    """Whether its embeddings are in its file; they must be where its width is not the target's."""
+    return "embed_tokens.weight" in found.tensors or config.reads != config.hidden_size
+
+
+def check_vocabulary(name: str, head: Eagle3Head) -> None:
+    """Raise Unsuitable where d2t and t2d are not two forms of the same thing."""
+    listed = head.tokens
+    in_order = bool((listed[1:] > listed[:-1]).all()) and int(listed[-1]) < len(head.t2d)
+    if not in_order or not torch.equal(head.t2d.nonzero().flatten(), listed):
+        raise Unsuitable(f"{name!r}: its d2t and t2d name different tokens.")
+
+
+Kind = TypeVar("Kind", bound=Eagle3Config)
+
+
+def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
+    """Its config, its taps settled. Raises Unsuitable."""
+    name, depth = found.name, target.layers
+    taps = found.config.get("tap_layers") or usual_taps(depth)
+    whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
+    if not whole or not all(1 <= k <= depth for k in taps):
+        raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
+    config = kind.from_json(name, {**found.config, "tap_layers": tuple(taps)})
     config.check_fit(name, target)
+    if type(made_for := found.config.get("num_target_layers")) is int:
+        check_depth(name, made_for, target)
     if not 0 < config.draft_vocab_size <= config.vocab_size:
         raise Unsuitable(f"{name!r}: its draft_vocab_size is {config.draft_vocab_size:,}.")
     return config

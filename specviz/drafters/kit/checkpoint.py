@@ -1,7 +1,7 @@
 """A head's folder: its config, its tensors, and a network filled with them.
 
-Rule: a tensor that does not fit is named, nothing but tensors is ever loaded. Every head is read in
-three steps: `read_config` or `config_in`, `read_tensors`, `restore`; and written by `write`.
+Rule: a tensor that does not fit is named, nothing but tensors is ever loaded. Which layout a folder
+has, and what of it becomes whose weights, is for `layouts` to say; heads are written by `write`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, TypeVar
+from zipfile import is_zipfile
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from specviz.models.errors import NotAvailable, Unsuitable
-from specviz.models.files import fingerprint, size_of, weight_files
+from specviz.models.files import called, fingerprint, head_files, size_of
 from specviz.models.packed import pack
 from specviz.trace.events import ModelCard
 
 
 def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard:
     """The card of the head in `folder`. parameters: its own, without what the target shares."""
-    files = weight_files(folder)
+    files = head_files(folder)
     size = sum(weight.numel() for weight in head.parameters())
     return ModelCard(title, family, size, size_of(files), fingerprint(files))
 
@@ -35,11 +37,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise NotAvailable(f"{folder.name!r} has no config.json.") from error
+        raise NotAvailable(f"{called(folder)!r} has no config.json.") from error
     except ValueError as error:
-        raise Unsuitable(f"{folder.name!r}: its config.json cannot be read: {error}.") from error
+        raise Unsuitable(f"{called(folder)!r}: its config.json cannot be read: {error}.") from error
     if not isinstance(found, dict):
-        raise Unsuitable(f"{folder.name!r}: its config.json is no JSON object.")
+        raise Unsuitable(f"{called(folder)!r}: its config.json is no JSON object.")
     return found
 
 
@@ -50,30 +52,44 @@ def made_for(folder: Path) -> str | None:
     """
     said = read_config(folder).get("made_for")
     if not isinstance(said, str | None):
-        raise Unsuitable(f"{folder.name!r}: made_for must be a SHA-256, not {said!r:.80}.")
+        raise Unsuitable(f"{called(folder)!r}: made_for must be a SHA-256, not {said!r:.80}.")
     return said
 
 
-def read_tensors(folder: Path, *others: str) -> dict[str, Tensor]:
-    """All tensors by name, on the CPU: of transformers' files, else of the first of `others`.
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """All tensors by name, on the CPU.
 
     Raises NotAvailable where there is none, Unsuitable where there is more than tensors.
     """
-    known = weight_files(folder)
-    files = known or [folder / name for name in others if (folder / name).is_file()][:1]
-    if not files:
-        raise NotAvailable(f"{folder.name!r} has no weights.")
     found: dict[str, Tensor] = {}
-    for file in files:
-        found |= _tensors(folder.name if known else file.name, file)
+    for file in _files(folder):
+        found |= _tensors(called(folder), file)
     return found
+
+
+def tensor_names(folder: Path) -> set[str]:
+    """The names of all tensors; of safetensors, nothing else is read. Raises as `read_tensors`."""
+    found: set[str] = set()
+    for file in _files(folder):
+        try:
+            with safe_open(file, "pt") as opened:
+                found |= set(opened.keys())
+        except SafetensorError:  # a pickle, or a damaged file, which is for `_tensors` to say
+            found |= _tensors(called(folder), file).keys()
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    files = head_files(folder)
+    if not files:
+        raise NotAvailable(f"{called(folder)!r} has no weights.")
+    return files
 
 
 def _tensors(name: str, file: Path) -> dict[str, Tensor]:
     """The tensors of one file, called `name` in errors."""
     try:
-        safe = file.suffix == ".safetensors"
-        found = load_file(file) if safe else torch.load(file, "cpu", weights_only=True)
+        found = load_file(file) if file.suffix == ".safetensors" else _pickled(file)
     except UnpicklingError as error:
         raise Unsuitable(
             f"{name!r} has more than plain weights in its pickle; none is loaded."
@@ -84,6 +100,11 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
     if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
         raise Unsuitable(f"{name!r} holds other things than named tensors.")
     return found
+
+
+def _pickled(file: Path) -> Any:
+    """What a pickle holds; of the newer ones, only what is looked at is read."""
+    return torch.load(file, "cpu", weights_only=True, mmap=is_zipfile(file))
 
 
 def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: Any) -> None:
@@ -118,11 +139,16 @@ def _refuse(name: str, what: str, keys: Collection[str]) -> None:
 def write(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
     """Write config.json and model.safetensors, floats as bf16, integers and booleans as is."""
     folder.mkdir(parents=True, exist_ok=True)
+    write_config(folder, config)
     tensors = {
         key: (value.bfloat16() if value.is_floating_point() else value).cpu().contiguous()
         for key, value in head.state_dict().items()
     }
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write config.json."""
     text = json.dumps(dict(config), indent=2)
     (folder / "config.json").write_text(text + "\n", encoding="utf-8")
 
@@ -130,22 +156,22 @@ def write(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
 Config = TypeVar("Config")
 
 
-def config_in(folder: Path, kind: type[Config]) -> Config:
-    """`config.json` as `kind`, a dataclass; keys that it does not know are left alone.
+def parsed(name: str, data: Mapping[str, Any], kind: type[Config]) -> Config:
+    """A config as `kind`, a dataclass; keys that it does not know are left alone.
 
-    Raises NotAvailable, or Unsuitable where a key is missing or has a value of another type.
+    Raises Unsuitable, calling the head `name`, where a key is missing or has a value of another
+    type.
     """
-    data = read_config(folder)
     known: list[Any] = list(fields(kind))  # type: ignore[arg-type]
     given = {field.name: data[field.name] for field in known if field.name in data}
     try:
         config = kind(**given)
     except TypeError as error:
-        raise Unsuitable(f"{folder.name!r}: its config.json lacks a key: {error}.") from error
-    for name, value in asdict(config).items():  # type: ignore[call-overload]
+        raise Unsuitable(f"{name!r}: its config.json lacks a key: {error}.") from error
+    for key, value in asdict(config).items():  # type: ignore[call-overload]
         whole = type(value) is int and value > 0
-        if name.startswith(COUNTS) and not whole:
-            raise Unsuitable(f"{folder.name!r}: {name} must be a whole number, not {value!r}.")
+        if key.startswith(COUNTS) and not whole:
+            raise Unsuitable(f"{name!r}: {key} must be a whole number, not {value!r}.")
     return config
 
 

@@ -18,7 +18,11 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 from transformers import LlamaConfig
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
+from transformers.models.llama.modeling_llama import (
+    LlamaDecoderLayer,
+    LlamaRMSNorm,
+    LlamaRotaryEmbedding,
+)
 
 from specviz.drafters.kit.config import HeadConfig
 from specviz.models.cache import RoomyLayer
@@ -113,16 +117,20 @@ Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each
 
 
 class Attention(nn.Module):
-    """Llama's attention from rows of any width. Projections have no bias, as in all EAGLE heads."""
+    """Llama's attention from rows of any width, or Qwen3's where the shape has norms by head."""
 
     def __init__(self, shape: HeadConfig, width: int) -> None:
         super().__init__()
-        self.size, self.theta = shape.head_dim, shape.rope_theta
+        self.size, self.theta, self.rates = shape.head_dim, shape.rope_theta, rates(shape)
         inner, shared = shape.num_attention_heads, shape.num_key_value_heads
-        self.q_proj = nn.Linear(width, inner * self.size, bias=False)
-        self.k_proj = nn.Linear(width, shared * self.size, bias=False)
-        self.v_proj = nn.Linear(width, shared * self.size, bias=False)
-        self.o_proj = nn.Linear(inner * self.size, shape.hidden_size, bias=False)
+        self.q_proj = nn.Linear(width, inner * self.size, bias="q_proj" in shape.biases)
+        self.k_proj = nn.Linear(width, shared * self.size, bias="k_proj" in shape.biases)
+        self.v_proj = nn.Linear(width, shared * self.size, bias="v_proj" in shape.biases)
+        self.o_proj = nn.Linear(inner * self.size, shape.hidden_size, bias="o_proj" in shape.biases)
+        if shape.head_norms:
+            self.q_norm = LlamaRMSNorm(self.size, shape.rms_norm_eps)
+            self.k_norm = LlamaRMSNorm(self.size, shape.rms_norm_eps)
+        self.normed = shape.head_norms
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """(B, n, width) to (B, n, h). positions: (n,).
@@ -134,7 +142,9 @@ class Attention(nn.Module):
             made.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for made in (self.q_proj(rows), self.k_proj(rows), self.v_proj(rows))
         )
-        turn = rotations(positions, self.size, self.theta)
+        if self.normed:
+            queries, keys = self.q_norm(queries), self.k_norm(keys)
+        turn = turns(positions, *self.rates)
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
@@ -156,12 +166,59 @@ class Mlp(nn.Module):
         return out
 
 
-def rotations(positions: Tensor, size: int, theta: float) -> Turns:
+class Layer(nn.Module):
+    """A Llama decoder layer. Who sees whom is decided by the `Mix`."""
+
+    def __init__(self, shape: HeadConfig, attention: type[Attention] = Attention) -> None:
+        super().__init__()
+        wide, eps = shape.hidden_size, shape.rms_norm_eps
+        self.self_attn = attention(shape, wide)
+        self.mlp = Mlp(shape)
+        self.input_layernorm = LlamaRMSNorm(wide, eps)
+        self.post_attention_layernorm = LlamaRMSNorm(wide, eps)
+
+    def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """(B, n, width) to (B, n, width). positions: (n,)."""
+        rows = rows + self.self_attn(self.input_layernorm(rows), positions, mix)
+        out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
+        return out
+
+
+def rates(shape: HeadConfig) -> tuple[Tensor, float]:
+    """Radians a position, (d/2,), and what cosines and sines are multiplied by, for a head.
+
+    The scaled ones are reckoned by transformers.
+    """
+    if shape.rope_scaling is None:
+        return plain_rates(shape.head_dim, shape.rope_theta), 1.0
+    made = LlamaRotaryEmbedding(
+        LlamaConfig(
+            hidden_size=shape.head_dim * shape.num_attention_heads,
+            num_attention_heads=shape.num_attention_heads,
+            head_dim=shape.head_dim,
+            max_position_embeddings=shape.max_position_embeddings or 2048,
+            rope_parameters=dict(shape.rope_scaling),
+        )
+    )
+    return made.inv_freq, float(made.attention_scaling)
+
+
+def plain_rates(size: int, theta: float) -> Tensor:
+    """Radians a position, (size / 2,)."""
+    found: Tensor = theta ** -(torch.arange(0, size, 2, dtype=torch.float32) / size)
+    return found
+
+
+def turns(positions: Tensor, rates: Tensor, scale: float) -> Turns:
     """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
-    steps = torch.arange(0, size, 2, device=positions.device, dtype=torch.float32) / size
-    half = positions.float()[:, None] * theta**-steps
+    half = positions.float()[:, None] * rates.to(positions.device)
     angles = torch.cat([half, half], dim=-1)
-    return angles.cos(), angles.sin()
+    return angles.cos() * scale, angles.sin() * scale
+
+
+def rotations(positions: Tensor, size: int, theta: float) -> Turns:
+    """`turns` where nothing is scaled."""
+    return turns(positions, plain_rates(size, theta), 1.0)
 
 
 def rotate(rows: Tensor, turn: Turns) -> Tensor:

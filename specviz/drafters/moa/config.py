@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final, Self
 
 from specviz.drafters.kit import checkpoint
@@ -77,13 +76,12 @@ class MoaConfig:
         return cls(**(given | changes))
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        """The config in `folder`. Raises NotAvailable, Unsuitable."""
-        name, data = folder.name, checkpoint.read_config(folder)
+    def read(cls, name: str, data: Mapping[str, Any]) -> Self:
+        """From config.json as read; errors call the head `name`. Raises Unsuitable."""
         for key, (built, called) in WITHOUT.items():
             if data.get(key, built) != built:
                 raise Unsuitable(f"{name!r} has {called} ({key}), which is not built here.")
-        config = checkpoint.config_in(folder, cls)
+        config = checkpoint.parsed(name, data, cls)
         config._check(name, asdict(config))
         return config
 

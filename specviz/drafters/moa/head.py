@@ -25,11 +25,10 @@ from typing import Self
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
-from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.config import HeadConfig
-from specviz.drafters.kit.layers import Attention, Mix, Mlp, rotate, rotations
+from specviz.drafters.kit.layers import Attention, Layer, Mix, rotate, rotations
+from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.moa.config import MoaConfig
 from specviz.models.target import Target
 
@@ -56,24 +55,6 @@ class CrossAttention(Attention):
         return out
 
 
-class Block(nn.Module):
-    """A Llama decoder layer. Who sees whom is decided by the `Mix`."""
-
-    def __init__(self, shape: HeadConfig, attention: type[Attention] = Attention) -> None:
-        super().__init__()
-        wide, eps = shape.hidden_size, shape.rms_norm_eps
-        self.self_attn = attention(shape, wide)
-        self.mlp = Mlp(shape)
-        self.input_layernorm = LlamaRMSNorm(wide, eps)
-        self.post_attention_layernorm = LlamaRMSNorm(wide, eps)
-
-    def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, width) to (B, n, width). positions: (n,)."""
-        rows = rows + self.self_attn(self.input_layernorm(rows), positions, mix)
-        out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
-        return out
-
-
 class MoaHead(nn.Module):
     """Three blocks and a linear map. Names as in the public checkpoints.
 
@@ -83,10 +64,10 @@ class MoaHead(nn.Module):
     def __init__(self, config: MoaConfig) -> None:
         super().__init__()
         self.config = config
-        self.layer_self_attention = Block(config.block("layer_self_attention"))
+        self.layer_self_attention = Layer(config.block("layer_self_attention"))
         self.Ekv2E = nn.Linear(config.kv_hidden_size, config.hidden_size)
-        self.self_attention = Block(config.block("self_attention"))
-        self.cross_attention = Block(config.block("cross_attention"), CrossAttention)
+        self.self_attention = Layer(config.block("self_attention"))
+        self.cross_attention = Layer(config.block("cross_attention"), CrossAttention)
 
     def memory(self, layers: Tensor) -> Tensor:
         """The target's keys and values (..., L, w), see `beside`, to memory (..., h)."""
@@ -112,10 +93,11 @@ class MoaHead(nn.Module):
 
         Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
         """
-        config = MoaConfig.read(folder)
-        config.check_fit(folder.name, target)
+        found = read_head(folder, "moa")
+        config = MoaConfig.read(found.name, found.config)
+        config.check_fit(found.name, target)
         head = cls(config)
-        checkpoint.restore(folder.name, head, checkpoint.read_tensors(folder), target.model)
+        checkpoint.restore(found.name, head, found.tensors, target.model)
         return head
 
 

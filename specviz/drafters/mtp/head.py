@@ -9,7 +9,7 @@ and projection.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -19,7 +19,11 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm
 
 from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.config import check_activation, check_depth, check_sizes, rope_of
 from specviz.drafters.kit.layers import Embed, Project, attend, llama_config, rotary
+from specviz.drafters.kit.layouts.layout import Head
+from specviz.drafters.kit.layouts.table import read_head
+from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
 
@@ -120,16 +124,29 @@ class MTPModules(nn.Module):
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
         """The modules in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
-        config = checkpoint.config_in(folder, MTPConfig)
-        tensors = checkpoint.read_tensors(folder)
+        found = read_head(folder, "mtp")
+        config = read_mtp(found, target)
         width, vocabulary = checkpoint.sizes(target.model)
         first = f"model.layers.{config.num_hidden_layers}"
-        embeds = vocabulary if f"{first}.embed_tokens.weight" in tensors else None
-        projects = vocabulary if f"{first}.shared_head.head.weight" in tensors else None
+        embeds = vocabulary if f"{first}.embed_tokens.weight" in found.tensors else None
+        projects = vocabulary if f"{first}.shared_head.head.weight" in found.tensors else None
         modules = cls(config, width, (embeds, projects))
-        checkpoint.restore(folder.name, modules, tensors, target.model)
+        checkpoint.restore(found.name, modules, found.tensors, target.model)
         return modules
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
         checkpoint.write(folder, asdict(self.config), self)
+
+
+def read_mtp(found: Head, target: Target) -> MTPConfig:
+    """Its config. Raises Unsuitable where it is of another build or another target's."""
+    config = checkpoint.parsed(found.name, found.config, MTPConfig)
+    rope = rope_of(found.name, found.config)
+    if rope["rope_scaling"]:
+        raise Unsuitable(f"{found.name!r} scales its rotary positions; MTP's are not scaled here.")
+    check_activation(found.name, found.config)
+    check_depth(found.name, config.num_hidden_layers, target)
+    if type(wide := found.config.get("hidden_size")) is int:
+        check_sizes(found.name, wide, 0, target)
+    return replace(config, rope_theta=rope["rope_theta"])

@@ -186,5 +186,5 @@ def model_boxes() -> dict[str, Any]:
     """Where models may be named, by name: a folder of this machine or a Hub id."""
     with group("Models", "sv-models"):
         target = gr.Textbox(label="Target: a folder or a Hub id", max_length=300)
-        drafter = gr.Textbox(label="Draft model: a folder or a Hub id", max_length=300)
+        drafter = gr.Textbox(label="Drafter: a folder or a Hub id", max_length=300)
     return {"target": target, "drafter": drafter}

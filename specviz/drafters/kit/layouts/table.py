@@ -1,0 +1,67 @@
+"""The table of layouts: which one a folder has, and the head in it.
+
+Rule: this is the one way to a head's files, the house's too; a layout that is not in the table is
+refused, naming what was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from specviz.drafters.kit.checkpoint import read_config, read_tensors, tensor_names
+from specviz.drafters.kit.layouts import eagle, eagle3, medusa, others
+from specviz.drafters.kit.layouts.layout import Head, Layout, Names
+from specviz.models.errors import Unsuitable
+from specviz.models.files import called
+
+LAYOUTS: Final = (*eagle3.LAYOUTS, *others.LAYOUTS, *medusa.LAYOUTS, *eagle.LAYOUTS)
+TABLE: Final = r"(^|\.)(wte|word_embeddings|shared)\.weight$|\.(embed_\w+|\w*embeddings?)\.weight$"
+SHOWN: Final = 6  # keys, and names of tensors, in an error
+
+
+def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
+    """The first row that fits; None where none does."""
+    return next((layout for layout in LAYOUTS if layout.fits(config, names)), None)
+
+
+def layout_in(folder: Path) -> Layout | None:
+    """The layout of the head in a folder; None where a language model is in it.
+
+    Raises Unsuitable where it is neither.
+    """
+    config, names = read_config(folder), tensor_names(folder)
+    layout = layout_of(config, names)
+    if layout is None and not any(re.search(TABLE, name) for name in names):
+        raise _unknown(called(folder), config, names)
+    return layout
+
+
+def read_head(folder: Path, family: str) -> Head:
+    """The head in a folder, in the keys and names of its family's network.
+
+    Raises NotAvailable where there is none, Unsuitable where it is of no known layout, or of
+    another family.
+    """
+    name, config, tensors = called(folder), read_config(folder), read_tensors(folder)
+    layout = layout_of(config, tensors)
+    if layout is None:
+        raise _unknown(name, config, tensors)
+    if layout.family != family:
+        raise Unsuitable(f"{name!r} is laid out as {layout.title}, and was read as {family}.")
+    return layout.ours(Head(name, config, tensors))
+
+
+def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitable:
+    return Unsuitable(
+        f"{name!r} is neither a language model nor a head in a layout that is known here: its "
+        f"config.json has the keys {_some(config)}, and its tensors are {_some(names)}."
+    )
+
+
+def _some(words: Iterable[str]) -> str:
+    found = sorted(words)
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return (", ".join(found[:SHOWN]) or "none") + more

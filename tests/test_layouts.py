@@ -1,0 +1,360 @@
+"""Heads as others publish them: each is known, read whole, and says what its program would say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pkgutil import resolve_name
+
+import huggingface_hub
+import published
+import pytest
+import tiny
+import torch
+from driven import driven
+from published import LLAMA3, PUBLISHED, TOKENS, WIDE, written
+from safetensors.torch import save_file
+
+import specviz
+from specviz import engine
+from specviz.catalog import Unsuitable, load_drafter, load_target, loading
+from specviz.catalog.entry import entries
+from specviz.drafters.contract import Case, check_drafter
+from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle.head3 import AUX
+from specviz.drafters.kit.checkpoint import read_config
+from specviz.drafters.kit.layouts.table import layout_in
+from specviz.models.shelf import Shelf
+from specviz.models.target import Target
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.events import ModelCard
+
+TREE = Settings(gamma=3, budget=20, fan_out=3, siblings=[3, 2])
+FLAT = Sampling(1.3, top_k=5, top_p=0.97)
+TEXT = [3, 5, 7, 9, 11, 1, 2, 4, 6, 8, 10, 3, 5, 1]
+PLAIN, FAST = published.rates(10_000.0), published.rates(500_000.0)
+SHIPPED = [entry for entry in entries() if entry.kind == "drafter" and entry.folder]
+HEADS = [entry for entry in SHIPPED if entry.name != "draft-model"]
+
+
+@pytest.fixture(autouse=True)
+def _own_shelf(monkeypatch):
+    """No test finds what another one loaded."""
+    monkeypatch.setattr(loading, "HEADS", Shelf())
+
+
+def loaded(folder):
+    return specviz.load_drafter(str(folder), published.target())
+
+
+@pytest.mark.parametrize("layout", PUBLISHED)
+def test_a_folder_by_itself_says_whose_drafter_it_is_and_greedy_text_is_the_targets(
+    layout, tmp_path
+):
+    family, *_ = PUBLISHED[layout]
+    tensors = written(layout, tmp_path / "some-head")
+    drafter, target = loaded(tmp_path / "some-head"), published.target()
+    assert drafter.name == drafter.card.family == family
+    assert (drafter.card.name, drafter.made_for) == ("some-head", None)
+    assert drafter.card.bytes == (tmp_path / "some-head" / "model.safetensors").stat().st_size
+    assert tensors
+    ids = target.encode("red red", 40)
+    settings = replace(TREE, sampling=Sampling(0.0), max_new_tokens=40)
+    played = list(engine.rounds(target, drafter, ids, settings))
+    text = [token for each in played for token in each.tokens]
+    assert text == [step.token for step in engine.plain(target, ids, settings)]
+    assert sum(len(each.tokens) - 1 for each in played) > 3  # guesses were kept
+
+
+@pytest.mark.parametrize("layout", PUBLISHED)
+def test_a_tensor_too_many_or_too_few_is_named(layout, tmp_path):
+    tensors = written(layout, tmp_path / "whole")
+    for name in sorted(tensors.keys() - OPTIONAL.get(layout, set())):
+        written(layout, tmp_path / "less", drop=[name])
+        with pytest.raises(Unsuitable) as caught:
+            loaded(tmp_path / "less")
+        said, part = str(caught.value), ".".join(name.split(".")[-2:])
+        if name not in TELLING.get(layout, set()):
+            assert "'less' lacks tensor: " in said
+            assert part in said or layout.startswith("medusa of vLLM")  # whose names are others
+        else:
+            assert "'less' is neither a language model nor a head" in said
+    written(layout, tmp_path / "more", more={"stranger.weight": torch.ones(2)})
+    with pytest.raises(Unsuitable, match="'more' has an unexpected tensor: stranger"):
+        loaded(tmp_path / "more")
+
+
+# Tensors by which a layout is known, and those that follow from others or are the target's too.
+TELLING = {"eagle without a bias": {"fc.weight"}}
+COPIES = {f"model.layers.8.{name}.weight" for name in ("embed_tokens", "shared_head.head")}
+OPTIONAL = {
+    "eagle": {"embed_tokens.weight"},
+    "eagle without a bias": {"embed_tokens.weight"},
+    "eagle with qkv biases": {"embed_tokens.weight"},
+    "eagle3 of SafeAILab": {"t2d"},
+    "eagle3 of SpecForge": {"t2d", "embed_tokens.weight"},
+    "eagle3 of speculators": {"t2d", "embed_tokens.weight"},
+    "eagle3 with embeddings": {"t2d", "embed_tokens.weight"},
+    "eagle3 with norm_before_fc": {"t2d"},
+    "eagle3 with fc_norm": {"t2d"},
+    "eagle3 with norm_output": {"t2d"},
+    "eagle3 of Qwen3's kind": {"t2d"},
+    "eagle3 with scaled positions": {"t2d"},
+    "eagle3 of DeepSpec": {"embed_tokens.weight"},
+    "p-eagle of speculators": {"t2d", "embed_tokens.weight"},
+    "p-eagle of SpecForge": {"t2d", "embed_tokens.weight"},
+    "medusa of vLLM, one head": {"lm_head.weight"},
+    "mtp": COPIES,
+}
+
+
+def laws_of(layout, drafter, tensors, text, path):
+    """What the head must say after `path`, by the published forward."""
+    name, taps = layout.removeprefix("eagle3 "), TAPS.get(layout, (1, 3, 6))
+    if layout.startswith("eagle3"):
+        return published.eagle3_law(tensors, text, path, taps, **FORWARDS[name])
+    if drafter.name == "eagle2":
+        return published.eagle_law(tensors, text, path)
+    if drafter.name == "mtp":
+        return published.mtp_law(tensors, text, path)
+    if drafter.name == "medusa":
+        return published.medusa_laws(tensors, text)[len(path)]
+    wheels = FAST if "speculators" in layout else published.rates(1e6)
+    return published.peagle_laws(tensors, text, 3, taps, wheels)[len(path)]
+
+
+# Outputs of layers, from 1: EAGLE's own of eight; SpecForge says [0, 2, 6], counted from 0, as
+# DeepSpec does; the others say [1, 3, 6], as vLLM counts.
+TAPS = {
+    "eagle3 of SafeAILab": (2, 4, 5),
+    "eagle3 of all tokens": (2, 4, 5),
+    "eagle3 of SpecForge": (1, 3, 7),
+    "eagle3 of DeepSpec": (1, 3, 4, 6, 7),
+    "p-eagle of SpecForge": (2, 4, 5),
+}
+SPECULATORS = {"wheels": FAST, "own": False, "before": True}
+FORWARDS = {
+    "of SafeAILab": {"wheels": PLAIN},
+    "of all tokens": {"wheels": PLAIN},
+    "of SpecForge": {"wheels": FAST},
+    "of DeepSpec": {"wheels": published.rates(1e6)},
+    "of speculators": SPECULATORS,
+    "with embeddings": {**SPECULATORS, "own": True},
+    "with norm_before_fc": SPECULATORS,
+    "with fc_norm": SPECULATORS,
+    "with norm_output": {**SPECULATORS, "after": True},
+    "of Qwen3's kind": SPECULATORS,
+    "with scaled positions": {**SPECULATORS, "wheels": published.llama3_rates()},
+}
+
+
+@pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
+def test_a_head_says_what_the_published_forward_makes_of_the_file(layout, tmp_path):
+    """Every guess of a draft, with its score. DFlash: see test_dflash_head."""
+    tensors = written(layout, tmp_path / "head")
+    drafter, judged, deepest = loaded(tmp_path / "head"), 0, 0
+    settings = replace(TREE, candidates="greedy")
+    for text, proposal in driven(published.target(), drafter, settings, TEXT):
+        tree = proposal.tree
+        for node, kids in enumerate(tree.children):
+            path = [tree.tokens[n] for n in tree.path(node)[1:]]
+            if not kids:
+                continue
+            law = laws_of(layout, drafter, tensors, text, path)
+            scores, tokens = [proposal.score[k] for k in kids], [tree.tokens[k] for k in kids]
+            assert scores == pytest.approx(law.topk(len(kids)).values.tolist(), abs=1e-4)
+            assert scores == pytest.approx(law[tokens].tolist(), abs=1e-4)
+            judged, deepest = judged + len(kids), max(deepest, len(path) + 1)
+    assert judged > 12
+    assert deepest == 3
+
+
+def test_p_eagle_keeps_every_law_of_a_drafter(tmp_path):
+    """It has no row in the catalogue; what does is on trial in test_contract."""
+    written("p-eagle of speculators", tmp_path / "head")
+    prompts = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
+    check_drafter(
+        Case(
+            published.target,
+            lambda target: load_drafter(str(tmp_path / "head"), target),
+            prompts,
+            [TREE],
+            FLAT,
+        )
+    )
+
+
+@pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
+def test_the_house_s_own_folders_are_in_the_same_table(entry):
+    """The first row that fits is of the family of the catalogue's own drafter."""
+    found = layout_in(entry.path)
+    assert resolve_name(found.drafter).network is resolve_name(entry.drafter).network
+
+
+@pytest.mark.parametrize("layout", PUBLISHED)
+def test_every_published_head_is_known_by_its_names_and_keys(layout, tmp_path):
+    written(layout, tmp_path / "head")
+    assert layout_in(tmp_path / "head").title.split(" (")[0] == TITLES[PUBLISHED[layout][0]]
+
+
+TITLES = {
+    "eagle2": "EAGLE",
+    "eagle3": "EAGLE-3",
+    "p-eagle": "P-EAGLE",
+    "medusa": "Medusa",
+    "mtp": "MTP",
+    "dflash": "DFlash",
+}
+
+
+def test_a_layout_that_nobody_knows_is_refused_naming_what_was_found(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "hidden_size": 24}))
+    names = [f"trunk.{i}.weight" for i in range(8)]
+    save_file({name: torch.ones(2) for name in names}, tmp_path / "model.safetensors")
+    with pytest.raises(Unsuitable) as caught:
+        loaded(tmp_path)
+    said = str(caught.value)
+    assert "the keys hidden_size, model_type, and its tensors are trunk.0.weight" in said
+    assert said.endswith("trunk.5.weight and 2 more.")
+    with pytest.raises(Unsuitable, match="neither a language model nor a head"):
+        EagleHead.load(tmp_path, published.target())
+
+
+def test_a_language_model_is_still_a_draft_model_and_a_head_of_another_family_says_so(tmp_path):
+    model = tiny.llama()
+    folder = tiny.save(tiny.blurred(model), tmp_path / "small")
+    target = Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, None))
+    assert load_drafter(str(folder), target).name == "draft-model"
+    written("medusa", tmp_path / "heads")
+    with pytest.raises(Unsuitable, match=r"laid out as Medusa .*, and was read as eagle\."):
+        EagleHead.load(tmp_path / "heads", target)
+
+
+def other_target(**changes):
+    """Like the target, but for some of its shape; called 'other'."""
+    shape = {"vocab_size": TOKENS, "num_hidden_layers": 8, "hidden_size": WIDE, **changes}
+    card = ModelCard("other", "causal-lm", 1, 1, None)
+    return Target(tiny.llama(**shape), tiny.tokenizer(), card)
+
+
+@pytest.mark.parametrize("layout", PUBLISHED)
+def test_a_target_of_another_shape_is_one_sentence(layout, tmp_path):
+    written(layout, tmp_path / "head")
+    family = PUBLISHED[layout][0]
+    with pytest.raises(Unsuitable, match="reads states of width 24; those of 'other' have 48"):
+        load_drafter(str(tmp_path / "head"), other_target(hidden_size=48))
+    if layout not in ("medusa of TGI", "mtp"):  # whose files say nothing of it
+        with pytest.raises(Unsuitable, match="knows 12 tokens; 'other' knows 11"):
+            load_drafter(str(tmp_path / "head"), other_target(vocab_size=11))
+    shallow = other_target(num_hidden_layers=2)
+    if family in ("eagle2", "medusa"):  # they read the last state alone
+        assert load_drafter(str(tmp_path / "head"), shallow).name == family
+    else:
+        with pytest.raises(Unsuitable, match=r"this target has 1 to 2|target of 8 layers"):
+            load_drafter(str(tmp_path / "head"), shallow)
+
+
+@pytest.mark.parametrize(
+    ("layout", "file"),
+    [("eagle3 of SafeAILab", "pytorch_model.bin"), ("medusa", "medusa_lm_head.pt")],
+)
+def test_a_pickle_is_read_as_weights_and_nothing_else(layout, file, tmp_path):
+    written(layout, tmp_path / "whole")
+    written(layout, tmp_path / "pickled", file=file)
+    one, other = (loaded(tmp_path / name).head.state_dict() for name in ("whole", "pickled"))
+    assert all(torch.equal(one[key], other[key]) for key in one)
+    assert loaded(tmp_path / "pickled").card.bytes == (tmp_path / "pickled" / file).stat().st_size
+    written(layout, tmp_path / "evil", file=file)
+    torch.save({"fc.weight": Evil(), "0.0.linear.weight": Evil()}, tmp_path / "evil" / file)
+    with pytest.raises(Unsuitable, match="'evil' has more than plain weights in its pickle"):
+        loaded(tmp_path / "evil")
+
+
+class Evil:
+    def __reduce__(self):
+        return (exec, ("raise RuntimeError('this must not run')",))
+
+
+def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
+    """Fetched before: no network; errors name the id and not the snapshot's folder."""
+    root = tmp_path / "models--some--head"
+    written("medusa", root / "snapshots" / "abc", file="medusa_lm_head.pt")
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text("abc")
+    real = huggingface_hub.snapshot_download
+
+    def offline(name, local_files_only=False, **options):
+        assert local_files_only
+        return real(name, local_files_only=True, cache_dir=tmp_path, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    drafter = load_drafter("some/head", published.target())
+    assert (drafter.card.name, drafter.name) == ("some/head", "medusa")
+    with pytest.raises(Unsuitable, match="'some/head' reads states of width 24"):
+        load_drafter("some/head", other_target(hidden_size=48))
+
+
+@pytest.mark.parametrize(
+    ("layout", "changes", "sentence"),
+    [
+        ("eagle3 of SafeAILab", {AUX: [1, 2, 3]}, "differs by one between programs"),
+        ("eagle3 of SpecForge", {"norm_output": False}, "no norm before its output head"),
+        ("eagle3 of SpecForge", {"eagle_config": [1]}, "eagle_config is no JSON object"),
+        ("eagle3 of SpecForge", {"eagle_config": {AUX: "low"}}, "are no layers: 'low'"),
+        ("eagle3 of SpecForge", {"eagle_config": {"use_aux_hidden_state": False}}, "no inner"),
+        ("eagle3 of speculators", {AUX: [1, 2, 9]}, "this target has 1 to 8"),
+        ("eagle3 of speculators", {AUX: 3}, "taps layers 3"),
+        ("eagle3 of speculators", {"transformer_layer_config": None}, "no transformer_layer"),
+        ("eagle3 of SafeAILab", {"num_hidden_layers": 2}, "has 2 layers; EAGLE heads have one"),
+        ("eagle3 of SafeAILab", {"rope_scaling": {"type": "dynamic"}}, r"positions \(dynamic\)"),
+        ("eagle3 of SafeAILab", {"rope_scaling": {"full": {}}}, "not those of one kind"),
+        ("eagle3 of DeepSpec", {"target_layer_ids": None}, "target_layer_ids are no layers"),
+        ("eagle3 of DeepSpec", {"num_target_layers": 36}, "a target of 36 layers"),
+        ("p-eagle of speculators", {"mask_token_id": None}, "mask_token_id is no token: None"),
+        ("p-eagle of SpecForge", {"num_hidden_layers": 4}, r"lacks tensor: later\.2"),
+        ("p-eagle of SpecForge", {"num_hidden_layers": "two"}, "num_hidden_layers must be"),
+        ("eagle3 of SafeAILab", {"draft_vocab_size": "nine"}, "draft_vocab_size cannot be 'nine'"),
+        ("eagle3 of SafeAILab", {"num_key_value_heads": 3}, "heads of its attention do not fit"),
+        ("eagle3 of SafeAILab", {"rms_norm_eps": "tiny"}, "rms_norm_eps cannot be 'tiny'"),
+        ("eagle", {"head_dim": 0}, "heads of its attention do not fit"),
+        ("eagle", {"num_attention_heads": 0}, "no whole number for num_attention_heads"),
+        ("p-eagle of SpecForge", {"speculative_tokens": 0}, "speculative_tokens must be"),
+        ("mtp", {"rope_parameters": LLAMA3}, "scales its rotary positions; MTP's"),
+        ("mtp", {"hidden_act": "gelu"}, "uses gelu in its MLP"),
+        ("medusa", {"medusa_num_heads": 4}, r"lacks tensor: 3\.0\.linear"),
+    ],
+)
+def test_a_variant_that_is_not_built_is_refused(layout, changes, sentence, tmp_path):
+    written(layout, tmp_path / "head", **changes)
+    with pytest.raises(Unsuitable, match=sentence):
+        loaded(tmp_path / "head")
+
+
+def test_two_names_for_one_tensor_are_refused(tmp_path):
+    twice = {"layers.0.norm.weight": torch.ones(2), "midlayer.norm.weight": torch.ones(2)}
+    written("eagle3 of speculators", tmp_path / "head", more=twice)
+    with pytest.raises(Unsuitable, match="has a tensor twice"):
+        loaded(tmp_path / "head")
+
+
+@pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
+def test_a_shipped_config_is_what_its_writer_writes(entry, tmp_path):
+    load_drafter(entry.name, load_target("house")).head.save(tmp_path)
+    assert read_config(tmp_path) == read_config(entry.path)
+
+
+def test_shipped_configs_have_the_keys_that_vllm_reads():
+    said = {entry.name: read_config(entry.path) for entry in HEADS}
+    for name, kind in (
+        ("eagle", "LlamaForCausalLM"),  # which becomes EagleLlamaForCausalLM there
+        ("eagle3", "LlamaForCausalLMEagle3"),
+        ("dflash", "DFlashDraftModel"),
+        ("medusa", "MedusaModel"),
+    ):
+        assert said[name]["architectures"] == [kind]
+    for name in ("eagle", "eagle3", "dflash"):
+        assert said[name]["max_position_embeddings"] == 1024
+        assert said[name]["tie_word_embeddings"] is False
+    assert said["eagle3"][AUX] == said["eagle3"]["tap_layers"] == [2, 6, 9]
+    assert said["medusa"]["model_type"] == "medusa"
+    assert (said["medusa"]["hidden_size"], said["medusa"]["vocab_size"]) == (256, 4096)
