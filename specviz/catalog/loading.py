@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, find
+from specviz.catalog.entry import Entry, Kind, find, missing, place_of
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
@@ -24,7 +24,7 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
-from specviz.models.files import folder_of, public_name, weight_files
+from specviz.models.files import folder_of, public_name
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 
@@ -42,7 +42,7 @@ def load(
 
 
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
-    """A target: a name of the catalogue, a folder, or a Hub id of a transformers causal LM.
+    """A target: a name of the catalogue, a folder, a GGUF file, or a Hub id of a causal LM.
 
     device, dtype: names as in `devices`, or None for the best here. Raises NotAvailable,
     Unsuitable, NotEnoughMemory, and ValueError for a device or dtype that is not there.
@@ -99,7 +99,7 @@ def _draft_model(name: str, target: Target) -> Drafter:
 
 def _head(entry: Entry, target: Target) -> Drafter:
     """The shared head of a catalogue entry, read for this target."""
-    folder, kind = _shipped(entry), _kind(entry)
+    folder, kind = _here(entry), _kind(entry)
     place = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (entry.name, str(folder.resolve()), *place)
     return HEADS.get(key, lambda: kind.load(entry.name, folder, target), house=True)
@@ -108,14 +108,14 @@ def _head(entry: Entry, target: Target) -> Drafter:
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
     """The shared checkpoint of a name."""
     entry = find(name, kind)
-    folder = folder_of(name) if entry is None else _shipped(entry)
-    key = (str(folder.resolve()), str(device), str(dtype))
-    return SHELF.get(key, lambda: read(public_name(name), folder, device, dtype), entry is not None)
+    place = folder_of(name) if entry is None else _here(entry)
+    key = (str(place.resolve()), str(device), str(dtype))
+    return SHELF.get(key, lambda: read(public_name(name), place, device, dtype), entry is not None)
 
 
-def _shipped(entry: Entry) -> Path:
-    """The folder of a catalogue entry. Raises NotAvailable where this copy lacks its weights."""
-    if entry.path is None or not weight_files(entry.path):
-        place = Path("assets", entry.folder or "")
-        raise NotAvailable(f"{entry.name!r} is not on this machine: its weights belong in {place}.")
-    return entry.path
+def _here(entry: Entry) -> Path:
+    """Where a catalogue entry's weights are. Raises NotAvailable where this machine lacks them."""
+    place = place_of(entry)
+    if place is None:
+        raise NotAvailable(missing(entry))
+    return place
