@@ -72,7 +72,9 @@ def test_biases_and_a_head_of_its_own_are_read(tmp_path):
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
             weight.copy_(torch.linspace(-1, 1, len(weight)))
-    close(model, write(tmp_path / "a.gguf", model))
+    path = write(tmp_path / "a.gguf", model)
+    close(model, path)
+    assert not read(path).model.config.tie_word_embeddings
 
 
 def test_stretched_positions_are_read(tmp_path):
@@ -135,6 +137,22 @@ def test_what_ends_a_text_and_the_chat_template_come_along(tmp_path):
     assert target.tokenizer.decode([2, 1], skip_special_tokens=True) == ""
 
 
+def test_tokens_that_people_added_are_found_whole_and_shown(tmp_path):
+    """Those of control are found whole, too, but are no text."""
+    model = tiny_gguf.llama()
+    facts = tiny_gguf.said(model)
+    kinds, tokens = facts["tokenizer.ggml.token_type"], facts["tokenizer.ggml.tokens"]
+    tokens[300], kinds[300] = "a 7 b", 4
+    changed = {"tokenizer.ggml.token_type": kinds, "tokenizer.ggml.tokens": tokens}
+    merges = [m for m in facts["tokenizer.ggml.merges"] if "".join(m.split()) in tokens]
+    whole = [m for m in merges if set(m.split()) <= set(tokens)]
+    path = write(tmp_path / "a.gguf", model, facts=changed | {"tokenizer.ggml.merges": whole})
+    found = read(path).tokenizer
+    ids = found(f"{tiny_gguf.START}xa 7 by").input_ids
+    assert (ids[0], ids[2]) == (1, 300)
+    assert found.decode(ids, skip_special_tokens=True) == "xa 7 by"
+
+
 def test_several_tokens_may_end_a_text_and_one_may_begin_it(tmp_path):
     facts = {"tokenizer.ggml.eot_token_id": 0, "tokenizer.ggml.add_bos_token": True}
     target = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts))
@@ -154,6 +172,14 @@ def test_a_file_s_card_says_what_sha256sum_and_ls_would_say(tmp_path):
 def test_a_file_decodes_as_it_would_plainly(tmp_path):
     target, drafter = load(str(write(tmp_path / "a.gguf", tiny_gguf.llama(), Kind.Q4_1)), "ngram")
     assert_greedy_is_plain(target, drafter, "7 cats, 7 cats, 7 cats")
+
+
+def test_a_file_can_draft_for_another(tmp_path):
+    model = tiny_gguf.llama()
+    files = [write(tmp_path / f"{kind.name}.gguf", model, kind) for kind in (Kind.F32, Kind.Q4_1)]
+    target, drafter = load(*map(str, files))
+    assert drafter.card.hash == hashlib.sha256(files[1].read_bytes()).hexdigest()
+    assert_greedy_is_plain(target, drafter, "7 cats")
 
 
 def assert_greedy_is_plain(target, drafter, prompt):

@@ -13,6 +13,7 @@ import tiny_gguf
 from specviz.catalog import NotAvailable, entry, listing, load_target, loading, sources
 from specviz.catalog.fetching import fetch
 from specviz.commands.cli import main
+from specviz.commands.fetch import Progress
 from specviz.models.files import Stopped, Watch, fetched_before
 from specviz.models.shelf import Shelf
 
@@ -188,6 +189,22 @@ def test_the_hub_s_bytes_are_told_while_they_come(machine, monkeypatch, capsys):
     assert main(["fetch", "smollm2"]) == 0
     steps = ["30 %, 30 of 100 MB", "60 %, 60 of 100 MB", "100 %, 100 of 100 MB"]
     assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
+
+
+def test_progress_is_a_line_every_few_per_cent(capsys):
+    progress = Progress()
+    for megabytes in range(23):
+        progress.told(megabytes * 1_000_000, 100_000_000)
+    progress.told(90_000_000, 0)
+    told = [line.split(" %")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["5", "10", "15", "20"]
+
+
+def test_files_are_no_bytes(machine, monkeypatch):
+    arriving(monkeypatch, machine, steps=[30, 70])
+    told = []
+    fetch("smollm2", lambda _: None, Watch(told=lambda *both: told.append(both)))
+    assert told == [(30_000_000, 100_000_000), (100_000_000, 100_000_000)]
 
 
 def arriving(monkeypatch, machine, steps):

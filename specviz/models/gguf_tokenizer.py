@@ -82,7 +82,8 @@ def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrained
     cut.apply(bare)
     kinds: Sequence[int] = own.get("token_type", ())
     for kind, add in ((CONTROL, bare.add_special_tokens), (USER_DEFINED, bare.add_tokens)):
-        add([_added(tokens[id], kind) for id, its in enumerate(kinds) if its == kind])
+        its = [token for token, found in zip(tokens, kinds, strict=False) if found == kind]
+        add([AddedToken(token, normalized=False) for token in its])
     special = {ours: tokens[own[key]] for ours, key in SPECIAL.items() if key in own}
     made = PreTrainedTokenizerFast(
         tokenizer_object=bare,
@@ -120,8 +121,3 @@ def _merging(name: str, own: Mapping[str, Any], whole: bool) -> models.BPE:
     if not pairs or len(vocabulary) < len(tokens) or any(len(pair) != 2 for pair in pairs):
         raise Unsuitable(f"{name!r} lacks tokens or merges, or has one twice or broken.")
     return models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=whole)
-
-
-def _added(token: str, kind: int) -> AddedToken:
-    """A token that is found in a text before it is cut."""
-    return AddedToken(token, special=kind == CONTROL, normalized=False)
