@@ -244,10 +244,11 @@ def hub(cache, monkeypatch):
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
-    """An empty assets folder but for the catalogue."""
+    """An empty assets folder but for the catalogue; what does not ship is not here either."""
     data = (entry.ASSETS / "catalog.json").read_text(encoding="utf-8")
     (tmp_path / "catalog.json").write_text(data, encoding="utf-8")
     monkeypatch.setattr(entry, "ASSETS", tmp_path)
+    monkeypatch.setattr(entry, "here", lambda _: None)
     return tmp_path
 
 

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from specviz.catalog.sources import here
 from specviz.models.files import size_of, weight_files
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
@@ -32,8 +33,11 @@ class Entry:
 
     title: what people call it. folder: of the weights, under the folder of the row's own file;
     None where there are none. made_for: the target that a drafter was made for; None fits any.
+    sources: where the weights come from where they do not ship, see `sources`.
     reads: the fields of Settings that change what a drafter guesses. usual: what suits it better
     than their defaults.
+
+    Of a target. parameters: how many. context: tokens that it can see.
 
     Of a drafter. group: its key among `groups`. drafter: "module:Class", whose
     `load(title, folder, target)` gives it, as `drafters.kit.base` says. training: "module:NAME",
@@ -54,6 +58,9 @@ class Entry:
     about: str
     layout: str = "no weights"
     folder: str | None = None
+    sources: list[dict[str, str]] = field(default_factory=list)
+    parameters: int = 0
+    context: int = 0
     made_for: str | None = None
     reads: list[str] = field(default_factory=list)
     usual: dict[str, Any] = field(default_factory=dict)
@@ -76,6 +83,11 @@ class Entry:
     def path(self) -> Path | None:
         """Where the weights are, or would be."""
         return None if self.folder is None else ASSETS / self.folder
+
+    @property
+    def memory(self) -> int:
+        """Bytes of a target's weights in float32; nearly as many again where they are packed."""
+        return 4 * self.parameters
 
 
 @cache
@@ -153,14 +165,44 @@ def filled(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """The catalogue as rows: an entry's fields, bytes (of weight files) and on_this_machine."""
+    """The catalogue as rows: an entry's fields, bytes (of weight files), on_this_machine, and of a
+    target memory_bytes, of its weights in float32.
+    """
     return [_row(entry) for entry in entries()]
 
 
+def place_of(entry: Entry) -> Path | None:
+    """Where an entry's weights are on this machine, a folder or a GGUF file; None: nowhere."""
+    if entry.path is None:
+        return here(entry.sources)
+    return entry.path if weight_files(entry.path) else None
+
+
+def missing(entry: Entry) -> str:
+    """Why an entry cannot be used that is nowhere on this machine, and what helps."""
+    if entry.sources:
+        helps = f"`python -m specviz fetch {entry.name}` fetches it"
+    else:
+        helps = f"its weights belong in {Path('assets', entry.folder or '')}"
+    return f"{entry.name!r} is not on this machine: {helps}."
+
+
+def facts(entry: Entry) -> str:
+    """A target's size in words, known before it is loaded."""
+    once = entry.memory / 1e9
+    return (
+        f"{entry.parameters / 1e6:.1f} M parameters, sees {entry.context:,} tokens, takes "
+        f"{once:.2f} GB of memory in float32, {2 * once:.2f} GB where its weights are packed too"
+    )
+
+
 def _row(entry: Entry) -> dict[str, Any]:
-    files = [] if entry.path is None else weight_files(entry.path)
-    size = size_of(files) if files or entry.path is None else None
-    return asdict(entry) | {"bytes": size, "on_this_machine": size is not None}
+    place = place_of(entry)
+    files = [] if place is None else weight_files(place)
+    needs_none = entry.path is None and not entry.sources
+    size = size_of(files) if files or needs_none else None
+    found = {"bytes": size, "on_this_machine": size is not None}
+    return asdict(entry) | found | {"memory_bytes": entry.memory or None}
 
 
 def settings_of(args: argparse.Namespace, drafter: str | None = None) -> Settings:

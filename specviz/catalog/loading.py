@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, find
+from specviz.catalog.entry import Entry, Kind, find, missing, place_of
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
@@ -25,7 +25,7 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
-from specviz.models.files import folder_of, public_name, weight_files
+from specviz.models.files import folder_of, is_gguf, public_name
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 
@@ -43,7 +43,7 @@ def load(
 
 
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
-    """A target: a name of the catalogue, a folder, or a Hub id of a transformers causal LM.
+    """A target: a name of the catalogue, a folder, a GGUF file, or a Hub id of a causal LM.
 
     device, dtype: names as in `devices`, or None for the best here. Raises NotAvailable,
     Unsuitable, NotEnoughMemory, and ValueError for a device or dtype that is not there.
@@ -74,16 +74,16 @@ def _drafter(name: str, target: Target) -> Drafter:
     if entry.folder is None:
         drafter: Drafter = _kind(entry.name, entry.drafter).load(entry.name, None, target)
         return drafter
-    return _head(entry.name, entry.drafter, _shipped(entry), target, house=True)
+    return _head(entry.name, entry.drafter, _here(entry), target, house=True)
 
 
 def _guest(name: str, target: Target) -> Drafter:
     """What a folder or the Hub has under this name: a head, by its layout, or a causal LM."""
-    folder = folder_of(name)
-    layout = layout_in(folder)
+    place = folder_of(name)
+    layout = None if is_gguf(place) else layout_in(place)
     if layout is None:
         return _draft_model(name, target)
-    return _head(public_name(name), layout.drafter, folder, target, house=False)
+    return _head(public_name(name), layout.drafter, place, target, house=False)
 
 
 def _kind(name: str, path: str) -> Any:
@@ -119,14 +119,14 @@ def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Dr
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
     """The shared checkpoint of a name."""
     entry = find(name, kind)
-    folder = folder_of(name) if entry is None else _shipped(entry)
-    key = (str(folder.resolve()), str(device), str(dtype))
-    return SHELF.get(key, lambda: read(public_name(name), folder, device, dtype), entry is not None)
+    place = folder_of(name) if entry is None else _here(entry)
+    key = (str(place.resolve()), str(device), str(dtype))
+    return SHELF.get(key, lambda: read(public_name(name), place, device, dtype), entry is not None)
 
 
-def _shipped(entry: Entry) -> Path:
-    """The folder of a catalogue entry. Raises NotAvailable where this copy lacks its weights."""
-    if entry.path is None or not weight_files(entry.path):
-        place = Path("assets", entry.folder or "")
-        raise NotAvailable(f"{entry.name!r} is not on this machine: its weights belong in {place}.")
-    return entry.path
+def _here(entry: Entry) -> Path:
+    """Where a catalogue entry's weights are. Raises NotAvailable where this machine lacks them."""
+    place = place_of(entry)
+    if place is None:
+        raise NotAvailable(missing(entry))
+    return place

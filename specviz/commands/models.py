@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from specviz.catalog import listing
+from specviz.catalog.entry import facts, find, missing
 from specviz.commands.outputs import STANDARD_OUTPUT, write_json
 
 
@@ -23,13 +24,19 @@ def run(args: argparse.Namespace) -> int:
         write_json(STANDARD_OUTPUT, rows)
     else:
         print("\n".join(map(words, rows)))
-        print("Besides these, --target and --drafter take a folder or a Hub id of a causal LM,")
+        print("Besides these, --target and --drafter take a folder, a GGUF file or a Hub id,")
         print("and --drafter one of a head in a layout that the README lists.")
     return 0
 
 
 def words(row: dict[str, Any]) -> str:
-    """One row as two lines."""
+    """One row as two lines, of a target as three."""
     size = f"{row['bytes'] / 1e6:.1f} MB" if row["on_this_machine"] else "not on this machine"
-    facts = ", ".join([row["kind"], row["layout"], row["licence"], size])
-    return f"{row['name']}: {facts}\n    {row['about']}"
+    known = ", ".join([row["kind"], row["layout"], row["licence"], size])
+    lines = [f"{row['name']}: {known}", row["about"]]
+    entry = find(row["name"], row["kind"])
+    if entry is not None and entry.parameters:
+        lines.append(facts(entry)[0].upper() + facts(entry)[1:] + ".")
+    if entry is not None and not row["on_this_machine"]:
+        lines.append(missing(entry))
+    return "\n    ".join(lines)

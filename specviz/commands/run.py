@@ -39,12 +39,16 @@ def add_parser(subparsers: Any) -> None:
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which models run, and where."""
     add_target(parser)
-    parser.add_argument("--drafter", default="draft-model", help="a name, a folder or a Hub id")
+    parser.add_argument(
+        "--drafter", default="draft-model", help="a name, a folder, a GGUF file or a Hub id"
+    )
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which target runs, and where."""
-    parser.add_argument("--target", default="house", help="a name, a folder or a Hub id")
+    parser.add_argument(
+        "--target", default="house", help="a name, a folder, a GGUF file or a Hub id"
+    )
     parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
     parser.add_argument("--dtype", help="float32, bfloat16 or float16")
 

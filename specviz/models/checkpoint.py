@@ -1,4 +1,4 @@
-"""Reads one transformers checkpoint from a folder: weights, tokenizer and fingerprint.
+"""Reads one checkpoint, a folder of transformers or a GGUF file: weights, tokenizer, fingerprint.
 
 Rule: files may come from anyone, so no code of theirs is ever run (no remote code, no free
 pickles), a checkpoint that lacks weights is refused rather than filled up by chance, and every
@@ -23,6 +23,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     DynamicCache,
+    LlamaForCausalLM,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -32,7 +33,7 @@ from transformers.utils import logging
 
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import MismatchedVocabulary, Unsuitable
-from specviz.models.files import fingerprint, size_of, weight_files
+from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
 from specviz.models.packed import pack
 from specviz.trace.events import ModelCard
 
@@ -123,45 +124,75 @@ class Checkpoint:
         return ModelCard(name, family, self.parameters, self.bytes, self.hash)
 
 
-def read(name: str, folder: Path, device: torch.device, dtype: torch.dtype) -> Checkpoint:
-    """Load the model in `folder`; errors call it `name`. Raises Unsuitable, NotEnoughMemory."""
+def read(name: str, place: Path, device: torch.device, dtype: torch.dtype) -> Checkpoint:
+    """Load the model in `place`, a folder or a GGUF file; errors call it `name`.
+
+    Raises Unsuitable, NotEnoughMemory.
+    """
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        check_config(name, config)
-        model = _weights(name, folder, config, dtype)
+        model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype)
         check_model(name, model)
         model = model.eval().requires_grad_(False).to(device)
         pack(model)
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
         _warm_up(model)
     except Unsuitable:
         raise
     except Exception as error:  # a damaged file can raise anything
         raise _sentence(name, error, device) from error
-    files = weight_files(folder)
+    files = weight_files(place)
     parameters = sum(p.numel() for p in model.parameters())
     return Checkpoint(model, tokenizer, parameters, size_of(files), fingerprint(files))
 
 
-def _weights(
-    name: str, folder: Path, config: PreTrainedConfig, dtype: torch.dtype
-) -> PreTrainedModel:
-    """The network with its weights. Raises Unsuitable where the files lack some."""
-    logging.disable_progress_bar()  # a command's standard error holds sentences for a person
-    logging.set_verbosity_error()
-    from_pretrained: Any = AutoModelForCausalLM.from_pretrained  # the stubs know one return only
-    model, info = from_pretrained(
+Read = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+
+
+def _of_folder(name: str, folder: Path, dtype: torch.dtype) -> Read:
+    """The network and the tokenizer of a folder in transformers' layout."""
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    check_config(name, config)
+    tokenizer = AutoTokenizer.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False
+    )
+    load: Any = AutoModelForCausalLM.from_pretrained  # the stubs know one return only
+    model = _weights(
+        name,
+        load,
         folder,
         config=config,
         dtype=dtype,
         local_files_only=True,
         trust_remote_code=False,
         weights_only=True,
-        ignore_mismatched_sizes=True,  # said below, in our words
-        output_loading_info=True,
     )
+    return model, tokenizer
+
+
+def _of_file(name: str, path: Path, dtype: torch.dtype) -> Read:
+    """The network and the tokenizer of a GGUF file, its weights in full precision again."""
+    from specviz.models.gguf_file import parts_of  # a package that nothing else needs
+
+    parts = parts_of(name, path)
+    check_config(name, parts.config)
+    load: Any = LlamaForCausalLM.from_pretrained
+    model = _weights(name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors)
+    if left := sorted(parts.tensors.keys() - model.state_dict().keys()):
+        raise Unsuitable(f"{name!r} has more weights than its config says, such as {left[0]}.")
+    model.generation_config = parts.generation
+    if parts.rope_factors is not None:
+        model.model.rotary_emb.inv_freq /= parts.rope_factors
+    return model, parts.tokenizer
+
+
+def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
+    """The network with its weights. Raises Unsuitable where some are missing or of other shapes.
+
+    load: a `from_pretrained`, which is given the rest.
+    """
+    logging.disable_progress_bar()  # a command's standard error holds sentences for a person
+    logging.set_verbosity_error()
+    mismatched = {"ignore_mismatched_sizes": True}  # said below, in our words
+    model, info = load(*place, **options, **mismatched, output_loading_info=True)
     if missing := sorted(info["missing_keys"]):
         raise Unsuitable(
             f"{name!r} lacks {len(missing)} of its weights, such as {missing[0]}; "
@@ -169,7 +200,6 @@ def _weights(
         )
     if other := sorted(key for key, *_ in info["mismatched_keys"]):
         raise Unsuitable(f"{name!r} has weights of other shapes than its config says: {other[0]}.")
-    assert isinstance(model, PreTrainedModel)
     return model
 
 

@@ -1,7 +1,8 @@
 """Finds a model's files and takes their fingerprint.
 
-Rule: whatever a model is called, it is loaded from one folder; a Hub id is only a way to find it,
-first among what was fetched before, so nothing here needs a network that need not.
+Rule: whatever a model is called, it is loaded from one place, a folder or a GGUF file; a Hub id is
+only a way to find it, first among what was fetched before, so nothing here needs a network that
+need not.
 """
 
 from __future__ import annotations
@@ -9,15 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from specviz.models.errors import NotAvailable
 
-HUB_ID: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+# owner/name, and the file of it where that is one of GGUF
+HUB_ID: Final = re.compile(
+    r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:/((?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*\.gguf))?"
+)
 LONGEST_ID: Final = 96  # letters of an id, as the Hub counts
+LONGEST_FILE: Final = 200
+GGUF: Final = ".gguf"
 WHOLE: Final = ("model.safetensors", "pytorch_model.bin")
 INDEX: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 WORDS: Final = ("config.json", "generation_config.json", "tokenizer*", "vocab*", "merges.txt")
@@ -26,32 +34,134 @@ PICKLES: Final = ("pytorch_model*.bin", "pytorch_model*.json")
 HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")
 
 
+class Stopped(ValueError):
+    """Whoever asked for a fetch has stopped it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who waits for a fetch. told: bytes here and bytes in all; stop: whether to give it up."""
+
+    told: Callable[[int, int], object] = lambda _here, _all: None
+    stop: Callable[[], bool] = lambda: False
+
+
 def folder_of(name: str) -> Path:
-    """The folder that holds the model called `name`: a folder, or the id of a model on the Hub.
+    """The folder or the GGUF file of the model called `name`: its path, or its id on the Hub.
 
     Raises NotAvailable where there is none, or where the Hub cannot be reached.
     """
-    folder = _local(name)
-    if folder is None:
-        if len(name) > LONGEST_ID or not HUB_ID.fullmatch(name):
-            raise NotAvailable(
-                f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
-                "lists, a folder, or the owner/name of a model on the Hub."
-            )
-        folder = _fetched_before(name) or _fetch(name)
-    if not (folder / "config.json").is_file() or not head_files(folder):
+    return _whole(name, _local(name) or fetched_before(name) or fetch(name))
+
+
+def fetch(name: str, watch: Watch | None = None) -> Path:
+    """Bring a model from the Hub to this machine: its folder, or its GGUF file.
+
+    name: owner/name, or owner/name/file.gguf. safetensors, or pickles where there is nothing else.
+    Raises NotAvailable, Stopped.
+    """
+    from huggingface_hub import snapshot_download
+
+    repository, file = _hub_id(name)
+    more: Any = {} if watch is None else {"tqdm_class": _bar(watch)}
+    try:
+        place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
+        if file is None and not weight_files(place):
+            snapshot_download(repository, allow_patterns=[*PICKLES, *HEADS], **more)
+    except Stopped:
+        raise
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
         raise NotAvailable(
-            f"{name!r} is no whole model: its folder needs a config.json and every weight file, "
-            f"{' or '.join(WHOLE)} or the shards of an index."
+            f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
+            f"and the Hub did not give it: {reason}"
+        ) from error
+    return _whole(name, place if file is None else place / file)
+
+
+def fetched_before(name: str) -> Path | None:
+    """Where a model is that was fetched from the Hub earlier; None unless it is there whole.
+
+    Raises NotAvailable for a name that no model can have.
+    """
+    repository, file = _hub_id(name)
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+    except ModuleNotFoundError:  # a machine that lists models and has none
+        return None
+    try:
+        found = snapshot_download(repository, local_files_only=True, allow_patterns=_wanted(file))
+    except LocalEntryNotFoundError:
+        return None
+    place = Path(found) if file is None else Path(found) / file
+    return place if head_files(place) else None
+
+
+def _wanted(file: str | None) -> list[str]:
+    """Which files of a repository are fetched; asked for others, the Hub's cache is not whole."""
+    return [*WORDS, *TENSORS] if file is None else [file]
+
+
+def _hub_id(name: str) -> tuple[str, str | None]:
+    """A model's id on the Hub, and the file of it that is meant. Raises NotAvailable."""
+    found = HUB_ID.fullmatch(name)
+    if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
+        raise NotAvailable(
+            f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
+            "lists, a folder, a GGUF file, or the owner/name of a model on the Hub."
         )
-    return folder
+    return found[1], found[2]
+
+
+def _whole(name: str, place: Path) -> Path:
+    """The place. Raises NotAvailable where something of the model is missing there."""
+    if head_files(place) and (is_gguf(place) or (place / "config.json").is_file()):
+        return place
+    raise NotAvailable(
+        f"{name!r} is no whole model: its folder needs a config.json and every weight file, "
+        f"{' or '.join(WHOLE)} or the shards of an index."
+    )
+
+
+def _bar(watch: Watch) -> type[Any]:
+    """A progress bar that is not drawn: it tells the bytes to whoever waits, and asks to go on.
+
+    Raises Stopped where that is told, in the midst of what moves it.
+    """
+    from tqdm.auto import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options | {"file": StringIO()})
+
+        def display(self, *_: object, **__: object) -> None:
+            """Nothing: a person sees what `watch` makes of it."""
+
+        def update(self, n: float | None = 1) -> bool | None:
+            """Go on by n."""
+            if watch.stop():
+                raise Stopped("The fetch was stopped.")
+            moved: bool | None = super().update(n)
+            if self.unit == "B":
+                watch.told(int(self.n), int(self.total or 0))
+            return moved
+
+    return Bar
+
+
+def is_gguf(place: Path) -> bool:
+    """Whether a model's place is one file of llama.cpp's format."""
+    return place.suffix.lower() == GGUF
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files that hold a checkpoint's weights, in the layouts of transformers, sorted.
+    """The files that hold a checkpoint's weights, sorted: of transformers' layouts, or one of GGUF.
 
     safetensors before pickles; empty where there are none or where a shard is missing.
     """
+    if is_gguf(folder):
+        return [folder] if folder.is_file() else []
     for whole, index in zip(WHOLE, INDEX, strict=True):
         if (folder / whole).is_file():
             return [folder / whole]
@@ -99,35 +209,6 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
     return digest.hexdigest()
 
 
-def _fetched_before(name: str) -> Path | None:
-    """The folder of a model that was fetched from the Hub earlier, if it is whole."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        folder = Path(snapshot_download(name, local_files_only=True))
-    except LocalEntryNotFoundError:
-        return None
-    return folder if head_files(folder) else None
-
-
-def _fetch(name: str) -> Path:
-    """Fetch a model from the Hub: safetensors, or pickles where it has nothing else."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        folder = Path(snapshot_download(name, allow_patterns=[*WORDS, *TENSORS]))
-        if not weight_files(folder):
-            snapshot_download(name, allow_patterns=[*PICKLES, *HEADS])
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise NotAvailable(
-            f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
-            f"and the Hub did not give it: {reason}"
-        ) from error
-    return folder
-
-
 def public_name(name: str) -> str:
     """A model's name for screen and files, which must not name anyone's folders."""
     folder = _local(name)
@@ -135,9 +216,9 @@ def public_name(name: str) -> str:
 
 
 def _local(name: str) -> Path | None:
-    """The folder of this machine that a name means, if there is one."""
+    """The folder or the GGUF file of this machine that a name means, if there is one."""
     try:
-        folder = Path(name).expanduser()
-        return folder if folder.is_dir() else None
+        place = Path(name).expanduser()
+        return place if place.is_dir() or (is_gguf(place) and place.is_file()) else None
     except (OSError, RuntimeError):  # too long to be anyone's folder; nobody's home
         return None

@@ -84,6 +84,6 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "footer_links": [],
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
-        "css": css() + drawer.css() + drawer.heads() + form.css() + lane.css(),
+        "css": css() + drawer.css() + drawer.heads() + drawer.fitting() + form.css() + lane.css(),
         "head": preloads(),
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import chromium
 import pytest
+import tiny
 from made import RUNS, made
 from playwright.sync_api import Browser, sync_playwright
 from visit import Visit
@@ -33,6 +34,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("traces")
     for name, recipe in RUNS.items():
         made(recipe).write(folder / f"{name}.jsonl")
+    tiny.save(tiny.llama(), folder / "models" / "smollm2")  # in the place of the real one
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

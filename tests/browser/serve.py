@@ -1,7 +1,8 @@
 """Serves the page for the browser tests: recorded runs from a folder, any model allowed.
 
 Usage: serve.py FOLDER PORT. A run with the seed SLOW pauses after each round, so that a test has
-time to stop it. The runs that ship with the app join those of the folder.
+time to stop it. The runs that ship with the app join those of the folder. What does not ship is in
+the folder too, under models.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]
 def main() -> None:
     """Launch the page as `app.py` does, with other recorded runs."""
     from specviz import engine
+    from specviz.catalog import sources
     from specviz.ui import page
     from specviz.ui.step import recorded
 
     engine.run = unhurried(engine.run)
-    recorded.FOLDER = Path(sys.argv[1])
+    recorded.FOLDER = sources.ASSETS = Path(sys.argv[1])
     for name, path in SHIPPED.items():
         shutil.copy(path, recorded.FOLDER / f"{name}.jsonl")
     page.launch(page.Options(allow_any_model=True, port=int(sys.argv[2]), device="cpu"))

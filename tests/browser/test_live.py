@@ -7,13 +7,14 @@ import subprocess
 import sys
 
 import pytest
+import tiny
 from conftest import HERE, wait_for
 from made import RUNS, made
 from playwright.sync_api import expect
 from serve import SLOW
 from visit import Visit
 
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import entries, filled
 from specviz.settings.knobs import knob
 
 SPEED = re.compile("× plain|measure again")  # the second on a machine that is busy
@@ -312,6 +313,27 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     pick(page, "EAGLE")
     expect(siblings).to_have_value(knob("siblings").filled(filled("eagle", {})["siblings"]))
     expect(siblings).to_be_visible()
+
+
+def test_another_target_lists_what_fits_it_runs_and_gives_way_to_a_recorded_run(visit):
+    page = visit.open()
+    page.click("#sv-settings")
+    said = page.locator("#sv-settings .sv-said")
+    assert "EAGLE-3" in visit.listed("#sv-method input")
+    visit.choose("#sv-target input", "SmolLM2")
+    expect(said).to_have_text("N-gram drafts for SmolLM2 · T 0.8 · γ 10 · seed 1")
+    assert visit.listed("#sv-method input") == {
+        entry.title for entry in entries() if entry.kind == "drafter" and not entry.made_for
+    }
+    page.get_by_label("Prompt").fill(tiny.PROMPT)
+    page.get_by_label("New tokens").first.fill("8")
+    visit.run()
+    visit.wait_until_over()
+    expect(page.locator(".sv-where")).to_contain_text("N-gram drafts for SmolLM2 · ")
+    page.locator("#sv-recorded input").click()
+    page.get_by_role("option").nth(2).click()
+    expect(said).to_contain_text(" drafts for House · ")
+    assert "EAGLE-3" in visit.listed("#sv-method input")
 
 
 def test_the_form_follows_the_recorded_run_that_a_link_opens(visit):

@@ -81,8 +81,8 @@ def test_the_settings_are_told_in_one_sentence_as_text(visit):
     page.get_by_label("Seed").fill("12")
     page.click("#sv-method input")
     page.get_by_role("option", name="N-gram").click()
-    page.get_by_label("Target: a folder or a Hub id").fill("/models/<i>mine")
-    page.get_by_label("Target: a folder or a Hub id").press("Tab")
+    page.locator("#sv-target input").fill("/models/<i>mine")
+    page.locator("#sv-target input").press("Tab")
     page.wait_for_function(
         "document.querySelector('#sv-settings .sv-said').textContent"
         " === 'N-gram drafts for <i>mine · T 0.8 · γ 10 · seed 12'"

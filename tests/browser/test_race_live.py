@@ -39,6 +39,16 @@ def fill_in(page, preset, tokens, seed=1):
     expect(page.locator("#sv-raceform-settings")).to_contain_text(f"{tokens} tokens · seed {seed}")
 
 
+def test_a_race_on_another_target_lists_what_fits_it(page, visit):
+    lane = "#sv-raceform-lane-1 .sv-raceform-model input"
+    assert "EAGLE-3" in visit.listed(lane)
+    visit.choose("#sv-raceform-target input", "SmolLM2")
+    expect(page.locator("#sv-raceform-settings")).to_contain_text("for SmolLM2 · ")
+    shown = visit.listed(lane)
+    assert "N-gram" in shown
+    assert shown.isdisjoint({"EAGLE-3", "Draft model"})
+
+
 def race(page):
     """Run live, and wait until the page has asked for the race."""
     page.click("#sv-race-go")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, expect
 
 
 class Visit:
@@ -66,11 +66,27 @@ class Visit:
         page = self.page
         if not page.evaluate("document.body.classList.contains('sv-drawer-open')"):
             page.click("#sv-settings")
-        page.get_by_label("Target: a folder or a Hub id").fill(str(pair[0]))
+        page.locator("#sv-target input").fill(str(pair[0]))
+        page.locator("#sv-target input").press("Enter")
         page.get_by_label("Drafter: a folder or a Hub id").fill(str(pair[1]))
         page.get_by_label("New tokens").first.fill(str(tokens))
         page.get_by_label("Seed").fill(str(seed))
         page.get_by_label("Prompt").fill(prompt)
+
+    def choose(self, field: str, title: str) -> None:
+        """Pick what is called so from a list."""
+        self.page.locator(field).click()
+        self.page.get_by_role("option", name=title, exact=True).click()
+        expect(self.page.locator("[role=option]:visible")).to_have_count(0)
+
+    def listed(self, field: str) -> set[str]:
+        """What a list shows that can be picked."""
+        self.page.locator(field).click()
+        self.page.locator("[role=option]:visible").first.wait_for()
+        shown = self.page.locator("[role=option]:visible").all_inner_texts()
+        self.page.keyboard.press("Escape")
+        expect(self.page.locator("[role=option]:visible")).to_have_count(0)
+        return {words.strip().lstrip("✓").strip() for words in shown}
 
     def run(self) -> None:
         """Press Run live, and wait until the page has asked for the run."""

@@ -23,7 +23,7 @@ def rows() -> list[Knob]:
 
 def names() -> list[str]:
     """The form's fields by name, in their order, but for models of one's own."""
-    return ["prompt", "method", *(row.name for row in rows())]
+    return ["prompt", "target", "method", *(row.name for row in rows())]
 
 
 def config() -> list[dict[str, str]]:
@@ -36,14 +36,14 @@ def config() -> list[dict[str, str]]:
 class Choices:
     """One filled-in form. method: the drafter's name in the catalogue.
 
-    filled: each setting's field as the page has it, by name. target, drafter: models named by a
-    visitor, empty for the house's own.
+    filled: each setting's field as the page has it, by name. target: its name in the catalogue, or
+    what a visitor typed. drafter: a draft model named by a visitor, empty for the house's own.
     """
 
     prompt: str
     method: str
     filled: Mapping[str, Any] = field(default_factory=dict)
-    target: str = ""
+    target: str = HOUSE
     drafter: str = ""
 
     @classmethod

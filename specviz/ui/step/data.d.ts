@@ -366,6 +366,7 @@ export interface Config {
   recorded: string[];
   usual: Settings;
   form: { name: string; kind: string }[];
+  targets: string[];
   drafters: string[];
   laid: { kept: number; fallen: number };
 }

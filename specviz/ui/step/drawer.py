@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.entry import Entry, entries, filled, group_of
+from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
 from specviz.figures.diagram import diagram
 from specviz.settings.kinds import Word
 from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.headings import headings
-from specviz.ui.request import RunRequest
+from specviz.ui.request import HOUSE, RunRequest
 
-# Which settings count, and which card is shown, follow from the drafter that is chosen.
-FITTED: Final = """(method) => {
-  const reads = %s;
-  document.querySelector('#sv-drawer').dataset.reads = (reads[method] || []).join(' ');
+# Which settings count, which card is shown and who is listed follow from drafter and target.
+FITTED: Final = """(method, target) => {
+  const reads = %s, { dataset } = document.querySelector('#sv-drawer');
+  dataset.reads = (reads[method] || []).join(' ');
+  dataset.target = target || '';
   for (const card of document.querySelectorAll('#sv-how [data-drafter]')) {
     card.hidden = card.dataset.drafter !== method;
   }
@@ -31,6 +32,14 @@ FITTED: Final = """(method) => {
 SUITED: Final = "(method) => (%s)[method]"
 
 
+# A drafter that was made for another target gives way to one that fits any.
+SUITABLE: Final = """(target, method, ...filled) => {
+  const made = %s, suits = %s, other = '%s';
+  const fits = !%s.includes(target) || [null, target].includes(made[method] ?? null);
+  return fits ? [method, ...filled] : [other, ...suits[other]];
+}"""
+
+
 # A setting that the chosen drafter ignores is not there; Gradio must still be able to measure it.
 HIDDEN: Final = (
     "{ visibility: hidden; position: absolute !important; width: 200px; height: 0 !important; }"
@@ -38,6 +47,8 @@ HIDDEN: Final = (
 
 
 LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
+TYPED: Final = "A folder, a GGUF file or a Hub id can be typed."
+FITS_ANY: Final = "ngram"  # the drafter for a target that has none of its own
 
 
 def drafters() -> list[Entry]:
@@ -45,10 +56,19 @@ def drafters() -> list[Entry]:
     return [entry for entry in entries() if entry.kind == "drafter"]
 
 
-def drawer(first: RunRequest) -> dict[str, Any]:
-    """Every field of a run by its name, in the order of `choices.names`; `first` fills it in."""
+def targets() -> list[Entry]:
+    """The catalogue's targets that can be chosen: House, and what else is on this machine."""
+    known = [entry for entry in entries() if entry.kind == "target"]
+    return [entry for entry in known if entry.name == HOUSE or place_of(entry) is not None]
+
+
+def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
+    """Every field of a run by its name, in the order of `choices.names`; `first` fills it in.
+
+    any_model: whether the target may be a folder or a Hub id.
+    """
     with group("Drafting", "sv-drafting"):
-        made = drafting(first)
+        made = {"target": target_box(first.target, any_model, "sv-target"), **drafting(first)}
     with group("Sampling", "sv-sampling"):
         made |= sampling(first.settings.sampling)
     with group("Run", "sv-limits"):
@@ -78,6 +98,28 @@ def drafting(first: RunRequest) -> dict[str, Any]:
         elem_classes=["sv-pick", LISTED],
     )
     return {"method": method, **boxes("drafting", first.settings)}
+
+
+def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
+    """Where a target is chosen; with any_model a folder or a Hub id may be typed."""
+    return gr.Dropdown(
+        [(entry.title, entry.name) for entry in targets()],
+        value=value,
+        label="Target",
+        info=" ".join([*about_targets(), *([TYPED] if any_model else [])]),
+        filterable=any_model,
+        allow_custom_value=any_model,
+        elem_id=elem_id,
+        elem_classes=["sv-pick", "sv-target"],
+    )
+
+
+def about_targets() -> Iterator[str]:
+    """What one should know before choosing another target than House: its size, how to get it."""
+    here = [entry.name for entry in targets()]
+    for entry in entries():
+        if entry.kind == "target" and entry.name != HOUSE:
+            yield f"{entry.title}: {facts(entry)}." if entry.name in here else missing(entry)
 
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
@@ -120,6 +162,20 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
     return ",\n".join(ignored) + f" {HIDDEN}\n"
 
 
+def fitting(box_id: str = "sv-drawer") -> str:
+    """The style that hides the drafters made for another target than the one that is chosen.
+
+    box_id: of the element that says which is chosen.
+    """
+    unfit = [
+        f'#{box_id}[data-target="{target.name}"] .{LISTED} .options li[data-index="{at}"]'
+        for target in targets()
+        for at, entry in enumerate(drafters())
+        if entry.made_for not in (None, target.name)
+    ]
+    return ",\n".join(unfit) + " { display: none; }\n" if unfit else ""
+
+
 def heads() -> str:
     """The style that heads the groups in lists of drafters, which have the class LISTED."""
     return headings([f".{LISTED}"], [group_of(entry.name) for entry in drafters()])
@@ -160,12 +216,18 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     made: the drawer's components by name. Only a visitor's own pick changes settings: a recorded
     run brings its own.
     """
-    method = made["method"]
+    method, target = made["method"], made["target"]
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
-    gr.on([method.change, demo_load], None, method, js=js, api_visibility="private")
+    changes = [method.change, target.change, demo_load]
+    gr.on(changes, None, [method, target], js=js, api_visibility="private")
     outputs = [made[row.name] for row in fields_of("drafting")]
-    js = SUITED % json.dumps({entry.name: suited(entry.name) for entry in drafters()})
-    method.input(None, method, outputs, js=js, api_visibility="private")
+    suits = json.dumps({entry.name: suited(entry.name) for entry in drafters()})
+    method.input(None, method, outputs, js=SUITED % suits, api_visibility="private")
+    made_for = json.dumps({entry.name: entry.made_for for entry in drafters()})
+    known = json.dumps([entry.name for entry in targets()])
+    both = [method, *outputs]
+    js = SUITABLE % (made_for, suits, FITS_ANY, known)
+    target.input(None, [target, *both], both, js=js, api_visibility="private")
 
 
 def suited(drafter: str) -> list[Any]:
@@ -183,8 +245,7 @@ def group(name: str, elem_id: str) -> gr.Column:
 
 
 def model_boxes() -> dict[str, Any]:
-    """Where models may be named, by name: a folder of this machine or a Hub id."""
+    """Where a draft model may be named, by name: a folder of this machine or a Hub id."""
     with group("Models", "sv-models"):
-        target = gr.Textbox(label="Target: a folder or a Hub id", max_length=300)
         drafter = gr.Textbox(label="Drafter: a folder or a Hub id", max_length=300)
-    return {"target": target, "drafter": drafter}
+    return {"drafter": drafter}

@@ -17,7 +17,7 @@ from specviz.shipped import prompts, spoken
 from specviz.ui.component import component
 from specviz.ui.headings import headings
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
-from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes
+from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
 from specviz.ui.step.recorded import group, names, opening, title
 
 # After typing, the one line that is left shows the prompt's start again.
@@ -28,7 +28,8 @@ FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
 # reaches the page as text only.
 SENTENCE: Final = """(method, ...typed) => {
   const rows = %s, target = typed[%s], known = (%s)[method] || { title: method, reads: ['gamma'] };
-  const name = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
+  const path = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
+  const name = (%s)[target] || path;
   const brief = {
     wholes: (text) => { const many = (text || '').match(/[0-9]+/g) || [];
       return many.some((one) => Number(one) > 1) ? many.join('·') : ''; },
@@ -67,7 +68,8 @@ def sentence() -> str:
         for row in sentence_rows()
     ]
     known = {entry.name: {"title": entry.title, "reads": entry.reads} for entry in drafters()}
-    return SENTENCE % (json.dumps(rows), len(rows), json.dumps(known))
+    titles = {entry.name: entry.title for entry in targets()}
+    return SENTENCE % (json.dumps(rows), len(rows), json.dumps(known), json.dumps(titles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,11 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
             "Stop", elem_id="sv-stop", elem_classes="sv-ask-stop", scale=0, min_width=96
         )
     with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
-        settings = drawer(first)
+        settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
     number = gr.Number(0, visible=False)
-    targets = [models["target"]] if models else []
-    said = [settings["method"], *(settings[row.name] for row in sentence_rows()), *targets]
+    rest = [settings[row.name] for row in sentence_rows()]
+    said = [settings["method"], *rest, settings["target"]]
     changes = [component.change for component in said]
     gr.on(changes, None, said, js=sentence(), api_visibility="private")
     fit(settings, opened)
@@ -151,7 +153,7 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 def first_words(first: RunRequest) -> dict[str, str]:
     """The settings as they are when the page opens, as the page will write them."""
     rest = " · " + brief(first.settings.to_json(), reads_of(first.drafter))
-    return {"drafter": title_of(first.drafter), "target": "House", "rest": rest}
+    return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
 
 
 def css() -> str:

@@ -16,6 +16,7 @@ from specviz.settings.settings import Settings
 from specviz.ui.component import component
 from specviz.ui.routes import PREFIX
 from specviz.ui.step import choices
+from specviz.ui.step.drawer import targets
 from specviz.ui.step.recorded import names
 
 
@@ -34,6 +35,7 @@ def config() -> dict[str, Any]:
         "recorded": list(names()),
         "usual": Settings().to_json(),
         "form": choices.config(),
+        "targets": [entry.name for entry in targets()],
         "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
         "laid": {"kept": KEPT, "fallen": FALLEN},
     }

@@ -141,11 +141,11 @@ export async function load(name) {
 /** @param {RunLine} run */
 function formOf(run) {
   const { sampling, ...chosen } = { ...stage.config.usual, ...run.settings };
-  const drafter = stage.config.drafters.includes(run.names[1])
-    ? run.names[1]
-    : stage.config.drafters[0];
+  const { targets, drafters } = stage.config;
+  const target = targets.includes(run.names[0]) ? run.names[0] : targets[0];
+  const drafter = drafters.includes(run.names[1]) ? run.names[1] : drafters[0];
   /** @type {Record<string, unknown>} */
-  const known = { ...chosen, ...sampling, prompt: run.prompt, method: drafter };
+  const known = { ...chosen, ...sampling, prompt: run.prompt, target, method: drafter };
   return stage.config.form.map(({ name, kind }) => typed(known[name], kind));
 }
 

