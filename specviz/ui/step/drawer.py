@@ -11,7 +11,7 @@ import gradio as gr
 
 from specviz.catalog.entry import Entry, entries, filled, group_of
 from specviz.figures.diagram import diagram
-from specviz.settings.kinds import Word
+from specviz.settings.kinds import Text, Word
 from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.headings import headings
@@ -37,6 +37,10 @@ HIDDEN: Final = (
 )
 
 
+# Where the chat would be chosen, were the target not House.
+BASE: Final = "House has no chat template: it only writes on from a text."
+
+
 LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
 
 
@@ -53,6 +57,9 @@ def drawer(first: RunRequest) -> dict[str, Any]:
         made |= sampling(first.settings.sampling)
     with group("Run", "sv-limits"):
         made |= limits(first.settings)
+    with group("Chat", "sv-chat"):
+        gr.HTML(f"<p>{BASE}</p>", elem_classes="sv-base")
+        made |= boxes("prompt", first.settings)
     how()
     return made
 
@@ -97,6 +104,9 @@ def box(row: Knob, value: Any, form: str = "sv") -> Any:
     if row.slider is not None:
         least, most, step = row.slider
         return gr.Slider(least, most, value, step=step, **more)
+    if isinstance(row.kind, Text):
+        more |= {"placeholder": row.placeholder, "lines": 1, "max_lines": 4}
+        return gr.Textbox(value, max_length=row.kind.longest, **more)
     if isinstance(value, list):
         more |= {"placeholder": row.placeholder, "lines": 1, "max_lines": 1, "max_length": 1000}
         return gr.Textbox(row.filled(value), **more)
@@ -180,6 +190,19 @@ def group(name: str, elem_id: str) -> gr.Column:
     with column:
         gr.HTML(f"<h2>{name}</h2>", elem_classes="sv-group-name")
     return column
+
+
+# Whether the target is House, which has no template.
+BASED: Final = """(target) => {
+  document.querySelector('#sv-drawer').classList.toggle('sv-based', !(target || '').trim());
+}"""
+
+
+def chat(target: Any | None, opened: Any) -> None:
+    """Show the chat's fields where another target than House is named. opened: the page's load."""
+    inputs = [] if target is None else [target]
+    events = [opened] if target is None else [opened, target.change]
+    gr.on(events, None, inputs, js=BASED, api_visibility="private")
 
 
 def model_boxes() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from specviz.shipped import prompts, spoken
 from specviz.ui.component import component
 from specviz.ui.headings import headings
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
-from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes
+from specviz.ui.step.drawer import chat, drafters, drawer, fit, model_boxes
 from specviz.ui.step.recorded import group, names, opening, title
 
 # After typing, the one line that is left shows the prompt's start again.
@@ -33,6 +33,7 @@ SENTENCE: Final = """(method, ...typed) => {
     wholes: (text) => { const many = (text || '').match(/[0-9]+/g) || [];
       return many.some((one) => Number(one) > 1) ? many.join('·') : ''; },
     paths: (text) => (text || '').match(/[0-9][^;]*/g)?.length || '',
+    text: (text) => text ? 'system text' : '',
   };
   const said = {}, gone = [];
   rows.forEach((row, place) => {
@@ -84,6 +85,7 @@ class Controls:
 def build(allow_any_model: bool, opened: Any) -> Controls:
     """Lay the controls out and wire what needs no server. opened: the page's own load event."""
     first = opening()
+    assert isinstance(first.prompt, str)  # no run that ships is a conversation
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")
@@ -101,6 +103,7 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
     changes = [component.change for component in said]
     gr.on(changes, None, said, js=sentence(), api_visibility="private")
     fit(settings, opened)
+    chat(models.get("target"), opened)
     return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded, number)
 
 
