@@ -88,7 +88,7 @@ class Recipe:
     """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
 
     bushy: every guess has children, not only the first of its siblings. replaced: siblings are
-    drawn without replacement. chat: the prompt is a conversation.
+    drawn without replacement. chat: the prompt is a conversation, and the target may end it.
     """
 
     shape: Sequence[int] = (1, 1, 1, 1, 1)
@@ -130,6 +130,7 @@ class Making:
         shared = [3.2 * coin(key, token, "shared", 0) for token in range(SIZE)]
         own = [2.4 * coin(key, token, who, 1) for token in range(SIZE)]
         usual = [(0.0 if self.recipe.odd or t < len(PLAIN) else -20.0) for t in range(SIZE)]
+        usual[SIGN] = 0.0 if self.recipe.chat and who == "target" else usual[SIGN]
         weights = [math.exp(1.6 * (a + b) + c) for a, b, c in zip(shared, own, usual, strict=True)]
         return scaled(weights)
 
@@ -334,8 +335,9 @@ def made(recipe: Recipe | None = None) -> Trace:
     run = Making(recipe)
     run.events.append(Vocabulary({str(i): w.decode("latin-1") for i, w in enumerate(WORDS)}))
     for number in range(recipe.rounds + 1):
-        play(run, number)
-    run.events.append(Finished("limit", 0.01))
+        if not recipe.chat or run.text[-1] != SIGN:
+            play(run, number)
+    run.events.append(Finished("eos" if run.text[-1] == SIGN else "limit", 0.01))
     made_tokens = len(run.text) - len(recipe.prompt_ids)
     margins = [2.0] * made_tokens if recipe.greedy else None
     run.events.append(Baseline(run.text[-made_tokens:], [0.018] * made_tokens, margins))
@@ -374,5 +376,5 @@ RUNS = {
     "05-odd-tokens": Recipe(rounds=30),
     "06-long-chain": Recipe(shape=(1,) * 12, odd=False, rounds=40),
     "07-wide": Recipe(shape=(4, 2, 2, 2), odd=False, bushy=True),  # 60 guesses a round
-    "08-chat": Recipe(odd=False, chat=True, seed=3),
+    "08-chat": Recipe(odd=False, chat=True, seed=22),
 }

@@ -14,18 +14,23 @@ from transformers import PreTrainedTokenizerFast
 
 from specviz import engine
 from specviz.commands.cli import main
+from specviz.compare.race import Lane, Race
+from specviz.compare.results import Results
+from specviz.compare.run import run as race
+from specviz.compare.summary import race_summary
 from specviz.frames import Scene
 from specviz.frames.turns import turns as blocks
 from specviz.frames.words import flat
 from specviz.models.chat import read_chat, turn_end
 from specviz.models.errors import BadPrompt
 from specviz.models.prompt import read
-from specviz.settings.settings import BadSettings, Settings
+from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Header
 from specviz.trace.file import Trace, dumps
 from specviz.trace.metrics import token_ids
+from specviz.ui.compare.race.lines import ended
 from specviz.ui.request import RunRequest
 from specviz.ui.step.lines import run_facts
 
@@ -323,6 +328,28 @@ def test_a_run_stops_at_the_end_of_its_turn(chatty):
     check(ended)
 
 
+def test_a_race_reads_a_chat_as_a_run_does(chatty):
+    settings = Settings(Sampling(0), max_new_tokens=8, system="Be brief.")
+    lanes = tuple(Lane(name, "x", replace(settings, gamma=g)) for name, g in (("a", 2), ("b", 5)))
+    drafters = {"a": tiny.draft(), "b": tiny.draft()}
+    results = Results(Race("the cat", "tiny", lanes, 1))
+    for event in race(chatty, drafters, results.race):
+        results.take(event)
+    ids = read(chatty, "the cat", settings).ids
+    assert [t.header.prompt_ids for t in results.traces.values()] == [ids] * 3
+    for name in results.traces:
+        check(results.measured(name))
+        assert json.loads(ended(name, results.measured(name)))["chat"] is True
+    assert race_summary(results)["texts"]["same"] is True
+    with pytest.raises(BadSettings, match="All lanes of a race have the same system text"):
+        Race(
+            "x",
+            "tiny",
+            (lanes[0], replace(lanes[1], settings=Settings(Sampling(0), max_new_tokens=8))),
+            1,
+        )
+
+
 def changed(trace, change):
     """The trace with something else in its header."""
     data = json.loads(dumps(trace.header))
@@ -390,7 +417,7 @@ def test_special_tokens_are_shown_as_no_text(trace):
     scene = Scene.of(trace, 0)
     assert scene.word(2) == [{"s": "<|im_end|>"}]
     assert flat(scene.word(2)) == "<|im_end|>"
-    assert scene.special == {0, 1, 2}
+    assert trace.header.special == {0, 1, 2}
     spans = scene.prompt_spans
     text = trace.header.read
     assert [text[a:b] for a, b in spans[:2]] == ["<|im_start|>", "s"]

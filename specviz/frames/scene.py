@@ -56,16 +56,13 @@ class Scene:
         """A token as pieces to show; its number where the trace has not told its bytes."""
         if token not in self._words:
             known = self.vocabulary.get(token)
-            way = special if token in self.special else word
+            way = special if token in self._special else word
             self._words[token] = [{"c": f"#{token}"}] if known is None else way(known)
         return self._words[token]
 
     @cached_property
-    def special(self) -> set[int]:
-        """The tokens that are known to be no text: those that end one, and the template's."""
-        header = self.header
-        wrote = header.chat.special(header.prompt_ids) if header.chat else set()
-        return wrote.union(header.eos)
+    def _special(self) -> set[int]:
+        return self.header.special
 
     @cached_property
     def text(self) -> list[int]:

@@ -65,6 +65,12 @@ class Header:
         """The text that the model read: the prompt, in a conversation with all around it."""
         return self.prompt if self.chat is None else self.chat.text
 
+    @property
+    def special(self) -> set[int]:
+        """The tokens that are known to be no text: those that end one, and the template's."""
+        wrote = self.chat.special(self.prompt_ids) if self.chat else set[int]()
+        return wrote.union(self.eos)
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
