@@ -136,12 +136,22 @@ def test_nor_does_raw_text():
 def test_nor_do_added_tokens_that_the_template_writes_though_they_are_not_called_special():
     tokenizer = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
     tokenizer.add_tokens([AddedToken("<think>", special=False), AddedToken("    ", special=False)])
-    tokenizer.chat_template = tiny.CHAT_ML.replace("assistant\\n'", "assistant\\n<think>'")
+    tokenizer.chat_template = tiny.CHAT_ML.replace("assistant\\n'", "assistant\\n    <think>'")
     think, gap = tokenizer.convert_tokens_to_ids(["<think>", "    "])
     ids, chat = pieces(tokenizer, [Turn("user", "a <think> and    a gap")])
     assert ids.count(think) == 1
     assert chat.pieces[-1] == Piece("special", "<think>", 1, 1)
-    assert gap in ids, "white space is no special token"
+    typed = [own for piece, own in chat.tokens(ids) if piece.kind == "typed"]
+    assert gap in typed[0], "white space is no special token, even where the template has it"
+
+
+def test_a_template_and_what_is_typed_in_it_never_make_a_special_token_together():
+    tokenizer = tiny.chat_tokenizer("{{ '<|im_' + messages[-1]['content'] + '<|im_end|>' }}")
+    turns = [Turn("user", "start|> the cat")]
+    assert usual(tokenizer, turns).count(1) == 1, "else the test would show nothing"
+    ids, chat = pieces(tokenizer, turns)
+    assert (ids.count(1), ids.count(2)) == (0, 1)
+    assert told(chat)[:2] == [(0, "template", "<|im_"), (0, "typed", "start|> the cat")]
 
 
 def test_a_token_that_can_only_be_special_is_refused():
@@ -204,6 +214,8 @@ def test_a_template_may_strip_white_space_off():
         ("{{ messages[0]['content'] | replace('cat', 'dog') }}", "changes what was typed"),
         ("{% if 'cat' in messages[0]['content'] %}x{% endif %}{{ messages[0]['content'] }}",
          "changes what was typed"),
+        ("{{ messages[0]['content'] }}{% if 'cat' in messages[0]['content'] %}!{% endif %}",
+         "changes what was typed"),
         ("{{ messages[0]['content'] | length }}", "leaves out what the user said"),
         ("{{ 1 // 0 }}", "does not take this"),
         ("{% for", "does not take this"),
@@ -236,7 +248,9 @@ def test_the_end_of_a_turn_ends_the_text():
     assert turn_end(tiny.chat_tokenizer()) == 2
     assert tiny.target(words=tiny.chat_tokenizer()).eos == (0, 2)
     assert tiny.target().eos == (0,)
-    assert turn_end(tiny.chat_tokenizer("{{ messages[0]['content'] }}")) is None
+    assert turn_end(tiny.chat_tokenizer("{{ messages[-1]['content'] }}")) is None
+    said = "{{ messages[-1]['content'] + ' he said.<|im_end|>' }}"
+    assert turn_end(tiny.chat_tokenizer(said)) is None, "not right after the answer"
 
 
 @pytest.fixture(scope="module")
