@@ -23,6 +23,7 @@ from specviz.frames.turns import turns as blocks
 from specviz.frames.words import flat
 from specviz.models.chat import read_chat, turn_end
 from specviz.models.errors import BadPrompt
+from specviz.models.passes import Taps
 from specviz.models.prompt import read
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.chat import Chat, Piece, Turn
@@ -33,6 +34,7 @@ from specviz.trace.metrics import token_ids
 from specviz.ui.compare.race.lines import ended
 from specviz.ui.request import RunRequest
 from specviz.ui.step.lines import run_facts
+from specviz.verification.distributions import law
 
 USER = [Turn("user", "Where is the cat?")]
 SYSTEM = [Turn("system", "Be a dog."), *USER]
@@ -331,14 +333,13 @@ def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
 
 
 def test_a_run_stops_at_the_end_of_its_turn(chatty):
-    ended = run(chatty, USER, seed=3)
-    settings = {"coins": {"0 final 0": 0.999999}}
-    for seed in range(60):
-        ended = run(chatty, USER, seed=seed, **settings)
-        if ended.finished.reason == "eos":
-            break
-    assert ended.finished.reason == "eos"
-    assert token_ids(ended)[-1] in (0, 2)
+    warm = Sampling(3.0)
+    ids = read(chatty, USER, Settings()).ids
+    p = law(chatty.start(Taps()).prefill(ids).logits, warm)[0]
+    ahead = sum(x for i, x in enumerate(p.tolist()) if (-x, i) < (-p[2].item(), 2))
+    coins = {"0 final 0": ahead + p[2].item() / 2}  # it falls on the end of a turn
+    ended = run(chatty, USER, sampling=warm, coins=coins)
+    assert (ended.finished.reason, token_ids(ended)) == ("eos", [2])
     check(ended)
 
 
