@@ -34,7 +34,9 @@ def test_special_tokens_differ_from_text_in_more_than_hue(visit):
     plate = page.locator(".sv-prompt .sv-special").first
     expect(plate).to_have_css("border-top-style", "solid")
     style = "(one) => [getComputedStyle(one).backgroundColor, getComputedStyle(one).fontFamily]"
-    assert plate.evaluate(style) != page.locator(".sv-typed").first.evaluate(style)
+    ground, letters = plate.evaluate(style)
+    assert ground != "rgba(0, 0, 0, 0)"
+    assert letters != page.locator(".sv-typed").first.evaluate(style)[1]
 
 
 def test_who_speaks_is_not_copied_with_the_text(visit):
