@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from specviz.catalog import load, load_drafter, load_target
     from specviz.engine.decode import run as decode
     from specviz.settings.settings import Sampling, Settings
+    from specviz.trace.chat import Turn
     from specviz.trace.file import Trace
 
 __version__ = "0.1.0"
 
 
-__all__ = ["Sampling", "Settings", "Trace", "decode", "load", "load_drafter", "load_target"]
+__all__ = ["Sampling", "Settings", "Trace", "Turn", "decode", "load", "load_drafter", "load_target"]
 
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "Sampling": ("specviz.settings", "Sampling"),
     "Settings": ("specviz.settings", "Settings"),
     "Trace": ("specviz.trace", "Trace"),
+    "Turn": ("specviz.trace.chat", "Turn"),
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from specviz.settings.chance import Chance, coin
+from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.events import (
     Baseline,
     Committed,
@@ -56,6 +57,27 @@ PLAIN = [
 WORDS: list[bytes] = [*(b" " + w.encode() if w[0].isalpha() else w.encode() for w in PLAIN), *ODD]
 SIZE = len(WORDS)
 LISTED = 8
+SIGN = WORDS.index(b"</s>")  # the special token of made-up conversations
+TYPED = " dog was kind\n\n and little<br>"
+
+
+def ids(*words: bytes) -> list[int]:
+    """The tokens of these words."""
+    return [WORDS.index(word) for word in words]
+
+
+BREAK = b"\n"
+KIND = ids(b" dog", b" was", b" kind", BREAK, BREAK, b" and", b" little", b"<br>")
+SPOKEN: list[tuple[Piece, list[int]]] = [
+    (Piece("special", "</s>", 1), [SIGN]),
+    (Piece("template", " the bird and", 3), ids(b" the", b" bird", b" and")),
+    (Piece("special", "</s>", 1, 0), [SIGN]),
+    (Piece("template", " one\n", 2, 0), ids(b" one", BREAK)),
+    (Piece("typed", TYPED, 8, 0), KIND),
+    (Piece("special", "</s>", 1, 0), [SIGN]),
+    (Piece("special", "</s>", 1, 1), [SIGN]),
+    (Piece("template", " she\n", 2, 1), ids(b" she", BREAK)),
+]
 
 Law = list[float]
 SIBLINGS = {False: "sampled", True: "without-replacement"}
@@ -66,7 +88,7 @@ class Recipe:
     """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
 
     bushy: every guess has children, not only the first of its siblings. replaced: siblings are
-    drawn without replacement.
+    drawn without replacement. chat: the prompt is a conversation, and the target may end it.
     """
 
     shape: Sequence[int] = (1, 1, 1, 1, 1)
@@ -78,6 +100,17 @@ class Recipe:
     odd: bool = True
     bushy: bool = False
     replaced: bool = False
+    chat: bool = False
+
+    @property
+    def asked(self) -> Chat | None:
+        """The conversation that is the prompt, if there is one."""
+        return chat() if self.chat else None
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The prompt's tokens."""
+        return [token for _, own in SPOKEN for token in own] if self.chat else [0, 1]
 
 
 @dataclass
@@ -85,8 +118,11 @@ class Making:
     """One run being made: the text so far, and the events."""
 
     recipe: Recipe
-    text: list[int] = field(default_factory=lambda: [0, 1])
     events: list[Event] = field(default_factory=list)
+    text: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = self.recipe.prompt_ids
 
     def soft(self, context: Sequence[int], who: str) -> Law:
         """A law by hashing the context; both models share most of it."""
@@ -94,6 +130,7 @@ class Making:
         shared = [3.2 * coin(key, token, "shared", 0) for token in range(SIZE)]
         own = [2.4 * coin(key, token, who, 1) for token in range(SIZE)]
         usual = [(0.0 if self.recipe.odd or t < len(PLAIN) else -20.0) for t in range(SIZE)]
+        usual[SIGN] = 0.0 if self.recipe.chat and who == "target" else usual[SIGN]
         weights = [math.exp(1.6 * (a + b) + c) for a, b, c in zip(shared, own, usual, strict=True)]
         return scaled(weights)
 
@@ -101,6 +138,11 @@ class Making:
         """The target's law: one token at temperature 0."""
         law = self.soft(context, "target")
         return one_hot(law.index(max(law))) if self.recipe.greedy else law
+
+
+def chat() -> Chat:
+    """A conversation of one turn, with what a template wrote before, around and after it."""
+    return Chat([Turn("user", TYPED)], [piece for piece, _ in SPOKEN])
 
 
 def scaled(weights: Sequence[float]) -> Law:
@@ -293,11 +335,12 @@ def made(recipe: Recipe | None = None) -> Trace:
     run = Making(recipe)
     run.events.append(Vocabulary({str(i): w.decode("latin-1") for i, w in enumerate(WORDS)}))
     for number in range(recipe.rounds + 1):
-        play(run, number)
-    run.events.append(Finished("limit", 0.01))
-    made_tokens = len(run.text) - 2
+        if not recipe.chat or run.text[-1] != SIGN:
+            play(run, number)
+    run.events.append(Finished("eos" if run.text[-1] == SIGN else "limit", 0.01))
+    made_tokens = len(run.text) - len(recipe.prompt_ids)
     margins = [2.0] * made_tokens if recipe.greedy else None
-    run.events.append(Baseline(run.text[2:], [0.018] * made_tokens, margins))
+    run.events.append(Baseline(run.text[-made_tokens:], [0.018] * made_tokens, margins))
     settings = {
         "sampling": {"temperature": 0 if recipe.greedy else 0.8, "top_k": 0, "top_p": 1.0},
         "seed": recipe.seed,
@@ -310,15 +353,16 @@ def made(recipe: Recipe | None = None) -> Trace:
         settings=settings,
         rule=rule_of(recipe),
         lossless=True,
-        prompt="Once upon a time",
-        prompt_ids=[0, 1],
+        prompt=TYPED if recipe.chat else "Once upon a time",
+        prompt_ids=recipe.prompt_ids,
         vocab_size=SIZE,
-        eos=[],
+        eos=[SIGN] if recipe.chat else [],
         device="none",
         machine="made up",
         dtype="float64",
         threads=1,
         versions={},
+        chat=recipe.asked,
     )
     return Trace(header, run.events)
 
@@ -332,4 +376,5 @@ RUNS = {
     "05-odd-tokens": Recipe(rounds=30),
     "06-long-chain": Recipe(shape=(1,) * 12, odd=False, rounds=20),
     "07-wide": Recipe(shape=(4, 2, 2, 2), odd=False, bushy=True),  # 60 guesses a round
+    "08-chat": Recipe(odd=False, chat=True, seed=22),
 }

@@ -184,7 +184,8 @@ def opening(number: str, source: str = "recorded") -> dict[str, Any]:
 
 def ended(name: str) -> dict[str, Any]:
     """A lane is over."""
-    return {"kind": "ended", "lane": name, "passes": passes(name), "brought": brought(name)}
+    done = {"passes": passes(name), "brought": brought(name)}
+    return {"kind": "ended", "lane": name, "chat": False, **done}
 
 
 def lines(*said: dict[str, Any]) -> str:

@@ -98,3 +98,9 @@ def test_a_bad_request_comes_back_as_a_sentence(client, asked, word):
     with pytest.raises(AppError, match=word) as refused:
         client.predict(**asked, api_name="/run")
     assert str(refused.value).endswith(".")
+
+
+def test_a_conversation_arrives_as_turns_which_house_has_no_template_for(client):
+    turns = [{"role": "user", "text": "Hello"}]
+    with pytest.raises(AppError, match="House has no chat template"):
+        client.predict(turns, api_name="/run")

@@ -41,9 +41,9 @@ def test_it_prints_the_json_object_of_the_contract(pair, lanes, capsys):
     said = capsys.readouterr()
     data = json.loads(said.out)
     assert list(data) == [
-        "prompt", "prompt_tokens", "target", "machine", "device", "dtype", "threads", "sampling",
-        "seed", "max_new_tokens", "order_seed", "order", "complete", "headline", "caution",
-        "texts", "lanes",
+        "prompt", "chat", "prompt_tokens", "target", "machine", "device", "dtype", "threads",
+        "sampling", "seed", "max_new_tokens", "order_seed", "order", "complete", "headline",
+        "caution", "texts", "lanes",
     ]  # fmt: skip
     names = ["small", "ngram", "small gamma=2 siblings=3,2", "plain"]
     assert [lane["name"] for lane in data["lanes"]] == names

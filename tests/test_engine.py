@@ -14,7 +14,7 @@ from specviz.drafters.ngram import NGram
 from specviz.engine.decode import run
 from specviz.engine.loop import plain, rounds
 from specviz.engine.protocol import BadProposal, Proposal
-from specviz.models.target import BadPrompt
+from specviz.models.errors import BadPrompt
 from specviz.settings.chance import JUDGE, Chance, key
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import CheckFailed, check

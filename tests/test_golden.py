@@ -17,6 +17,7 @@ if __name__ == "__main__":
 from made import Recipe, made
 
 from specviz.frames import Frame, Scene, frames
+from specviz.frames.turns import turns
 from specviz.frames.words import Word, flat
 
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"
@@ -30,6 +31,7 @@ RECIPES = {
     "temperature 0": Recipe(greedy=True, odd=False),
     "nothing drafted": Recipe(drafts=False),
     "odd tokens": Recipe(seed=2),
+    "chat": Recipe(odd=False, seed=18, chat=True),
 }
 
 
@@ -41,6 +43,9 @@ def told() -> Iterator[str]:
     """A line for every step: its name, badge, sentence, chips, numbers, and the frame's hash."""
     for name, recipe in RECIPES.items():
         trace = made(recipe)
+        for block in turns(trace.header.chat) if trace.header.chat else ():
+            parts = (f"{part['is']} {part['t']!r}" for part in block["parts"])
+            yield f"{name}, {block['role']}: {' | '.join(parts)}"
         for index in range(ROUNDS):
             for shot in frames(Scene.of(trace, index)):
                 yield f"{name}, round {index}: {line(shot)}"

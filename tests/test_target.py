@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from test_tree import trees
 
+from specviz.models.errors import BadPrompt
 from specviz.models.passes import Riders, Taps, Unsupported, Warm
-from specviz.models.target import BadPrompt
 from specviz.verification.tree import DraftTree
 
 PROMPT = [3, 5, 7, 9]

@@ -32,6 +32,13 @@ POSITIONS = 256
 END = "<|endoftext|>"
 TEXT = "The cat sat on the mat. The dog saw the cat and the cat saw the dog in the red house. "
 PROMPT = "The cat sat on the mat. The cat"
+START, STOP = "<|im_start|>", "<|im_end|>"
+CHAT_ML = (
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
+    "{{ '<|im_start|>system\\nYou are the cat.<|im_end|>\\n' }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
 
 
 @cache
@@ -40,14 +47,22 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return tokenizer_of(TEXT * 4)
 
 
-def tokenizer_of(text: str) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of 280 tokens whose merges come from `text`."""
+@cache
+def chat_tokenizer(template: str = CHAT_ML) -> PreTrainedTokenizerFast:
+    """The same with a template, ChatML unless told otherwise; ids 1 and 2 begin and end a turn."""
+    made = tokenizer_of(TEXT * 4, START, STOP)
+    made.chat_template = template
+    return made
+
+
+def tokenizer_of(text: str, *signs: str) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of 280 tokens whose merges come from `text`. signs: special tokens."""
     bare = Tokenizer(models.BPE())
     bare.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bare.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY,
-        special_tokens=[END],
+        special_tokens=[END, *signs],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -140,10 +155,10 @@ def card(model: Any, name: str, family: str) -> ModelCard:
     return ModelCard(name, family, size, 4 * size, None)
 
 
-def target(model: Any | None = None) -> Target:
-    """A target in memory; the two-layer Llama unless told otherwise."""
+def target(model: Any | None = None, words: Any | None = None) -> Target:
+    """A target in memory; the two-layer Llama and its tokenizer unless told otherwise."""
     model = model or llama()
-    return Target(model, tokenizer(), card(model, "tiny", "causal-lm"))
+    return Target(model, words or tokenizer(), card(model, "tiny", "causal-lm"))
 
 
 def draft(model: Any | None = None) -> DraftModel:

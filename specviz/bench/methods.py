@@ -237,8 +237,8 @@ def _traced(target: Target, entrant: Entrant) -> Method:
     """A drafter's loop with the recording of a trace."""
 
     def decode(prompt: Prompt) -> Outcome:
-        drafter, settings = entrant.drafter, entrant.settings
-        events = list(engine.run(target, drafter, prompt.text, settings, baseline=False))
+        drafter, raw = entrant.drafter, replace(entrant.settings, chat="raw", system="")
+        events = list(engine.run(target, drafter, prompt.text, raw, baseline=False))
         rounds = [event for event in events if isinstance(event, Committed)]
         proposed = [event for event in events if isinstance(event, Proposed)]
         drafted = sum(len(event.guesses) for event in proposed)

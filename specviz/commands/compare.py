@@ -91,8 +91,9 @@ def progress(results: Results, event: RaceEvent) -> Iterator[str]:
 def words(whole: dict[str, Any]) -> Iterator[str]:
     """What `race_summary` says of a race, in lines: the text once where all lanes have the same."""
     same = whole["texts"]["same"]
+    lead = whole["prompt"] + ("\n" if whole["chat"] else "")  # an answer begins on its own line
     if same:
-        yield whole["prompt"] + whole["lanes"][0]["text"]
+        yield lead + whole["lanes"][0]["text"]
         yield ""
     yield whole["headline"]
     yield whole["texts"]["sentence"]
@@ -103,7 +104,7 @@ def words(whole: dict[str, Any]) -> Iterator[str]:
         yield f"  {lane['sentence']}"
         if not same:
             yield f"  {lane['equality']['sentence']}"
-            yield f"  {whole['prompt']}{lane['text']}"
+            yield f"  {lead}{lane['text']}"
 
 
 def _numbers(lane: dict[str, Any]) -> str:

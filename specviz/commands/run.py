@@ -107,7 +107,7 @@ def report(place: str | None, trace: Trace) -> None:
     if place is not None:
         write_json(place, whole)
     if place != STANDARD_OUTPUT:
-        print(printable(trace.header.prompt + whole["text"]))
+        print(printable(trace.header.read + whole["text"]))
         print()
         print("\n".join(words(trace, whole["summary"])))
 

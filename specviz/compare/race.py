@@ -21,6 +21,8 @@ SHARED: Final = {  # by field of Settings, what it is called
     "sampling": "temperature, top-k and top-p",
     "seed": "seed",
     "max_new_tokens": "number of new tokens",
+    "chat": "form of the prompt",
+    "system": "system text",
     "coins": "coins laid by hand",
 }
 
@@ -77,6 +79,8 @@ class Race:
             sampling=one.sampling,
             seed=one.seed,
             max_new_tokens=one.max_new_tokens,
+            chat=one.chat,
+            system=one.system,
             coins=one.coins,
         )
 

@@ -29,6 +29,7 @@ from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
+from specviz.models.prompt import Reading, read
 from specviz.models.target import Target
 from specviz.models.weights import causal
 from specviz.settings.settings import BadSettings
@@ -44,12 +45,17 @@ CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a race runs on. drafters: by name of the lane. ids: the prompt's tokens."""
+    """What a race runs on. drafters: by name of the lane. reading: the prompt."""
 
     race: Race
     target: Target
     drafters: Mapping[str, Drafter]
-    ids: Sequence[int]
+    reading: Reading
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """The prompt's tokens."""
+        return self.reading.ids
 
 
 def run(
@@ -61,8 +67,7 @@ def run(
     as it came, and no other starts. Raises BadPrompt, or BadSettings naming the lane that cannot
     run, before any lane runs.
     """
-    ids = target.encode(race.prompt, race.shared.max_new_tokens)
-    field = Field(race, target, drafters, ids)
+    field = Field(race, target, drafters, read(target, race.prompt, race.shared))
     for lane in race.lanes:
         _check(field, lane)
     own = {lane.name: drafters[lane.name].weights(target) for lane in race.lanes}
@@ -143,7 +148,7 @@ def _header(field: Field) -> Header:
     """Plain decoding's: no drafter, and the rule that draws a token from p itself."""
     race, anyone = field.race, field.drafters[field.race.lanes[0].name]
     rule = choose("auto", Drawn.POINT_MASS, race.sampling)
-    known = header(field.target, anyone, race.prompt, field.ids, race.shared, rule)
+    known = header(field.target, anyone, field.reading, race.shared, rule)
     return replace(known, drafter=CARD)
 
 

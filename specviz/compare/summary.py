@@ -25,6 +25,7 @@ def race_summary(results: Results) -> dict[str, Any]:
     head = next(iter(results.traces.values())).header if results.traces else None
     return {
         "prompt": race.prompt,
+        "chat": head is not None and head.chat is not None,
         "prompt_tokens": len(head.prompt_ids) if head else None,
         "target": head.target.name if head else None,
         "machine": head.machine if head else None,

@@ -9,6 +9,7 @@ from specviz.engine.loop import Decoding, plain
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
+from specviz.models.prompt import Prompt, read
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
@@ -27,7 +28,7 @@ def baseline_of(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
 def run(
     target: Target,
     drafter: Drafter,
-    prompt: str,
+    prompt: Prompt,
     settings: Settings,
     *,
     baseline: bool = True,
@@ -35,13 +36,15 @@ def run(
 ) -> Generator[Event, None, None]:
     """A recorded run: its header, the events round by round, the end, then plain decoding.
 
-    stop: asked between rounds; a run that is stopped says so and measures no baseline. Raises
-    BadPrompt, BadSettings, MismatchedRule or BadScores, each with a sentence.
+    prompt: a text, sent as the settings say, or a conversation's turns. stop: asked between rounds;
+    a run that is stopped says so and measures no baseline. Raises BadPrompt, BadSettings,
+    MismatchedRule or BadScores, each with a sentence.
     """
-    ids = target.encode(prompt, settings.max_new_tokens)
+    reading = read(target, prompt, settings)
+    ids = reading.ids
     decoding = Decoding(target, drafter, ids, settings)
     recorder = Recorder(target, settings)
-    yield header(target, drafter, prompt, ids, settings, decoding.rule)
+    yield header(target, drafter, reading, settings, decoding.rule)
     yield from recorder.words(ids)
     spent = 0.0
     for played in decoding.rounds(stop):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from specviz.engine.round import alpha
 from specviz.engine.rows import laws_listed, likeliest
 from specviz.models.devices import describe
 from specviz.models.packed import packing_of
+from specviz.models.prompt import Reading
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.events import (
@@ -42,8 +43,7 @@ ELSEWHERE = 3  # likeliest next tokens listed at every node
 def header(
     target: Target,
     drafter: Drafter,
-    prompt: str,
-    ids: Sequence[int],
+    reading: Reading,
     settings: Settings,
     rule: Rule,
 ) -> Header:
@@ -54,8 +54,8 @@ def header(
         settings=settings.at_depth(target.layers).to_json(),
         rule=rule.promise.name,
         lossless=rule.promise.lossless,
-        prompt=prompt,
-        prompt_ids=list(ids),
+        prompt=reading.text,
+        prompt_ids=list(reading.ids),
         vocab_size=target.vocab_size,
         eos=list(target.eos),
         device=str(target.device),
@@ -64,6 +64,7 @@ def header(
         threads=torch.get_num_threads(),
         versions=versions(),
         packing=packing_of(target.model).words,
+        chat=reading.chat,
     )
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import Literal, NamedTuple
 
-from specviz.frames.words import Word, word
+from specviz.frames.words import Word, special, word
 from specviz.settings.chance import JUDGE, key
 from specviz.trace.depths import depths_of
 from specviz.trace.events import Guess, Header, Judged, Round
@@ -56,8 +56,13 @@ class Scene:
         """A token as pieces to show; its number where the trace has not told its bytes."""
         if token not in self._words:
             known = self.vocabulary.get(token)
-            self._words[token] = [{"c": f"#{token}"}] if known is None else word(known)
+            way = special if token in self._special else word
+            self._words[token] = [{"c": f"#{token}"}] if known is None else way(known)
         return self._words[token]
+
+    @cached_property
+    def _special(self) -> set[int]:
+        return self.header.special
 
     @cached_property
     def text(self) -> list[int]:
@@ -82,16 +87,16 @@ class Scene:
 
     @cached_property
     def prompt_spans(self) -> list[tuple[int, int]]:
-        """By token, the letters of the prompt that it spells, [from, to), as a browser counts them.
+        """By token, the letters of what was read that it spells, [from, to), as a browser counts.
 
         Empty where the tokens do not spell the prompt; what stands before it (a sign that a text
         begins) spells none of it.
         """
         told = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
-        spelled, prompt = b"".join(told), self.header.prompt.encode("utf-8", "surrogatepass")
+        spelled, prompt = b"".join(told), self.header.read.encode("utf-8", "surrogatepass")
         if not prompt or not spelled.endswith(prompt):
             return []
-        letters = _letters(self.header.prompt)
+        letters = _letters(self.header.read)
         ends = list(accumulate(map(len, told), initial=len(prompt) - len(spelled)))
         return [(letters[max(0, a)], letters[max(0, b)]) for a, b in pairwise(ends)]
 

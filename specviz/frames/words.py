@@ -36,6 +36,11 @@ def word(data: bytes) -> Word:
     return pieces
 
 
+def special(data: bytes) -> Word:
+    """A special token, which is no text: its name as one piece."""
+    return [{"s": data.decode("utf-8", "replace")}]
+
+
 def _pieces(data: bytes) -> Iterator[Piece]:
     # surrogateescape keeps each byte that is no UTF-8 as one code point, so nothing is guessed.
     for char in data.decode("utf-8", "surrogateescape"):
@@ -58,4 +63,6 @@ def flat(pieces: Word) -> str:
 def _flat(piece: Piece) -> str:
     if isinstance(piece, str):
         return piece
+    if "s" in piece:
+        return piece["s"]
     return FLAT[piece["g"]] if "g" in piece else f"<{piece['c']}>"

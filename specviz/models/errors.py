@@ -1,7 +1,11 @@
-"""Why a model cannot be used: one class per reason, each message a sentence for a person.
+"""Why a model or a prompt cannot be used: one class a reason, each message a sentence for people.
 
 Rule: all are ValueErrors, so that a caller who only wants the sentence catches one thing.
 """
+
+
+class BadPrompt(ValueError):
+    """A prompt that cannot be run; the message is a sentence for the person who wrote it."""
 
 
 class NotAvailable(ValueError):

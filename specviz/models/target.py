@@ -16,7 +16,10 @@ import torch
 from torch import Tensor
 
 from specviz.models.cache import RoomyCache
+from specviz.models.chat import has_template, turn_end
+from specviz.models.errors import BadPrompt
 from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
+from specviz.models.typed import reader
 from specviz.trace.events import ModelCard
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
@@ -56,10 +59,6 @@ def byte_of_character() -> dict[str, int]:
     return table | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
-class BadPrompt(ValueError):
-    """A prompt that cannot be run; the message is a sentence for the person who wrote it."""
-
-
 class Target:
     """Weights, tokenizer and description; shared by every run.
 
@@ -79,13 +78,23 @@ class Target:
         limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
         self.max_length: int = min((n for n in limits if n), default=2048)
         ends = model.generation_config.eos_token_id
-        self.eos: tuple[int, ...] = tuple(ends) if isinstance(ends, list) else _some(ends)
+        known = tuple(ends) if isinstance(ends, list) else _some(ends)
+        end = turn_end(tokenizer) if has_template(tokenizer) else None  # not every config has it
+        self.eos: tuple[int, ...] = tuple(dict.fromkeys([*known, *_some(end)]))
 
     def encode(self, prompt: str, new_tokens: int) -> list[int]:
-        """The prompt's ids, with room for `new_tokens`. Raises BadPrompt with a sentence."""
+        """The ids of raw text, with room for `new_tokens`. Raises BadPrompt with a sentence.
+
+        No token of them is a special one but those that the tokenizer adds by itself.
+        """
         if not prompt.strip():
             raise BadPrompt("The prompt is empty. Write a few words for the model to go on from.")
-        ids: list[int] = self.tokenizer(prompt).input_ids
+        ids = reader(self.tokenizer).raw(prompt)
+        self.check_room(ids, new_tokens)
+        return ids
+
+    def check_room(self, ids: Sequence[int], new_tokens: int) -> None:
+        """Raise BadPrompt unless these ids are a prompt that leaves room for `new_tokens`."""
         if not ids:
             raise BadPrompt("The tokenizer makes no tokens of this prompt.")
         if len(ids) + new_tokens > self.max_length:
@@ -93,7 +102,6 @@ class Target:
                 f"The prompt has {len(ids):,} tokens; with {new_tokens:,} new ones that is more "
                 f"than the {self.max_length:,} that {self.card.name} can see. Shorten one of them."
             )
-        return ids
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes that a token adds to a text."""

@@ -269,6 +269,40 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """A text of its own words. longest: letters at most."""
+
+    name: ClassVar = "text"
+
+    longest: int
+
+    @property
+    def range(self) -> str:
+        """See `Kind`."""
+        return f"{self.longest:,} letters at most"
+
+    def check(self, noun: str, value: Any) -> None:
+        """See `Kind`."""
+        require(isinstance(value, str), f"{noun} must be text, not {value!r:.40}.")
+        short = len(value) <= self.longest
+        require(short, f"{noun} is longer than {self.longest:,} characters.")
+        halves = any("\ud800" <= letter <= "\udfff" for letter in value)
+        require(not halves, f"{noun} holds half a character (a lone surrogate).")
+
+    def read(self, noun: str, value: Any) -> Any:
+        """See `Kind`: nothing typed is an empty text."""
+        return "" if value is None else value
+
+    def text(self, value: Any, space: str = "") -> str:
+        """See `Kind`."""
+        return str(value)
+
+    def brief(self, value: Any) -> str:
+        """See `Kind`: that there is one."""
+        return "system text" if value else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Coins:
     """Numbers in [0, 1) by the names of coins; they are laid in the page and typed nowhere."""
 

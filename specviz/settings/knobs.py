@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from specviz.settings.kinds import Coins, Kind, Paths, Real, Whole, Wholes, Word
+from specviz.settings.kinds import Coins, Kind, Paths, Real, Text, Whole, Wholes, Word
 
 Schedule = Literal["fixed", "learning"]
 
@@ -20,7 +20,10 @@ Schedule = Literal["fixed", "learning"]
 Candidates = Literal["sampled", "greedy"]
 
 
-Group = Literal["drafting", "sampling", "run"]
+ChatMode = Literal["auto", "chat", "raw"]
+
+
+Group = Literal["drafting", "sampling", "run", "prompt"]
 MAX_GAMMA: Final = 64
 MAX_GUESSES: Final = 128  # in a whole tree: the target scores all of them in one pass
 SEEDS: Final = Whole(-(2**63), 2**63 - 1, words="fit in 64 bits")
@@ -38,7 +41,8 @@ class Knob:
     example: of the option's value. brief: the setting in a run's sentence, its value for {}; empty
     where that does not name it. instead: of which setting it takes the place there. few: whether
     few families read it, so that it is said only where it is known to be read. at_depth: what its
-    default stands for on a target of so many layers.
+    default stands for on a target of so many layers. flags: by word, the help of an option of its
+    own; where there are some, the setting has no other option.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Knob:
     instead: str = ""
     few: bool = False
     at_depth: Callable[[int], Any] | None = None
+    flags: tuple[tuple[str, str], ...] = ()
 
     @property
     def line(self) -> str:
@@ -256,6 +261,31 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("ngram_min", Whole(1, 32), 1, "The shortest n-gram", "ngram: shortest match looked for"),
     Knob("ngram_max", Whole(1, 32), 3, "The longest n-gram", "ngram: longest match looked for"),
     Knob("rule", Word(), "auto", "The rule", "a verification rule, or auto for one that fits"),
+    Knob(
+        "chat",
+        Word(get_args(ChatMode), ("If it has a template", "Chat", "Raw text")),
+        "auto",
+        "The prompt's form",
+        "a turn of a chat, as the model's template writes it, or raw text to write on from",
+        label="Send the prompt as",
+        group="prompt",
+        flags=(
+            ("chat", "send the prompt as a chat turn; usual where the model has a template"),
+            ("raw", "send the prompt as raw text, which the model writes on from"),
+        ),
+    ),
+    Knob(
+        "system",
+        Text(4000),
+        "",
+        "The system text",
+        "a first turn that tells the model how to answer; empty leaves that to its template",
+        label="System text",
+        group="prompt",
+        placeholder="like: Answer in one sentence.",
+        example="TEXT",
+        brief="{}",
+    ),
     Knob(
         "seed",
         SEEDS,

@@ -20,7 +20,18 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add an option for every setting. One that is not given is as usual with the drafter."""
     group = parser.add_argument_group("settings", "what is not given is as usual with the drafter")
     for row in knobs.KNOBS:
-        if not isinstance(row.kind, Coins):
+        either = group.add_mutually_exclusive_group() if row.flags else None
+        for word, said in row.flags:
+            assert either is not None
+            either.add_argument(
+                "--" + word,
+                dest=row.name,
+                action="store_const",
+                const=word,
+                default=argparse.SUPPRESS,
+                help=said,
+            )
+        if not row.flags and not isinstance(row.kind, Coins):
             group.add_argument(
                 "--" + row.name.replace("_", "-"),
                 type=option(row.read),

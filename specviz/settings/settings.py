@@ -16,6 +16,7 @@ from specviz.settings.knobs import (
     MAX_GAMMA,
     MAX_GUESSES,
     Candidates,
+    ChatMode,
     Schedule,
     knob,
     usual,
@@ -99,8 +100,9 @@ class Settings:
     Each field is a row of `knobs.KNOBS`, which says what it means. siblings: by a node's depth, the
     root's first; 1 where the list ends, so an empty one is a chain. rank_paths: where empty,
     siblings decide. confidence: a guess below it is still tried and only not gone on from, so rules
-    stay exact. rule: a name in `specviz.verification.RULES`, or "auto". coins: numbers in [0, 1)
-    laid by hand instead of falling ("what if?"), by `chance.key`.
+    stay exact. rule: a name in `specviz.verification.RULES`, or "auto". chat: "auto" is a chat
+    where the target's tokenizer has a template. coins: numbers in [0, 1) laid by hand instead of
+    falling ("what if?"), by `chance.key`.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -123,6 +125,8 @@ class Settings:
     budget: int = usual("budget")
     fan_out: int = usual("fan_out")
     rule: str = usual("rule")
+    chat: ChatMode = usual("chat")
+    system: str = usual("system")
     coins: dict[str, float] = usual("coins")
 
     def __post_init__(self) -> None:
@@ -135,6 +139,8 @@ class Settings:
             f"{size:,} guesses; {MAX_GUESSES} are the most. Choose fewer siblings or a smaller γ."
         )
         require(size <= MAX_GUESSES, sentence)
+        raw = self.chat == "raw" and bool(self.system)
+        require(not raw, "Raw text has no system turn: leave the system text out, or send a chat.")
 
     def at_depth(self, layers: int) -> Self:
         """The same on a target of so many layers: what was left to its depth is a number."""

@@ -5,6 +5,7 @@ Rule: causes only; effects are derived. Standard library only.
 
 from __future__ import annotations
 
+from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.events import (
     Baseline,
     Committed,
@@ -28,6 +29,7 @@ from specviz.trace.work import Weights, Work
 
 __all__ = [
     "Baseline",
+    "Chat",
     "Committed",
     "Drew",
     "Event",
@@ -37,12 +39,14 @@ __all__ = [
     "Interval",
     "Judged",
     "ModelCard",
+    "Piece",
     "Proposed",
     "Round",
     "Rows",
     "Scored",
     "Trace",
     "TraceError",
+    "Turn",
     "Unknown",
     "Vocabulary",
     "Weights",

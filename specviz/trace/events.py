@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from specviz.trace.chat import Chat
 from specviz.trace.depths import depths_of
 from specviz.trace.work import Work
 
@@ -35,8 +36,10 @@ class ModelCard:
 class Header:
     """The first line: everything that was decided before the first round.
 
-    device: as torch names it. machine: what that is in words, a GPU's name or so many CPU cores.
-    packing: how the target's products were made, see models/packed.py; None in older traces.
+    prompt: as it was typed, in a conversation its last turn. device: as torch names it. machine:
+    what that is in words, a GPU's name or so many CPU cores. packing: how the target's products
+    were made, see models/packed.py; None in older traces. chat: the conversation that the prompt's
+    tokens are; None where they are the prompt's own text alone.
     """
 
     event: ClassVar[str] = "header"
@@ -55,6 +58,18 @@ class Header:
     threads: int
     versions: dict[str, str]
     packing: str | None = None
+    chat: Chat | None = None
+
+    @property
+    def read(self) -> str:
+        """The text that the model read: the prompt, in a conversation with all around it."""
+        return self.prompt if self.chat is None else self.chat.text
+
+    @property
+    def special(self) -> set[int]:
+        """The tokens that are known to be no text: those that end one, and the template's."""
+        wrote = self.chat.special(self.prompt_ids) if self.chat else set[int]()
+        return wrote.union(self.eos)
 
 
 @dataclass(frozen=True, slots=True)

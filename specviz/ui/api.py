@@ -19,7 +19,7 @@ def add(runs: Worker, any_model: bool) -> None:
 
     async def run(
         request: gr.Request,
-        prompt: str,
+        prompt: str | list[dict[str, str]],
         drafter: str = USUAL,
         settings: dict[str, Any] = NOTHING,
         target: str = HOUSE,
@@ -30,7 +30,8 @@ def add(runs: Worker, any_model: bool) -> None:
         Lines, which `python -m specviz check` judges again. A refusal is an error with a sentence.
 
         Parameters:
-            prompt: the text to go on from.
+            prompt: the text to go on from, or to answer where the target has a chat template; or
+                a conversation, like [{"role": "user", "text": "Hello"}].
             drafter: a name that `python -m specviz models` lists.
             settings: what differs from the drafter's usual ones, like {"sampling":
                 {"temperature": 0}, "gamma": 4, "seed": 1, "max_new_tokens": 64}; "coins" are laid

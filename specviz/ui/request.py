@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from specviz.catalog.entry import Kind, entries, filled, find
 from specviz.settings.settings import BadSettings, Settings, require
+from specviz.trace.chat import Turn
 from specviz.trace.codec import build
 
 HOUSE: Final = "house"
@@ -23,19 +24,25 @@ LONGEST_TEXT: Final = 64_000  # characters of a wish as JSON
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run: a prompt, a target, a drafter and settings, "what if" coins among them."""
+    """One run: a prompt, a target, a drafter and settings, "what if" coins among them.
 
-    prompt: str
+    prompt: a text, or the turns of a conversation.
+    """
+
+    prompt: str | tuple[Turn, ...]
     target: str = HOUSE
     drafter: str = USUAL
     settings: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
-        for name in ("prompt", "target", "drafter"):
+        for name in ("target", "drafter"):
             require(isinstance(getattr(self, name), str), f"The {name} must be text.")
-        short = len(self.prompt) <= LONGEST_PROMPT
+        spoken = isinstance(self.prompt, str | tuple)
+        require(spoken, "The prompt must be text, or a list of turns.")
+        texts = [self.prompt] if isinstance(self.prompt, str) else [t.text for t in self.prompt]
+        short = sum(map(len, texts)) <= LONGEST_PROMPT
         require(short, f"The prompt is longer than {LONGEST_PROMPT:,} characters.")
-        halves = any("\ud800" <= letter <= "\udfff" for letter in self.prompt)
+        halves = any("\ud800" <= letter <= "\udfff" for letter in "".join(texts))
         require(not halves, "The prompt holds half a character (a lone surrogate).")
         named = max(len(self.target), len(self.drafter)) <= LONGEST_NAME
         require(named, f"The name of a model has {LONGEST_NAME} characters at most.")
@@ -53,7 +60,8 @@ class RunRequest:
         require(not unknown, f"A run has no {', '.join(unknown)}; it has {', '.join(known)}.")
         require("prompt" in data, "A run needs a prompt.")
         settings = settings_of(data.get("settings"), str(data.get("drafter", USUAL)))
-        return cls(**{**data, "settings": settings}).allowed(any_model)
+        prompt = prompt_of(data["prompt"])
+        return cls(**{**data, "prompt": prompt, "settings": settings}).allowed(any_model)
 
     @classmethod
     def from_text(cls, text: Any, any_model: bool = False) -> Self:
@@ -72,6 +80,18 @@ class RunRequest:
             require_listed(self.target, "target")
             require_listed(self.drafter, "drafter")
         return self
+
+
+def prompt_of(data: Any) -> str | tuple[Turn, ...]:
+    """The prompt that plain data says: a text, or a list of turns. Raises BadSettings."""
+    if isinstance(data, str):
+        return data
+    require(isinstance(data, list), "The prompt must be text, or a list of turns.")
+    try:
+        return tuple(build(Turn, turn) for turn in data)
+    except (TypeError, ValueError) as problem:
+        sentence = f'A turn is like {{"role": "user", "text": "Hello"}}: {problem}.'
+        raise BadSettings(sentence) from problem
 
 
 def require_listed(name: str, kind: Kind) -> None:

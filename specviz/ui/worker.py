@@ -141,7 +141,7 @@ class Worker:
     def _run(self, wish: RunRequest, ticket: Ticket, story: Stream) -> None:
         with closing(self._events(wish, ticket, story.say)) as events:
             story.run(lines(events, "live", story.nonce, (wish.target, wish.drafter)))
-        if wish.target == HOUSE and not ticket.stopped:
+        if wish.target == HOUSE and isinstance(wish.prompt, str) and not ticket.stopped:
             target, _ = self.load(HOUSE, [])
             story.hint(hint(target, wish.prompt))  # once nothing is timed any more
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import isclose
 from typing import Any, Final
 
@@ -49,8 +50,9 @@ class Listening:
 def traced(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, baseline: bool = True
 ) -> Trace:
-    """A whole run, as a trace in memory."""
-    header, *events = run(target, drafter, prompt, settings, baseline=baseline)
+    """A whole run on raw text, as a trace in memory."""
+    raw = replace(settings, chat="raw", system="")
+    header, *events = run(target, drafter, prompt, raw, baseline=baseline)
     assert isinstance(header, Header)
     return Trace(header, events)
 

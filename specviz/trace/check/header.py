@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specviz.settings.settings import BadSettings, Settings
+from specviz.trace.check.chat import check_chat
 from specviz.trace.check.demands import CheckFailed, demand
 from specviz.trace.events import Header, Proposed
 from specviz.trace.promises import PROMISES, Drawn, Promise, fitting, refusal
@@ -34,6 +35,7 @@ def plan(header: Header) -> Plan:
     ids = [*header.prompt_ids, *header.eos]
     known = all(0 <= token < header.vocab_size for token in ids)
     demand(known, "Header", "a token id lies outside the vocabulary")
+    check_chat(header, settings)
     return Plan(settings, promise, frozenset(header.eos))
 
 

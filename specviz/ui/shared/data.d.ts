@@ -1,7 +1,11 @@
 // What every section's data is made of. A word is a list of pieces: see frames/words.py.
 
-/** Text, white space made visible, or a byte that is no text, by number. */
-export type Piece = string | { g: Glyph; c?: undefined } | { c: string; g?: undefined };
+/** Text, white space made visible, a byte that is no text, by number, or a special token's name. */
+export type Piece =
+  | string
+  | { g: Glyph; c?: undefined; s?: undefined }
+  | { c: string; g?: undefined; s?: undefined }
+  | { s: string; c?: undefined; g?: undefined };
 export type Glyph = "space" | "newline" | "tab" | "return";
 export type Word = Piece[];
 

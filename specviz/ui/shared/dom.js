@@ -74,12 +74,21 @@ export function mark(state) {
 /** @param {string} name */
 export const icon = (name) => drawing("0 0 16 16", ICONS[name], "sv-icon");
 
+// A special token: no text, but a sign that a template or an end of text is made of.
+/** @param {string} name */
+export function special(name) {
+  const made = el("span", "sv-special", name);
+  made.title = "A special token: one sign for the model, and no text";
+  return made;
+}
+
 // A token as it is: text, white space made visible, bytes that are no text by number.
 /** @param {Word} pieces */
 export function word(pieces) {
   const made = el("span", "sv-w");
   for (const piece of pieces) {
     if (typeof piece === "string") made.append(piece);
+    else if (piece.s) made.append(special(piece.s));
     else if (piece.g) made.append(drawing(...GLYPHS[piece.g], "sv-glyph sv-" + piece.g));
     else made.append(el("span", "sv-code", "<" + piece.c + ">"));
   }
@@ -89,7 +98,9 @@ export function word(pieces) {
 const SPOKEN = { space: "␣", newline: "↵", tab: "⇥", return: "↲" };
 /** @param {Word} pieces */
 export const flat = (pieces) =>
-  pieces.map((p) => (typeof p === "string" ? p : p.g ? SPOKEN[p.g] : "<" + p.c + ">")).join("");
+  pieces
+    .map((p) => (typeof p === "string" ? p : p.s || (p.g ? SPOKEN[p.g] : "<" + p.c + ">")))
+    .join("");
 
 // A token inside running text: white space does its work there.
 /** @param {Word} pieces */
@@ -97,6 +108,7 @@ export function running(pieces) {
   const made = el("span", "sv-w");
   for (const piece of pieces) {
     if (typeof piece === "string") made.append(piece);
+    else if (piece.s) made.append(special(piece.s));
     else if (piece.g === "space") made.append(" ");
     else if (piece.g) made.append(drawing(...GLYPHS[piece.g], "sv-glyph sv-" + piece.g));
     else made.append(el("span", "sv-code", "<" + piece.c + ">"));

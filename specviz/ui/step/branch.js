@@ -35,7 +35,7 @@ export function branch() {
 
 // The request that a branch is, as JSON: the run on screen, and coins up to this round.
 export function wish() {
-  const { prompt, names, settings } = there(reel.run);
+  const { asked: prompt, names, settings } = there(reel.run);
   const number = reel.rounds[now.at.round].number;
   const before = Object.entries(settings.coins || {}).filter(
     ([name]) => Number(name.split(" ")[0]) <= number,

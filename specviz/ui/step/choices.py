@@ -13,7 +13,7 @@ from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 
-GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run")  # as they stand in the drawer
+GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # as they stand in the drawer
 
 
 def rows() -> list[Knob]:
@@ -60,7 +60,9 @@ class Choices:
     def settings(self) -> Settings:
         """The settings of the run. Raises BadSettings with a sentence."""
         law, rest = read("sampling", self.filled), read("drafting", self.filled)
-        return Settings(sampling=Sampling(**law), **rest, **read("run", self.filled))
+        # House has no template, so the fields are hidden, and what is in them is not meant.
+        form = {} if self.target.strip() in ("", HOUSE) else read("prompt", self.filled)
+        return Settings(sampling=Sampling(**law), **rest, **read("run", self.filled), **form)
 
     def models(self) -> tuple[str, str]:
         """The names of the target and the drafter."""

@@ -27,6 +27,10 @@ export interface RunLine {
   id: string;
   source: Source;
   prompt: string;
+  /** What asks for the prompt again: its text, or the turns of a conversation. */
+  asked: string | { role: string; text: string }[];
+  /** The prompt as a conversation: see frames/turns.py. None of raw text. */
+  turns: TurnBlock[];
   target: string;
   drafter: string;
   /** How the drafter drafts, in a sentence. */
@@ -41,6 +45,11 @@ export interface RunLine {
   lossless: boolean;
   names: [target: string, drafter: string];
   settings: Settings;
+}
+/** A turn. role: who speaks; empty where nobody does. */
+export interface TurnBlock {
+  role: string;
+  parts: { is: "special" | "template" | "typed"; t: string }[];
 }
 /** As Settings.to_json in settings/settings.py. */
 export interface Settings {

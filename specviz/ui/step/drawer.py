@@ -11,7 +11,7 @@ import gradio as gr
 
 from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
 from specviz.figures.diagram import diagram
-from specviz.settings.kinds import Word
+from specviz.settings.kinds import Text, Word
 from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.headings import headings
@@ -46,6 +46,10 @@ HIDDEN: Final = (
 )
 
 
+# Where the chat would be chosen, were the target not House (`#sv-drawer[data-target]`).
+BASE: Final = "House has no chat template: it only writes on from a text."
+
+
 LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
 TYPED: Final = "A folder, a GGUF file or a Hub id can be typed."
 FITS_ANY: Final = "ngram"  # the drafter for a target that has none of its own
@@ -73,6 +77,9 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
         made |= sampling(first.settings.sampling)
     with group("Run", "sv-limits"):
         made |= limits(first.settings)
+    with group("Chat", "sv-chat"):
+        gr.HTML(f"<p>{BASE}</p>", elem_classes="sv-base")
+        made |= boxes("prompt", first.settings)
     how()
     return made
 
@@ -139,6 +146,9 @@ def box(row: Knob, value: Any, form: str = "sv") -> Any:
     if row.slider is not None:
         least, most, step = row.slider
         return gr.Slider(least, most, value, step=step, **more)
+    if isinstance(row.kind, Text):
+        more |= {"placeholder": row.placeholder, "lines": 1, "max_lines": 4}
+        return gr.Textbox(value, max_length=row.kind.longest, **more)
     if isinstance(value, list):
         more |= {"placeholder": row.placeholder, "lines": 1, "max_lines": 1, "max_length": 1000}
         return gr.Textbox(row.filled(value), **more)

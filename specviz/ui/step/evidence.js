@@ -1,12 +1,11 @@
 // Why these guesses: what the drafter said of them. A line of words, rows with a bar, a grid, facts.
 
 import { el, flat, mark, percent, word } from "../shared/dom.js";
-import { there } from "../shared/there.js";
 import { part } from "./caption.js";
 import { now } from "./now.js";
 import { reel } from "./reel.js";
 import { $, stage } from "./stage.js";
-import { past, prose, showSource } from "./text.js";
+import { givenText, past, showSource } from "./text.js";
 
 /** @import { Word } from "../shared/data.js" */
 /** @import { Block, FactsBlock, GridBlock, LineBlock, RowsBlock } from "./data.js" */
@@ -202,14 +201,29 @@ function markText(marks) {
 /** @param {[number, number, string][]} spans */
 function markPrompt(spans) {
   const place = $(".sv-prompt");
-  const text = place.textContent;
-  if (!spans.length || text !== there(reel.run).prompt) return;
+  if (!spans.length || place.textContent !== givenText()) return;
+  const walk = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+  /** @type {Text[]} */
+  const texts = [];
+  while (walk.nextNode()) texts.push(/** @type {Text} */ (walk.currentNode));
+  let at = 0;
+  for (const text of texts) at = markWithin(text, at, spans);
+}
+
+// The marks' letters in a piece of the prompt's text, which begins at a letter; where it ends.
+/** @param {Text} text @param {number} begin @param {[number, number, string][]} spans */
+function markWithin(text, begin, spans) {
+  const { data } = text;
+  const end = begin + data.length;
+  const inside = spans.filter(([from, to]) => from < end && to > begin);
   let done = 0;
-  const parts = [];
-  for (const [from, to, is] of spans) {
-    parts.push(...prose(text.slice(done, from)));
-    parts.push(el("span", "sv-src sv-src-" + is, ...prose(text.slice(from, to))));
-    done = to;
-  }
-  place.replaceChildren(...parts, ...prose(text.slice(done)));
+  const parts = inside.flatMap(([from, to, is]) => {
+    const [start, stop] = [Math.max(from - begin, 0), Math.min(to - begin, data.length)];
+    const marked = el("span", "sv-src sv-src-" + is, data.slice(start, stop));
+    const both = [data.slice(done, start), marked];
+    done = stop;
+    return both;
+  });
+  if (inside.length) text.replaceWith(...parts, data.slice(done));
+  return end;
 }

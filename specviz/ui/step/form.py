@@ -34,6 +34,7 @@ SENTENCE: Final = """(method, ...typed) => {
     wholes: (text) => { const many = (text || '').match(/[0-9]+/g) || [];
       return many.some((one) => Number(one) > 1) ? many.join('·') : ''; },
     paths: (text) => (text || '').match(/[0-9][^;]*/g)?.length || '',
+    text: (text) => text ? 'system text' : '',
   };
   const said = {}, gone = [];
   rows.forEach((row, place) => {
@@ -86,6 +87,7 @@ class Controls:
 def build(allow_any_model: bool, opened: Any) -> Controls:
     """Lay the controls out and wire what needs no server. opened: the page's own load event."""
     first = opening()
+    assert isinstance(first.prompt, str)  # no run that ships is a conversation
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first.prompt, "sv-prompt", "sv-examples")
         recorded = recorded_box({name: title(name) for name in names()}, "sv-recorded")

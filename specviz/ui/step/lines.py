@@ -17,6 +17,7 @@ from specviz.frames import Frame, Scene, difference, frames, questions
 from specviz.frames.numbers import count, seconds
 from specviz.frames.outcome import outcome
 from specviz.frames.strip import brought
+from specviz.frames.turns import turns
 from specviz.settings.text import pieces
 from specviz.trace import metrics
 from specviz.trace.events import (
@@ -170,6 +171,13 @@ def parts(played: Round) -> tuple[float, float, float]:
     return draft, scored, rest
 
 
+def asked(header: Header) -> str | list[dict[str, str]]:
+    """What it takes to ask for the prompt again: its text, or a longer conversation's turns."""
+    chat = header.chat
+    one = chat is None or len(chat.turns) == 1 + bool(header.settings.get("system"))
+    return header.prompt if chat is None or one else [asdict(turn) for turn in chat.turns]
+
+
 def run_facts(header: Header, source: Source, names: Names | None = None) -> dict[str, Any]:
     """What the page says of a run as a whole, and what it takes to ask for it again."""
     settings = header.settings
@@ -178,6 +186,8 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
     return {
         "source": source,
         "prompt": header.prompt,
+        "asked": asked(header),
+        "turns": turns(header.chat) if header.chat else [],
         "target": header.target.name,
         "drafter": title_of(header.drafter.name),
         "how": entry.how if entry else "",

@@ -6,7 +6,7 @@ import { there } from "../shared/there.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Part } from "./data.js" */
+/** @import { Part, TurnBlock } from "./data.js" */
 
 let fitted = ""; // the size that is laid out
 let ease = 1; // below 0 in a window so low that nothing may be spared, 1 where there is room for air
@@ -80,17 +80,26 @@ export function reserve(round) {
 const MOST = 3;
 
 export function reserveText() {
-  const { prompt, settings } = there(reel.run);
+  const { prompt, settings, turns } = there(reel.run);
   const brought = reel.rounds.flatMap((each) => each.brings.map(([pieces]) => flat(pieces)));
   const limit = Number(settings.max_new_tokens);
   const ahead = reel.finished ? 0 : Math.max(0, limit - brought.length);
   // What is still to come, and the edges and marks of a round's guesses.
-  const text = prompt + brought.join("") + " word".repeat(ahead + 5);
+  const given = turns.length ? turns.map(turnText).join("\n") : prompt;
+  const text = given + brought.join("") + " word".repeat(ahead + 5);
   const wide = ($(".sv-text").clientWidth || 1184) / 8.4;
   const lines = text.replaceAll("␣", " ").split(/[\n↵]+/);
   const needed = lines.reduce((sum, each) => sum + linesOf(each, wide), 0);
   $(".sv-strip").style.setProperty("--text", String(Math.min(needed, MOST)));
 }
+
+// A turn as it fills lines: its speaker, and signs with an edge around them; the template's own line
+// ends break none.
+/** @param {TurnBlock} turn */
+const turnText = ({ role, parts }) =>
+  role +
+  "  " +
+  parts.map(({ is, t }) => (is === "typed" ? t : t.replaceAll("\n", " ") + " ")).join("");
 
 /** @param {Part[]} parts */
 const said = (parts) =>

@@ -1,6 +1,6 @@
 // The text strip: what earlier rounds left, a link to each of them, and the chips of this round.
 
-import { el, mark, running, startsSpaced, termed, word } from "../shared/dom.js";
+import { el, mark, running, special, startsSpaced, termed, word } from "../shared/dom.js";
 import { oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
@@ -9,7 +9,7 @@ import { $ } from "./stage.js";
 import { pickNode } from "./whatif.js";
 
 /** @import { Child } from "../shared/data.js" */
-/** @import { Chip, Frame } from "./data.js" */
+/** @import { Chip, Frame, TurnBlock } from "./data.js" */
 
 const RECENT = 120; // rounds; a longer text is cut at its start, so that a step stays quick
 /** @type {Map<number, HTMLElement>} */
@@ -89,11 +89,43 @@ function showPast(from, round) {
 export function showText(frame, round) {
   const from = Math.max(0, round - RECENT);
   showPast(from, round);
-  $(".sv-prompt").replaceChildren(...(from ? ["… "] : prose(there(reel.run).prompt)));
+  $(".sv-prompt").replaceChildren(...(from ? ["… "] : given()));
   $(".sv-now").replaceChildren(...frame.chips.map((view) => chip(view)));
   oneStop($(".sv-past"), null);
   const box = $(".sv-text");
   box.scrollTop = box.scrollHeight;
+}
+
+// The prompt: raw text, or turn by turn what was typed and what the template wrote around it.
+function given() {
+  const { prompt, turns } = there(reel.run);
+  return turns.length ? turns.map(turn) : prose(prompt);
+}
+
+// All that stands in the prompt's place; who speaks is no part of it, and is not copied with it.
+export function givenText() {
+  const { prompt, turns } = there(reel.run);
+  return turns.length ? turns.flatMap(({ parts }) => parts.map(({ t }) => t)).join("") : prompt;
+}
+
+/** @type {Record<TurnBlock["parts"][number]["is"], (text: string) => HTMLElement>} */
+const WRITTEN = {
+  special,
+  typed: (text) => el("span", "sv-typed", ...prose(text)),
+  template(text) {
+    const made = el("span", "sv-template", text);
+    made.title = "Written by the model's chat template, not typed";
+    return made;
+  },
+};
+
+// The answer follows the last turn in its line.
+/** @param {TurnBlock} view @param {number} place @param {TurnBlock[]} all */
+function turn(view, place, all) {
+  const made = el("span", "sv-turn", ...view.parts.map((part) => WRITTEN[part.is](part.t)));
+  if (place === all.length - 1) made.classList.add("sv-turn-last");
+  if (view.role) made.dataset.role = view.role;
+  return made;
 }
 
 // Text as it is, but blank lines take no room: they are there, and not shown.

@@ -45,6 +45,8 @@ export interface ProgressLine {
 export interface EndedLine {
   kind: "ended";
   lane: string;
+  /** Whether the text answers the prompt, and does not go on from it. */
+  chat: boolean;
   passes: Pass[];
   brought: Token[][];
 }
@@ -64,6 +66,7 @@ export type Line =
 /** What a lane did. ends, counts: after every pass, seconds and tokens so far. */
 export interface Lane {
   name: string;
+  chat: boolean;
   passes: Pass[];
   brought: Token[][];
   ends: number[];

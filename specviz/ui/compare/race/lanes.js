@@ -71,7 +71,9 @@ export function fillLane(name) {
     lane = story.lanes.get(name);
   if (!made || !lane || made.lane === lane) return;
   Object.assign(made, { lane, passes: -1, tokens: -1, words: [] });
-  made.text.replaceChildren(prompt());
+  const asked = prompt();
+  if (lane.chat) asked.classList.add("sv-race-asked");
+  made.text.replaceChildren(asked);
   for (const token of lane.brought.flat()) addWord(made, token);
   made.state.textContent = clocked(lane.end);
 }

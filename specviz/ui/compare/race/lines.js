@@ -45,6 +45,7 @@ function laid(line) {
   return {
     name: line.lane,
     passes: line.passes,
+    chat: line.chat,
     brought: line.brought,
     ends,
     counts,

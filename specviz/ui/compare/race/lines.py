@@ -20,7 +20,7 @@ from specviz.compare.summary import race_summary
 from specviz.compare.timing import parts, rounds
 from specviz.frames.scene import Scene
 from specviz.frames.strip import brought
-from specviz.frames.words import Word, word
+from specviz.frames.words import Word, special, word
 from specviz.models.files import public_name
 from specviz.trace.events import Header
 from specviz.trace.file import Trace
@@ -109,10 +109,14 @@ def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str
 
 
 def ended(lane: str, trace: Trace) -> str:
-    """What a lane did: by pass, its seconds and the tokens that it brought, as pieces and state."""
+    """What a lane did: by pass, its seconds and the tokens that it brought, as pieces and state.
+
+    chat: whether these answer the prompt, and do not go on from it.
+    """
     passes = [[round(seconds, 6) for seconds in each] for each in parts(trace)]
     tokens = list(_brought(trace)) if trace.rounds else list(_plain(trace))
-    return line("ended", {"lane": lane, "passes": passes, "brought": tokens})
+    chat = trace.header.chat is not None
+    return line("ended", {"lane": lane, "chat": chat, "passes": passes, "brought": tokens})
 
 
 def _brought(trace: Trace) -> Iterator[list[Token]]:
@@ -125,9 +129,10 @@ def _brought(trace: Trace) -> Iterator[list[Token]]:
 
 def _plain(trace: Trace) -> Iterator[list[Token]]:
     """By pass of plain decoding, its token."""
-    vocabulary = trace.vocabulary
+    vocabulary, signs = trace.vocabulary, trace.header.special
     for token in trace.baseline.token_ids if trace.baseline else ():
-        yield [(word(vocabulary[token]), "plain")]
+        way = special if token in signs else word
+        yield [(way(vocabulary[token]), "plain")]
 
 
 def numbers(results: Results) -> str:

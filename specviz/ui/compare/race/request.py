@@ -25,7 +25,14 @@ from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.choices import read
 
 LONGEST_SETTINGS: Final = 1000  # characters of one lane's settings
-SHARED: Final = ("sampling", "seed", "max_new_tokens", "coins")  # never a lane's own
+SHARED: Final = (
+    "sampling",
+    "seed",
+    "max_new_tokens",
+    "chat",
+    "system",
+    "coins",
+)  # never a lane's own
 QUIET: Final = ("candidates", "schedule")  # said only where they are not as usual
 
 
