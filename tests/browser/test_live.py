@@ -279,7 +279,7 @@ def test_the_form_follows_the_recorded_run_that_is_chosen(visit):
     assert values(page) == {
         "prompt": "Once upon a time",
         "siblings": "",
-        "radios": ["sampled", "fixed"],
+        "radios": ["sampled", "fixed", "auto"],
         "γ, guesses": settings["gamma"],
         "Temperature": 0,
         "Top-k": 0,
