@@ -13,6 +13,7 @@ from typing import Any, Final
 
 ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
+HOUSE: Final = "house"  # the target that ships
 MEASURED: Final = ASSETS / "models" / "measured.json"
 DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence calls the domain
     "stories": ("Story", "stories"),
@@ -28,7 +29,8 @@ class Recipe:
     """One shipped run. name: its file, without suffix; title: what it shows, for people.
 
     prompt: a domain and a place in it, or a text of its own. settings: what differs from the usual.
-    start: one of the few to begin with; they come first and are numbered.
+    start: one of the few to begin with; they come first and are numbered. target: in the catalogue;
+    one that does not ship must be fetched to make the run, not to play it.
     """
 
     name: str
@@ -37,14 +39,12 @@ class Recipe:
     drafter: str
     settings: dict[str, Any]
     start: bool = False
+    target: str = HOUSE
 
     @property
     def text(self) -> str:
         """The prompt."""
-        if isinstance(self.prompt, str):
-            return self.prompt
-        domain, place = self.prompt
-        return prompts()[domain][place]
+        return text_of(self.prompt)
 
 
 def recipes(folder: Path = FOLDER) -> list[Recipe]:
@@ -52,6 +52,14 @@ def recipes(folder: Path = FOLDER) -> list[Recipe]:
     listed = folder / "recipes.json"
     rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
     return [Recipe(**row) for row in rows]
+
+
+def text_of(prompt: tuple[str, int] | str) -> str:
+    """A recipe's prompt: itself, or the one at a place of a domain."""
+    if isinstance(prompt, str):
+        return prompt
+    domain, place = prompt
+    return prompts()[domain][place]
 
 
 @cache

@@ -1,6 +1,7 @@
 """`record`: make again the runs and races that ship with the app, from their recipes.
 
-Rule: what is recorded is real, of the house models; this command is the only way it is made.
+Rule: what is recorded is real; this command is the only way it is made. Recipes of a target that is
+not on this machine are left out, with a sentence.
 
 A recorded race is a real one, checked lane by lane before it is written.
 """
@@ -11,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import filled, find, missing, place_of
 from specviz.compare import recipes as races
 from specviz.compare.recipes import RaceRecipe
 from specviz.settings.settings import Settings
@@ -34,10 +35,18 @@ def run(args: argparse.Namespace) -> int:
     if not chosen and not raced:
         raise ValueError(f"No recipe has {args.only!r} in its name.")
     for recipe in chosen:
-        print(_record(recipe, args.out or FOLDER), flush=True)
+        print(_lack(recipe) or _record(recipe, args.out or FOLDER), flush=True)
     for race in raced:
-        print(record(race, args.out or races.FOLDER), flush=True)
+        print(_lack(race) or record(race, args.out or races.FOLDER), flush=True)
     return 0
+
+
+def _lack(recipe: Recipe | RaceRecipe) -> str | None:
+    """Why a recipe cannot be followed on this machine; None where it can."""
+    target = find(recipe.target, "target")
+    if target is None or place_of(target) is not None:
+        return None
+    return f"{recipe.name}: left as it is. {missing(target)}"
 
 
 def _record(recipe: Recipe, folder: Path) -> str:
@@ -49,7 +58,7 @@ def _record(recipe: Recipe, folder: Path) -> str:
     from specviz.trace.file import Trace
     from specviz.trace.metrics import summary
 
-    pair = load("house", recipe.drafter)
+    pair = load(recipe.target, recipe.drafter)
     settings = Settings.from_json(filled(recipe.drafter, recipe.settings))
     for _ in range(2):  # the first warms up, so that times are those of a running process
         header, *events = decode(*pair, recipe.text, settings)

@@ -10,36 +10,35 @@ from typing import Any, Final
 from specviz.catalog.entry import filled
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import Settings
-from specviz.shipped import ASSETS, prompts
+from specviz.shipped import ASSETS, HOUSE, text_of
 
 FOLDER: Final = ASSETS / "races"
-TARGET: Final = "house"
 
 
 @dataclass(frozen=True, slots=True)
 class RaceRecipe:
     """One shipped race. name: its folder; title: what it shows, for people.
 
-    prompt: a domain and a place in it. settings: what differs from the usual in all lanes. lanes:
-    by name, the drafter and what differs in that lane alone.
+    prompt, target: as of a `Recipe`. settings: what differs from the usual in all lanes. lanes: by
+    name, the drafter and what differs in that lane alone.
     """
 
     name: str
     title: str
-    prompt: tuple[str, int]
+    prompt: tuple[str, int] | str
     order_seed: int
     settings: dict[str, Any]
     lanes: dict[str, tuple[str, dict[str, Any]]]
+    target: str = HOUSE
 
     @property
     def race(self) -> Race:
         """The race itself."""
-        domain, place = self.prompt
         lanes = tuple(
             Lane(name, drafter, Settings.from_json(filled(drafter, self.settings | own)))
             for name, (drafter, own) in self.lanes.items()
         )
-        return Race(prompts()[domain][place], TARGET, lanes, self.order_seed)
+        return Race(text_of(self.prompt), self.target, lanes, self.order_seed)
 
 
 def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:

@@ -313,3 +313,8 @@ def test_a_changed_field_is_said_and_one_that_is_usual_again_is_not(call):
     assert (found.confidence, found.siblings, found.candidates) == (0.15, [3, 2], "greedy")
     usual = known["usual"]
     assert call("compare/race/knobs", "written", rows, known, text, usual) == suits("draft-model")
+
+
+def test_tokens_without_a_row_are_counted_in_as_few_letters_as_the_column_has(call):
+    assert call("step/table", "others", 4088) == "4,088 others"
+    assert call("step/table", "others", 49144) == "49 k others"

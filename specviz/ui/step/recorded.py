@@ -6,7 +6,7 @@ import gzip
 from functools import cache
 from typing import Final
 
-from specviz.catalog.entry import filled, group_of
+from specviz.catalog.entry import filled, group_of, title_of
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.file import Trace
@@ -35,10 +35,14 @@ def title(name: str) -> str:
 
 
 def group(name: str) -> str:
-    """What a recorded run stands under: START, or its drafter's group; "" where no recipe tells."""
+    """What a recorded run stands under: START, its target's name where that is not the house's, or
+    its drafter's group; "" where no recipe tells.
+    """
     made = recipe(name)
     if made is None:
         return ""
+    if made.target != HOUSE:
+        return f"A chat model: {title_of(made.target)}"
     return START if made.start else group_of(made.drafter)
 
 

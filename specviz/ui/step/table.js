@@ -66,6 +66,11 @@ function cell(name, content, role) {
   return made;
 }
 
+// How many tokens have no row; a large vocabulary's in thousands, since its column is narrow.
+/** @param {number} many */
+export const others = (many) =>
+  (many < 10000 ? many.toLocaleString("en") : Math.round(many / 1000) + " k") + " others";
+
 /** @param {TableRow} row @param {Table} view @param {number} unit @param {number} last */
 function tableRow(row, view, unit, last) {
   const { full } = view;
@@ -73,7 +78,7 @@ function tableRow(row, view, unit, last) {
   const is = row.is === "trial" ? "rejected" : row.is === "drawn" ? "recovered" : "";
   const label = row.w
     ? [full && is ? mark(is) : null, word(row.w)]
-    : [row.rest.toLocaleString("en") + " others"];
+    : [others(row.rest)];
   const made = el(
     "div",
     "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""),
