@@ -51,11 +51,12 @@ WRONG = """() => {
     if (within(own, [".sv-strip", ".sv-source", ".sv-dock", ".hoverlayer"])) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const clip = own.closest(".sv-treebox, .sv-head .sv-legend, .sv-keys")?.getBoundingClientRect();
+    const clipping = ".sv-treebox, .sv-head .sv-legend, .sv-keys, .sv-t-end";
+    const clip = own.closest(clipping)?.getBoundingClientRect();
     for (const { left, right, top, bottom } of range.getClientRects()) {
       const seen = !clip || (left < clip.right - 2 && top < clip.bottom - 2 && right > clip.left);
       if (!seen) continue;
-      texts.push({ own, node, left, right, top, bottom });
+      texts.push({ own, node, left, right: Math.min(right, clip?.right ?? right), top, bottom });
     }
   }
   for (const { own, left, right } of texts) {

@@ -76,9 +76,7 @@ function tableRow(row, view, unit, last) {
   const { full } = view;
   const [, , above, scaled] = row.m;
   const is = row.is === "trial" ? "rejected" : row.is === "drawn" ? "recovered" : "";
-  const label = row.w
-    ? [full && is ? mark(is) : null, word(row.w)]
-    : [others(row.rest)];
+  const label = row.w ? [full && is ? mark(is) : null, word(row.w)] : [others(row.rest)];
   const made = el(
     "div",
     "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""),

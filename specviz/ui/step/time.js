@@ -101,6 +101,7 @@ function fastLane(round, scale, until, tokens, ours) {
   const said = reel.baseline || reel.finished;
   const end = el("span", "sv-t-end", ...(said ? lastWords(said.summary) : []));
   end.style.left = percent(Math.min(ours * scale, 0.72));
+  end.title = said?.summary ?? "";
   // Near the end its words stand where the flag would, and at the end they say the same.
   const left = ours - until;
   const flags = left > 0 || !said ? [flag(until, scale, tokens, said && left * scale < 0.1)] : [];
