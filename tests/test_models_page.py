@@ -7,11 +7,13 @@ import json
 import huggingface_hub
 import pytest
 import tiny
+import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
+from safetensors.torch import save_file
 
 from specviz.catalog import fetching, load_target, loading, sources
 from specviz.models.errors import NotAvailable
-from specviz.models.files import Stopped
+from specviz.models.files import Stopped, size_in_float32
 from specviz.models.shelf import Shelf
 from specviz.ui.models import rows, tab
 from specviz.ui.models.progress import Progress
@@ -85,6 +87,22 @@ def test_what_nobody_looked_up_is_said_to_be_so():
     assert house["tried"] == "weights and layout"
     assert made["Qwen/Qwen3-4B"]["memory"] == "16.00 GB"
     assert made["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
+
+
+def test_memory_is_of_the_numbers_in_float32_though_the_files_hold_fewer_bytes(tmp_path):
+    tensors = {"a": torch.ones(3, 5, dtype=torch.bfloat16), "b": torch.ones(7), "c": torch.ones(2)}
+    tensors |= {"d2t": torch.ones(4, dtype=torch.int64), "t2d": torch.ones(9, dtype=torch.bool)}
+    save_file(tensors | {"c": tensors["c"].half()}, tmp_path / "model.safetensors")
+    path = tmp_path / "model.safetensors"
+    assert size_in_float32([path, path]) == 2 * (4 * (15 + 7 + 2) + 32 + 9)
+    assert size_in_float32([path, tmp_path / "model.gguf"]) is None
+    assert size_in_float32([]) is None
+
+
+def test_a_shipped_drafter_s_row_says_what_its_file_will_take():
+    made = {row["name"]: row for row in answered()["rows"]}
+    assert made["house"]["memory"] == "42.8 MB"  # by its parameters
+    assert made["draft-model"]["memory"] != made["draft-model"]["size"]  # its file is of 16 bits
 
 
 def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from specviz.catalog.entry import Kind
-from specviz.models.files import fetched_before, head_files, size_of
+from specviz.models.files import fetched_before, head_files, size_in_float32, size_of
 from specviz.shipped import ASSETS
 
 CAUSAL_LM: Final = "causal LM"  # the layout of targets: transformers' own
@@ -67,7 +67,7 @@ def public() -> tuple[Public, ...]:
 def published() -> list[dict[str, Any]]:
     """The rows as plain data, with on_this_machine, and memory_bytes in float32.
 
-    bytes: of the files here, or as the row has them.
+    bytes, memory_bytes: of the files here, or as the row has them.
     """
     return [_row(each) for each in public()]
 
@@ -76,4 +76,6 @@ def _row(each: Public) -> dict[str, Any]:
     place = fetched_before(each.name)
     found: dict[str, Any] = asdict(each) | {"memory_bytes": each.memory}
     size = each.bytes if place is None else size_of(head_files(place))
+    if place is not None:
+        found["memory_bytes"] = size_in_float32(head_files(place)) or each.memory
     return found | {"bytes": size, "on_this_machine": place is not None}

@@ -22,6 +22,8 @@ export interface Row {
   /** null: nobody knows before its files are here. */
   runs: boolean | null;
   about: string;
+  /** Addresses where that is said. */
+  sources: string[];
   fetch: boolean;
   use: boolean;
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specviz.catalog.entry import Entry, entries, find, listing
+from specviz.catalog.entry import Entry, entries, find, listing, place_of
 from specviz.catalog.public import UNKNOWN, public, published
+from specviz.models.files import head_files, size_in_float32
 from specviz.shipped import ASSETS
 
 Row = dict[str, Any]
@@ -59,13 +60,14 @@ def own(row: Row) -> Row:
         "layout": row["layout"],
         "made_for": made_for.title if made_for else row["made_for"] or "",
         "size": size(row["bytes"]),
-        "memory": size(row["memory_bytes"] or (row["bytes"] if ships else None)),
+        "memory": size(row["memory_bytes"] or in_float32(entry)),
         "licence": row["licence"],
         "gated": "",
         "tried": tried if ships or row["sources"] else UNKNOWN,
         "here": row["on_this_machine"],
         "runs": True,
         "about": row["about"],
+        "sources": [],
     }
 
 
@@ -77,9 +79,9 @@ def other(row: Row) -> Row:
         "name": row["name"],
         "title": row["name"],
         "kind": row["kind"],
-        "layout": f"{row['family']}, {row['layout'] or 'layout ' + UNKNOWN}",
+        "layout": layout(row),
         "made_for": row["made_for"] or "",
-        "size": size(row["bytes"]),
+        "size": ", ".join(filter(None, [size(row["bytes"]), row["dtype"]])),
         "memory": size(row["memory_bytes"]),
         "licence": row["licence"] or UNKNOWN,
         "gated": gated,
@@ -87,7 +89,21 @@ def other(row: Row) -> Row:
         "here": row["on_this_machine"],
         "runs": row["runs"],
         "about": row["about"],
+        "sources": row["sources"],
     }
+
+
+def layout(row: Row) -> str:
+    """A public checkpoint's kind of network and layout, or what it is for want of that."""
+    if row["kind"] == "target":
+        return f"{row['family']}, {row['layout']}"
+    return row["layout"] or f"{row['family']}, {UNKNOWN}"
+
+
+def in_float32(entry: Entry | None) -> int | None:
+    """Bytes of the weights that are here, in memory."""
+    place = None if entry is None else place_of(entry)
+    return None if place is None else size_in_float32(head_files(place))
 
 
 def shipped(entry: Entry) -> bool:

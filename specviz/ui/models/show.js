@@ -86,10 +86,18 @@ function item(row) {
     if (!told(row)) continue;
     facts.append(el("div", "", el("dt", "", word), el("dd", "", told(row))));
   }
-  const what = el("div", "sv-models-what", name, el("p", "sv-models-about", row.about));
+  const about = el("p", "sv-models-about", row.about, ...row.sources.flatMap(source));
+  const what = el("div", "sv-models-what", name, about);
   const made = el("li", "sv-models-row", what, facts, el("div", "sv-models-do", ...buttons(row)));
   made.dataset.model = row.name;
   return made;
+}
+
+/** @param {string} address */
+function source(address) {
+  const link = el("a", "", new URL(address).hostname);
+  [link.href, link.target, link.rel] = [address, "_blank", "noopener noreferrer"];
+  return [" ", link];
 }
 
 /** @param {Row} row */
