@@ -35,8 +35,10 @@ export const job = new Job({
   waits: { fetching: "Looking for it.", done: "" },
   turn(under) {
     fetched.under = under;
-    fetched.done = fetched.of = 0;
-    fetched.failed = false;
+    if (under) {
+      fetched.done = fetched.of = 0;
+      fetched.failed = false;
+    }
     paint();
     if (!under) question.ask();
   },
