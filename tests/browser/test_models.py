@@ -39,6 +39,9 @@ def test_every_model_stands_where_it_belongs(models):
     assert group(models, "Not for this app").get_by_role("button").count() == 0
     four = row(models, "Qwen/Qwen3-4B").inner_text()
     assert "8.05 GB" in four
+    links = row(models, "Qwen/Qwen3-4B").get_by_role("link")
+    assert all(link.get_attribute("rel") == "noopener noreferrer" for link in links.all())
+    assert links.nth(1).get_attribute("href").startswith("https://huggingface.co/Qwen/Qwen3-4B/")
     assert "layout, on a tiny checkpoint" in four
     assert "gated" in row(models, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
     expect(models.locator(".sv-models-loaded")).to_contain_text("House")

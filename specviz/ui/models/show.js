@@ -93,9 +93,10 @@ function item(row) {
   return made;
 }
 
-/** @param {string} address */
-function source(address) {
-  const link = el("a", "", new URL(address).hostname);
+/** @param {string} address @param {number} at */
+function source(address, at) {
+  const link = el("a", "", "source " + (at + 1));
+  link.title = address;
   [link.href, link.target, link.rel] = [address, "_blank", "noopener noreferrer"];
   return [" ", link];
 }
