@@ -207,7 +207,7 @@ FACTS = """
 import json, sys
 from specviz.ui.page import Options, build
 from specviz.ui.worker import Machine, Worker
-demo = build(Options(allow_any_model=sys.argv[1] == "any"), Worker(Machine()))
+demo = build(Options(allow_any_model=sys.argv[1] == "any"), Worker(Machine()), Worker(Machine()))
 functions = list(demo.fns.values())
 called = [fn for fn in functions if not any(target[1] == "unload" for target in fn.targets)]
 print(json.dumps({

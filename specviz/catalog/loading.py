@@ -6,13 +6,14 @@ one of the catalogue's errors.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, find, missing, place_of
+from specviz.catalog.entry import Entry, Kind, entries, find, missing, place_of
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
@@ -25,13 +26,39 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
-from specviz.models.files import folder_of, is_gguf, public_name
+from specviz.models.files import called, folder_of, is_gguf, public_name
+from specviz.models.memory import held
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 
 SHELF: Final[Shelf[Checkpoint]] = Shelf()
 HEADS: Final[Shelf[Drafter]] = Shelf()
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What is in memory now. bytes: that would be free without it."""
+
+    title: str
+    device: str
+    dtype: str
+    bytes: int
+
+
+def loaded() -> list[Loaded]:
+    """The checkpoints and the heads that this process keeps; blocks that both have count once."""
+    models, heads = SHELF.kept(), HEADS.kept()
+    bases = [model for _, model in models]
+    names = {str(each.path.resolve()): each.title for each in entries() if each.path}
+    made = [
+        Loaded(names.get(place) or called(Path(place)), device, dtype, held([model], []))
+        for (place, device, dtype), model in models
+    ]
+    for (name, _, device, dtype, _), head in heads:
+        entry = find(name, "drafter")
+        made.append(Loaded(entry.title if entry else name, device, dtype, held([head], bases)))
+    return made
 
 
 def load(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -188,6 +189,29 @@ def called(folder: Path) -> str:
 def size_of(files: Sequence[Path]) -> int:
     """Bytes of all files together."""
     return sum(path.stat().st_size for path in files)
+
+
+def size_in_float32(files: Sequence[Path]) -> int | None:
+    """Bytes of the tensors once their numbers are float32, read from the files' headers.
+
+    None unless all files are safetensors. Integers and booleans keep their size.
+    """
+    if not files or any(path.suffix != ".safetensors" for path in files):
+        return None
+    return sum(map(_in_float32, files))
+
+
+def _in_float32(path: Path) -> int:
+    """A safetensors file begins with its header's length, 8 bytes, and the header, as JSON."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    tensors = [each for name, each in header.items() if name != "__metadata__"]
+    return sum(
+        4 * prod(each["shape"])
+        if each["dtype"].lstrip("B").startswith("F")
+        else each["data_offsets"][1] - each["data_offsets"][0]
+        for each in tensors
+    )
 
 
 def fingerprint(files: Sequence[Path]) -> str | None:

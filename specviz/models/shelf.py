@@ -44,6 +44,11 @@ class Shelf(Generic[T]):
                 (self._house if house else self._guests)[key] = loaded
             return loaded
 
+    def kept(self) -> list[tuple[Key, T]]:
+        """What is on the shelf now, the house's first."""
+        with self._shelf:
+            return [*self._house.items(), *self._guests.items()]
+
     def _find(self, key: Key) -> T | None:
         with self._shelf:
             if key in self._guests:

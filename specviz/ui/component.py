@@ -27,12 +27,14 @@ START: Final = (
 class TabContext:
     """demo: the page (a gr.Blocks), for its own events. runs: the machine and its line.
 
-    any_model: whether visitors may name folders and Hub ids, beside the catalogue's models.
+    any_model: whether visitors may name folders and Hub ids, beside the catalogue's models, and so
+    have them fetched. fetches: the same as runs, for what only downloads and must not wait for it.
     """
 
     demo: Any
     runs: Worker
     any_model: bool
+    fetches: Worker
 
 
 def header() -> gr.HTML:

@@ -13,6 +13,7 @@ from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header, preloads
 from specviz.ui.cost import tab as cost
+from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
 from specviz.ui.step import drawer, form
@@ -37,19 +38,24 @@ class Options:
     port: int | None = None
 
 
-def build(options: Options, runs: Worker) -> gr.Blocks:
-    """The page with everything wired."""
+def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
+    """The page with everything wired. fetches: brings models here, in a line of its own."""
     demo: gr.Blocks
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
-        place = TabContext(demo, runs, options.allow_any_model)
+        place = TabContext(demo, runs, options.allow_any_model, fetches)
         with gr.Tabs(elem_id="sv-tabs"):
-            for name, tab in (("Step", step), ("Compare", compare), ("Cost", cost)):
+            with gr.Tab("Step"):
+                fields = step.build(place)
+            for name, tab in (("Compare", compare), ("Cost", cost)):
                 with gr.Tab(name):
                     tab.build(place)
+            with gr.Tab("Models"):
+                models.build(place, fields)
 
         async def leave(request: gr.Request) -> None:
             runs.line.part(str(request.session_hash))
+            fetches.line.part(str(request.session_hash))
 
         api.add(runs, options.allow_any_model)
         demo.unload(leave)
@@ -59,14 +65,16 @@ def build(options: Options, runs: Worker) -> gr.Blocks:
 
 def launch(options: Options) -> None:
     """Serve the page; the models are loaded once it is up."""
-    runs = Worker(Machine(options.device, options.dtype))
-    demo = build(options, runs)
+    machine = Machine(options.device, options.dtype)
+    runs, fetches = Worker(machine), Worker(machine)
+    demo = build(options, runs, fetches)
     demo.launch(**launch_arguments(options), prevent_thread_lock=True)
     runs.warm_up()
     try:
         demo.block_thread()
     finally:
         runs.line.close()
+        fetches.line.close()
 
 
 def launch_arguments(options: Options) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 Usage: serve.py FOLDER PORT. A run with the seed SLOW pauses after each round, so that a test has
 time to stop it. The runs that ship with the app join those of the folder. What does not ship is in
-the folder too, under models.
+the folder too, under models. Models are fetched from a slow hub of its own.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -17,6 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 99
 PAUSE = 0.4
+PARTS = 20  # of a slow fetch, a megabyte each
+BROKEN = "z-lab/Qwen3-4B-DFlash-b16"
 # By the names that they have here, after all made-up runs.
 SHIPPED = {f"9-{path.stem}": path for path in sorted((ROOT / "assets" / "traces").glob("*.jsonl"))}
 
@@ -33,14 +36,36 @@ def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]
     return slowly
 
 
+def slow_hub(name: str, watch: Any) -> Path:
+    """In the Hub's place: BROKEN has nothing; of all else a tiny model comes, by and by."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    from specviz.models.errors import NotAvailable
+    from specviz.models.files import Stopped
+
+    if name == BROKEN:
+        raise NotAvailable(f"{name!r} could not be had: the cable <b>is</b> cut.")
+    for part in range(PARTS + 1):
+        if watch.stop():
+            raise Stopped("The fetch was stopped.")
+        watch.told(part * 10**6, PARTS * 10**6)
+        time.sleep(PAUSE / 2)
+    place = Path(HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+    shutil.copytree(Path(sys.argv[1]) / "models" / "smollm2", place / "snapshots" / "1")
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text("1")
+    return place / "snapshots" / "1"
+
+
 def main() -> None:
     """Launch the page as `app.py` does, with other recorded runs."""
+    os.environ["HF_HOME"] = str(Path(sys.argv[1]) / "hub")  # nothing that this machine has fetched
     from specviz import engine
-    from specviz.catalog import sources
+    from specviz.catalog import fetching, sources
     from specviz.ui import page
     from specviz.ui.step import recorded
 
-    engine.run = unhurried(engine.run)
+    engine.run, fetching.fetch_from_hub = unhurried(engine.run), slow_hub
     recorded.FOLDER = sources.ASSETS = Path(sys.argv[1])
     for name, path in SHIPPED.items():
         shutil.copy(path, recorded.FOLDER / f"{name}.jsonl")

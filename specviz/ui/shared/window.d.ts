@@ -10,6 +10,7 @@ interface Window {
     law?: object;
     roofline?: object;
     raceform?: object;
+    models?: object;
     handed?: Record<string, import("./data.js").NamedPoint>;
     /** The last run on Step, once it has a place on the speed law. */
     measured?: import("./data.js").NamedPoint | null;

@@ -231,13 +231,26 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     changes = [method.change, target.change, demo_load]
     gr.on(changes, None, [method, target], js=js, api_visibility="private")
     outputs = [made[row.name] for row in fields_of("drafting")]
-    suits = json.dumps({entry.name: suited(entry.name) for entry in drafters()})
-    method.input(None, method, outputs, js=SUITED % suits, api_visibility="private")
+    method.input(None, method, outputs, js=SUITED % suits_of(), api_visibility="private")
+    suit(made, target.input)
+
+
+def suit(made: dict[str, Any], listen: Any) -> None:
+    """After an event that chose a target, a drafter made for another gives way.
+
+    made: as in `fit`. listen: the event's own method, such as `target.input`.
+    """
+    method, target = made["method"], made["target"]
+    both = [method, *(made[row.name] for row in fields_of("drafting"))]
     made_for = json.dumps({entry.name: entry.made_for for entry in drafters()})
     known = json.dumps([entry.name for entry in targets()])
-    both = [method, *outputs]
-    js = SUITABLE % (made_for, suits, FITS_ANY, known)
-    target.input(None, [target, *both], both, js=js, api_visibility="private")
+    js = SUITABLE % (made_for, suits_of(), FITS_ANY, known)
+    listen(None, [target, *both], both, js=js, api_visibility="private")
+
+
+def suits_of() -> str:
+    """What suits each drafter, as JSON for the page's scripts."""
+    return json.dumps({entry.name: suited(entry.name) for entry in drafters()})
 
 
 def suited(drafter: str) -> list[Any]:

@@ -36,8 +36,8 @@ LOAD: Final = f"""async (name, ...filled) =>
   (await {OURS}.load(name)) ?? filled"""
 
 
-def build(place: TabContext) -> None:
-    """Lay the tab out, with everything wired."""
+def build(place: TabContext) -> dict[str, Any]:
+    """Lay the tab out, with everything wired. Returns the form's fields by name."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
     intro()
     form = controls.build(any_model, demo.load)
@@ -63,3 +63,4 @@ def build(place: TabContext) -> None:
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)
     linked = LINKED % json.dumps(list(names()))
     demo.load(None, usual, [form.recorded, *usual], js=linked, **PRIVATE)
+    return form.inputs

@@ -1,0 +1,57 @@
+// The Models tab: asks what is here whenever it is opened, and lets its rows act.
+
+import { byId } from "../shared/dom.js";
+import { openTab } from "../shared/tabs.js";
+import { there } from "../shared/there.js";
+import { alarm, question } from "./ask.js";
+import { cancel, fetchModel, job } from "./fetching.js";
+import { show, wireActs } from "./show.js";
+import { $, stage } from "./stage.js";
+import { fetched, list } from "./state.js";
+
+/** @import { Start } from "../shared/data.js" */
+/** @import { Answer, Config } from "./data.js" */
+
+const OFFERS = {
+  true: "What is on this machine, what is loaded, and public checkpoints that can be fetched.",
+  false:
+    "What is on this machine, what is loaded, and public checkpoints. This app offers what is here; started with --allow-any-model it also fetches.",
+};
+
+/** @param {string} name */
+async function use(name) {
+  list.chosen = name;
+  there(byId("sv-models-use")).click();
+  await openTab("Step");
+  window.scrollTo(0, 0);
+}
+
+function receive() {
+  if (!stage.props.value) return;
+  /** @type {Answer} */
+  const answer = JSON.parse(stage.props.value);
+  if (!question.answers(answer.id)) return;
+  list.answer = answer;
+  alarm("");
+  show();
+  question.next();
+}
+
+/** @type {Start<Config>} */
+export function start(element, props, watch, _trigger, config) {
+  stage.set(element, props, config);
+  window.specviz.models = {
+    begin: () => job.begin(),
+    stop: () => job.stop(),
+    ended: () => job.ended(),
+    question: () => String(question.number),
+    wanted: () => fetched.name,
+    chosen: () => list.chosen,
+  };
+  wireActs({ fetch: fetchModel, cancel, use });
+  $(".sv-models-lead").textContent = config.any ? OFFERS.true : OFFERS.false;
+  watch("value", receive);
+  new IntersectionObserver((seen) => {
+    if (seen.some((one) => one.isIntersecting)) question.ask();
+  }).observe($(".sv-models-head"));
+}

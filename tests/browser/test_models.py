@@ -1,0 +1,107 @@
+"""The Models tab, as a visitor meets it."""
+
+import pytest
+from playwright.sync_api import expect
+from serve import BROKEN
+from test_access import AXE, EXCEPT, WCAG, axe
+
+SLOW, OTHER = "Qwen/Qwen3-0.6B", "Qwen/Qwen3-1.7B"
+# What is wider than the window: the page itself clips, and would not tell.
+OUTSIDE = """() => [...document.querySelectorAll(".sv-models, .sv-models *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".sv-unseen"))
+  .map((one) => one.className)"""
+
+
+@pytest.fixture
+def models(visit):
+    """A visit of the Models tab."""
+    page = visit.open()
+    opened(page)
+    return page
+
+
+def opened(page):
+    page.get_by_role("tab", name="Models", exact=True).click()
+    page.wait_for_selector(".sv-models-row")
+
+
+def row(page, name):
+    return page.locator(f'.sv-models-row[data-model="{name}"]')
+
+
+def group(page, title):
+    return page.locator(".sv-models-group", has=page.get_by_role("heading", name=title))
+
+
+def test_every_model_stands_where_it_belongs(models):
+    here = group(models, "On this machine")
+    assert here.locator("[data-model=house], [data-model=smollm2]").count() == 2
+    assert group(models, "Not for this app").get_by_role("button").count() == 0
+    four = row(models, "Qwen/Qwen3-4B").inner_text()
+    assert "8.05 GB" in four
+    links = row(models, "Qwen/Qwen3-4B").get_by_role("link")
+    assert all(link.get_attribute("rel") == "noopener noreferrer" for link in links.all())
+    assert links.nth(1).get_attribute("href").startswith("https://huggingface.co/Qwen/Qwen3-4B/")
+    assert "layout, on a tiny checkpoint" in four
+    assert "gated" in row(models, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
+    expect(models.locator(".sv-models-loaded")).to_contain_text("House")
+    assert "MB" in models.inner_text(".sv-models-loaded")
+    assert "Without weights: N-gram" in models.inner_text(".sv-models-bare")
+
+
+def test_a_fetch_says_how_far_it_is_and_cancel_ends_it_by_keyboard_too(models):
+    slow = row(models, SLOW)
+    slow.get_by_role("button", name="Fetch").focus()
+    models.keyboard.press("Enter")
+    expect(slow.locator(".sv-models-told")).to_contain_text("of 20.0 MB")
+    bar = slow.locator("progress")
+    assert 0 < bar.evaluate("(bar) => bar.value / bar.max") < 1
+    assert row(models, OTHER).get_by_role("button", name="Fetch").is_disabled()
+    expect(slow.get_by_role("button", name="Cancel")).to_be_focused()
+    models.keyboard.press("Enter")
+    expect(slow.locator(".sv-models-told")).to_have_text(
+        "Cancelled. What came so far is kept for the next try."
+    )
+    expect(slow.get_by_role("button", name="Fetch")).to_be_focused()
+    assert models.inner_text(".sv-models-status").startswith("Cancelled.")
+    assert bar.is_hidden()
+    expect(row(models, OTHER).get_by_role("button", name="Fetch")).to_be_enabled()
+
+
+def test_a_fetch_that_fails_says_one_sentence_as_text(models):
+    broken = row(models, BROKEN)
+    broken.get_by_role("button", name="Fetch").click()
+    told = broken.locator(".sv-models-told.sv-models-failed")
+    expect(told).to_have_text(f"'{BROKEN}' could not be had: the cable <b>is</b> cut.")
+    expect(broken.get_by_role("button", name="Fetch")).to_be_enabled()
+    expect(told).to_be_visible()
+
+
+def test_what_was_fetched_is_here_and_can_be_used_on_step(models):
+    row(models, OTHER).get_by_role("button", name="Fetch").click()
+    here = group(models, "On this machine").locator(f'[data-model="{OTHER}"]')
+    here.wait_for()
+    here.get_by_role("button", name="Use on Step").click()
+    tab = models.get_by_role("tab", name="Step", exact=True)
+    expect(tab).to_have_attribute("aria-selected", "true")
+    expect(models.locator("#sv-target input")).to_have_value(OTHER)
+
+
+def test_a_target_used_on_step_turns_away_a_drafter_made_for_another(models):
+    row(models, "smollm2").get_by_role("button", name="Use on Step").click()
+    expect(models.locator("#sv-target input")).to_have_value("SmolLM2")
+    expect(models.locator("#sv-method input")).to_have_value("N-gram")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark"), (390, "light")])
+def test_nothing_sticks_out_and_axe_finds_nothing_serious(visit, width, theme):
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": 900})
+    visit.open(f"?__theme={theme}")
+    opened(page)
+    assert page.evaluate(OUTSIDE) == []
+    page.evaluate(axe())
+    found = page.evaluate(AXE, [WCAG, EXCEPT])
+    assert not [each for each in found if "sv-models" in str(each) or "tab" in str(each)]
+    page.get_by_role("button", name="Larger text").click()
+    assert page.evaluate(OUTSIDE) == []

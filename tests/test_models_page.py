@@ -1,0 +1,163 @@
+"""What the Models tab is told: rows in words, what is loaded, and how a fetch goes."""
+
+from __future__ import annotations
+
+import json
+
+import huggingface_hub
+import pytest
+import tiny
+import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
+from safetensors.torch import save_file
+
+from specviz.catalog import fetching, load_target, loading, sources
+from specviz.models.errors import NotAvailable
+from specviz.models.files import Stopped, size_in_float32
+from specviz.models.shelf import Shelf
+from specviz.ui.models import rows, tab
+from specviz.ui.models.progress import Progress
+from specviz.ui.queue import Ticket
+from specviz.ui.stream import Stream
+
+
+@pytest.fixture(autouse=True)
+def _nothing_here(monkeypatch):
+    """A machine that has fetched and loaded nothing."""
+
+    def absent(*_, **__):
+        raise LocalEntryNotFoundError("not here")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", absent)
+    monkeypatch.setattr(sources, "find_spec", lambda _: None)  # no wheel either
+    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "HEADS", Shelf())
+
+
+def answered(any_model=True, asked="7"):
+    return json.loads(rows.answer(any_model, asked))
+
+
+def told(work, stopped=False):
+    """The lines of a job that was `stopped`, or not."""
+    texts = []
+    work(Ticket("me", 1, stopped=stopped), Stream("1", texts.append))
+    return [json.loads(line) for line in texts[-1].splitlines()] if texts else []
+
+
+def test_an_answer_has_its_question_s_number_and_every_model_once():
+    answer = answered()
+    names = [(row["kind"], row["name"]) for row in answer["rows"]]
+    assert answer["id"] == 7
+    assert len(set(names)) == len(names)
+    assert {("target", "house"), ("drafter", "eagle3"), ("target", "Qwen/Qwen3-4B")} <= set(names)
+    assert ("drafter", "eagle2") not in names  # the same weights as eagle's
+    assert "N-gram" in answer["bare"]
+    assert answer["loaded"] == []
+
+
+@pytest.mark.parametrize("asked", ["", "x", "-1", "9" * 30, None, 3])
+def test_a_question_without_a_number_is_nobody_s(asked):
+    assert answered(asked=asked)["id"] == 0
+
+
+def test_a_hosted_app_offers_what_is_here_and_fetches_nothing():
+    hosted, local = answered(any_model=False)["rows"], answered()["rows"]
+    assert not any(row["fetch"] for row in hosted)
+    assert {row["name"] for row in hosted if row["use"]} == {"house"}
+    can = {row["name"] for row in local if row["fetch"]}
+    assert {"smollm2", "Qwen/Qwen3-4B", "AngelSlim/Qwen3-4B_eagle3"} <= can
+    assert not can & {"google/gemma-4-E2B-it-assistant", "house", "eagle3"}
+
+
+def test_a_public_target_that_is_here_is_for_step_only_where_any_model_may_be_named(monkeypatch):
+    known = rows.published()
+    here = [row | {"on_this_machine": row["name"] == "Qwen/Qwen3-4B"} for row in known]
+    monkeypatch.setattr(rows, "published", lambda: here)
+    for any_model in (False, True):
+        row = next(r for r in answered(any_model)["rows"] if r["name"] == "Qwen/Qwen3-4B")
+        assert (row["here"], row["fetch"], row["use"]) == (True, False, any_model)
+
+
+def test_what_nobody_looked_up_is_said_to_be_so():
+    made = {row["name"]: row for row in answered()["rows"]}
+    slim, house = made["AngelSlim/Qwen3-4B_eagle3"], made["house"]
+    assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
+    assert slim["tried"] == "nothing"
+    assert house["tried"] == "weights and layout"
+    assert made["Qwen/Qwen3-4B"]["memory"] == "16.00 GB"
+    assert made["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
+
+
+def test_memory_is_of_the_numbers_in_float32_though_the_files_hold_fewer_bytes(tmp_path):
+    tensors = {"a": torch.ones(3, 5, dtype=torch.bfloat16), "b": torch.ones(7), "c": torch.ones(2)}
+    tensors |= {"d2t": torch.ones(4, dtype=torch.int64), "t2d": torch.ones(9, dtype=torch.bool)}
+    save_file(tensors | {"c": tensors["c"].half()}, tmp_path / "model.safetensors")
+    path = tmp_path / "model.safetensors"
+    assert size_in_float32([path, path]) == 2 * (4 * (15 + 7 + 2) + 32 + 9)
+    assert size_in_float32([path, tmp_path / "model.gguf"]) is None
+    assert size_in_float32([]) is None
+
+
+def test_a_shipped_drafter_s_row_says_what_its_file_will_take():
+    made = {row["name"]: row for row in answered()["rows"]}
+    assert made["house"]["memory"] == "42.8 MB"  # by its parameters
+    assert made["draft-model"]["memory"] != made["draft-model"]["size"]  # its file is of 16 bits
+
+
+def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "small one")
+    target = load_target(str(folder), "cpu")
+    weights = {p.data_ptr(): p.nbytes for p in target.model.parameters()}
+    (only,) = loading.loaded()
+    assert (only.title, only.device, only.dtype) == ("small one", "cpu", "torch.float32")
+    assert sum(weights.values()) <= only.bytes < 3 * sum(weights.values())
+    (row,) = answered()["loaded"]
+    assert (row["title"], row["where"]) == ("small one", "cpu, float32")
+
+
+def test_a_fetch_tells_its_steps_and_its_bytes(monkeypatch):
+    def fetch(name, say, watch):
+        say("Trying it.")
+        watch.told(1, 4)
+        watch.told(2, 4)  # too soon after the other
+        watch.told(4, 4)
+
+    monkeypatch.setattr(fetching, "fetch", fetch)
+    state, step, *bytes_ = told(lambda *both: tab.tell("smollm2", *both))
+    assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
+    assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
+
+
+def test_bytes_are_told_now_and_then(monkeypatch):
+    now = iter([0.0, 0.1, 0.6, 0.7])
+    monkeypatch.setattr("specviz.ui.models.progress.monotonic", lambda: next(now))
+
+    def work(_, story):
+        progress = Progress(story)
+        for done in (1, 2, 3, 4):
+            progress.told(done, 0)
+
+    assert [line["done"] for line in told(work)] == [1, 3]
+
+
+def test_a_fetch_that_was_cancelled_before_it_began_asks_nobody(monkeypatch):
+    monkeypatch.setattr(fetching, "fetch", lambda *_: pytest.fail("it was asked"))
+    assert told(lambda *both: tab.tell("smollm2", *both), stopped=True) == []
+
+
+def test_a_cancelled_fetch_is_no_fault_and_any_other_end_is(monkeypatch):
+    def given_up(name, say, watch):
+        ticket.stop()
+        if watch.stop():
+            raise Stopped("The fetch was stopped.")
+
+    def refused(name, say, watch):
+        raise NotAvailable("Nobody has it.")
+
+    ticket, story = Ticket("me", 1), Stream("1", lambda _: None)
+    monkeypatch.setattr(fetching, "fetch", given_up)
+    tab.tell("smollm2", ticket, story)
+    monkeypatch.setattr(fetching, "fetch", refused)
+    with pytest.raises(NotAvailable, match="Nobody has it"):
+        tab.tell("smollm2", Ticket("me", 2), story)

@@ -1,0 +1,134 @@
+"""Checkpoints that others publish: what their rows may say, and what stands behind it."""
+
+from __future__ import annotations
+
+import json
+
+import huggingface_hub
+import pytest
+import tiny
+from huggingface_hub.errors import LocalEntryNotFoundError
+from published import PUBLISHED, written
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from specviz.catalog import load_target, public
+from specviz.catalog.public import CAUSAL_LM, Public
+from specviz.commands.cli import main
+from specviz.drafters.kit.layouts.table import LAYOUTS, layout_in
+
+ROWS = public.public()
+TITLES = {layout.title for layout in LAYOUTS}
+ASKED = [
+    "SmolLM2-1.7B", "Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B", "Llama-3.1-8B",
+    "Llama-3.2-1B", "layerskip-llama3.2-1B", "EAGLE3-LLaMA3.1", "medusa", "assistant", "dspark",
+    "DFlash", "peagle", "eagle3_qwen3_4b", "Qwen3.5",
+]  # fmt: skip
+
+
+@pytest.fixture
+def nothing_here(monkeypatch):
+    """A machine that has fetched nothing."""
+
+    def absent(*_, **__):
+        raise LocalEntryNotFoundError("not here")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", absent)
+
+
+def test_all_that_was_asked_for_is_there_once():
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names)
+    assert not [part for part in ASKED if not any(part in name for name in names)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_row_keeps_to_the_schema(row):
+    types = {
+        "name": str, "kind": str, "family": str, "layout": str | None, "runs": bool | None,
+        "made_for": str | None, "revision": str, "parameters": int | None, "bytes": int | None,
+        "dtype": str | None, "licence": str | None, "gated": bool | None,
+        "chat_template": bool | None, "verified": dict, "about": str, "sources": list,
+    }  # fmt: skip
+    wrong = {name for name, kind in types.items() if not isinstance(getattr(row, name), kind)}
+    assert types.keys() == set(Public.__slots__)
+    assert not wrong
+    assert row.name.count("/") == 1
+    assert row.kind in ("target", "drafter")
+    assert (row.made_for is None) is (row.kind == "target")
+    assert row.dtype in (None, "float32", "bfloat16", "float16")
+    assert row.about.endswith(".")
+    assert row.sources
+    assert all(each.startswith("https://") for each in row.sources)
+    assert row.verified.keys() == {"layout", "weights"}
+    assert not row.verified["weights"]  # no weights of others were ever loaded here
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_what_can_run_has_a_layout_of_the_table_and_what_cannot_says_why(row):
+    if row.runs:
+        assert row.layout in (TITLES if row.kind == "drafter" else {CAUSAL_LM})
+        assert row.verified["layout"]
+    else:
+        assert not row.verified["layout"]
+    if row.runs is False:
+        assert "Not built" in row.about
+    if row.runs is None:
+        assert "was not checked" in row.about
+
+
+def test_a_verified_layout_is_one_in_which_a_tiny_head_is_known(tmp_path):
+    held = set()
+    for number, name in enumerate(PUBLISHED):
+        written(name, tmp_path / str(number))
+        held.add(layout_in(tmp_path / str(number)).title)
+    said = {row.layout for row in ROWS if row.verified["layout"]} - {CAUSAL_LM}
+    assert said
+    assert said <= held
+
+
+def qwen3():
+    config = tiny.llama().config.to_dict()
+    same = {name: config[name] for name in ("vocab_size", "hidden_size", "intermediate_size")}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16}
+    shape = Qwen3Config(**same, **heads, num_hidden_layers=2)
+    return Qwen3ForCausalLM(shape)
+
+
+MADE = {"llama": tiny.llama, "qwen3": qwen3}
+
+
+def test_a_verified_target_is_of_a_kind_of_which_a_tiny_one_loads(tmp_path):
+    kinds = {row.family for row in ROWS if row.layout == CAUSAL_LM and row.verified["layout"]}
+    for kind in kinds:
+        folder = tiny.save(MADE[kind](), tmp_path / kind)
+        assert load_target(str(folder)).model.config.model_type == kind
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_what_is_known_of_a_row_that_is_not_here():
+    rows = {row["name"]: row for row in public.published()}
+    four = rows["Qwen/Qwen3-4B"]
+    assert not any(row["on_this_machine"] for row in rows.values())
+    assert four["memory_bytes"] == 4 * four["parameters"] == 16_000_000_000
+    assert four["bytes"] == 8_049_600_000  # as the Hub lists its files
+
+
+def test_a_row_that_is_here_says_the_size_of_its_files(monkeypatch, tmp_path):
+    name = "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"
+    written("eagle3 of SafeAILab", tmp_path)
+    monkeypatch.setattr(public, "fetched_before", lambda each: tmp_path if each == name else None)
+    (row,) = [row for row in public.published() if row["on_this_machine"]]
+    assert row["name"] == name
+    assert row["bytes"] == (tmp_path / "model.safetensors").stat().st_size
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_models_lists_them_on_one_line_each(capsys):
+    assert main(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = {row.name: [line for line in lines if line.startswith(row.name + ":")] for row in ROWS}
+    assert {len(each) for each in said.values()} == {1}
+    assert "gated" in said["meta-llama/Llama-3.2-1B-Instruct"][0]
+    assert "cannot run it" in said["google/gemma-4-E2B-it-assistant"][0]
+    assert main(["models", "--json"]) == 0
+    assert {row.name for row in ROWS} < {row["name"] for row in json.loads(capsys.readouterr().out)}
