@@ -14,6 +14,7 @@ from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.uniform import UniformSession
 from specviz.models.target import TargetRun
 from specviz.verification import distributions
+from specviz.verification.crossing import read
 
 
 @pytest.fixture
@@ -72,6 +73,17 @@ def test_where_host_and_device_meet_is_counted(gpu, ask, reads, uploads, waits):
     assert [gpu.counts[kind] for kind in ("reads", "uploads", "waits")] == [reads, uploads, waits]
 
 
+def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
+    top = torch.tensor([[0.1, 0.3], [1e-300, -torch.inf]], dtype=torch.float64).to("cuda")
+    few, ids = torch.rand(3).to("cuda"), torch.tensor([2**40 + 1, 0]).to("cuda")
+    gpu.counts.clear()
+    found = read(top, few, ids)
+    assert gpu.counts["waits"] == 1
+    for one, other in zip(found, (top, few, ids), strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+
+
 def test_nothing_is_left_of_it_afterwards():
     with pretended():
         assert torch.cuda.is_available()
@@ -83,9 +95,9 @@ def test_nothing_is_left_of_it_afterwards():
 # A tensor forgotten on the host: whose code, what stands there, what the slip makes of it, and a
 # drafter and a temperature whose run meets it.
 SLIPS = [
-    (TargetRun, "additive", ".to(self.target.device)", "", "eagle", 0.8),
-    (TargetRun, "_tensor", ", device=self.target.device", "", "ngram", 0.8),
-    (FeatureReader, "_pass", "sees.to(self.device)", "sees", "eagle", 0.8),
+    (TargetRun, "additive", "sent(mask, self.target.device)", "mask", "eagle", 0.8),
+    (TargetRun, "_tensor", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
+    (FeatureReader, "_pass", "sent(sees, self.device)", "sees", "eagle", 0.8),
     (distributions, "law", ", device=logits.device", "", "ngram", 0.0),
     (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),
 ]

@@ -7,11 +7,13 @@ float64 where the device has it, since rounding in low precision passes for loss
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from torch import Tensor
 
 from specviz.settings.settings import Sampling
+from specviz.verification.crossing import read
 
 HEADS = (64, 1024)  # a draw looks at so many top tokens before it sorts the whole vocabulary
 
@@ -40,9 +42,10 @@ def check_scores(logits: Tensor, who: str) -> None:
 
     Minus infinity forbids a token; NaN, plus infinity and a row that forbids all are faults.
     """
-    if bool(logits.amax(dim=-1).isfinite().all()):  # NaN travels through amax
+    tops = logits.amax(dim=-1).reshape(-1).tolist()  # NaN travels through amax
+    if all(map(isfinite, tops)):
         return
-    row = int((~logits.amax(dim=-1).isfinite()).reshape(-1).nonzero()[0])
+    row = next(i for i, top in enumerate(tops) if not isfinite(top))
     raise BadScores(
         f"{who} gave scores that are not numbers (NaN or infinity, in row {row}), so no token can "
         "be drawn. Half precision on a model made for another is the usual cause: try float32."
@@ -99,7 +102,7 @@ def without(law: Tensor, token: int) -> Tensor:
 def scaled(weights: Tensor, otherwise: Tensor) -> Tensor:
     """Weights (V,) as a law; `otherwise` where they are all zero."""
     total = weights.sum()
-    return weights / total if bool(total > 0) else otherwise
+    return torch.where(total > 0, weights / total, otherwise)
 
 
 def draw(law: Tensor, u: float) -> Draw:
@@ -121,7 +124,7 @@ def _head(law: Tensor, many: int) -> tuple[Tensor, Tensor]:
 
     Tokens as likely as the last of so many are left out: one that did not fit may come before them.
     """
-    values, ids = (found.cpu() for found in law.topk(many))
+    values, ids = read(*law.topk(many))
     several = values > values[-1]
     ids, by_id = ids[several].sort()
     values, falling = values[several][by_id].sort(descending=True, stable=True)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from specviz.trace.promises import PROMISES, Drawn
 from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
+from specviz.verification.crossing import read, upload
 from specviz.verification.distributions import residual, without
 from specviz.verification.tree import DraftTree
 
@@ -31,11 +32,11 @@ class Greedy:
         """See `Rule`. The coins are kept in the decisions though none matters."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node = 0
+        node, said = 0, chances(tree, p)
         while tree.children[node]:
             law = Law(p[node], None)
             for child in tree.children[node]:
-                inputs = {"p": law.p[tree.tokens[child]].item()}
+                inputs = {"p": said[child]}
                 decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
                     break
@@ -63,11 +64,12 @@ class PointMass:
         """See `Rule`."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node, left = 0, p[0]
+        node, left, said = 0, p[0], chances(tree, p)
         while tree.children[node]:
             for child in tree.children[node]:
                 x = tree.tokens[child]
-                inputs = {"p": left[x].item()}
+                first = child == tree.children[node][0]
+                inputs = {"p": said[child] if first else left[x].item()}
                 law = Law(left, None)
                 decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
@@ -117,7 +119,8 @@ class RecursiveRejection:
         assert guess is not None
         for child in tree.children[node]:
             x = tree.tokens[child]
-            inputs = {"p": left[x].item(), "q": guess[x].item()}
+            p, q = read(left[x], guess[x])
+            inputs = {"p": p.item(), "q": q.item()}
             decision = decide(
                 self.promise.name, child, chance.judge(child), inputs, Law(left, guess)
             )
@@ -128,3 +131,12 @@ class RecursiveRejection:
             if Drawn.WITHOUT_REPLACEMENT in self.promise.accepts:
                 guess = without(guess, x)
         return None, left
+
+
+def chances(tree: DraftTree, p: Tensor) -> list[float]:
+    """By node, its token's probability by the target's law after its parent; 0 for the root."""
+    if len(tree) == 1:
+        return [0.0]
+    parents, tokens = upload([tree.parents[1:], tree.tokens[1:]], p.device)
+    found: list[float] = p[parents, tokens].tolist()
+    return [0.0, *found]

@@ -11,6 +11,7 @@ from torch import Tensor
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
+from specviz.verification.crossing import read, upload
 from specviz.verification.distributions import Draw, draw, law, without
 from specviz.verification.tree import DraftTree
 
@@ -48,7 +49,9 @@ class Growing:
     ) -> None:
         """Put guesses under every node of a level that does not end. logits: (n, V), by node."""
         open_ = [node for node in level if not self.ends(node, settings, eos)]
-        rows = logits[[node - level.start for node in open_]]
+        rows = logits
+        if len(open_) < len(level):
+            rows = logits[upload([node - level.start for node in open_], logits.device)]
         self.put(open_, [settings.width(depth)] * len(open_), rows, settings, chance)
 
     def put(
@@ -102,7 +105,7 @@ def distinct_draws(law: Tensor, coins: Sequence[float]) -> list[Draw]:
 
 def tops(logits: Tensor, many: int) -> list[list[int]]:
     """By row of logits (n, V), the `many` likeliest tokens, falling; none that is forbidden."""
-    values, ids = logits.topk(min(many, logits.shape[-1]))
+    values, ids = read(*logits.topk(min(many, logits.shape[-1])))
     possible = (values > -torch.inf).sum(-1).tolist()
     return [tokens[:some] for tokens, some in zip(ids.tolist(), possible, strict=True)]
 

@@ -144,10 +144,17 @@ class Attention(nn.Module):
         )
         if self.normed:
             queries, keys = self.q_norm(queries), self.k_norm(keys)
-        turn = turns(positions, *self.rates)
+        turn = turns(positions, *self.rates_on(rows.device))
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
+
+    def rates_on(self, device: torch.device) -> tuple[Tensor, float]:
+        """The rates where the rows are: brought there once. No buffer: they stay in float32."""
+        made, scale = self.rates
+        if made.device != device:
+            self.rates = made.to(device), scale
+        return self.rates
 
 
 class Mlp(nn.Module):
