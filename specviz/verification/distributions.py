@@ -6,6 +6,7 @@ float64 where the device has it, since rounding in low precision passes for loss
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -112,19 +113,28 @@ def draw(law: Tensor, u: float) -> Draw:
     zero are never drawn, whatever rounding leaves of the total.
     """
     for many in HEADS:
-        if many < law.shape[-1] and (found := _walk(*_head(law, many), u)):
+        if many < law.shape[-1] and (found := _walk(*_in_order(*read(*law.topk(many))), u)):
             return found
     values, ids = law.sort(descending=True, stable=True)
     likely = int((values > 0).sum())
     return _walk(values[:likely], ids, u) or _last(values[:likely], ids, u)
 
 
-def _head(law: Tensor, many: int) -> tuple[Tensor, Tensor]:
-    """The likeliest probabilities and their tokens, as a draw walks them: fewer than `many` each.
+def draw_each(laws: Sequence[Tensor], coins: Sequence[float]) -> list[Draw]:
+    """`draw` from each of some laws (V,) with its own u; the likeliest tokens are read at once."""
+    pairs, many = list(zip(laws, coins, strict=True)), HEADS[0]
+    if len(pairs) == 1 or laws[0].shape[-1] <= many:
+        return [draw(law, u) for law, u in pairs]
+    heads = zip(*read(*torch.stack(list(laws)).topk(many)), strict=True)
+    found = [_walk(*_in_order(*head), u) for head, u in zip(heads, coins, strict=True)]
+    return [one or draw(*pair) for one, pair in zip(found, pairs, strict=True)]
 
-    Tokens as likely as the last of so many are left out: one that did not fit may come before them.
+
+def _in_order(values: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """The likeliest probabilities and their tokens, as a draw walks them: fewer than are given.
+
+    Tokens as likely as the last of them are left out: one that did not fit may come before them.
     """
-    values, ids = read(*law.topk(many))
     several = values > values[-1]
     ids, by_id = ids[several].sort()
     values, falling = values[several][by_id].sort(descending=True, stable=True)
