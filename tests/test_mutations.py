@@ -24,8 +24,8 @@ SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT
 MUTANTS = {
     "p and q swapped in the test": (
         RECURSIVE,
-        '{"p": p.item(), "q": q.item()}',
-        '{"q": p.item(), "p": q.item()}',
+        '{"p": p, "q": q}',
+        '{"q": p, "p": q}',
     ),
     "p and q swapped in the residual": (
         RECURSIVE,
@@ -42,6 +42,11 @@ MUTANTS = {
         RECURSIVE,
         "read(left[x], guess[x])",
         "read(law.p[x], guess[x])",
+    ),
+    "sibling judged by the law before another fell": (
+        RECURSIVE,
+        "if place else first",
+        "if place < 0 else first",
     ),
     "q not masked without replacement": (RECURSIVE, "guess = without(guess, x)", "pass"),
     "point mass not masked": (POINT, "left = without(left, x)", "pass"),
