@@ -26,6 +26,7 @@ from transformers.models.llama.modeling_llama import (
 
 from specviz.drafters.kit.config import HeadConfig
 from specviz.models.cache import RoomyLayer
+from specviz.verification.crossing import sent
 
 
 def llama_config(
@@ -218,7 +219,7 @@ def plain_rates(size: int, theta: float) -> Tensor:
 
 def turns(positions: Tensor, rates: Tensor, scale: float) -> Turns:
     """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
-    half = positions.float()[:, None] * rates.to(positions.device)
+    half = positions.float()[:, None] * sent(rates, positions.device)
     angles = torch.cat([half, half], dim=-1)
     return angles.cos() * scale, angles.sin() * scale
 
