@@ -16,7 +16,7 @@ def here(monkeypatch, cuda=0, mps=False):
 
 
 @pytest.mark.parametrize(
-    ("cuda", "mps", "best"), [(0, False, "cpu"), (0, True, "mps"), (2, False, "cuda")]
+    ("cuda", "mps", "best"), [(0, False, "cpu"), (0, True, "mps:0"), (2, False, "cuda:0")]
 )
 def test_the_best_device_of_the_machine_is_picked(monkeypatch, cuda, mps, best):
     here(monkeypatch, cuda, mps)
@@ -27,6 +27,21 @@ def test_a_named_device_is_taken_where_it_is_there(monkeypatch):
     here(monkeypatch, cuda=2)
     assert devices.pick_device("cpu") == CPU
     assert devices.pick_device("cuda:1") == torch.device("cuda", 1)
+
+
+def test_one_device_goes_by_one_name_as_its_tensors_say_it(monkeypatch):
+    here(monkeypatch, cuda=2, mps=True)
+    assert str(devices.pick_device("cuda")) == str(devices.pick_device("cuda:0")) == "cuda:0"
+    assert str(devices.pick_device("mps")) == "mps:0"
+
+
+def test_cudnn_which_plans_anew_for_every_length_is_not_asked_on_cuda(monkeypatch):
+    here(monkeypatch, cuda=1)
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    devices.pick_device("cpu")
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    devices.pick_device("cuda")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps"])

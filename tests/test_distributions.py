@@ -14,6 +14,7 @@ from specviz.verification.distributions import (
     BadScores,
     check_scores,
     draw,
+    draw_each,
     law,
     overlap,
     residual,
@@ -116,3 +117,17 @@ def test_the_share_of_coins_that_draw_a_token_is_its_probability():
     p = torch.tensor([0.1, 0.5, 0.0, 0.4], dtype=torch.float64)
     seen = [draw(p, (i + 0.5) / 1000).token for i in range(1000)]
     assert [seen.count(t) / 1000 for t in range(4)] == pytest.approx(p.tolist(), abs=2e-3)
+
+
+@pytest.mark.parametrize("size", [5, 200, 3000])
+def test_laws_that_are_drawn_from_together_give_what_each_gives_alone(size):
+    """A flat law and one of many ties cannot be drawn from by what is read first."""
+    torch.manual_seed(1)
+    peaked = (torch.randn(size, dtype=torch.float64) * 4).softmax(-1)
+    flat = torch.full((size,), 1 / size, dtype=torch.float64)
+    tied = torch.ones(size, dtype=torch.float64).index_fill(0, torch.tensor([3]), 2.0)
+    laws = [peaked, flat, tied / tied.sum(), peaked.flip(0)]
+    for u in (0.0, 0.03, 0.4, 0.9, 0.9999):
+        coins = [u, 1 - u / 2 - 1e-9, u, u / 3]
+        alone = [draw(each, coin) for each, coin in zip(laws, coins, strict=True)]
+        assert draw_each(laws, coins) == alone

@@ -10,7 +10,7 @@ import tiny
 import torch
 from test_engine import joint, traced
 
-from specviz.drafters.kit.growing import distinct_draws, tops
+from specviz.drafters.kit.growing import possible, tops
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.engine.loop import rounds
 from specviz.engine.schedule import schedule
@@ -162,7 +162,8 @@ def test_a_law_of_few_tokens_has_few_siblings():
     one = proposed(replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2))
     assert one.tree.parents == (-1, 0, 1)
     assert one.drawn is Drawn.WITHOUT_REPLACEMENT
-    assert len(distinct_draws(torch.tensor([0.0, 0.3, 0.0, 0.7]), [0.5] * 4)) == 2
+    laws = torch.tensor([[0.0, 0.3, 0.0, 0.7], [0.1, 0.2, 0.3, 0.4]])
+    assert possible(laws, [4, 3]) == [2, 3]
     rows = torch.tensor([[-torch.inf, 3.0, 4.0], [5.0, 1.0, 2.0]])
     assert tops(rows, 8) == [[2, 1], [0, 2, 1]]
     assert tops(rows, 1) == [[2], [0]]

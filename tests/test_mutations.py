@@ -24,8 +24,8 @@ SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT
 MUTANTS = {
     "p and q swapped in the test": (
         RECURSIVE,
-        '{"p": left[x].item(), "q": guess[x].item()}',
-        '{"q": left[x].item(), "p": guess[x].item()}',
+        '{"p": p, "q": q}',
+        '{"q": p, "p": q}',
     ),
     "p and q swapped in the residual": (
         RECURSIVE,
@@ -40,11 +40,21 @@ MUTANTS = {
     ),
     "sibling's residual skipped": (
         RECURSIVE,
-        '"p": left[x].item(), ',
-        '"p": law.p[x].item(), ',
+        "read(left[x], guess[x])",
+        "read(law.p[x], guess[x])",
+    ),
+    "sibling judged by the law before another fell": (
+        RECURSIVE,
+        "if place else first",
+        "if place < 0 else first",
     ),
     "q not masked without replacement": (RECURSIVE, "guess = without(guess, x)", "pass"),
     "point mass not masked": (POINT, "left = without(left, x)", "pass"),
+    "point mass judged by the law before a sibling fell": (
+        POINT,
+        "said[child] if first else left[x].item()",
+        "said[child]",
+    ),
     "point mass with the wrong row": (POINT, "left = p[node]", "left = p[0]"),
 }
 

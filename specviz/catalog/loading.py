@@ -33,6 +33,8 @@ from specviz.models.target import Target
 
 SHELF: Final[Shelf[Checkpoint]] = Shelf()
 HEADS: Final[Shelf[Drafter]] = Shelf()
+SMALL: Final = 1 << 28  # weights; a GPU waits for its host to launch such a model's ops, not for
+# its memory, so half precision would save no time and cost exactness
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
 
 
@@ -72,10 +74,13 @@ def load(
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
     """A target: a name of the catalogue, a folder, a GGUF file, or a Hub id of a causal LM.
 
-    device, dtype: names as in `devices`, or None for the best here. Raises NotAvailable,
-    Unsuitable, NotEnoughMemory, and ValueError for a device or dtype that is not there.
+    device, dtype: names as in `devices`, or None for the best here; the catalogue's small models
+    are in float32 on every device. Raises NotAvailable, Unsuitable, NotEnoughMemory, and ValueError
+    for a device or dtype that is not there.
     """
-    place = pick_device(device)
+    place, entry = pick_device(device), find(name, "target")
+    if dtype is None and entry is not None and entry.parameters < SMALL:
+        dtype = "float32"
     found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
     return Target(found.model, found.tokenizer, found.card(public_name(name), "causal-lm"))
 

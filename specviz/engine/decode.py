@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
 from time import perf_counter
+from typing import Final
 
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.protocol import Drafter
@@ -13,6 +15,8 @@ from specviz.models.prompt import Prompt, read
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
+
+WARM: Final = 3  # rounds, the prompt's among them, that a GPU plays before a clock runs
 
 
 def baseline_of(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
@@ -37,13 +41,17 @@ def run(
     """A recorded run: its header, the events round by round, the end, then plain decoding.
 
     prompt: a text, sent as the settings say, or a conversation's turns. stop: asked between rounds;
-    a run that is stopped says so and measures no baseline. Raises BadPrompt, BadSettings,
-    MismatchedRule or BadScores, each with a sentence.
+    a run that is stopped says so and measures no baseline. A GPU plays a few rounds beforehand that
+    are not told: its first use of an op costs milliseconds, which would all fall on the rounds and
+    none on plain decoding, which comes after them. Raises BadPrompt, BadSettings, MismatchedRule or
+    BadScores, each with a sentence.
     """
     reading = read(target, prompt, settings)
     ids = reading.ids
     decoding = Decoding(target, drafter, ids, settings)
     recorder = Recorder(target, settings)
+    if target.device.type == "cuda":
+        _warm_up(target, drafter, ids, settings, baseline, stop)
     yield header(target, drafter, reading, settings, decoding.rule)
     yield from recorder.words(ids)
     spent = 0.0
@@ -63,3 +71,23 @@ def run(
             return  # half a baseline would be no measure, and would read as a shorter text
         yield from recorder.words([step.token for step in steps])
         yield baseline_of(steps, settings.sampling)
+
+
+def _warm_up(
+    target: Target,
+    drafter: Drafter,
+    ids: Sequence[int],
+    settings: Settings,
+    baseline: bool,
+    stop: Stop,
+) -> None:
+    """A few rounds that nobody measures, and plain passes where those are measured too."""
+    _spend(Decoding(target, drafter, ids, settings).rounds(stop))
+    if baseline:
+        _spend(plain(target, ids, settings, stop))
+
+
+def _spend(rounds: Iterator[object]) -> None:
+    """A few rounds that nobody measures; what they held is gone when this returns."""
+    for _ in islice(rounds, WARM):
+        pass

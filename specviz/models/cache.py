@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, DynamicLayer
+
+from specviz.verification.crossing import upload
 
 ROOM: Final = 64  # rows more than asked for, each time that room is made
 
@@ -76,7 +77,7 @@ class RoomyCache(Cache):
         if list(rows) == list(range(first, first + len(rows))):
             self.cut(first + len(rows))
         elif self.layers:
-            index = torch.tensor(rows, device=self.layers[0].keys.device)
+            index = upload(rows, self.layers[0].keys.device)
             for layer in self.layers:
                 layer.keep(first, index)
 

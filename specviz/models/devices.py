@@ -26,18 +26,26 @@ class NotEnoughMemory(ValueError):
 def pick_device(name: str | None = None) -> torch.device:
     """The device called `name` ("cpu", "cuda", "cuda:1", "mps"), or the best one of this machine.
 
-    Raises ValueError where there is no such device.
+    One of several has its number always ("cuda" is "cuda:0"), as tensors on it say themselves: by
+    two names the same weights would be loaded twice. Raises ValueError where there is no such
+    device.
     """
     import torch
 
     if name is None:
-        return torch.device(next(kind for kind in KINDS if count(kind)))
+        name = next(kind for kind in KINDS if count(kind))
     kind, _, index = name.partition(":")
     if kind not in KINDS or (index and not index.isdecimal()):
         raise ValueError(f"No device is called {name!r}; choose {' or '.join(KINDS)}.")
     if int(index or 0) >= count(kind):
         raise ValueError(f"This machine has no device {name!r}; it has {_those_here()}.")
-    return torch.device(name)
+    if kind == "cpu":
+        return torch.device(kind)
+    if kind == "cuda":
+        # cuDNN plans anew, for milliseconds, whenever a cache has grown by a row; on some GPUs
+        # torch asks it first in half precision.
+        torch.backends.cuda.enable_cudnn_sdp(False)
+    return torch.device(kind, int(index or 0))
 
 
 def count(kind: str) -> int:

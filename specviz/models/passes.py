@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.verification.crossing import upload
+
 
 class MissingStates(ValueError):
     """Tokens came without the target's states that predicted them."""
@@ -58,7 +60,11 @@ class States:
 
     def take(self, rows: Sequence[int]) -> States:
         """The states of these rows, in this order."""
-        index = list(rows)
+        held = [*self.layers.values(), *(keys for keys, _ in self.keys_values.values())]
+        held += [] if self.final is None else [self.final]
+        if not held:
+            return self
+        index = upload(list(rows), held[0].device)
         return States(
             {k: v[index] for k, v in self.layers.items()},
             None if self.final is None else self.final[index],

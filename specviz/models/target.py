@@ -21,6 +21,7 @@ from specviz.models.errors import BadPrompt
 from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
 from specviz.models.typed import reader
 from specviz.trace.events import ModelCard
+from specviz.verification.crossing import sent, upload
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
@@ -175,7 +176,7 @@ class TargetRun:
         """(r, c) bool over new rows to a float mask (1, 1, r, length + c); the past is all seen."""
         mask = torch.zeros(sees.shape[0], self.length + sees.shape[1], dtype=self.target.dtype)
         mask[:, self.length :].masked_fill_(~sees, torch.finfo(self.target.dtype).min)
-        return mask.to(self.target.device)[None, None]
+        return sent(mask, self.target.device)[None, None]
 
     @torch.inference_mode()
     def shallow(
@@ -206,10 +207,11 @@ class TargetRun:
     ) -> Scores:
         """The model's own forward, with taps."""
         model = self.target.model
+        rows = self._tensor([list(tokens), list(positions)])
         with tapped(model, self.taps) as found:
             out = model(
-                input_ids=self._tensor(tokens)[None],
-                position_ids=self._tensor(positions)[None],
+                input_ids=rows[:1],
+                position_ids=rows[1:],
                 attention_mask=mask,
                 past_key_values=self.cache,
                 use_cache=True,
@@ -279,8 +281,8 @@ class TargetRun:
             for k, layer in wanted.items()
         }
 
-    def _tensor(self, numbers: Iterable[int]) -> Tensor:
-        return torch.tensor(list(numbers), device=self.target.device)
+    def _tensor(self, numbers: Sequence[Any]) -> Tensor:
+        return upload(numbers, self.target.device)
 
 
 def _row_first(cached: Tensor, rows: int) -> Tensor:

@@ -6,12 +6,15 @@ float64 where the device has it, since rounding in low precision passes for loss
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from torch import Tensor
 
 from specviz.settings.settings import Sampling
+from specviz.verification.crossing import read
 
 HEADS = (64, 1024)  # a draw looks at so many top tokens before it sorts the whole vocabulary
 
@@ -40,9 +43,10 @@ def check_scores(logits: Tensor, who: str) -> None:
 
     Minus infinity forbids a token; NaN, plus infinity and a row that forbids all are faults.
     """
-    if bool(logits.amax(dim=-1).isfinite().all()):  # NaN travels through amax
+    tops = logits.amax(dim=-1).reshape(-1).tolist()  # NaN travels through amax
+    if all(map(isfinite, tops)):
         return
-    row = int((~logits.amax(dim=-1).isfinite()).reshape(-1).nonzero()[0])
+    row = next(i for i, top in enumerate(tops) if not isfinite(top))
     raise BadScores(
         f"{who} gave scores that are not numbers (NaN or infinity, in row {row}), so no token can "
         "be drawn. Half precision on a model made for another is the usual cause: try float32."
@@ -99,7 +103,7 @@ def without(law: Tensor, token: int) -> Tensor:
 def scaled(weights: Tensor, otherwise: Tensor) -> Tensor:
     """Weights (V,) as a law; `otherwise` where they are all zero."""
     total = weights.sum()
-    return weights / total if bool(total > 0) else otherwise
+    return torch.where(total > 0, weights / total, otherwise)
 
 
 def draw(law: Tensor, u: float) -> Draw:
@@ -109,19 +113,28 @@ def draw(law: Tensor, u: float) -> Draw:
     zero are never drawn, whatever rounding leaves of the total.
     """
     for many in HEADS:
-        if many < law.shape[-1] and (found := _walk(*_head(law, many), u)):
+        if many < law.shape[-1] and (found := _walk(*_in_order(*read(*law.topk(many))), u)):
             return found
     values, ids = law.sort(descending=True, stable=True)
     likely = int((values > 0).sum())
     return _walk(values[:likely], ids, u) or _last(values[:likely], ids, u)
 
 
-def _head(law: Tensor, many: int) -> tuple[Tensor, Tensor]:
-    """The likeliest probabilities and their tokens, as a draw walks them: fewer than `many` each.
+def draw_each(laws: Sequence[Tensor], coins: Sequence[float]) -> list[Draw]:
+    """`draw` from each of some laws (V,) with its own u; the likeliest tokens are read at once."""
+    pairs, many = list(zip(laws, coins, strict=True)), HEADS[0]
+    if len(pairs) == 1 or laws[0].shape[-1] <= many:
+        return [draw(law, u) for law, u in pairs]
+    heads = zip(*read(*torch.stack(list(laws)).topk(many)), strict=True)
+    found = [_walk(*_in_order(*head), u) for head, u in zip(heads, coins, strict=True)]
+    return [one or draw(*pair) for one, pair in zip(found, pairs, strict=True)]
 
-    Tokens as likely as the last of so many are left out: one that did not fit may come before them.
+
+def _in_order(values: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """The likeliest probabilities and their tokens, as a draw walks them: fewer than are given.
+
+    Tokens as likely as the last of them are left out: one that did not fit may come before them.
     """
-    values, ids = (found.cpu() for found in law.topk(many))
     several = values > values[-1]
     ids, by_id = ids[several].sort()
     values, falling = values[several][by_id].sort(descending=True, stable=True)

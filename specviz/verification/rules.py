@@ -6,12 +6,14 @@ rejection leaves of p and q.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import torch
 from torch import Tensor
 
 from specviz.trace.promises import PROMISES, Drawn
 from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
+from specviz.verification.crossing import read, upload
 from specviz.verification.distributions import residual, without
 from specviz.verification.tree import DraftTree
 
@@ -31,11 +33,11 @@ class Greedy:
         """See `Rule`. The coins are kept in the decisions though none matters."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node = 0
+        node, said = 0, chances(tree, p)
         while tree.children[node]:
             law = Law(p[node], None)
             for child in tree.children[node]:
-                inputs = {"p": law.p[tree.tokens[child]].item()}
+                inputs = {"p": said[child]}
                 decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
                     break
@@ -63,11 +65,12 @@ class PointMass:
         """See `Rule`."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node, left = 0, p[0]
+        node, left, said = 0, p[0], chances(tree, p)
         while tree.children[node]:
             for child in tree.children[node]:
                 x = tree.tokens[child]
-                inputs = {"p": left[x].item()}
+                first = child == tree.children[node][0]
+                inputs = {"p": said[child] if first else left[x].item()}
                 law = Law(left, None)
                 decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
@@ -100,9 +103,11 @@ class RecursiveRejection:
         """See `Rule`. Walks down from the root; q must hold every node with children."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node, left = 0, p[0]
+        node, left, first = 0, p[0], openings(tree, p, q)
         while tree.children[node]:
-            kept, left = self._siblings(tree, node, Law(p[node], q[node]), chance, decisions)
+            tries = [(child, tree.tokens[child]) for child in tree.children[node]]
+            law = Law(p[node], q[node])
+            kept, left = self._siblings(tries, law, first[node], chance, decisions)
             if kept is None:
                 return finish(decisions, path, left, chance)
             path.append(kept)
@@ -110,14 +115,22 @@ class RecursiveRejection:
         return finish(decisions, path, left, chance)
 
     def _siblings(
-        self, tree: DraftTree, node: int, law: Law, chance: Coins, decisions: list[Decision]
+        self,
+        tries: Sequence[tuple[int, int]],
+        law: Law,
+        first: tuple[float, float],
+        chance: Coins,
+        decisions: list[Decision],
     ) -> tuple[int | None, Tensor]:
-        """Try the children of `node` in order: the one kept, and the law that is left of p."""
+        """Try siblings, each a node and its token, in order: the one kept, and what is left of p.
+
+        first: p and q of the first of them, which no rejection has changed.
+        """
         left, guess = law.p, law.q
         assert guess is not None
-        for child in tree.children[node]:
-            x = tree.tokens[child]
-            inputs = {"p": left[x].item(), "q": guess[x].item()}
+        for place, (child, x) in enumerate(tries):
+            p, q = (one.item() for one in read(left[x], guess[x])) if place else first
+            inputs = {"p": p, "q": q}
             decision = decide(
                 self.promise.name, child, chance.judge(child), inputs, Law(left, guess)
             )
@@ -128,3 +141,23 @@ class RecursiveRejection:
             if Drawn.WITHOUT_REPLACEMENT in self.promise.accepts:
                 guess = without(guess, x)
         return None, left
+
+
+def chances(tree: DraftTree, p: Tensor) -> list[float]:
+    """By node, its token's probability by the target's law after its parent; 0 for the root."""
+    if len(tree) == 1:
+        return [0.0]
+    parents, tokens = upload([tree.parents[1:], tree.tokens[1:]], p.device)
+    found: list[float] = p[parents, tokens].tolist()
+    return [0.0, *found]
+
+
+def openings(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) -> dict[int, tuple[float, float]]:
+    """By node with children, p and q of its first child, all read at once."""
+    firsts = {node: tree.tokens[kids[0]] for node, kids in enumerate(tree.children) if kids}
+    if not firsts:
+        return {}
+    target = torch.stack([p[node, x] for node, x in firsts.items()])
+    draft = torch.stack([q[node][x] for node, x in firsts.items()])
+    pairs = zip(*(each.tolist() for each in read(target, draft)), strict=True)
+    return dict(zip(firsts, pairs, strict=True))

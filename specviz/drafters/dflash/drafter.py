@@ -25,6 +25,7 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import read, upload
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
@@ -100,9 +101,11 @@ class DFlashSession:
             soft = self._fill(context).float().softmax(-1)
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
             remark["places"] = block_shown(soft)
-            for node, token in enumerate(soft.argmax(-1)[:depth].tolist(), start=1):
+            top = soft.argmax(-1, keepdim=True)
+            chances, ids = (each[:depth, 0].tolist() for each in read(soft.gather(-1, top), top))
+            for node, token in enumerate(ids, start=1):
                 tokens.append(token)
-                score[node] = soft[node - 1, token].item()
+                score[node] = chances[node - 1]
                 evidence[node] = {"place": node}
                 if token in self.target.eos:
                     break
@@ -126,7 +129,7 @@ class DFlashSession:
         newest = len(context) - 1
         if self.read != newest:
             raise ValueError(f"{self.read} states for a text of {len(context)} tokens.")
-        block = self.head.block(torch.tensor([context[-1]], device=self.target.device))
+        block = self.head.block(upload([context[-1]], self.target.device))
         words = self.target.model.get_input_embeddings()(block)
         positions = torch.arange(newest, newest + self.size, device=self.target.device)
         rows = self.head(words, positions, [behind(each) for each in self.past])
@@ -156,7 +159,7 @@ class DFlashSession:
 
 def block_shown(soft: Tensor) -> list[list[dict[str, Any]]]:
     """By place, its likeliest tokens, falling, each with its probability. soft: (places, V)."""
-    values, ids = soft.topk(min(SHOWN, soft.shape[-1]))
+    values, ids = read(*soft.topk(min(SHOWN, soft.shape[-1])))
     return [
         [{"token": token, "p": round(p, 6)} for token, p in zip(row, chances, strict=True)]
         for row, chances in zip(ids.tolist(), values.tolist(), strict=True)

@@ -26,6 +26,7 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import read, upload
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
@@ -81,9 +82,11 @@ class PEagleSession:
         if depth > 0:
             logits, work = self._guess(len(context), depth)
             soft = logits.float().softmax(-1)
-            for node, token in enumerate(soft.argmax(-1).tolist(), start=1):
+            top = soft.argmax(-1, keepdim=True)
+            chances, ids = (each[:, 0].tolist() for each in read(soft.gather(-1, top), top))
+            for node, token in enumerate(ids, start=1):
                 tokens.append(token)
-                score[node] = soft[node - 1, token].item()
+                score[node] = chances[node - 1]
                 if token in self.target.eos:
                     break
         evidence: dict[int, dict[str, Any]] = {0: {"form": "parallel", "passes": int(depth > 0)}}
@@ -113,7 +116,7 @@ class PEagleSession:
             raise ValueError(f"{start} + {len(new)} states for a text of {length} tokens.")
         states = [self.head.fuse(taps)] if new else []
         states.append(self.head.masks(depth - 1))
-        tokens = torch.tensor([*new, *[config.mask_token_id] * (depth - 1)], device=device)
+        tokens = upload([*new, *[config.mask_token_id] * (depth - 1)], device)
         positions = torch.arange(start, start + len(tokens), device=device)
         out = self._pass(torch.cat(states), self.embed(tokens), positions)
         self.rows = length - 1

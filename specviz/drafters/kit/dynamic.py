@@ -23,6 +23,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import read
 from specviz.verification.tree import DraftTree
 
 
@@ -97,11 +98,9 @@ class DynamicSession:
         else:
             logits = self.reader.level(level, growth.tokens, growth.parents)
         logs = fit(logits, self.vocab_size).float().log_softmax(-1).clamp(max=0)
-        values, ids = logs.topk(min(self.fan_out, logs.shape[-1]))
+        values, ids = read(*logs.topk(min(self.fan_out, logs.shape[-1])))
         possible = values.isfinite().sum(-1).tolist()  # a reduced vocabulary may have fewer
-        for node, row, tokens, some in zip(
-            level, values.cpu(), ids.tolist(), possible, strict=True
-        ):
+        for node, row, tokens, some in zip(level, values, ids.tolist(), possible, strict=True):
             growth.add(node, tokens[:some], row[:some])
 
     def _proposal(self, growth: Growth) -> Proposal:

@@ -17,6 +17,7 @@ from specviz.drafters.kit.layers import KeysValues
 from specviz.models.passes import States
 from specviz.models.target import Target
 from specviz.trace.work import Work
+from specviz.verification.crossing import sent, upload
 from specviz.verification.distributions import check_scores
 
 
@@ -70,7 +71,7 @@ class FeatureReader:
         self.waiting, self.rows, self.passes = [], length - 1, 0
         self.work += Work(entry=len(states))
         self.cache.cut(start)
-        sees = torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start)
+        sees = torch.ones(len(tokens), self.rows, dtype=torch.bool, device=self.device).tril(start)
         outputs = self._pass(states, tokens, range(start, self.rows), sees)[-1:]
         self.paths, self.outputs = {0: []}, {0: outputs[0]}
         return self._logits(outputs)
@@ -98,10 +99,9 @@ class FeatureReader:
         """The head on new rows, each seeing what `sees` (n, rows) says: outputs (n, h)."""
         self.passes += 1
         self.work += Work(body=len(tokens))
-        words = self.embed(torch.tensor(tokens, device=self.device))
-        where = torch.tensor(list(positions), device=self.device)
-        mix = self.cache.mix(sees.to(self.device))
-        out: Tensor = self.head(states[None], words[None], where, mix)[0]
+        words, where = upload([list(tokens), list(positions)], self.device)
+        mix = self.cache.mix(sent(sees, self.device))
+        out: Tensor = self.head(states[None], self.embed(words)[None], where, mix)[0]
         return out
 
     def _logits(self, outputs: Tensor) -> Tensor:

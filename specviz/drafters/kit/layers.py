@@ -26,6 +26,7 @@ from transformers.models.llama.modeling_llama import (
 
 from specviz.drafters.kit.config import HeadConfig
 from specviz.models.cache import RoomyLayer
+from specviz.verification.crossing import sent
 
 
 def llama_config(
@@ -144,10 +145,17 @@ class Attention(nn.Module):
         )
         if self.normed:
             queries, keys = self.q_norm(queries), self.k_norm(keys)
-        turn = turns(positions, *self.rates)
+        turn = turns(positions, *self.rates_on(rows.device))
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
+
+    def rates_on(self, device: torch.device) -> tuple[Tensor, float]:
+        """The rates where the rows are: brought there once. No buffer: they stay in float32."""
+        made, scale = self.rates
+        if made.device != device:
+            self.rates = made.to(device), scale
+        return self.rates
 
 
 class Mlp(nn.Module):
@@ -211,7 +219,7 @@ def plain_rates(size: int, theta: float) -> Tensor:
 
 def turns(positions: Tensor, rates: Tensor, scale: float) -> Turns:
     """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
-    half = positions.float()[:, None] * rates.to(positions.device)
+    half = positions.float()[:, None] * sent(rates, positions.device)
     angles = torch.cat([half, half], dim=-1)
     return angles.cos() * scale, angles.sin() * scale
 

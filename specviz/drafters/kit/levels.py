@@ -14,6 +14,7 @@ from torch import Tensor
 
 from specviz.models.cache import RoomyCache
 from specviz.trace.work import Work
+from specviz.verification.crossing import sent, upload
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
@@ -93,7 +94,7 @@ class LevelReader:
         mask = torch.zeros(len(nodes), past + len(tree), dtype=self.model.dtype)
         unseen = ~tree.mask()[list(nodes)]
         mask[:, past:].masked_fill_(unseen, torch.finfo(self.model.dtype).min)
-        return mask.to(self.model.device)[None, None]
+        return sent(mask, self.model.device)[None, None]
 
     def _pass(
         self,
@@ -103,10 +104,10 @@ class LevelReader:
         last_only: int = 0,
     ) -> Tensor:
         """One forward pass; logits (n, W), of the last token alone where asked."""
-        device = self.model.device
+        rows = upload([list(tokens), list(positions)], self.model.device)
         out = self.model(
-            input_ids=torch.tensor([list(tokens)], device=device),
-            position_ids=torch.tensor([list(positions)], device=device),
+            input_ids=rows[:1],
+            position_ids=rows[1:],
             attention_mask=mask,
             past_key_values=self.cache,
             use_cache=True,

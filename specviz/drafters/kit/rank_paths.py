@@ -22,6 +22,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, require
 from specviz.trace.work import Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import upload
 from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
@@ -162,4 +163,5 @@ def confidence(tree: DraftTree, logits: Tensor) -> dict[int, float]:
         return {}
     soft = logits.float().softmax(-1)
     depths = [depth - 1 for depth in tree.depths[1:]]
-    return dict(enumerate(soft[depths, list(tree.tokens[1:])].tolist(), 1))
+    rows, tokens = upload([depths, tree.tokens[1:]], soft.device)
+    return dict(enumerate(soft[rows, tokens].tolist(), 1))

@@ -25,6 +25,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
+from specviz.verification.crossing import sent, upload
 from specviz.verification.distributions import check_scores
 
 
@@ -120,10 +121,10 @@ class MemoryReader:
         known = self._remember(length)
         self.words.cut(self.rows)
         tokens, start = self.context[self.rows : length], self.rows
-        sees = torch.ones(len(tokens), length, dtype=torch.bool).tril(start)
-        heard = self._hear(tokens, range(start, length), sees)[:, -1:]
+        sees = torch.ones(len(tokens), length, dtype=torch.bool, device=self.device).tril(start)
+        heard, where = self._hear(tokens, range(start, length), sees)
         self.rows, self.paths, self.passes = length, {0: []}, 0
-        return self._ask(heard, [length - 1], known)
+        return self._ask(heard[:, -1:], where[-1:], known)
 
     def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Read nodes whose parents were read; logits (n, V) of what follows each.
@@ -138,8 +139,8 @@ class MemoryReader:
             self.paths[node] = [*self.paths[parents[node]], first + i]
             sees[i, self.paths[node]] = True
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        heard = self._hear([tokens[node] for node in nodes], positions, sees)
-        return self._ask(heard, positions, self.remembered)
+        heard, where = self._hear([tokens[node] for node in nodes], positions, sees)
+        return self._ask(heard, where, self.remembered)
 
     def _remember(self, length: int) -> Remembered:
         """Layer self-attention on all that waits: once after a pass of the target."""
@@ -148,7 +149,7 @@ class MemoryReader:
         new = layers.shape[1]
         if past + new != length - 1:
             raise ValueError(f"{past} + {new} states for a text of {length} tokens.")
-        made = self.head.remember(layers, self._tensor(range(past, past + new)))
+        made = self.head.remember(layers, torch.arange(past, past + new, device=self.device))
         self.work += Work(entry=new)
         if self.remembered is not None:
             keys, values = self.remembered
@@ -156,22 +157,24 @@ class MemoryReader:
         self.waiting, self.remembered = [], made
         return made
 
-    def _hear(self, tokens: Sequence[int], positions: Iterable[int], sees: Tensor) -> Tensor:
-        """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h)."""
-        self.work += Work(body=len(tokens))
-        words = self.embed(self._tensor(tokens))[None]
-        mix = self.words.mix(sees.to(self.device))
-        rows: Tensor = self.head.self_attention(words, self._tensor(positions), mix)
-        return rows
+    def _hear(
+        self, tokens: Sequence[int], positions: Iterable[int], sees: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h).
 
-    def _ask(self, heard: Tensor, positions: Sequence[int], known: Remembered) -> Tensor:
+        And their positions (n,), as they stand on the device.
+        """
+        self.work += Work(body=len(tokens))
+        words, where = upload([list(tokens), list(positions)], self.device)
+        mix = self.words.mix(sent(sees, self.device))
+        rows: Tensor = self.head.self_attention(self.embed(words)[None], where, mix)
+        return rows, where
+
+    def _ask(self, heard: Tensor, positions: Tensor, known: Remembered) -> Tensor:
         """Cross-attention: rows (1, n, h), each seeing the whole memory, to logits (n, V)."""
         self.passes += 1
-        output = self.head.cross_attention(heard, self._tensor(positions), recall(known))[0]
+        output = self.head.cross_attention(heard, positions, recall(known))[0]
         logits: Tensor = self.project(output)
         self.work += Work(head=len(logits))
         check_scores(logits, self.name)
         return logits
-
-    def _tensor(self, numbers: Iterable[int]) -> Tensor:
-        return torch.tensor(list(numbers), device=self.device)

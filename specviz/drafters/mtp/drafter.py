@@ -27,6 +27,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import upload
 from specviz.verification.distributions import check_scores
 
 
@@ -107,7 +108,7 @@ class MTPSession:
         past = newest + again - 1 if again else self.known
         rows = hidden[:, -1:] if again else hidden
         ahead = past + min(step, self.many)  # a module's row i reads the token so far after it
-        tokens = torch.tensor([text[ahead : ahead + rows.shape[1]]], device=rows.device)
+        tokens = upload([text[ahead : ahead + rows.shape[1]]], rows.device)
         joined = self.modules.module(step).join(rows, tokens, self.embed)
         positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
         mask = causal_mask(rows.shape[1], past, joined)

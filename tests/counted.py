@@ -1,0 +1,126 @@
+"""What a round asks of a GPU, by drafter: the house pair on the pretended device, counted.
+
+`PYTHONPATH=. python tests/counted.py` writes the table that ships, assets/device.json. Rule: it is
+counted from the second round on, by nobody who records, so a row is what decoding itself asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from pretend import Meetings, pretended
+
+from specviz.catalog import entries, load, loading
+from specviz.catalog.entry import filled
+from specviz.drafters.contract.trial import story
+from specviz.engine.loop import Decoding, plain
+from specviz.engine.recorder import versions
+from specviz.models.shelf import Shelf
+from specviz.settings.settings import Settings
+from specviz.shipped import ASSETS
+
+PLACE = ASSETS / "device.json"
+PROMPT = "Once upon a time there was a little girl called Lily. She"
+NEW = 16
+TEMPERATURES = (0.0, 0.8)
+KINDS = ("launches", "reads", "uploads", "waits")
+DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
+PLAIN = "plain"
+
+
+@contextmanager
+def gpu() -> Iterator[Meetings]:
+    """The pretended device, and shelves of its own: nothing that lies there is left behind."""
+    with (
+        pretended() as meetings,
+        patch.object(loading, "SHELF", Shelf()),
+        patch.object(loading, "HEADS", Shelf()),
+    ):
+        yield meetings
+
+
+def asked(drafter: str, temperature: float) -> Settings:
+    """The settings of a counted run."""
+    given = {"max_new_tokens": NEW, "sampling": {"temperature": temperature}}
+    return Settings.from_json(filled(drafter, given))
+
+
+def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str, Any], Any]:
+    """A drafter's row of the table and its run's story; to be called within `gpu`.
+
+    Counts are sums over the rounds counted, which the row says, with the tokens that they gave.
+    """
+    target, made = load("house", drafter, "cuda", "float32")
+    settings = asked(drafter, temperature)
+    decoding = Decoding(target, made, target.encode(PROMPT, NEW), settings)
+    played, before = [], Counter(meetings.counts)
+    for one in decoding.rounds():
+        played.append(one)
+        if len(played) == 2:  # the prompt, and a round in which caches get their first room
+            before = Counter(meetings.counts)
+    tokens = sum(len(one.tokens) for one in played[2:])
+    return _row(drafter, temperature, len(played) - 2, tokens, meetings, before), story(played)
+
+
+def plain_row(temperature: float, meetings: Meetings) -> dict[str, Any]:
+    """Plain decoding's row: a round is a token."""
+    target, _ = load("house", "ngram", "cuda", "float32")
+    before, steps = Counter(meetings.counts), 0
+    settings = asked("ngram", temperature)
+    for steps, _ in enumerate(plain(target, target.encode(PROMPT, NEW), settings), 1):
+        if steps == 2:
+            before = Counter(meetings.counts)
+    return _row(PLAIN, temperature, steps - 2, steps - 2, meetings, before)
+
+
+def _row(
+    name: str, temperature: float, rounds: int, tokens: int, meetings: Meetings, before: Counter
+) -> dict[str, Any]:
+    made = {kind: meetings.counts[kind] - before[kind] for kind in KINDS}
+    return {
+        "drafter": name,
+        "temperature": temperature,
+        "rounds": rounds,
+        "tokens": tokens,
+        **made,
+    }
+
+
+def depends_on() -> dict[str, str]:
+    """The versions that decide how many ops a pass is made of."""
+    return {name: version for name, version in versions().items() if name != "python"}
+
+
+def table() -> dict[str, Any]:
+    """All rows, with what they depend on."""
+    rows = []
+    with gpu() as meetings:
+        for temperature in TEMPERATURES:
+            rows.append(plain_row(temperature, meetings))
+            rows += [row(name, temperature, meetings)[0] for name in DRAFTERS]
+    return {
+        "device": "a pretended CUDA device: no GPU was used, so there are counts and no times",
+        "target": "house",
+        "dtype": "float32",
+        "prompt": PROMPT,
+        "new_tokens": NEW,
+        "versions": depends_on(),
+        "rows": rows,
+    }
+
+
+def main() -> None:
+    """Write the table."""
+    found = table()
+    rows = ",\n".join(f"  {json.dumps(row)}" for row in found.pop("rows"))
+    head = json.dumps(found, indent=1, ensure_ascii=False).removesuffix("\n}")
+    PLACE.write_text(f'{head},\n "rows": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

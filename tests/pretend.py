@@ -1,0 +1,225 @@
+"""A CUDA device that only pretends: tensors of the CPU that say `cuda:0` and keep a GPU's rules.
+
+Rule: what CUDA refuses is refused here (two devices in one op, an index on the device into a tensor
+of the host, `.numpy()`), and what makes the host and the device meet is counted. Nothing in C++
+hears of CUDA, so this runs where torch was built without it. Not kept: rounding of other kernels,
+dtypes that a kernel lacks, streams, time.
+
+Two modes share the work. `Says` answers what code says of devices (`.device`, `.to`, `device=`);
+`Ops` sees every op below, also those inside a composite one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter, tree_map
+
+aten = torch.ops.aten
+HOST, DEVICE = torch.device("cpu"), torch.device("cuda", 0)
+# Memory without values: nothing is launched for it.
+EMPTY = {aten.empty, aten.new_empty, aten.empty_like, aten.empty_strided, aten.new_empty_strided}
+INDEX = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
+TAKES_SCALARS = {aten.fill_, aten.masked_fill, aten.masked_fill_, aten.copy_}  # as in x[i] = 0.0
+WHOLE = {aten.scaled_dot_product_attention, aten.rms_norm}  # one kernel on CUDA: not taken apart
+ANSWERS = {
+    Tensor.device.__get__: DEVICE,
+    Tensor.is_cuda.__get__: True,
+    Tensor.is_cpu.__get__: False,
+}
+
+
+class Cuda(Tensor):
+    """A tensor that says it is on cuda:0."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+class Meetings:
+    """What was asked of the device so far.
+
+    counts: launches (ops that start a kernel), reads (the host waits for a value), uploads (values
+    of the host go to the device), waits (reads, and uploads that are not told not to wait).
+    places: by kind and line of the package, how many of the latter three.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.places: Counter[tuple[str, str]] = Counter()
+
+    def note(self, kind: str, waits: bool = True) -> None:
+        """Host and device met."""
+        self.counts[kind] += 1
+        self.counts["waits"] += waits
+        self.places[kind, _line()] += 1
+
+
+class Says(TorchFunctionMode):
+    """What is said of devices in Python. making: an op at work makes a device tensor."""
+
+    def __init__(self, meetings: Meetings) -> None:
+        self.meetings = meetings
+        self.making = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        ours = bool(args) and isinstance(args[0], Cuda)
+        if ours and func in ANSWERS:
+            return ANSWERS[func]
+        if name in ("to", "cpu", "cuda") and args and isinstance(args[0], Tensor):
+            return self._moved(name, *args, **kwargs)
+        if ours and name == "tolist":
+            self.meetings.note("reads")
+            return args[0].as_subclass(Tensor).tolist()
+        if ours and name in ("numpy", "__array__"):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+        device = kwargs.get("device")
+        if device is None or torch.device(device).type != "cuda" or name == "_parse_to":
+            return func(*args, **kwargs)
+        return self._made(func, name, args, kwargs | {"device": HOST})
+
+    def _made(self, func: Any, name: str, args: Any, kwargs: Any) -> Tensor:
+        """A new tensor on the device: of numbers of the host, or filled there."""
+        of_host = name in ("tensor", "as_tensor")
+        self.making = not of_host
+        try:
+            made = func(*args, **kwargs)
+        finally:
+            self.making = False
+        if of_host:
+            self.meetings.note("uploads")
+        return made.as_subclass(Cuda)
+
+    def _moved(self, name: str, tensor: Tensor, *rest: Any, **kwargs: Any) -> Tensor:
+        """`.to`, `.cpu`, `.cuda`: another dtype where the tensor is, then across if asked."""
+        here = DEVICE if isinstance(tensor, Cuda) else HOST
+        goal, dtype = {"cpu": HOST, "cuda": DEVICE}.get(name, here), tensor.dtype
+        for said in [*rest, *kwargs.values()] if name == "to" else ():
+            if isinstance(said, Tensor):
+                goal, dtype = DEVICE if isinstance(said, Cuda) else said.device, said.dtype
+            elif isinstance(said, torch.dtype):
+                dtype = said
+            elif isinstance(said, str | torch.device):
+                goal = torch.device(said)
+        if goal.type not in ("cpu", "cuda"):
+            return getattr(tensor, name)(*rest, **kwargs)
+        made = tensor.to(dtype) if dtype != tensor.dtype else tensor
+        if goal.type == here.type:
+            return made
+        up = goal.type == "cuda"
+        # A copy to the host that does not wait would be read too early: it always counts.
+        self.meetings.note("uploads" if up else "reads", not (up and kwargs.get("non_blocking")))
+        return made.as_subclass(Tensor).clone().as_subclass(Cuda if up else Tensor)
+
+
+class Ops(TorchDispatchMode):
+    """Every op: refuses to mix devices where CUDA does, marks what is on the device, counts."""
+
+    def __init__(self, says: Says) -> None:
+        super().__init__()
+        self.says = says
+        self.meetings = says.meetings
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs, op = kwargs or {}, func.overloadpacket
+        tensors = [each for each in tree_iter((args, kwargs)) if isinstance(each, Tensor)]
+        if not (self.says.making or any(isinstance(each, Cuda) for each in tensors)):
+            return func(*args, **kwargs)
+        if op not in WHOLE:
+            with self:  # the parts of a composite op are ops of their own
+                if (out := func.decompose(*args, **kwargs)) is not NotImplemented:
+                    return out
+        if func.namespace not in ("aten", "prim", "prims"):
+            raise NotImplementedError(f"Could not run '{func}' with arguments of the CUDA backend")
+        if not self.says.making:
+            self._check(func, op, args, [each for each in tensors if not isinstance(each, Cuda)])
+        out = func(*args, **kwargs)
+        self._count(func, op, args, tensors, out)
+        if func._schema.is_mutable:
+            return out
+        return tree_map(lambda t: t.as_subclass(Cuda) if isinstance(t, Tensor) else t, out)
+
+    def _count(self, func: Any, op: Any, args: Any, tensors: list[Tensor], out: Any) -> None:
+        """A launch where something new is written; a read where the host must know a value."""
+        made = [each for each in tree_iter(out) if isinstance(each, Tensor)]
+        new = {_memory(each) for each in made} - {_memory(each) for each in tensors}
+        self.meetings.counts["launches"] += (
+            bool(new) or func._schema.is_mutable
+        ) and op not in EMPTY
+        chosen = op in INDEX and any(
+            isinstance(each, Tensor) and each.dtype == torch.bool for each in tree_iter(args[1])
+        )  # a boolean index says how many rows come out
+        shaped = torch.Tag.dynamic_output_shape in func.tags and op not in INDEX
+        if chosen or shaped or not made or torch.Tag.data_dependent_output in func.tags:
+            self.meetings.note("reads")
+
+    def _check(self, func: Any, op: Any, args: Any, others: list[Tensor]) -> None:
+        """What CUDA takes beside its own tensors: scalars in pointwise ops, indices, copies."""
+        scalars = all(each.dim() == 0 for each in others)
+        if not others or (scalars and (torch.Tag.pointwise in func.tags or op in TAKES_SCALARS)):
+            return
+        if op is aten.copy_:
+            self.meetings.note("uploads" if isinstance(args[0], Cuda) else "reads")
+            return
+        if op in INDEX and others[0] is not args[0]:
+            indices = [each for each in others if any(each is i for i in tree_iter(args[1]))]
+            for _ in indices:
+                self.meetings.note("uploads")
+            others = [each for each in others if each.dim() and not any(each is i for i in indices)]
+        if others:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found cuda:0 and cpu in {func}"
+            )
+
+
+def _memory(tensor: Tensor) -> int:
+    """Where a tensor's memory begins."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def _line() -> str:
+    """The innermost line of the package that is at work."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        _, found, within = frame.f_code.co_filename.rpartition("/specviz/")
+        if found:
+            return f"{within}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "elsewhere"
+
+
+@contextmanager
+def pretended() -> Iterator[Meetings]:
+    """Within, in this thread, torch has one CUDA device."""
+    meetings = Meetings()
+    says = Says(meetings)
+    answers = {
+        "is_available": True,
+        "device_count": 1,
+        "current_device": 0,
+        "is_bf16_supported": True,
+        "get_device_name": "a pretended GPU",
+        "get_device_capability": (9, 0),
+        "device": nullcontext(),
+        "synchronize": None,
+    }
+    overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
+    torch.__future__.set_overwrite_module_params_on_conversion(True)  # else .to keeps their class
+    with ExitStack() as stack:
+        stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, overwrites)
+        for name, answer in answers.items():
+            stack.enter_context(
+                patch.object(torch.cuda, name, lambda *_, _says=answer, **__: _says)
+            )
+        stack.enter_context(Ops(says))
+        stack.enter_context(says)
+        yield meetings

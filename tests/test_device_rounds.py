@@ -1,0 +1,81 @@
+"""Every family on the pretended GPU: no op mixes devices, the run is the CPU's, the counts stay.
+
+The counts that ship are the pin: a new wait in a round shows here. Where one is meant, or one was
+taken out, `PYTHONPATH=. python tests/counted.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+
+import counted
+import pytest
+import torch
+
+from specviz.catalog import load
+from specviz.drafters.contract.trial import rounds_of, story, traced
+from specviz.models.target import TargetRun
+from specviz.trace.metrics import token_ids
+
+pytestmark = pytest.mark.slow
+
+SHIPPED = json.loads(counted.PLACE.read_text(encoding="utf-8"))
+ROWS = {(row["drafter"], row["temperature"]): row for row in SHIPPED["rows"]}
+SAME_VERSIONS = SHIPPED["versions"] == counted.depends_on()
+
+
+def pinned(row):
+    """What no version of torch or transformers should change; and where they are the same, all."""
+    return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
+
+
+@pytest.mark.parametrize("temperature", counted.TEMPERATURES)
+@pytest.mark.parametrize("drafter", counted.DRAFTERS)
+def test_a_run_is_the_cpus_and_asks_of_the_device_what_is_written_down(drafter, temperature):
+    with counted.gpu() as meetings:
+        row, told = counted.row(drafter, temperature, meetings)
+    target, made = load("house", drafter, "cpu")
+    ids = target.encode(counted.PROMPT, counted.NEW)
+    assert told == story(rounds_of(target, made, ids, counted.asked(drafter, temperature)))
+    assert pinned(row) == pinned(ROWS[drafter, temperature])
+
+
+@pytest.mark.parametrize("temperature", counted.TEMPERATURES)
+def test_plain_decoding_asks_what_is_written_down(temperature):
+    with counted.gpu() as meetings:
+        row = counted.plain_row(temperature, meetings)
+    assert pinned(row) == pinned(ROWS[counted.PLAIN, temperature])
+
+
+def test_the_table_has_every_drafter_at_every_temperature():
+    names = {counted.PLAIN, *counted.DRAFTERS}
+    assert set(ROWS) == {(name, t) for name in names for t in counted.TEMPERATURES}
+    assert all(row["rounds"] > 0 for row in ROWS.values())
+
+
+def test_weights_that_draft_for_themselves_are_loaded_once(pair):
+    with counted.gpu():
+        target, drafter = load(str(pair[0]), str(pair[0]), "cuda", "float32")
+        assert drafter.model is target.model
+        assert load(str(pair[0]), "ngram", "cuda:0", "float32")[0].model is target.model
+
+
+def test_small_models_of_the_catalogue_stay_exact_on_a_gpu_and_others_are_halved(pair):
+    with counted.gpu():
+        assert load("house", "ngram", "cuda")[0].dtype is torch.float32
+        assert load("house", "ngram", "cuda", "bfloat16")[0].dtype is torch.bfloat16
+        assert load(str(pair[0]), "ngram", "cuda")[0].dtype is torch.bfloat16
+
+
+def test_a_gpu_is_warm_before_a_clock_runs_and_the_run_is_the_same(monkeypatch):
+    prefill, prompts = TargetRun.prefill, []
+    monkeypatch.setattr(
+        TargetRun, "prefill", lambda run, ids: prompts.append(ids) or prefill(run, ids)
+    )
+    settings = counted.asked("eagle", 0.8)
+    with counted.gpu():
+        there = traced(*load("house", "eagle", "cuda"), counted.PROMPT, settings)
+    assert len(prompts) == 4, "the drafter and plain decoding, each once to warm up"
+    here = traced(*load("house", "eagle", "cpu"), counted.PROMPT, settings)
+    assert len(prompts) == 6
+    assert token_ids(there) == token_ids(here)

@@ -1,0 +1,124 @@
+"""The pretended device keeps a GPU's rules: what CUDA refuses, and where the host waits."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+import counted
+import pytest
+import torch
+from pretend import DEVICE, Cuda, pretended
+
+from specviz.drafters.kit.features import FeatureReader
+from specviz.drafters.uniform import UniformSession
+from specviz.models.target import TargetRun
+from specviz.verification import distributions
+from specviz.verification.crossing import read
+
+
+@pytest.fixture
+def gpu():
+    with pretended() as meetings:
+        yield meetings
+
+
+def test_a_tensor_says_where_it_is_and_what_comes_of_it_does_too(gpu):
+    here = torch.ones(3, device="cuda")
+    assert here.device == (here * 2)[:1].device == torch.zeros(1).to("cuda:0").device == DEVICE
+    assert here.cpu().device == torch.zeros(1).device == torch.device("cpu")
+    assert here.is_cuda
+    assert not here.cpu().is_cuda
+
+
+def test_two_devices_do_not_meet_in_one_op(gpu):
+    here, host = torch.ones(3, device="cuda"), torch.ones(3)
+    for op in (torch.add, torch.matmul, torch.minimum):
+        with pytest.raises(RuntimeError, match="same device"):
+            op(here, host)
+    with pytest.raises(RuntimeError, match="same device"):
+        host[torch.tensor([0], device="cuda")]
+    with pytest.raises(TypeError, match="numpy"):
+        here.numpy()
+
+
+def test_what_cuda_takes_of_the_host_is_taken(gpu):
+    here = torch.ones(3, device="cuda")
+    assert (here * torch.tensor(2.0)).tolist() == [2.0] * 3
+    here[1] = 0.0
+    here[[0]] = 3.0
+    assert here.tolist() == [3.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("ask", "reads", "uploads", "waits"),
+    [
+        (lambda x: x.sum().item(), 1, 0, 1),
+        (lambda x: bool((x > 0).all()), 1, 0, 1),
+        (lambda x: x.tolist(), 1, 0, 1),
+        (lambda x: x.cpu(), 1, 0, 1),
+        (lambda x: x[x > 0], 1, 0, 1),
+        (lambda x: x.nonzero(), 1, 0, 1),
+        (lambda x: x[[0, 1]], 0, 1, 1),
+        (lambda x: torch.tensor([1], device=x.device), 0, 1, 1),
+        (lambda x: torch.ones(1).to(x.device), 0, 1, 1),
+        (lambda x: torch.ones(1).to(x.device, non_blocking=True), 0, 1, 0),
+        (lambda x: torch.ones(1, device=x.device) + x.softmax(-1).topk(2).values[1:], 0, 0, 0),
+    ],
+)
+def test_where_host_and_device_meet_is_counted(gpu, ask, reads, uploads, waits):
+    here = torch.ones(3, device="cuda")
+    gpu.counts.clear()
+    ask(here)
+    assert [gpu.counts[kind] for kind in ("reads", "uploads", "waits")] == [reads, uploads, waits]
+
+
+def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
+    top = torch.tensor([[0.1, 0.3], [1e-300, -torch.inf]], dtype=torch.float64).to("cuda")
+    few, ids = torch.rand(3).to("cuda"), torch.tensor([2**40 + 1, 0]).to("cuda")
+    gpu.counts.clear()
+    found = read(top, few, ids)
+    assert gpu.counts["waits"] == 1
+    for one, other in zip(found, (top, few, ids), strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+
+
+def test_nothing_is_left_of_it_afterwards():
+    with pretended():
+        assert torch.cuda.is_available()
+    assert not isinstance(torch.ones(1) + 1, Cuda)
+    with pytest.raises((RuntimeError, AssertionError)):
+        torch.ones(1, device="cuda")
+
+
+# A tensor forgotten on the host: whose code, what stands there, what the slip makes of it, and a
+# drafter and a temperature whose run meets it.
+SLIPS = [
+    (TargetRun, "additive", "sent(mask, self.target.device)", "mask", "eagle", 0.8),
+    (TargetRun, "_tensor", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
+    (FeatureReader, "_pass", "sent(sees, self.device)", "sees", "eagle", 0.8),
+    (distributions, "law", ", device=logits.device", "", "ngram", 0.0),
+    (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),
+]
+
+
+def slipped(owner, name, old, new):
+    """The function with one place of its source changed."""
+    function = inspect.unwrap(getattr(owner, name))
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(old) >= 1
+    found = {}
+    exec(source.replace(old, new), function.__globals__, found)  # noqa: S102
+    return found[name]
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: f"{slip[0].__name__}.{slip[1]}")
+def test_a_tensor_that_was_left_on_the_host_is_found(monkeypatch, slip):
+    owner, name, old, new, drafter, temperature = slip
+    changed = slipped(owner, name, old, new)
+    monkeypatch.setattr(owner, name, changed)
+    if owner is distributions:
+        monkeypatch.setattr("specviz.engine.loop.law", changed)
+    with counted.gpu() as meetings, pytest.raises(RuntimeError, match="same device"):
+        counted.row(drafter, temperature, meetings)
