@@ -168,7 +168,7 @@ import gradio as gr
 from specviz.ui.request import RunRequest
 from specviz.ui.step.drawer import drawer
 with gr.Blocks():
-    print(*drawer(RunRequest("Once")))
+    print(*drawer(RunRequest("Once"), False))
 """
 
 
