@@ -72,7 +72,12 @@ def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
     return torch.stack([words()[a : a + length] for a in at.tolist()])
 
 
+# Made when first asked for, which may be in a test's inference mode, where nothing can learn.
+LEARNING = torch.inference_mode(False)
+
+
 @cache
+@LEARNING
 def target() -> Target:
     """A three-layer Llama that has read the sentences."""
     model = tiny.llama(num_hidden_layers=LAYERS)
@@ -99,11 +104,13 @@ def again() -> Target:
 
 
 @cache
+@LEARNING
 def frozen(seed: int) -> Frozen:
     """What the target says of some windows."""
     return freeze(target().model, windows(10_000 + seed))
 
 
+@LEARNING
 def trained(name: str, config: Any, steps: int = 120) -> Any:
     """A head of a family with this config, trained for a few seconds."""
     torch.manual_seed(3)
