@@ -56,3 +56,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     root = tmp_path_factory.mktemp("pair")
     model = tiny.llama()
     return tiny.save(model, root / "big"), tiny.save(tiny.blurred(model), root / "small")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """A file whose tests choose another number of threads leaves one to the next file."""
+    yield
+    torch.set_num_threads(1)
