@@ -26,6 +26,7 @@ from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lookahead.drafter import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
+from specviz.engine.decode import WARM as WARM_UP
 from specviz.models.weights import causal
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
@@ -208,7 +209,7 @@ def test_every_lane_warms_up_and_that_is_not_measured(tiny_target, drafters, mon
     for (name, trace), cold, hot in zip(
         results.traces.items(), passes[::2], passes[1::2], strict=True
     ):
-        assert cold == racing.WARM
+        assert cold == WARM_UP
         assert hot == (24 if name == PLAIN else len(trace.rounds))
 
 

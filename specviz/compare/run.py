@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from typing import Final
 
 from specviz import engine
@@ -24,7 +24,7 @@ from specviz.compare.results import (
     whole,
 )
 from specviz.compare.timing import seconds_of
-from specviz.engine.decode import baseline_of
+from specviz.engine.decode import baseline_of, spend
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
@@ -37,7 +37,6 @@ from specviz.trace.events import Committed, Event, Finished, Header, ModelCard, 
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, choose
 
-WARM: Final = 4  # rounds before a lane's clock counts, the prefill among them
 TURNS: Final = 3  # runs of a short lane, whose one run a busy moment would decide
 SHORT: Final = 1.0  # seconds: a lane that takes less is short
 CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
@@ -102,7 +101,7 @@ def _check(field: Field, lane: Lane) -> None:
 def _lane(field: Field, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
     """A drafter's lane: a few rounds to warm up, then a recorded run."""
     target, drafter = field.target, field.drafters[lane.name]
-    _spend(Decoding(target, drafter, field.ids, lane.settings).rounds(stop))
+    spend(Decoding(target, drafter, field.ids, lane.settings).rounds(stop))
     events = engine.run(
         target, drafter, field.race.prompt, lane.settings, baseline=False, stop=stop
     )
@@ -120,16 +119,10 @@ def _lane(field: Field, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
     yield Ended(lane.name, trace)
 
 
-def _spend(rounds: Iterator[object]) -> None:
-    """A few rounds that nobody measures; what they held is gone when this returns."""
-    for _ in islice(rounds, WARM):
-        pass
-
-
 def _plain(field: Field, stop: Stop) -> Iterator[RaceEvent]:
     """Plain decoding's lane. Its trace has no rounds: all that it did is its baseline event."""
     target, settings = field.target, field.race.shared
-    _spend(engine.plain(target, field.ids, settings, stop))
+    spend(engine.plain(target, field.ids, settings, stop))
     trace = Trace(_header(field))
     yield Report(PLAIN, trace.header)
     steps: list[PlainStep] = []

@@ -16,7 +16,7 @@ from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
 
-WARM: Final = 3  # rounds, the prompt's among them, that a GPU plays before a clock runs
+WARM: Final = 4  # rounds, the prompt's among them, before a clock counts
 
 
 def baseline_of(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
@@ -82,12 +82,12 @@ def _warm_up(
     stop: Stop,
 ) -> None:
     """A few rounds that nobody measures, and plain passes where those are measured too."""
-    _spend(Decoding(target, drafter, ids, settings).rounds(stop))
+    spend(Decoding(target, drafter, ids, settings).rounds(stop))
     if baseline:
-        _spend(plain(target, ids, settings, stop))
+        spend(plain(target, ids, settings, stop))
 
 
-def _spend(rounds: Iterator[object]) -> None:
-    """A few rounds that nobody measures; what they held is gone when this returns."""
+def spend(rounds: Iterator[object]) -> None:
+    """Play WARM rounds that nobody measures; what they held is gone when this returns."""
     for _ in islice(rounds, WARM):
         pass

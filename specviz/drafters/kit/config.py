@@ -1,7 +1,7 @@
 """What config.json says of an EAGLE head, by the keys of the public checkpoints.
 
 Rule: what would change the numbers and is not built here is refused; all else is ignored. What is
-written has every key that vLLM's loaders read, so that a folder serves there as it is.
+written has the keys that vLLM's loaders read; which folders serve there, the README says.
 """
 
 from __future__ import annotations
