@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from specviz.models.files import fingerprint, is_gguf, weight_files
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.check import check
+from specviz.trace.events import Baseline, Vocabulary
 from specviz.trace.file import Trace
 from specviz.trace.metrics import difference, near_tie, summary, token_ids
 
@@ -35,21 +37,31 @@ def traced(pair, prompt, settings):
     return Trace(header, events)
 
 
+@cache
+def plainly(prompt):
+    """Plain decoding and its words, as events; what transformers generates. For all drafters."""
+    target, lookup = load("house", "ngram", "cpu")
+    trace = traced((target, lookup), prompt, GREEDY)
+    ids = torch.tensor([trace.header.prompt_ids])
+    whole = target.model.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=32, do_sample=False
+    )
+    told = [event for event in trace.events if isinstance(event, Vocabulary | Baseline)]
+    return told, whole[0, ids.shape[1] :].tolist()
+
+
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("domain", prompts())
 def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, domain):
     pair = load("house", drafter, "cpu")
     settings = usual(drafter, max_new_tokens=32, sampling={"temperature": 0.0})
     for prompt in prompts()[domain][: 3 if drafter == "draft-model" else 1]:
-        trace = traced(pair, prompt, settings)
+        told, theirs = plainly(prompt)
+        header, *events = run(*pair, prompt, settings, baseline=False)
+        trace = Trace(header, [*events, *told])
         check(trace)
         found = difference(trace)
         assert found is None or found.near_tie
-        ids = torch.tensor([trace.header.prompt_ids])
-        whole = pair[0].model.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=32, do_sample=False
-        )
-        theirs = whole[0, ids.shape[1] :].tolist()
         margins = trace.baseline.margins
         pairs = zip(trace.baseline.token_ids, theirs, strict=False)
         apart = next((i for i, (ours, other) in enumerate(pairs) if ours != other), None)

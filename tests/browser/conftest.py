@@ -16,6 +16,7 @@ import tiny
 from made import RUNS, made
 from playwright.sync_api import Browser, sync_playwright
 from visit import Visit
+from windows import Windows
 
 HERE = Path(__file__).resolve().parent
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -73,24 +74,34 @@ def browser() -> Iterator[Browser]:
         made_browser.close()
 
 
+@pytest.fixture(scope="module")
+def windows(browser: Browser) -> Iterator[Windows]:
+    """Windows that the tests of a file use one after another."""
+    found = Windows(browser)
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def visit(browser: Browser, url: str) -> Iterator[Visit]:
+def visit(windows: Windows, url: str) -> Iterator[Visit]:
     """A visitor who reduces motion, so that nothing moves by itself."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(60_000)
-    visitor = Visit(context, url)
-    yield visitor
-    context.close()
+    with windows.visitor(url) as visitor:
+        yield visitor
     assert not visitor.errors
     assert not visitor.foreign
 
 
 @pytest.fixture
-def another(browser: Browser, url: str) -> Iterator[Visit]:
+def another(windows: Windows, url: str) -> Iterator[Visit]:
     """A second visitor, in a profile of their own."""
-    context = browser.new_context(reduced_motion="reduce")
-    context.set_default_timeout(60_000)
-    visitor = Visit(context, url)
-    yield visitor
-    context.close()
+    with windows.visitor(url) as visitor:
+        yield visitor
+    assert not visitor.errors
+
+
+@pytest.fixture
+def lively(windows: Windows, url: str) -> Iterator[Visit]:
+    """A visitor who has nothing against motion."""
+    with windows.visitor(url, motion="no-preference") as visitor:
+        yield visitor
     assert not visitor.errors

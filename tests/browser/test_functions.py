@@ -12,18 +12,24 @@ from specviz.ui.routes import module_address
 
 
 @pytest.fixture(scope="module")
-def call(browser, url):
+def page(browser, url):
+    """The page, for its modules."""
+    made = browser.new_page()
+    made.goto(url)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def call(page):
     """Calls an exported function of a module: its name, its arguments as JSON -> what it gives."""
-    page = browser.new_page()
-    page.goto(url)
 
     def called(module, name, *values):
         script = """async ([address, name, values]) =>
           (await import(new URL(address, document.baseURI)))[name](...values)"""
         return page.evaluate(script, [module_address(module), name, list(values)])
 
-    yield called
-    page.close()
+    return called
 
 
 @pytest.mark.parametrize(
@@ -225,11 +231,8 @@ JOB = """async (address) => {
         ),
     ],
 )
-def test_a_job_says_how_it_ended(browser, url, story, told):
-    page = browser.new_page()
-    page.goto(url)
+def test_a_job_says_how_it_ended(page, story, told):
     assert page.evaluate(JOB % story, module_address("shared/job")) == told
-    page.close()
 
 
 def test_a_trace_is_found_by_its_name_and_not_by_its_colour(visit):

@@ -127,7 +127,7 @@ def test_a_prompt_with_markup_is_shown_as_it_is(visit, pair):
 def test_a_visitor_who_leaves_makes_room_for_the_next(browser, url, visit, pair):
     """Runs go one at a time: the second could only start because the first was ended."""
     context = browser.new_context()
-    leaver = Visit(context, url)
+    leaver = Visit(context.new_page(), url)
     leaver.open()
     leaver.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     leaver.run()
@@ -168,7 +168,7 @@ def notice(visit, words):
 
 def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, browser, url, pair):
     context = browser.new_context(reduced_motion="reduce")
-    first = Visit(context, url)
+    first = Visit(context.new_page(), url)
     for visitor, tokens in ((first, 200), (another, 40), (visit, 12)):
         visitor.open()
         visitor.fill_in(pair, PROMPT, tokens=tokens, seed=SLOW)
@@ -194,7 +194,7 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
 
 def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, browser, url, pair):
     context = browser.new_context(reduced_motion="reduce")
-    leaver = Visit(context, url)
+    leaver = Visit(context.new_page(), url)
     for visitor in (another, leaver, visit):
         visitor.open()
         visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
@@ -362,7 +362,7 @@ def doomed(tmp_path):
 
 def test_a_server_that_goes_away_in_the_middle_of_a_run_is_said(browser, doomed, pair):
     context = browser.new_context(reduced_motion="reduce")
-    visitor = Visit(context, doomed.address)
+    visitor = Visit(context.new_page(), doomed.address)
     visitor.open()
     visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     visitor.run()

@@ -53,16 +53,9 @@ STATE = """() => {
 
 
 @pytest.fixture
-def mover(browser, url):
+def mover(lively):
     """A page whose visitor has nothing against motion, at a step: nothing plays by itself."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    page.goto(url + "?trace=01-chain&round=1&step=propose-1")
-    page.wait_for_selector(".sv-verdict:not(:empty)")
-    page.wait_for_selector(".sv-tree .main-svg", state="attached")
-    yield page
-    context.close()
+    return lively.open("?trace=01-chain&round=1&step=propose-1")
 
 
 def player(page, expression):

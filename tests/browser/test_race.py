@@ -66,12 +66,9 @@ def racer(visit):
 
 
 @pytest.fixture
-def mover(browser, url):
+def mover(lively):
     """One who has nothing against motion."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(60_000)
-    yield Racer(context.new_page(), url)
-    context.close()
+    return Racer(lively.page, lively.url)
 
 
 def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):

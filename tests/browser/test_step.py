@@ -13,9 +13,9 @@ from specviz.frames.words import flat, word
 from specviz.ui.routes import module_address
 
 
-def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(browser, url):
-    page = browser.new_page()
-    page.goto(url)
+def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(lively):
+    page = lively.page
+    page.goto(lively.url)
     page.wait_for_selector(".sv-verdict:not(:empty)")
     assert page.inner_text(".sv-badge") == "recorded"
     assert page.evaluate("window.specviz.players['sv-step'].cursor.round") == 1
@@ -25,7 +25,6 @@ def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(browser, 
     page.wait_for_timeout(2500)
     assert page.inner_text(".sv-verdict").strip() == "Rejected"
     assert page.get_by_role("button", name="Play").is_visible()
-    page.close()
 
 
 def test_a_run_opens_where_drafting_starts_and_the_prefill_is_one_step_back(visit):

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 
 class Visit:
     """A page in a window of its own, with what its console and network said."""
 
-    def __init__(self, context: BrowserContext, url: str) -> None:
+    def __init__(self, page: Page, url: str) -> None:
         self.url = url
-        self.page: Page = context.new_page()
+        self.page = page
         self.errors: list[str] = []
         self.foreign: list[str] = []
-        self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", self._request)
+        page.on("console", self._console)
+        page.on("pageerror", self._error)
+        page.on("request", self._request)
+
+    def leave(self) -> None:
+        """Hear no more of the page: what follows is not this visitor's."""
+        self.page.remove_listener("console", self._console)
+        self.page.remove_listener("pageerror", self._error)
+        self.page.remove_listener("request", self._request)
+
+    def _error(self, error) -> None:
+        self.errors.append(str(error))
 
     def _console(self, message) -> None:
         if message.type == "error":
