@@ -48,10 +48,13 @@ class LeafFirst:
         kept, law = visit.below(0, 1.0)
         return visit.verdict(0 if kept is None else kept, law)
 
-    def owed(self, owed: Tensor, reach: float) -> tuple[float, float]:
-        """Of what is owed (V,), the sum S, and the reach it leaves: S/(S + 1 − a), 0/0 being 1."""
-        left = owed.sum().item()
-        return left, left / (left + 1.0 - reach) if left + 1.0 - reach > 0.0 else 1.0
+    def after(self, left: float, reach: float, untried: float) -> float:
+        """The reach that a fallen child leaves its node: S/(S + 1 − a), 0/0 being 1.
+
+        left: S, of what is owed the sum. untried: the mass of q that was not tried yet; it does not
+        matter, though it looks as if it might.
+        """
+        return left / (left + 1.0 - reach) if left + 1.0 - reach > 0.0 else 1.0
 
 
 @dataclass
@@ -69,7 +72,7 @@ class _Visit:
     def below(self, node: int, reach: float) -> tuple[int | None, Tensor]:
         """Visit a node with its reach: the node kept at or below it, and the last token's law."""
         p, inputs = self.p[node], {"reach": reach}
-        q = self.q.get(node)
+        q, untried = self.q.get(node), 1.0
         for child in self.tree.children[node]:
             x = self.tree.tokens[child]
             guess = self._guess(q, p, x)
@@ -79,9 +82,9 @@ class _Visit:
             if kept is not None:
                 return kept, law
             owed = (reach * p - guess).clamp(min=0.0)
-            left, after = self.rule.owed(owed, reach)
+            left, untried = owed.sum().item(), untried - untried * given
             inputs = {"reach": reach, "left": left}
-            p, reach = scaled(owed, p), after
+            p, reach = scaled(owed, p), self.rule.after(left, reach, untried)
             if q is not None and self.drawn is Drawn.WITHOUT_REPLACEMENT:
                 q = without(q, x)
         return self._own(node, inputs, Law(p, q)), p
