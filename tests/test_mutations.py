@@ -24,8 +24,8 @@ SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT
 MUTANTS = {
     "p and q swapped in the test": (
         RECURSIVE,
-        '{"p": p, "q": q}',
-        '{"q": p, "p": q}',
+        '{"p": p, "q": q, **self.dials}',
+        '{"q": p, "p": q, **self.dials}',
     ),
     "p and q swapped in the residual": (
         RECURSIVE,

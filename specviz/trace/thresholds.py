@@ -35,11 +35,100 @@ def mass(inputs: Mapping[str, float]) -> float:
     return min(1.0, inputs["p"])
 
 
+def bounded(inputs: Mapping[str, float]) -> float:
+    """Accept-reject: p/(M q), where M is the largest p/q of all tokens. inputs: p, q, bound.
+
+    Von Neumann 1951. A bound of infinity (q misses a token that p has) keeps nothing.
+    """
+    p, q, bound = inputs["p"], inputs["q"], inputs["bound"]
+    return min(1.0, p / (bound * q)) if q > 0.0 and bound > 0.0 else 0.0
+
+
+def shared(inputs: Mapping[str, float]) -> float:
+    """k-SEQ: min(1, p/(ρ q)), the same for every sibling. inputs: p, q, rho. 2310.15141."""
+    return ratio({"p": inputs["p"], "q": inputs["rho"] * inputs["q"]})
+
+
+def bought(inputs: Mapping[str, float]) -> float:
+    """Block and traversal verification: what a node is kept with once all below it fell.
+
+    inputs: reach, the share of q that the path to here may claim; left, what p times that share
+    has above q, summed (where the node has guesses below it). Sun et al. 2403.10444, 2505.12398.
+    """
+    reach, left = inputs["reach"], inputs.get("left")
+    if left is None:
+        return min(1.0, reach)
+    return min(1.0, left / (left + 1.0 - reach)) if left + 1.0 - reach > 0.0 else 1.0
+
+
+def lenient(inputs: Mapping[str, float]) -> float:
+    """Lenience: min(1, p/(l q)). inputs: p, q, lenience. Leviathan et al. 2211.17192, appendix."""
+    return ratio({"p": inputs["p"], "q": inputs["lenience"] * inputs["q"]})
+
+
+def mixed(inputs: Mapping[str, float]) -> float:
+    """Ensemble: min(1, v/q) with v = w p + (1 − w) q. inputs: p, q, weight.
+
+    `assistant_ensemble_weight` of transformers. Since v − q = w (p − q), the residual is as ever.
+    """
+    p, q, weight = inputs["p"], inputs["q"], inputs["weight"]
+    return ratio({"p": weight * p + (1.0 - weight) * q, "q": q})
+
+
+def typical(inputs: Mapping[str, float]) -> float:
+    """Typical acceptance: 1 where p > min(ε, δ e^−H), else 0. inputs: p, entropy, epsilon, delta.
+
+    Medusa 2401.10774. entropy: of p, in nats.
+    """
+    bar = min(inputs["epsilon"], inputs["delta"] * math.exp(-inputs["entropy"]))
+    return 1.0 if inputs["p"] > bar else 0.0
+
+
+def relaxed(inputs: Mapping[str, float]) -> float:
+    """Relaxed acceptance: 1 where the token is among the top N and p ≥ p_max − Δ, else 0.
+
+    inputs: p, top (p_max), rank (from 1), among (N), margin (Δ). TensorRT-LLM.
+    """
+    near = inputs["p"] >= inputs["top"] - inputs["margin"]
+    return 1.0 if near and inputs["rank"] <= inputs["among"] else 0.0
+
+
+def reaching(inputs: Mapping[str, float]) -> float:
+    """Thresholds: 1 where p reaches `single`, else its share of `together`. SGLang.
+
+    inputs: p, among what the siblings before left of the law; before, what those held of it;
+    single; together. SGLang walks the siblings with one coin, kept where it is at most their summed
+    p over `together`; given that those before fell, that is this chance.
+    """
+    left, together = 1.0 - inputs["before"], inputs["together"] - inputs["before"]
+    own = inputs["p"] * left
+    if own >= inputs["single"]:
+        return 1.0
+    if own <= 0.0:
+        return 0.0
+    return min(1.0, own / together) if together > 0.0 else 1.0
+
+
+def anything(inputs: Mapping[str, float]) -> float:
+    """No verification: 1, whatever the target says. inputs: p, for the reader alone."""
+    return 1.0
+
+
 TESTS: Mapping[str, Test] = {
     "greedy": match,
     "speculative": ratio,
     "without-replacement": ratio,
     "point-mass": mass,
+    "accept-reject": bounded,
+    "k-seq": shared,
+    "block": bought,
+    "traversal": bought,
+    "lenience": lenient,
+    "ensemble": mixed,
+    "typical": typical,
+    "relaxed": relaxed,
+    "thresholds": reaching,
+    "unverified": anything,
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from specviz.settings.settings import Sampling
-from specviz.trace.promises import Drawn, fitting, refusal
+from specviz.trace.promises import Drawn, asked, fitting, refusal
 from specviz.verification.base import (
     Coins,
     Decision,
@@ -15,14 +15,31 @@ from specviz.verification.base import (
     Rule,
     Verdict,
 )
+from specviz.verification.leaf_first import LeafFirst
+from specviz.verification.lossy import Relaxed, Thresholds, Typical, Unverified
 from specviz.verification.rules import Greedy, PointMass, RecursiveRejection
+from specviz.verification.siblings import AcceptReject, KSeq
 
-RULES: Mapping[str, Rule] = {
-    "speculative": RecursiveRejection("speculative"),
-    "without-replacement": RecursiveRejection("without-replacement"),
-    "point-mass": PointMass(),
-    "greedy": Greedy(),
+Dials = Mapping[str, float]
+
+
+MAKERS: Mapping[str, Callable[[str, Dials], Rule]] = {
+    "speculative": RecursiveRejection,
+    "without-replacement": RecursiveRejection,
+    "point-mass": lambda name, dials: PointMass(),
+    "greedy": lambda name, dials: Greedy(),
+    "accept-reject": AcceptReject,
+    "k-seq": KSeq,
+    "block": lambda name, dials: LeafFirst(name),
+    "traversal": lambda name, dials: LeafFirst(name),
+    "lenience": RecursiveRejection,
+    "ensemble": RecursiveRejection,
+    "typical": Typical,
+    "relaxed": Relaxed,
+    "thresholds": Thresholds,
+    "unverified": Unverified,
 }
+RULES: Mapping[str, Rule] = {name: make(name, {}) for name, make in MAKERS.items()}
 
 
 __all__ = [
@@ -36,20 +53,35 @@ __all__ = [
     "Rule",
     "Verdict",
     "choose",
+    "named",
     "refusal",
 ]
+
+
+def named(text: str) -> Rule:
+    """The rule that a text asks for, with its dials: "typical", or "typical:0.09,0.3".
+
+    Raises MismatchedRule with a sentence for an unknown name and for numbers it does not take.
+    """
+    try:
+        name, dials = asked(text)
+    except ValueError as error:
+        raise MismatchedRule(str(error)) from error
+    if name not in MAKERS:
+        raise MismatchedRule(f"No rule is called {name!r}; there are {', '.join(MAKERS)}.")
+    return MAKERS[name](name, dials)
 
 
 def choose(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
     """The rule called `name`; "auto" is the one that fits the candidates and the temperature.
 
-    Raises MismatchedRule with a sentence for an unknown name and for a pair that is not lossless.
+    Raises MismatchedRule with a sentence for an unknown name and for a pair that is not lossless
+    where the rule promises to be.
     """
     if name == "auto":
         return RULES[fitting(drawn, sampling)]
-    if name not in RULES:
-        raise MismatchedRule(f"No rule is called {name!r}; there are {', '.join(RULES)}.")
-    problem = refusal(RULES[name].promise, drawn, sampling)
+    rule = named(name)
+    problem = refusal(rule.promise, drawn, sampling)
     if problem:
         raise MismatchedRule(problem)
-    return RULES[name]
+    return rule

@@ -91,11 +91,18 @@ class RecursiveRejection:
     drawn from q with probability min(1, p/q); at the first rejection draw from the residual
     (p − q)₊. With siblings each rejection leaves a residual that the next one is judged by:
     independent draws as in SpecInfer 2305.09781, without replacement as in 2402.14160, 2401.06706
-    and EAGLE-1. Lossless on average over drafts, which must be real samples of the q given.
+    and EAGLE-1. Lossless on average over drafts, which must be real samples of the q given. Proof
+    at one place: x is kept as itself with q min(1, p/q) = min(p, q), and what falls, 1 − Σ min(p,
+    q) = Σ (p − q)₊, is drawn from just that residual; the two add up to p.
+
+    dials: of the lossy kinds, which differ in the test alone. Lenience keeps more of the draft's
+    favourites: out ≤ p/l. The ensemble's v = w p + (1 − w) q leaves the residual as it is, since
+    v − q = w (p − q), and gives v exactly, so TV = (1 − w) TV(p, q).
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dials: Mapping[str, float] | None = None) -> None:
         self.promise = PROMISES[name]
+        self.dials = {dial.name: dial.usual for dial in self.promise.dials} | dict(dials or {})
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
@@ -107,30 +114,37 @@ class RecursiveRejection:
         while tree.children[node]:
             tries = [(child, tree.tokens[child]) for child in tree.children[node]]
             law = Law(p[node], q[node])
-            kept, left = self._siblings(tries, law, first[node], chance, decisions)
+            masked = self._masks(drawn)
+            kept, left = self._siblings(tries, law, (first[node], masked), chance, decisions)
             if kept is None:
                 return finish(decisions, path, left, chance)
             path.append(kept)
             node, left = kept, p[kept]
         return finish(decisions, path, left, chance)
 
+    def _masks(self, drawn: Drawn) -> bool:
+        """Whether q loses each candidate that fell: as drawn, where the rule takes both kinds."""
+        kinds = self.promise.accepts
+        return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
+
     def _siblings(
         self,
         tries: Sequence[tuple[int, int]],
         law: Law,
-        first: tuple[float, float],
+        opening: tuple[tuple[float, float], bool],
         chance: Coins,
         decisions: list[Decision],
     ) -> tuple[int | None, Tensor]:
         """Try siblings, each a node and its token, in order: the one kept, and what is left of p.
 
-        first: p and q of the first of them, which no rejection has changed.
+        opening: p and q of the first of them, which no rejection has changed; and whether q loses
+        each one that fell.
         """
-        left, guess = law.p, law.q
+        (left, guess), (first, masked) = (law.p, law.q), opening
         assert guess is not None
         for place, (child, x) in enumerate(tries):
             p, q = (one.item() for one in read(left[x], guess[x])) if place else first
-            inputs = {"p": p, "q": q}
+            inputs = {"p": p, "q": q, **self.dials}
             decision = decide(
                 self.promise.name, child, chance.judge(child), inputs, Law(left, guess)
             )
@@ -138,7 +152,7 @@ class RecursiveRejection:
             if decision.accepted:
                 return child, left
             left = residual(left, guess)
-            if Drawn.WITHOUT_REPLACEMENT in self.promise.accepts:
+            if masked:
                 guess = without(guess, x)
         return None, left
 

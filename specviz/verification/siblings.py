@@ -1,0 +1,87 @@
+"""Rules that try every sibling by one and the same test: accept-reject, and k-SEQ.
+
+Both need candidates drawn independently from q, and read no order into them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from specviz.verification.base import Law
+from specviz.verification.crossing import read
+from specviz.verification.distributions import scaled
+from specviz.verification.walk import Facts, Walk
+
+HALVINGS: Final = 60  # of an interval of length k: below the last place of ρ
+
+
+def bound(p: Tensor, q: Tensor) -> Tensor:
+    """M = max p/q over the tokens that p has; infinity where q misses one of them."""
+    return torch.where(p > 0, p / q, torch.zeros_like(p)).amax(dim=-1)
+
+
+class AcceptReject(Walk):
+    """Von Neumann's accept-reject (1951), where speculative sampling comes from.
+
+    Keep x drawn from q with chance p(x)/(M q(x)), M = max p/q; he redraws until one is kept. Here
+    the candidates are as many as were drafted, and where all fell the token is drawn from p itself.
+    Proof: a candidate is kept as x with chance q p/(M q) = p/M, so given that one is kept it
+    follows p; and that all fell says nothing of the last draw. Chance of keeping: 1/M each.
+    """
+
+    def facts(self, law: Law, candidates: int) -> Facts:
+        """See `Walk`: M."""
+        assert law.q is not None
+        return {"bound": bound(law.p, law.q).item()}
+
+
+class KSeq(Walk):
+    """k-SEQ (SpecTr 2310.15141): every one of k independent draws with min(1, p/(ρ q)).
+
+    With β = Σ min(q, p/ρ) and P = 1 − (1 − β)^k one is kept, and accepted mass at x is
+    min(q, p/ρ) P/β; the rest is drawn from p minus that. Lossless where that is nowhere negative,
+    so for ρ ≥ ρ*, the root of 1 − (1 − β)^k = ρ β; at ρ* the rest is (p − ρ q)₊. Proof: accepted
+    mass plus what is left is p, token by token. The published bound: within 1 − 1/e of optimal.
+    """
+
+    def facts(self, law: Law, candidates: int) -> Facts:
+        """See `Walk`: ρ*."""
+        assert law.q is not None
+        p, q = read(law.p, law.q)
+        return {"rho": least_rho(p, q, candidates)}
+
+    def rest(self, law: Law, facts: Facts) -> Tensor:
+        """See `Walk`: (p − ρ q)₊."""
+        assert law.q is not None
+        return scaled((law.p - facts["rho"] * law.q).clamp(min=0.0), law.p)
+
+
+def share(p: Tensor, q: Tensor, rho: float) -> Tensor:
+    """β(ρ) = Σ min(q, p/ρ) over the last axis: the chance to keep one candidate."""
+    return torch.minimum(q, p / rho).sum(dim=-1)
+
+
+def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
+    """ρ*: the least ρ from 1 to k with 1 − (1 − β)^k ≤ ρ β, so that no residual is negative."""
+    low, high = 1.0, float(candidates)
+    if _fits(p, q, low, candidates):
+        return low
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _fits(p, q, middle, candidates) else (middle, high)
+    return high
+
+
+def _fits(p: Tensor, q: Tensor, rho: float, candidates: int) -> bool:
+    beta = share(p, q, rho).item()
+    return bool(1.0 - (1.0 - beta) ** candidates <= rho * beta)
+
+
+def k_seq_residual(p: Tensor, q: Tensor, rho: float, candidates: int) -> Tensor:
+    """p − min(q, p/ρ) P/β (V,), not scaled: below ρ* some of it is negative, so no law at all."""
+    beta = share(p, q, rho)
+    kept = 1.0 - (1.0 - beta) ** candidates
+    return p - torch.minimum(q, p / rho) * torch.where(beta > 0, kept / beta, beta)

@@ -1,0 +1,84 @@
+"""What rules have in common that walk down a tree and try siblings by one kind of test.
+
+A rule says what its test reads at a place, what a fallen candidate leaves for the next one, and
+what the round's last token is drawn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from specviz.trace.promises import PROMISES, Drawn
+from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
+from specviz.verification.crossing import read
+from specviz.verification.tree import DraftTree
+
+Facts = dict[str, float]
+
+
+class Walk:
+    """A rule that tries the siblings of a place in order, and goes on from the one kept.
+
+    dials: what it is set to, by name; they stand among every decision's inputs.
+    """
+
+    def __init__(self, name: str, dials: Mapping[str, float] | None = None) -> None:
+        self.promise = PROMISES[name]
+        self.dials = {dial.name: dial.usual for dial in self.promise.dials} | dict(dials or {})
+
+    def facts(self, law: Law, candidates: int) -> Facts:
+        """What the test reads of a place's laws, whichever candidate is on trial."""
+        return {}
+
+    def own(self, law: Law, token: int, facts: Facts) -> Facts:
+        """What the test reads of a candidate: p, and q where the rule reads it."""
+        if law.q is None:
+            return {"p": law.p[token].item()}
+        p, q = (one.item() for one in read(law.p[token], law.q[token]))
+        return {"p": p, "q": q}
+
+    def fell(self, law: Law, token: int, facts: Facts) -> tuple[Law, Facts]:
+        """The laws and facts for the next candidate, where `token` fell. Here: as they were."""
+        return law, facts
+
+    def rest(self, law: Law, facts: Facts) -> Tensor:
+        """The law (V,) of the last token where all candidates fell. Here: what is left of p."""
+        return law.p
+
+    def bonus(self, p: Tensor) -> Tensor:
+        """The law (V,) of the last token where nothing fell. Here: p."""
+        return p
+
+    def judge(
+        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+    ) -> Verdict:
+        """See `Rule`. q must hold every node with children where the rule reads it."""
+        decisions: list[Decision] = []
+        path: list[int] = []
+        node = 0
+        while tree.children[node]:
+            law = Law(p[node], q[node] if self.promise.reads_q else None)
+            kept, left = self._siblings(tree, node, law, chance, decisions)
+            if kept is None:
+                return finish(decisions, path, left, chance)
+            path.append(kept)
+            node = kept
+        return finish(decisions, path, self.bonus(p[node]), chance)
+
+    def _siblings(
+        self, tree: DraftTree, node: int, law: Law, chance: Coins, decisions: list[Decision]
+    ) -> tuple[int | None, Tensor]:
+        """Try a node's children in order: the one kept, and what else the last token's law is."""
+        name, children = self.promise.name, tree.children[node]
+        facts = self.facts(law, len(children))
+        for child in children:
+            x = tree.tokens[child]
+            inputs: dict[str, Any] = {**self.own(law, x, facts), **facts, **self.dials}
+            decisions.append(decide(name, child, chance.judge(child), inputs, law))
+            if decisions[-1].accepted:
+                return child, law.p
+            law, facts = self.fell(law, x, facts)
+        return None, self.rest(law, facts)

@@ -1,0 +1,137 @@
+"""Branches judged as a whole, by formulas that are nearly right."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import product
+from math import log, prod
+
+import torch
+from torch import Tensor
+
+from specviz.trace.promises import Drawn
+from specviz.verification.distributions import residual
+from specviz.verification.exact.closed import ratio
+from specviz.verification.exact.drawing import plainly
+from specviz.verification.exact.enumeration import Law
+from specviz.verification.leaf_first import LeafFirst
+from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
+
+GAMMA = 2
+
+
+@dataclass(frozen=True)
+class CumulativeUniform:
+    """Keep the longest i with Π min(1, p/q) ≥ Π u; then the residual of the next place, or p.
+
+    A chain of two guesses, three tokens. With R_i = Π min(1, p/q) and u₁ u₂ the product of two
+    coins, P(u₁ u₂ ≤ R₂) = R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
+    """
+
+    length: int = GAMMA + 1
+
+    def law(self, p: Tensor, q: Tensor) -> Law:
+        """See `Case`."""
+        out: defaultdict[tuple[int, ...], float] = defaultdict(float)
+        left, ratios = residual(p, q).tolist(), ratio(p, q).tolist()
+        chances, given = p.tolist(), q.tolist()
+        for draft in product(range(len(p)), repeat=GAMMA):
+            weight = prod(given[x] for x in draft)
+            stops = stopping(ratios[draft[0]], ratios[draft[0]] * ratios[draft[1]])
+            for many, stop in enumerate(stops):
+                next_ = chances if many == GAMMA else left
+                for rest in product(range(len(p)), repeat=GAMMA + 1 - many):
+                    after = next_[rest[0]] * prod(chances[y] for y in rest[1:])
+                    out[(*draft[:many], *rest)] += weight * stop * after
+        return dict(out)
+
+    def kept(self, p: Tensor, q: Tensor) -> float:
+        """See `Case`."""
+        ratios, given = ratio(p, q).tolist(), q.tolist()
+        return sum(
+            given[x] * given[y] * (stops[1] + 2 * stops[2])
+            for x, y in product(range(len(p)), repeat=GAMMA)
+            for stops in [stopping(ratios[x], ratios[x] * ratios[y])]
+        )
+
+    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
+        """See `Case`."""
+        coins = torch.Generator().manual_seed(seed)
+        draft = drawn_each(q, throws, GAMMA, coins)
+        u = torch.rand(throws, GAMMA, generator=coins, dtype=torch.float64)
+        passed = ratio(p, q)[draft].cumprod(1) >= u.cumprod(1)
+        kept = torch.where(passed[:, 1], 2, torch.where(passed[:, 0], 1, 0))
+        own = drawn_each(p, throws, GAMMA + 1, coins)
+        left = drawn_each(residual(p, q), throws, 1, coins)
+        place = torch.arange(GAMMA + 1)
+        text = torch.where(place < kept[:, None], torch.cat([draft, own[:, :1]], dim=1), own)
+        fell = (place == kept[:, None]) & (kept[:, None] < GAMMA)
+        text = torch.where(fell, left, text)
+        strings, counts = text.unique(dim=0, return_counts=True)
+        pairs = zip(strings.tolist(), counts.tolist(), strict=True)
+        return {tuple(string): float(count) for string, count in pairs}
+
+
+def drawn_each(law: Tensor, throws: int, places: int, coins: torch.Generator) -> Tensor:
+    """Tokens (throws, places), each drawn from law (V,)."""
+    many = torch.multinomial(law, throws * places, replacement=True, generator=coins)
+    return many.view(throws, places)
+
+
+def stopping(one: float, both: float) -> tuple[float, float, float]:
+    """The chances to keep 0, 1 and 2 of two guesses. one: R₁; both: R₂, at most R₁."""
+    if both <= 0:
+        return 1 - one, one, 0.0
+    two = both * (1 - log(both))
+    first = one - both - both * log(one / both)
+    return 1 - first - two, first, two
+
+
+class Remaining(LeafFirst):
+    """Traversal verification that divides by the draft's mass not tried yet, not by S + 1 − a."""
+
+    def __init__(self) -> None:
+        super().__init__("traversal")
+
+    def after(self, left: float, reach: float, untried: float) -> float:
+        """See `LeafFirst`."""
+        return min(1.0, left / untried) if untried > 0.0 else 1.0
+
+
+EXHIBITS = (
+    Exhibit(
+        key="cumulative-uniform",
+        name="Block verification by products of coins",
+        claimed="Block verification: the longest prefix whose product of ratios is at least the "
+        "product of the coins. (The issue reports that this is not the paper's rule.)",
+        source=Source(
+            "vllm-project/vllm-ascend issue 7807: block_verify is not correct",
+            "https://github.com/vllm-project/vllm-ascend/issues/7807",
+        ),
+        drawn="A chain of two, each drawn from q.",
+        judged="Keep the longest prefix with Π min(1, p/q) ≥ Π u; then draw from (p − q)₊ of the "
+        "next place, scaled.",
+        why="The product of two coins is not spread evenly: it lies low far more often than one "
+        "coin does. So more is kept than any lossless rule can keep.",
+        case=CumulativeUniform(),
+    ),
+    Exhibit(
+        key="remaining-mass",
+        name="Traversal that divides by the remaining draft mass",
+        claimed="Traversal verification of a tree keeps the target's law. (It does, in the paper.)",
+        source=Source(
+            "Traversal Verification for Speculative Tree Decoding, of which this is a variant",
+            "https://arxiv.org/abs/2505.12398",
+        ),
+        drawn="Two tokens drawn from q, the second from what the first left; one more after the "
+        "first.",
+        judged="Leaf first; where a guess fell, the node's chance becomes S over the mass of q "
+        "that was not tried.",
+        why="Once a guess has fallen, its node may be kept with S/(S + 1 − a): what is owed beside "
+        "what was given away. The mass not tried yet is another number, so accounts do not close.",
+        case=Ruled(Remaining(), plainly(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3),
+        p=(0.5, 0.3, 0.2),
+        q=(0.2, 0.3, 0.5),
+    ),
+)

@@ -1,0 +1,109 @@
+"""One number used twice: coins that should have been thrown anew."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from specviz.trace.promises import Drawn
+from specviz.verification import RULES
+from specviz.verification.distributions import overlap, residual
+from specviz.verification.exact.drawing import plainly
+from specviz.verification.exact.enumeration import Law
+from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
+from specviz.verification.wild.made import OneCoin
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """Draft and replacement are the argmax of scores plus the same Gumbel noise. One candidate.
+
+    Gumbel noise on log weights is a race: token i arrives at E_i/w_i, E_i exponential, and the
+    first is the draw. The draft x wins at a time t, exponential of rate 1 whoever wins; the others
+    have then not arrived, so each E_i is q_i t and an exponential more. In the race for the
+    replacement, weights r of the residual, token i so starts at (q_i/r_i) t and not at 0: what q
+    liked and did not draw comes late. Integrated over t, that is rational in q and r.
+    """
+
+    length: int = 1
+
+    def law(self, p: Tensor, q: Tensor) -> Law:
+        """See `Case`: min(p, q), and the handicapped race for the rest."""
+        out = torch.minimum(p, q) + (1 - overlap(p, q)) * handicapped(residual(p, q), q)
+        return {(token,): mass for token, mass in enumerate(out.tolist())}
+
+    def kept(self, p: Tensor, q: Tensor) -> float:
+        """See `Case`: Σ min(p, q)."""
+        return overlap(p, q).item()
+
+    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
+        """See `Case`: the noise itself, thrown."""
+        coins = torch.Generator().manual_seed(seed)
+        u = torch.rand(throws, len(p) + 1, generator=coins, dtype=torch.float64)
+        race = -u[:, 1:].log()
+        guess = (race / q).argmin(dim=1)
+        kept = u[:, 0] * q[guess] < p[guess]
+        other = (race / residual(p, q)).argmin(dim=1)
+        counts = torch.bincount(torch.where(kept, guess, other), minlength=len(p)).tolist()
+        return {(token,): float(count) for token, count in enumerate(counts) if count}
+
+
+def handicapped(weights: Tensor, starts: Tensor) -> Tensor:
+    """Who wins a race in which runner i, of rate w_i, starts at (s_i/w_i) t, t exponential.
+
+    weights, starts: (V,). Between two starts the race is exponential; each piece is integrated.
+    """
+    runners = sorted(
+        (start / weight, weight, start, token)
+        for token, (weight, start) in enumerate(zip(weights.tolist(), starts.tolist(), strict=True))
+        if weight > 0
+    )
+    won: defaultdict[int, float] = defaultdict(float)
+    rate = behind = 0.0
+    for place, (begins, weight, start, _) in enumerate(runners):
+        rate, behind = rate + weight, behind + start
+        share = 1 / (1 + rate * begins - behind)
+        if place + 1 < len(runners):
+            share -= 1 / (1 + rate * runners[place + 1][0] - behind)
+        for _, own, _, token in runners[: place + 1]:
+            won[token] += own / rate * share
+    return torch.tensor([won[token] for token in range(len(weights))], dtype=torch.float64)
+
+
+EXHIBITS = (
+    Exhibit(
+        key="one-coin",
+        name="One uniform for the whole chain",
+        claimed="A fixed seed makes a run repeatable. (Set inside the loop, it makes every coin "
+        "the same number.)",
+        source=Source(
+            "feifeibear/LLMSpeculativeSampling: sampling/speculative_sampling.py",
+            "https://github.com/feifeibear/LLMSpeculativeSampling/blob/main/sampling/"
+            "speculative_sampling.py",
+        ),
+        drawn="A chain of two, each drawn from q.",
+        judged="Keep x with chance min(1, p/q), by the same u at every place; else draw from "
+        "(p − q)₊, scaled.",
+        why="Every test is fair by itself, so the first token is exact. But a coin that has kept "
+        "one guess is known to be low, so the next is kept too often: only strings show it.",
+        case=Ruled(OneCoin(RULES["speculative"]), plainly(Drawn.SAMPLED), (-1, 0, 1), length=3),
+    ),
+    Exhibit(
+        key="shared-noise",
+        name="The same Gumbel noise for draft and replacement",
+        claimed="The draft's noise is keyed by position to match that of the target's own draws.",
+        source=Source(
+            "vllm-project/vllm pull request 54282: decouple the draft's Gumbel noise",
+            "https://github.com/vllm-project/vllm/pull/54282",
+        ),
+        drawn="One token drawn from q: the argmax of log q plus Gumbel noise.",
+        judged="Keep x with chance min(1, p/q); else take the argmax of the residual's logarithm "
+        "plus the same noise.",
+        why="That x won says that the noise of all others was low, most of all where q is high. So "
+        "the replacement shuns what the draft liked and did not draw.",
+        case=SharedNoise(),
+    ),
+)
