@@ -13,6 +13,7 @@ from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header, preloads
 from specviz.ui.cost import tab as cost
+from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
@@ -47,7 +48,7 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
                 fields = step.build(place)
-            for name, tab in (("Compare", compare), ("Cost", cost)):
+            for name, tab in (("Compare", compare), ("Lossless?", lossless), ("Cost", cost)):
                 with gr.Tab(name):
                     tab.build(place)
             with gr.Tab("Models"):

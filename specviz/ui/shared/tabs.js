@@ -2,14 +2,12 @@
 
 import "./page.js";
 
-/** @import { NamedPoint } from "./data.js" */
-
-/** @type {Record<string, NamedPoint>} */
+/** @type {Record<string, object>} */
 const handed = window.specviz.handed || {};
 window.specviz.handed = handed;
 
 // Hands `data` to a part, which may not be up yet.
-/** @param {string} part @param {NamedPoint} data */
+/** @param {string} part @param {object} data */
 export function hand(part, data) {
   handed[part] = data;
   window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
@@ -30,7 +28,7 @@ export async function openTab(tab) {
 }
 
 // Opens a tab by its name, from its top, and hands `data` to the part there.
-/** @param {string} tab @param {string} part @param {NamedPoint} data */
+/** @param {string} tab @param {string} part @param {object} data */
 export async function visit(tab, part, data) {
   hand(part, data);
   await openTab(tab);
@@ -38,11 +36,11 @@ export async function visit(tab, part, data) {
 }
 
 // Calls `take` with what is handed to the part called `part`, now and later.
-/** @param {string} part @param {(data: NamedPoint) => void} take */
+/** @template {object} Data @param {string} part @param {(data: Data) => void} take */
 export function expect(part, take) {
   const look = () => {
     if (!(part in handed)) return;
-    const data = handed[part];
+    const data = /** @type {Data} */ (handed[part]);
     delete handed[part];
     take(data);
   };

@@ -11,7 +11,9 @@ interface Window {
     roofline?: object;
     raceform?: object;
     models?: object;
-    handed?: Record<string, import("./data.js").NamedPoint>;
+    sandbox?: object;
+    coins?: object;
+    handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
     measured?: import("./data.js").NamedPoint | null;
   };

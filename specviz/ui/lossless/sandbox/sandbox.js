@@ -1,0 +1,65 @@
+// What is wired once, and what others may use: `window.specviz.sandbox`.
+
+import { el } from "../../shared/dom.js";
+import { expect } from "../../shared/tabs.js";
+import { ask, wish } from "./ask.js";
+import { bars } from "./bars.js";
+import { choose, controls, load, showControls } from "./controls.js";
+import { last, onAnswer, receive } from "./show.js";
+import { $, stage } from "./stage.js";
+import { state } from "./state.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Config, State } from "./data.js" */
+
+/** @type {[name: string, said: string][]} */
+const KEYS = [
+  ["kept", "came through the draft: a guess that was kept"],
+  ["filled", "came instead of a guess that fell"],
+  ["outline", "the target's p"],
+];
+
+/** @param {boolean} laws */
+function changed(laws) {
+  if (laws) bars(moved);
+  showControls(() => ask());
+  ask();
+}
+
+function moved() {
+  showControls();
+  ask();
+}
+
+/** Opens a place in the sandbox: other laws, another rule. @param {Partial<State>} to */
+export function go(to) {
+  const { rule, dials, ...rest } = to;
+  Object.assign(state, rest);
+  if (rule) choose(rule, dials);
+  changed(true);
+}
+
+/** @type {Start<Config>} */
+export function start(element, props, watch, _trigger, config) {
+  stage.set(element, props, config);
+  window.specviz.sandbox = {
+    wish,
+    go,
+    onAnswer,
+    get state() {
+      return structuredClone(state);
+    },
+    get last() {
+      return last;
+    },
+  };
+  $(".sv-sand-keys").replaceChildren(
+    ...KEYS.map(([name, said]) => el("li", "", el("i", "sv-sand-key sv-sand-" + name), said)),
+  );
+  controls(changed);
+  load(config.presets[0]);
+  choose("auto");
+  watch("value", receive);
+  expect("sv-sand", (to) => go(to));
+  changed(true);
+}

@@ -1,0 +1,9 @@
+// Sentences in the sandbox.
+
+import { $ } from "./stage.js";
+
+/** @param {string} sentence */
+export function tell(sentence) {
+  $(".sv-sand-notice").textContent = sentence;
+  $(".sv-sand-notice").hidden = !sentence;
+}

@@ -1,0 +1,41 @@
+// What the sandbox stands at: two laws, how guesses are drawn, and the rule.
+
+/** @import { LawName, State } from "./data.js" */
+
+/** @type {State} */
+export const state = {
+  words: [],
+  p: [],
+  q: [],
+  drawn: "sampled",
+  candidates: 1,
+  rule: "auto",
+  dials: [],
+  preset: "",
+};
+
+/**
+ * A law in which one word has another chance: the others share the rest as they did before, evenly
+ * where they had nothing.
+ * @param {number[]} law
+ * @param {number} at
+ * @param {number} chance
+ */
+export function moved(law, at, chance) {
+  const own = Math.min(Math.max(chance, 0), 1);
+  const others = law.reduce((sum, value, index) => (index === at ? sum : sum + value), 0);
+  return law.map((value, index) => {
+    if (index === at) return own;
+    return others > 0 ? (value / others) * (1 - own) : (1 - own) / (law.length - 1);
+  });
+}
+
+/** @param {LawName} name @param {number} at @param {number} chance */
+export function move(name, at, chance) {
+  state[name] = moved(state[name], at, chance);
+  state.preset = "";
+}
+
+/** The rule as it is sent: its name, and its dials where it has any. */
+export const ruleText = () =>
+  state.dials.length ? state.rule + ":" + state.dials.join(",") : state.rule;

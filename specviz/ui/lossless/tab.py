@@ -1,0 +1,13 @@
+"""The Lossless? tab, section by section."""
+
+from __future__ import annotations
+
+from specviz.ui.component import TabContext
+from specviz.ui.lossless.coins import section as coins
+from specviz.ui.lossless.sandbox import section as sandbox
+
+
+def build(place: TabContext) -> None:
+    """Lay the tab out, with everything wired."""
+    sandbox.build(place)
+    coins.build(place)
