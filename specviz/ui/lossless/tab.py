@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specviz.ui.component import TabContext
 from specviz.ui.lossless.coins import section as coins
+from specviz.ui.lossless.gallery import section as gallery
 from specviz.ui.lossless.sandbox import section as sandbox
 
 
@@ -11,3 +12,4 @@ def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
     sandbox.build(place)
     coins.build(place)
+    gallery.build(place)

@@ -13,6 +13,7 @@ interface Window {
     models?: object;
     sandbox?: object;
     coins?: object;
+    wild?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
     measured?: import("./data.js").NamedPoint | null;

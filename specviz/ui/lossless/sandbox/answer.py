@@ -64,18 +64,18 @@ def tensor(law: Sequence[float]) -> Tensor:
     return torch.tensor(law, dtype=torch.float64)
 
 
-def verdict(asked: SandboxQuestion, rule: Rule, found: Answer) -> dict[str, str]:
-    """Whether what comes out is p, in a word, a sentence, and why."""
+def verdict(asked: SandboxQuestion, rule: Rule, found: Answer) -> dict[str, Any]:
+    """Whether what comes out is p, in a word, a sentence, and why; worst: the word that is off."""
     exact = found.tv < EXACT
-    if exact:
-        said = "What comes out follows p, word by word."
-    else:
-        worst = int(found.wrong.abs().argmax())
+    worst = None if exact else int(found.wrong.abs().argmax())
+    said = "What comes out follows p, word by word."
+    if worst is not None:
         out, p = found.law[worst].item(), asked.p[worst]
         often = "often" if out > p else "seldom"
-        said = f"One word comes too {often}: {out:.3f} of the time, where p says {p:.3f}."
-    is_ = "exact" if exact else "lossy"
-    return {"is": is_, "verdict": is_.title(), "said": said, "why": why(asked, rule, exact)}
+        said = f"comes too {often}: {out:.3f} of the time, where p says {p:.3f}."
+    name = "exact" if exact else "lossy"
+    reason = why(asked, rule, exact)
+    return {"is": name, "verdict": name.title(), "said": said, "worst": worst, "why": reason}
 
 
 def why(asked: SandboxQuestion, rule: Rule, exact: bool) -> str:

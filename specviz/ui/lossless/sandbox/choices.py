@@ -14,7 +14,7 @@ DRAWN: Final = (
     ("top", "q’s top words, no chance"),
 )
 FITS, EXACT, LOSSY = "To begin with", "Exact for the right guesses", "Lossy on purpose"
-# What a rule is called here, and what it does. A lossy rule's own sentence is its promise's.
+# What a rule is called here, and what it does. Of a lossy rule the answer says it.
 SAID: Final[Mapping[str, tuple[str, str]]] = {
     "auto": (
         "The rule that fits",
@@ -66,7 +66,7 @@ SAID: Final[Mapping[str, tuple[str, str]]] = {
 
 def rules() -> list[dict[str, Any]]:
     """The rules as the page reads them: name, title, group, what each does, and its dials."""
-    found = []
+    found: list[dict[str, Any]] = []
     for name, (title, about) in SAID.items():
         promise = PROMISES.get(name)
         group = FITS if promise is None else EXACT if promise.lossless else LOSSY

@@ -53,13 +53,14 @@ export interface Fault {
   id: number;
   problem: string;
 }
-/** kept, filled: by word, the mass that comes through the draft and the rest, which together are out. */
+/** worst: the word that is furthest off, of which `said` then speaks. kept, filled: by word, the mass that comes through the draft and the rest, which together are out. */
 export interface Answer {
   id: number;
   problem?: undefined;
   is: "exact" | "lossy";
   verdict: string;
   said: string;
+  worst: number | null;
   why: string;
   kept: number[];
   filled: number[];

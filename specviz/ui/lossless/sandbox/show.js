@@ -1,6 +1,6 @@
 // The answer on the page: what comes out by the way it came, the verdict, the numbers.
 
-import { el, flat, mark } from "../../shared/dom.js";
+import { el, flat, mark, word } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
 import { question } from "./ask.js";
 import { high } from "./bars.js";
@@ -37,7 +37,8 @@ function show(answer) {
     ),
   );
   $(".sv-sand").dataset.is = answer.is;
-  $(".sv-sand-said").textContent = answer.said;
+  const off = answer.worst === null ? [] : [chip(answer.worst), " "];
+  $(".sv-sand-said").replaceChildren(...off, answer.said);
   $(".sv-sand-why").textContent = answer.why;
   for (const place of stage.all("[data-told]"))
     place.textContent = answer.told[there(place.dataset.told)];
@@ -46,8 +47,11 @@ function show(answer) {
   for (const hear of heard) hear();
 }
 
+/** @param {number} at */
+const chip = (at) => el("span", "sv-sand-word", word(state.words[at]));
+
 /** @param {Answer} answer */
-export function showOut({ kept, filled }) {
+function showOut({ kept, filled }) {
   $(".sv-sand-out").replaceChildren(
     ...state.words.map((_, at) => column(kept[at], filled[at], at)),
   );

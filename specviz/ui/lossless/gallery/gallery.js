@@ -1,0 +1,83 @@
+// What is wired once, and what others may use: `window.specviz.wild`.
+
+import { Question } from "../../shared/question.js";
+import { nextCase, showCase } from "./detective.js";
+import { exhibits, showAll } from "./show.js";
+import { $, stage } from "./stage.js";
+
+/** @import { Start, Word } from "../../shared/data.js" */
+/** @import { Answer, Config } from "./data.js" */
+
+const SILENT = "The server does not answer. Try again.";
+const question = new Question("sv-wild-ask", () => tell(SILENT), 30000);
+/** @type {object} */
+let asked = { asked: "list" };
+/** @type {Word[] | null} */
+let over = null; // what the sandbox's laws are over, where they were taken
+
+/** @param {string} sentence */
+function tell(sentence) {
+  $(".sv-wild-notice").textContent = sentence;
+  $(".sv-wild-notice").hidden = !sentence;
+}
+
+/** @param {object} what */
+function ask(what) {
+  asked = what;
+  question.ask();
+}
+
+function receive() {
+  /** @type {Answer | null} */
+  const answer = stage.props.value && JSON.parse(stage.props.value);
+  if (!answer || !question.answers(answer.id)) return;
+  tell(answer.problem || "");
+  if (answer.exhibits) showAll(answer.exhibits, over || stage.config.words);
+  if (answer.evidence) showCase(answer.evidence);
+  question.next();
+}
+
+/** @param {string} mode */
+function turn(mode) {
+  const detective = mode === "detective";
+  for (const button of stage.all("[data-mode]"))
+    button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+  $(".sv-wild-list").hidden = detective;
+  $(".sv-wild-options").hidden = !detective;
+  $("[data-do=laws]").hidden = detective;
+  $(".sv-wild-on").hidden = detective;
+  if (!exhibits.length) return;
+  if (!detective) return ask({ asked: "list" });
+  $(".sv-wild-on").textContent = "";
+  over = null;
+  ask({ asked: "evidence", key: nextCase() });
+}
+
+function onLaws() {
+  const { sandbox } = window.specviz;
+  if (!sandbox) return;
+  const { state } = /** @type {{ state: { words: Word[], p: number[], q: number[] } }} */ (sandbox);
+  over = state.words;
+  $(".sv-wild-on").textContent = "Computed on the sandbox’s laws.";
+  ask({ asked: "list", p: state.p, q: state.q });
+}
+
+/** @type {Start<Config>} */
+export function start(element, props, watch, _trigger, config) {
+  stage.set(element, props, config);
+  window.specviz.wild = {
+    wish: () => JSON.stringify({ ...asked, id: question.number }),
+    get exhibits() {
+      return exhibits;
+    },
+  };
+  element.addEventListener("click", (event) => {
+    const button = event.target instanceof Element && event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.mode) turn(button.dataset.mode);
+    else if (button.dataset.do === "laws") onLaws();
+    else if (button.dataset.do === "case") ask({ asked: "evidence", key: nextCase() });
+  });
+  watch("value", receive);
+  ask({ asked: "list" });
+}
