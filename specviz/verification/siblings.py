@@ -15,7 +15,8 @@ from specviz.verification.crossing import read
 from specviz.verification.distributions import scaled
 from specviz.verification.walk import Facts, Walk
 
-HALVINGS: Final = 60  # of an interval of length k: below the last place of ρ
+STEPS: Final = 100  # of the search for ρ*; it takes about ten
+ROUNDING: Final = 2.0**-53
 
 
 def bound(p: Tensor, q: Tensor) -> Tensor:
@@ -65,19 +66,30 @@ def share(p: Tensor, q: Tensor, rho: float) -> Tensor:
 
 
 def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
-    """ρ*: the least ρ from 1 to k with 1 − (1 − β)^k ≤ ρ β, so that no residual is negative."""
+    """ρ*: the least ρ from 1 to k with 1 − (1 − β)^k ≤ ρ β, so that no residual is negative.
+
+    By false position (Illinois): about ten sums over the vocabulary.
+    """
     low, high = 1.0, float(candidates)
-    if _fits(p, q, low, candidates):
+    below, above = _excess(p, q, low, candidates), _excess(p, q, high, candidates)
+    if candidates == 1 or below <= 0.0:
         return low
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _fits(p, q, middle, candidates) else (middle, high)
+    for _ in range(STEPS):
+        middle = high - above * (high - low) / (above - below)
+        excess = _excess(p, q, middle, candidates)
+        if abs(excess) <= ROUNDING:
+            return middle
+        if excess > 0.0:
+            low, below, above = middle, excess, above / 2
+        else:
+            high, above, below = middle, excess, below / 2
     return high
 
 
-def _fits(p: Tensor, q: Tensor, rho: float, candidates: int) -> bool:
+def _excess(p: Tensor, q: Tensor, rho: float, candidates: int) -> float:
+    """What the accepted mass would be too much: above 0 below ρ*."""
     beta = share(p, q, rho).item()
-    return bool(1.0 - (1.0 - beta) ** candidates <= rho * beta)
+    return float(1.0 - (1.0 - beta) ** candidates - rho * beta)
 
 
 def k_seq_residual(p: Tensor, q: Tensor, rho: float, candidates: int) -> Tensor:

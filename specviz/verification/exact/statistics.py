@@ -6,10 +6,10 @@ Fix the number of throws before looking: each test here is of one look (VERIFICA
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -43,9 +43,7 @@ def g_test(counts: Sequence[int], law: Sequence[float], least: float = LEAST) ->
     return _tested(statistic, len(big) - 1)
 
 
-def g_test_of_two(
-    one: Mapping[Hashable, int], other: Mapping[Hashable, int], least: float = LEAST
-) -> GTest:
+def g_test_of_two(one: Mapping[Any, int], other: Mapping[Any, int], least: float = LEAST) -> GTest:
     """Whether two samples are of one law: counts by outcome, expected ones from both together.
 
     Outcomes that either sample expects fewer than `least` of are merged.

@@ -23,10 +23,10 @@ GAMMA = 2
 
 @dataclass(frozen=True)
 class CumulativeUniform:
-    """Keep the longest i with Π min(1, p/q) ≥ Π u; then the residual of the next place, or p.
+    """Keep the longest i with R_i ≥ Π u, R_i = Π min(1, p/q); then (R_i p − q)₊, or p at the end.
 
-    A chain of two guesses, three tokens. With R_i = Π min(1, p/q) and u₁ u₂ the product of two
-    coins, P(u₁ u₂ ≤ R₂) = R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
+    A chain of two guesses, three tokens. With u₁ u₂ the product of two coins,
+    P(u₁ u₂ ≤ R₂) = R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
     """
 
     length: int = GAMMA + 1
@@ -34,13 +34,14 @@ class CumulativeUniform:
     def law(self, p: Tensor, q: Tensor) -> Law:
         """See `Case`."""
         out: defaultdict[tuple[int, ...], float] = defaultdict(float)
-        left, ratios = residual(p, q).tolist(), ratio(p, q).tolist()
+        ratios = ratio(p, q).tolist()
+        owed = [residual(p, q).tolist(), *residuals(p, q).tolist()]
         chances, given = p.tolist(), q.tolist()
         for draft in product(range(len(p)), repeat=GAMMA):
             weight = prod(given[x] for x in draft)
             stops = stopping(ratios[draft[0]], ratios[draft[0]] * ratios[draft[1]])
             for many, stop in enumerate(stops):
-                next_ = chances if many == GAMMA else left
+                next_ = chances if many == GAMMA else owed[many and 1 + draft[0]]
                 for rest in product(range(len(p)), repeat=GAMMA + 1 - many):
                     after = next_[rest[0]] * prod(chances[y] for y in rest[1:])
                     out[(*draft[:many], *rest)] += weight * stop * after
@@ -49,11 +50,11 @@ class CumulativeUniform:
     def kept(self, p: Tensor, q: Tensor) -> float:
         """See `Case`."""
         ratios, given = ratio(p, q).tolist(), q.tolist()
-        return sum(
-            given[x] * given[y] * (stops[1] + 2 * stops[2])
-            for x, y in product(range(len(p)), repeat=GAMMA)
-            for stops in [stopping(ratios[x], ratios[x] * ratios[y])]
-        )
+        found = 0.0
+        for x, y in product(range(len(p)), repeat=GAMMA):
+            _, one, two = stopping(ratios[x], ratios[x] * ratios[y])
+            found += given[x] * given[y] * (one + 2 * two)
+        return found
 
     def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
         """See `Case`."""
@@ -63,7 +64,9 @@ class CumulativeUniform:
         passed = ratio(p, q)[draft].cumprod(1) >= u.cumprod(1)
         kept = torch.where(passed[:, 1], 2, torch.where(passed[:, 0], 1, 0))
         own = drawn_each(p, throws, GAMMA + 1, coins)
-        left = drawn_each(residual(p, q), throws, 1, coins)
+        owed = torch.cat([residual(p, q)[None], residuals(p, q)])
+        rows = owed[torch.where(kept == 1, 1 + draft[:, 0], 0)]
+        left = torch.multinomial(rows, 1, generator=coins)
         place = torch.arange(GAMMA + 1)
         text = torch.where(place < kept[:, None], torch.cat([draft, own[:, :1]], dim=1), own)
         fell = (place == kept[:, None]) & (kept[:, None] < GAMMA)
@@ -71,6 +74,11 @@ class CumulativeUniform:
         strings, counts = text.unique(dim=0, return_counts=True)
         pairs = zip(strings.tolist(), counts.tolist(), strict=True)
         return {tuple(string): float(count) for string, count in pairs}
+
+
+def residuals(p: Tensor, q: Tensor) -> Tensor:
+    """By the one token kept, (R₁ p − q)₊ scaled to 1: (V, V)."""
+    return torch.stack([residual(each * p, q) for each in ratio(p, q)])
 
 
 def drawn_each(law: Tensor, throws: int, places: int, coins: torch.Generator) -> Tensor:
@@ -110,8 +118,8 @@ EXHIBITS = (
             "https://github.com/vllm-project/vllm-ascend/issues/7807",
         ),
         drawn="A chain of two, each drawn from q.",
-        judged="Keep the longest prefix with Π min(1, p/q) ≥ Π u; then draw from (p − q)₊ of the "
-        "next place, scaled.",
+        judged="Keep the longest prefix with R = Π min(1, p/q) ≥ Π u; then draw from (R p − q)₊ of "
+        "the next place, scaled.",
         why="The product of two coins is not spread evenly: it lies low far more often than one "
         "coin does. So more is kept than any lossless rule can keep.",
         case=CumulativeUniform(),

@@ -1,0 +1,143 @@
+"""A recorded run put to the proof: at every verdict, how far the rule's law lies from the target's.
+
+A trace keeps a few rows of p and q and, over the whole vocabulary, the masses Σ min(p, q) and
+Σ (p − q)₊. That is enough: where p is above q the output is q and a share of the residual, so what
+is left between output and p follows from the two masses alone. Where a rule needs more than is
+kept, there are bounds. All is against p as it was in force, for a later sibling what the rejections
+before it had left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from specviz.trace.events import Judged, Rows
+from specviz.trace.file import Trace
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One verdict. place: of the guess among the new tokens, from 0. least, most: between what the
+    total variation lies; the same number where it is known. given: of this very guess, where the
+    rule promises nothing on average over what q could have drawn, or where there is no q.
+    """
+
+    round: int
+    node: int
+    place: int
+    least: float
+    most: float
+    given: bool
+
+
+def steps(trace: Trace) -> Iterator[Step]:
+    """Every verdict of a run, in order. A trace of a rule not known here has bounds 0 and 1."""
+    proof = PROOFS.get(trace.header.rule, _nothing)
+    before = 0
+    for played in trace.rounds:
+        depths = played.proposed.depths if played.proposed else []
+        for event in played.judged:
+            place = before + depths[event.node - 1] - 1
+            least, most = proof(event)
+            yield Step(played.number, event.node, place, least, most, event.rows.q is None)
+        before += len(played.committed.tokens) if played.committed else 0
+
+
+def worst(trace: Trace) -> Bounds:
+    """Between what the largest distance of a run's verdicts lies; nothing judged is 0."""
+    found = list(steps(trace))
+    return (
+        max((step.least for step in found), default=0.0),
+        max((step.most for step in found), default=0.0),
+    )
+
+
+def _known(distance: float) -> Bounds:
+    return distance, distance
+
+
+def _residual(event: Judged) -> Bounds:
+    """Keep with min(1, p/q), or p; then the residual. Output = min(p, q) + κ (p − q)₊.
+
+    κ is what falls over what the residual holds, 1 for a sound trace: TV = ½ |κ − 1| Σ (p − q)₊ and
+    ½ |1 − Σ| of what then is missing from the sum.
+    """
+    rows = event.rows
+    if rows.residual <= 0.0:
+        return _known(max(0.0, 1.0 - rows.overlap))
+    fell = 1.0 - rows.overlap
+    return _known(abs(fell - rows.residual) / 2)
+
+
+def _lenient(event: Judged) -> Bounds:
+    """Out is above p where the test is too kind and nowhere else: TV = Σ min(q, p/l) − Σ min(p, q).
+
+    Of the tokens that are not listed, min(q, p/l) sums to between their Σ min(p, q) and the lesser
+    of Σ q and Σ p/l.
+    """
+    rows, lenience = event.rows, event.inputs["lenience"]
+    listed = sum(min(q, p / lenience) for p, q in zip(rows.p, rows.q or [], strict=True))
+    most = max(rows.rest_both, min(rows.rest_q, rows.rest_p / lenience))
+    found = [max(0.0, listed + rest - rows.overlap) for rest in (rows.rest_both, most)]
+    return found[0], found[1]
+
+
+def _mixed(event: Judged) -> Bounds:
+    """The output is w p + (1 − w) q: TV = (1 − w) TV(p, q), which is the residual's mass."""
+    return _known((1.0 - event.inputs["weight"]) * event.rows.residual)
+
+
+def _greedy(event: Judged) -> Bounds:
+    """The top token either way, and p is that token alone: what p has elsewhere is the distance."""
+    return _known(1.0 - _top(event.rows))
+
+
+def _fixed(event: Judged) -> Bounds:
+    """No coin decides: the guess, or p's top token. All p beside it is the distance."""
+    kept = event.inputs["p"] if event.accepted else _top(event.rows)
+    return _known(1.0 - kept)
+
+
+def _kept(event: Judged) -> Bounds:
+    """The guess always comes."""
+    return _known(1.0 - event.inputs["p"])
+
+
+def _above(event: Judged) -> Bounds:
+    """The guess comes with the threshold and the rest as p has it: TV = |threshold − p|."""
+    return _known(abs(event.threshold - event.inputs["p"]))
+
+
+def _darts(event: Judged) -> Bounds:
+    """Output is p where M holds: kept mass is p/M. Unlisted tokens above M q would miss some."""
+    rows, bound = event.rows, event.inputs["bound"]
+    pairs = zip(rows.p, rows.q or [], strict=True)
+    missing = sum(max(0.0, p / bound - q) for p, q in pairs)
+    return missing, missing + max(0.0, rows.rest_p / bound)
+
+
+def _nothing(event: Judged) -> Bounds:
+    """What is kept says nothing."""
+    return 0.0, 1.0
+
+
+def _top(rows: Rows) -> float:
+    return max(rows.p, default=0.0)
+
+
+PROOFS: Mapping[str, Callable[[Judged], Bounds]] = {
+    "speculative": _residual,
+    "without-replacement": _residual,
+    "point-mass": _residual,
+    "greedy": _greedy,
+    "accept-reject": _darts,
+    "lenience": _lenient,
+    "ensemble": _mixed,
+    "typical": _fixed,
+    "relaxed": _fixed,
+    "thresholds": _above,
+    "unverified": _kept,
+}
