@@ -5,6 +5,7 @@ from __future__ import annotations
 from specviz.ui.component import TabContext
 from specviz.ui.lossless.coins import section as coins
 from specviz.ui.lossless.gallery import section as gallery
+from specviz.ui.lossless.proof import section as proof
 from specviz.ui.lossless.sandbox import section as sandbox
 
 
@@ -13,3 +14,4 @@ def build(place: TabContext) -> None:
     sandbox.build(place)
     coins.build(place)
     gallery.build(place)
+    proof.build(place)

@@ -14,6 +14,7 @@ interface Window {
     sandbox?: object;
     coins?: object;
     wild?: object;
+    proof?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
     measured?: import("./data.js").NamedPoint | null;

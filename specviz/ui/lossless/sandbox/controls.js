@@ -38,7 +38,7 @@ function presetList(presets, changed) {
 
 /** @param {{ name: string, words: Preset["words"], p: number[], q: number[] }} laws */
 export function load({ name, words, p, q }) {
-  Object.assign(state, { words, p, q, preset: name });
+  Object.assign(state, { words, p, q, preset: name, from: "" });
 }
 
 /** @param {RuleRow[]} rules @param {(laws: boolean) => void} changed */
@@ -104,6 +104,9 @@ export function showControls(changed) {
   /** @type {HTMLSelectElement} */
   const presets = $("#sv-sand-preset");
   presets.value = state.preset;
+  const few = state.from + ": its likeliest words, p and q each scaled to 1.";
+  $(".sv-sand-from").textContent = state.from && few;
+  $(".sv-sand-from").hidden = !state.from;
   /** @type {HTMLSelectElement} */
   const rules = $("#sv-sand-rule");
   rules.value = state.rule;

@@ -48,6 +48,8 @@ export interface State {
   rule: string;
   dials: number[];
   preset: string;
+  /** Where the laws were taken from, if from a run. */
+  from: string;
 }
 export interface Fault {
   id: number;

@@ -12,6 +12,7 @@ export const state = {
   rule: "auto",
   dials: [],
   preset: "",
+  from: "",
 };
 
 /**
@@ -33,7 +34,7 @@ export function moved(law, at, chance) {
 /** @param {LawName} name @param {number} at @param {number} chance */
 export function move(name, at, chance) {
   state[name] = moved(state[name], at, chance);
-  state.preset = "";
+  [state.preset, state.from] = ["", ""];
 }
 
 /** The rule as it is sent: its name, and its dials where it has any. */

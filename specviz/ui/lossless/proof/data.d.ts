@@ -1,0 +1,33 @@
+// A recorded run's verdicts, and what many runs came to.
+
+import type { ErrorLine, StateLine, Word } from "../../shared/data.js";
+
+/** runs: name and title. times: pairs of runs. */
+export interface Config {
+  runs: [name: string, title: string][];
+  times: number;
+}
+/** laws: what the sandbox can show of it, cut to a few words and scaled to 1. */
+export interface Verdict {
+  round: number;
+  w: Word;
+  kept: boolean;
+  tv: string;
+  laws: { words: Word[]; p: number[]; q: number[]; drawn: "sampled" | "top" } | null;
+}
+export interface Answer {
+  id: number;
+  problem?: string;
+  run: string;
+  title: string;
+  said: string;
+  verdicts: Verdict[];
+}
+export interface TallyLine {
+  kind: "tally";
+  id: string;
+  done: number;
+  of: number;
+  said?: string;
+}
+export type Line = TallyLine | StateLine | ErrorLine;

@@ -1,0 +1,83 @@
+// What is wired once, and what others may use: `window.specviz.proof`.
+
+import { byId, el, flat, mark, word } from "../../shared/dom.js";
+import { Question } from "../../shared/question.js";
+import { hand } from "../../shared/tabs.js";
+import { there } from "../../shared/there.js";
+import { job } from "./repeats.js";
+import { $, stage } from "./stage.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Answer, Config, Verdict } from "./data.js" */
+
+const SILENT = "The server does not answer. Try again.";
+const question = new Question("sv-proof-ask", () => tell(SILENT), 30000);
+let run = "";
+
+/** @param {string} sentence */
+function tell(sentence) {
+  $(".sv-proof-notice").textContent = sentence;
+  $(".sv-proof-notice").hidden = !sentence;
+}
+
+function receive() {
+  /** @type {Answer | null} */
+  const answer = stage.props.value && JSON.parse(stage.props.value);
+  if (!answer || !question.answers(answer.id)) return;
+  tell(answer.problem || "");
+  if (answer.problem === undefined) show(answer);
+  question.next();
+}
+
+/** @param {Answer} answer */
+function show({ said, verdicts, title }) {
+  $(".sv-proof-said").textContent = said;
+  $(".sv-proof-list").replaceChildren(
+    ...verdicts.map((verdict) => el("li", "", entry(verdict, title))),
+  );
+}
+
+/** @param {Verdict} verdict @param {string} title */
+function entry(verdict, title) {
+  const { round, w, kept, tv, laws } = verdict;
+  const sign = mark(kept ? "accepted" : "rejected");
+  const made = el("button", "", sign, el("span", "", word(w)), el("b", "", tv));
+  made.type = "button";
+  made.disabled = !laws;
+  const became = kept ? "accepted" : "rejected";
+  made.title = "Round " + round + ", " + became + ". Distance " + tv + ". Open it in the sandbox";
+  made.setAttribute("aria-label", flat(w) + ", " + made.title);
+  made.addEventListener("click", () => {
+    const from = "Round " + round + " of “" + title + "”";
+    hand("sv-sand", { ...there(laws), candidates: 1, rule: "auto", preset: "", from });
+    there(byId("sv-sand")).scrollIntoView({ block: "start" });
+  });
+  return made;
+}
+
+/** @type {Start<Config>} */
+export function start(element, props, watch, _trigger, config) {
+  stage.set(element, props, config);
+  window.specviz.proof = {
+    wish: () => JSON.stringify({ run, id: question.number }),
+    begin: () => job.begin(),
+    stop: () => job.stop(),
+    ended: () => job.ended(),
+    get run() {
+      return run;
+    },
+  };
+  /** @type {HTMLSelectElement} */
+  const list = $("#sv-proof-run");
+  list.replaceChildren(...config.runs.map(([name, title]) => new Option(title, name)));
+  const ask = () => {
+    run = list.value;
+    if (run) question.ask();
+  };
+  list.addEventListener("change", ask);
+  $("[data-do=go]").textContent = "Run it " + config.times + " times each way";
+  $("[data-do=go]").addEventListener("click", () => there(byId("sv-proof-go")).click());
+  $("[data-do=stop]").addEventListener("click", () => there(byId("sv-proof-stop")).click());
+  watch("value", receive);
+  ask();
+}

@@ -1,0 +1,54 @@
+// Many runs of one prompt: the page numbers its jobs, the server counts.
+
+import { Job } from "../../shared/job.js";
+import { $ } from "./stage.js";
+
+/** @import { Line } from "./data.js" */
+
+/** @type {Job<Line>} */
+export const job = new Job({
+  kind: "tally",
+  words: {
+    asking: "Asking the server to run it.",
+    dropping: "Stopping.",
+    stopping: "Stopping after this pair.",
+    stopped: "Stopped. What was counted stays.",
+    unbegun: "Stopped before it began.",
+    untaken: "The server did not take this. Try again.",
+    lost: "The connection to the server was lost.",
+  },
+  waits: { loading: "Loading the models.", drafting: "Running.", done: "" },
+  turn(under) {
+    $("[data-do=go]").hidden = under;
+    $("[data-do=stop]").hidden = !under;
+    $(".sv-proof-bar").hidden = !under;
+    if (under) $(".sv-proof-counted").textContent = "";
+    else $(".sv-proof-count").textContent = "";
+  },
+  wait: (sentence) => count(sentence),
+  end: (sentence) => counted(sentence),
+});
+
+/** @param {string} sentence */
+const count = (sentence) => {
+  $(".sv-proof-count").textContent = sentence;
+};
+/** @param {string} sentence */
+const counted = (sentence) => {
+  $(".sv-proof-counted").textContent = sentence;
+};
+
+/** @param {string | null} text */
+export function receive(text) {
+  for (const line of job.hear(text)) {
+    if (line.kind === "state") job.state(line);
+    else if (line.kind === "error") counted(line.sentence);
+    else {
+      /** @type {HTMLProgressElement} */
+      const bar = $(".sv-proof-bar");
+      [bar.max, bar.value] = [line.of, line.done];
+      count(line.done + " of " + line.of + " pairs");
+      if (line.said) counted(line.said);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+"""A recorded run's verdicts, and the same prompt many times with and without a draft.
+
+Rule: the verdicts need no model; the repeats are one ticket in the line of all that computes, and
+what was counted before they were stopped is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import gradio as gr
+
+from specviz.catalog.entry import filled
+from specviz.settings.settings import Settings
+from specviz.shipped import Recipe
+from specviz.ui.component import TabContext, component
+from specviz.ui.live import Job, Start, wire
+from specviz.ui.queue import Ticket
+from specviz.ui.step.recorded import names, recipe, title
+from specviz.ui.stream import Stream, line
+from specviz.ui.worker import Worker
+
+if TYPE_CHECKING:
+    from specviz.engine.repeats import Tally
+
+NAME: Final = "sv-proof"
+OURS: Final = "window.specviz.proof"
+TIMES: Final = 200  # pairs of runs: under a minute on the house's models
+OFTEN: Final = 5  # pairs between two lines of progress
+
+
+def answered(text: Any) -> str:
+    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    from specviz.ui.lossless.proof.answer import answer
+
+    return answer(text)
+
+
+def build(place: TabContext) -> None:
+    """Lay the section out, with everything wired."""
+    known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
+    view = component(NAME, "lossless/proof/proof", known)
+    told = component(f"{NAME}-told", "lossless/proof/told")
+    wish, chosen = gr.Textbox(visible=False), gr.Textbox(visible=False)
+    ask = gr.Button("Ask for the proof", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
+    ask.click(
+        answered,
+        wish,
+        view,
+        js=f"() => [{OURS}.wish()]",
+        queue=False,
+        trigger_mode="multiple",
+        concurrency_limit=None,
+        show_progress="hidden",
+        api_visibility="private",
+    )
+    go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+    halt = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    number = gr.Number(visible=False)
+    begin = Start(go, [chosen], partial(wanted, place.runs), f"[{OURS}.run]")
+    wire(place.runs, Job("proof", OURS, halt, number), told, begin)
+
+
+def wanted(runs: Worker, name: Any) -> Callable[[str, float], AsyncGenerator[str, None]]:
+    """The story of a run's repeats. Raises ValueError with a sentence where there is no such."""
+    made = recipe(name) if isinstance(name, str) and name in names() else None
+    if made is None:
+        raise ValueError("How this run was made is not known here, so it cannot be repeated.")
+    return lambda visitor, number: runs.story(visitor, number, partial(tell, runs, made))
+
+
+def tell(runs: Worker, made: Recipe, ticket: Ticket, story: Stream) -> None:
+    """Load, then repeat; nothing of it where it was stopped before."""
+    if ticket.unwanted():
+        return
+    story.say("loading")
+    target, (drafter,) = runs.load(made.target, [made.drafter])
+    from specviz.engine.repeats import repeat
+    from specviz.models.prompt import read
+
+    settings = Settings.from_json(filled(made.drafter, made.settings))
+    ids = read(target, made.text, settings).ids
+    story.say("drafting")
+    tallies = repeat(target, drafter, ids, settings, TIMES, ticket.unwanted)
+    story.run(lines(tallies, settings.sampling.greedy, story.nonce))
+
+
+def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
+    """How far it is, now and then; what it says once, at the end: many looks find something."""
+    last = None
+    for last in tallies:
+        if last.done % OFTEN == 0:
+            yield line("tally", {"done": last.done, "of": last.of, "id": nonce})
+    if last is not None:
+        yield line("tally", counted(last, greedy) | {"id": nonce})
+
+
+def counted(tally: Tally, greedy: bool) -> dict[str, Any]:
+    """What all pairs of runs together say."""
+    beginnings = len(tally.speculative.keys() | tally.plain.keys())
+    if greedy:
+        same = "the same each time" if beginnings == 1 else f"{beginnings} in all"
+        said = f"At temperature 0 there is nothing to draw: one beginning, {same}."
+    else:
+        said = (
+            f"{tally.done} runs with a draft and {tally.done} without began in {beginnings:,} "
+            f"ways. Their distance is {tally.tv:.3f}; two samples of one law would show about "
+            f"{tally.noise:.3f}. Luck alone would part them further "
+            f"{100 * tally.test.p_value:.0f} % of the time (G-test)."
+        )
+    return {"done": tally.done, "of": tally.of, "said": said}
