@@ -31,13 +31,16 @@ from specviz.trace.events import (
     Scored,
     Vocabulary,
 )
+from specviz.trace.promises import PROMISES, asked
 from specviz.verification import Drawn, Rule
+from specviz.verification.alpha import Alpha
 from specviz.verification.distributions import without
 
 if TYPE_CHECKING:
     from specviz.engine.round import Played
 
 ELSEWHERE = 3  # likeliest next tokens listed at every node
+NO_ALPHA = Alpha(None, None)  # of a rule whose chances do not follow from the overlap
 
 
 def header(
@@ -81,6 +84,8 @@ class Recorder:
     def __init__(self, target: Target, settings: Settings) -> None:
         self.target = target
         self.settings = settings
+        rule = PROMISES.get(asked(settings.rule)[0])
+        self.tells_alpha = rule is None or rule.tells_alpha  # "auto" takes none that does not
         self.told: set[int] = set()
 
     def words(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
@@ -109,7 +114,7 @@ class Recorder:
                     decision.threshold,
                     dict(decision.inputs),
                     row,
-                    *alpha(played, decision),
+                    *(alpha(played, decision) if self.tells_alpha else NO_ALPHA),
                 )
             )
         if len(played.tokens) > len(verdict.path):

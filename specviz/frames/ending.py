@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 from specviz.frames.numbers import Form, first, interval, read, spoken
 from specviz.frames.parts import FEW, Part, listed, number
@@ -14,6 +15,7 @@ from specviz.frames.scene import Scene
 from specviz.frames.table import MOST_DIGITS, left_text
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import path
+from specviz.trace.promises import Leaves
 
 
 def ending(scene: Scene, drew: Drew) -> list[Part]:
@@ -22,6 +24,8 @@ def ending(scene: Scene, drew: Drew) -> list[Part]:
     if scene.greedy:
         return _top(scene, drew, token)
     at = number(interval(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text["u"], "u")
+    if drew.kind == "recovered" and scene.leaves is not Leaves.RESIDUAL:
+        return [ELSEWHERE[scene.leaves], *_picked(scene, token, at)]
     if drew.kind == "recovered":
         left = _left(scene, scene.round.judged[-1], drew)
         again: list[Part] = [" in all). Another coin, ", at, ", picks "]
@@ -29,8 +33,25 @@ def ending(scene: Scene, drew: Drew) -> list[Part]:
     picks: list[Part] = [": a coin, ", at, ", picks ", token]
     if drew.kind == "bonus":
         kept = f"{_all_kept(scene)}, and the same pass has scored what follows"
+        if scene.leaves is Leaves.TOP:
+            return [f"{kept}: ", token, ", the top token, is said."]
         return [kept, *picks, " from p."]
     return ["Nothing was drafted", *picks, " from p itself."]
+
+
+ELSEWHERE: Final = {
+    Leaves.ITSELF: "That a guess fell says nothing of the next draw: the new one is drawn from p",
+    Leaves.TOP: "Nothing is drawn: this rule says the target's top token, ",
+    Leaves.BEYOND: "What all siblings together may claim is ρ q, so the new one is drawn from what "
+    "p has beyond it",
+}
+
+
+def _picked(scene: Scene, token: Part, at: Part) -> list[Part]:
+    """The end of the sentence: the token that the coin picks, or that stands there without one."""
+    if scene.leaves is Leaves.TOP:
+        return [token, "."]
+    return [": a coin, ", at, ", picks ", token, "."]
 
 
 def _why(scene: Scene) -> str:

@@ -16,6 +16,7 @@ from specviz.frames.whatif import outcomes
 from specviz.frames.words import Word
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import path
+from specviz.trace.promises import Leaves
 
 Panel = dict[str, Any]
 
@@ -34,7 +35,8 @@ def inspector(scene: Scene, step: Step) -> Panel:
             panel = _trial(scene, judged) | {"table": table(scene, judged)}
             if not scene.greedy:
                 panel["whatif"] = outcomes(scene, judged)
-            if not judged.accepted and not scene.greedy and open_slot(scene, step) is not None:
+            waits = not judged.accepted and scene.leaves is Leaves.RESIDUAL
+            if waits and not scene.greedy and open_slot(scene, step) is not None:
                 panel["draw"] = awaited(scene, judged)
             return panel
         case "draw":

@@ -12,11 +12,15 @@ from typing import Final
 
 from specviz.frames.scene import Scene
 from specviz.trace.events import Judged
+from specviz.trace.promises import PROMISES
 
 
 def numbers(scene: Scene, judged: Judged) -> Shown:
     """p, q (if there is one), the threshold and the coin, in digits that agree."""
     p = judged.inputs["p"]
+    promise = PROMISES.get(scene.header.rule)
+    if promise is not None and not promise.tells_alpha:
+        return seen_apart(p, judged.inputs.get("q"), judged.threshold, judged.u)
     if "q" in judged.inputs:
         return ratio_test(p, judged.inputs["q"], judged.threshold, judged.u)
     return mass_test(p, judged.threshold, judged.u)
@@ -152,6 +156,13 @@ def mass_test(p: float, threshold: float, u: float) -> Shown:
     bar, coin = coin_forms(threshold, u)
     digits = len(bar(0.5)) - 2
     return Shown({"p": bar(p), "threshold": bar(threshold), "u": coin(u)}, digits)
+
+
+def seen_apart(p: float, q: float | None, threshold: float, u: float) -> Shown:
+    """p, q and a threshold that does not follow from these alone: each so that it can be seen."""
+    bar, coin = coin_forms(threshold, u)
+    text = {"p": visible(p), "threshold": bar(threshold), "u": coin(u)}
+    return Shown(text if q is None else text | {"q": visible(q)}, FEWEST)
 
 
 def interval(u: float, lo: float, hi: float) -> Shown:

@@ -13,6 +13,7 @@ from specviz.settings.chance import JUDGE, key
 from specviz.trace.depths import depths_of
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.file import Trace
+from specviz.trace.promises import PROMISES, Leaves
 
 StepKind = Literal["propose", "score", "judge", "draw", "commit"]
 
@@ -175,9 +176,16 @@ class Scene:
             steps.append(Step("commit"))
         return steps
 
+    @property
+    def leaves(self) -> Leaves:
+        """What the run's rule draws from where a guess fell; of an unknown rule, the residual."""
+        promise = PROMISES.get(self.header.rule)
+        return promise.leaves if promise else Leaves.RESIDUAL
+
     def left_of_p(self, judged: Judged) -> bool:
         """Whether a verdict's law is p′, what earlier tries at its place have left of p."""
-        return not self.greedy and bool(self.fallen(judged))
+        changed = not self.greedy and self.leaves is Leaves.RESIDUAL
+        return changed and bool(self.fallen(judged))
 
     def left_of_q(self, judged: Judged) -> bool:
         """Whether its q is a share of q′, what is left of q without the siblings before it."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 from specviz.frames.numbers import FEWEST, numbers, read, visible
 from specviz.frames.scene import Scene
 from specviz.trace.events import Drew, Judged, Rows
+from specviz.trace.promises import Leaves
 
 Head = dict[str, str]
 
@@ -85,7 +86,7 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
     if judged.rows.q is None:
         cells = [_without_q(cell) for cell in cells]
     return {
-        "full": not judged.accepted,
+        "full": subtracts(scene, judged),
         "heads": heads(scene, judged, drew),
         "digits": digits,
         "rows": cells,
@@ -115,11 +116,16 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
             {"t": f"{one} − {other}", "term": "difference"},
             {"t": "above 0", "in": "> 0", "term": "above"},
         ]
-    if judged.accepted:
+    if not subtracts(scene, judged):
         return named
     left = left_text(scene, judged, drew)
     brief = f"÷ {read(left):.2f}" if read(left) >= 0.01 else f"÷ {left}"
     return [*named, *steps, {"t": f"÷ {left}", "in": brief, "term": "residual"}]
+
+
+def subtracts(scene: Scene, judged: Judged) -> bool:
+    """Whether a verdict leaves p − q: where it rejects, under a rule that draws from that."""
+    return not judged.accepted and scene.leaves is Leaves.RESIDUAL
 
 
 def _law_head(name: str, is_left: bool) -> Head:

@@ -9,6 +9,7 @@ from typing import Final
 
 from specviz.frames.evidence import thrown
 from specviz.frames.numbers import LEAST, numbers, spoken, visible
+from specviz.frames.other_rules import other_test
 from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
 from specviz.frames.whatif import stuck
@@ -20,6 +21,9 @@ ROUNDING: Final = 1e-5  # of p, and of 1 − p: as near as two float32 passes co
 def verdict(scene: Scene, judged: Judged) -> list[Part]:
     """The sentence of a verdict."""
     token: Part = {"w": scene.word(scene.guesses[judged.node - 1].token)}
+    usual = scene.greedy and judged.accepted == (judged.inputs["p"] >= 1.0)
+    if not usual and (how := other_test(scene, judged, token)) is not None:
+        return [*how, *([] if scene.greedy else _fell(scene, judged))]
     if scene.greedy:
         is_it = " is it." if judged.accepted else " is not."
         return ["At temperature 0 the target keeps only its top token, and ", token, is_it]

@@ -13,9 +13,15 @@ from typing import Any, Final
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, key
 from specviz.trace.events import Judged
-from specviz.trace.promises import PROMISES
+from specviz.trace.promises import PROMISES, Leaves
 from specviz.trace.thresholds import mass, ratio
 
+REPLACED: Final = {
+    Leaves.RESIDUAL: "A token would be drawn from what is left of p.",
+    Leaves.ITSELF: "A token would be drawn from p.",
+    Leaves.TOP: "The target's top token would stand in its place.",
+    Leaves.BEYOND: "A token would be drawn from what p has beyond ρ q.",
+}
 Parts = list[str | dict[str, Any]]
 
 
@@ -57,9 +63,9 @@ def _after_falling(scene: Scene, node: int) -> Parts:
     siblings = scene.children[scene.guesses[node - 1].parent]
     later = [sibling for sibling in siblings if sibling > node]
     if later:
-        left = " would be tried next, against what is left of p."
-        return ["Its sibling ", _named(scene, later[0]), left]
-    return ["A token would be drawn from what is left of p."]
+        law = "what is left of p" if scene.leaves is Leaves.RESIDUAL else "p"
+        return ["Its sibling ", _named(scene, later[0]), f" would be tried next, against {law}."]
+    return [REPLACED[scene.leaves]]
 
 
 def _named(scene: Scene, node: int) -> dict[str, Any]:
@@ -106,7 +112,7 @@ def _exactly(chance: float) -> Bounds:
 def _untried(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     """What p and q of the siblings at one place tell of their chances, before any is judged."""
     promise = PROMISES.get(scene.header.rule)
-    if promise is None or promise.temperature_zero:
+    if promise is None or promise.temperature_zero or not promise.tells_alpha:
         return {}
     return _against_q(scene, siblings) if promise.reads_q else _masked(scene, siblings)
 

@@ -47,10 +47,10 @@ class Promise:
     """accepts: candidates with which the rule keeps its promise. reads_q: its test needs q.
 
     lossless: the text follows the target's law. temperature_zero: only where p is one-hot. leaves:
-    what a rejection leaves. dials: what the rule can be set to. says: of a lossy rule, what it does
-    and gives up, in a sentence. leaf_first: it judges a branch from its end, so a run cannot be
-    stepped through from the root. tells_alpha: α follows from the overlap of p and q, or from the
-    candidates' p.
+    what a rejection leaves. facts, dials: what the test reads beside p and q: of the laws, and what
+    the rule can be set to. says: of a lossy rule, what it does and gives up, in a sentence.
+    leaf_first: it judges a branch from its end, so a run cannot be stepped through from the root.
+    tells_alpha: α follows from the overlap of p and q, or from the candidates' p.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Promise:
     temperature_zero: bool
     reads_q: bool
     leaves: Leaves = Leaves.RESIDUAL
+    facts: frozenset[str] = frozenset()
     dials: tuple[Dial, ...] = ()
     says: str = ""
     leaf_first: bool = False
@@ -86,8 +87,8 @@ def _lossless() -> tuple[Promise, ...]:
         Promise("without-replacement", REPLACED, exact, False, True, tells_alpha=True),
         Promise("point-mass", EVERY, exact, False, False, tells_alpha=True),
         Promise("greedy", EVERY, exact, True, False, tells_alpha=True),
-        Promise("accept-reject", SAMPLED, exact, False, True, itself),
-        Promise("k-seq", SAMPLED, exact, False, True, beyond),
+        Promise("accept-reject", SAMPLED, exact, False, True, itself, frozenset({"least"})),
+        Promise("k-seq", SAMPLED, exact, False, True, beyond, frozenset({"rho"})),
         Promise("block", EVERY, exact, False, True, leaf_first=True),
         Promise("traversal", EVERY, exact, False, True, leaf_first=True),
     )
@@ -107,17 +108,20 @@ def _lossy() -> tuple[Promise, ...]:
             "follow a mean of both models' laws, not the target's.",
         ),
         Promise(
-            "typical", EVERY, False, False, False, Leaves.TOP, dials=(EPSILON, DELTA),
+            "typical", EVERY, False, False, False, Leaves.TOP, frozenset({"entropy"}),
+            dials=(EPSILON, DELTA),
             says="It keeps every guess that the target finds likely enough for how unsure it is, "
             "and says the target's top token elsewhere: no coin falls, and rare words are lost.",
         ),
         Promise(
-            "relaxed", EVERY, False, False, False, Leaves.TOP, dials=(AMONG, MARGIN),
+            "relaxed", EVERY, False, False, False, Leaves.TOP, frozenset({"top", "rank"}),
+            dials=(AMONG, MARGIN),
             says="It keeps a guess that is among the target's likeliest and not far below its top "
             "token, and says that top token elsewhere: a relaxation of greedy decoding.",
         ),
         Promise(
-            "thresholds", EVERY, False, False, False, dials=(SINGLE, TOGETHER),
+            "thresholds", EVERY, False, False, False, facts=frozenset({"before"}),
+            dials=(SINGLE, TOGETHER),
             says="It keeps a guess whose chance reaches a bar, and divides the others' chances by "
             "a number below 1, so guessed tokens come more often than the target would say them.",
         ),
@@ -177,7 +181,15 @@ def fitting(drawn: Drawn, sampling: Sampling) -> str:
 
 
 def refusal(rule: Promise, drawn: Drawn, sampling: Sampling) -> str | None:
-    """Why this rule would not give the target's law on such candidates; None where it does."""
+    """Why this rule would not give the target's law on such candidates; None where it does.
+
+    A lossy rule is refused only where it cannot judge them at all.
+    """
+    if rule.leaf_first:
+        return (
+            f"The rule {rule.name!r} judges a branch from its end, and a run is told from the root "
+            "on, so it has no runs here: its exact law is all there is of it."
+        )
     if rule.temperature_zero and not sampling.greedy:
         return (
             f"The rule {rule.name!r} keeps nothing but the target's top token, so at temperature "

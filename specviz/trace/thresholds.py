@@ -36,12 +36,12 @@ def mass(inputs: Mapping[str, float]) -> float:
 
 
 def bounded(inputs: Mapping[str, float]) -> float:
-    """Accept-reject: p/(M q), where M is the largest p/q of all tokens. inputs: p, q, bound.
+    """Accept-reject: p/(M q), where M is the largest p/q of all tokens. inputs: p, q, least = 1/M.
 
-    Von Neumann 1951. A bound of infinity (q misses a token that p has) keeps nothing.
+    Von Neumann 1951. Where q misses a token that p has, least is 0, and nothing is kept.
     """
-    p, q, bound = inputs["p"], inputs["q"], inputs["bound"]
-    return min(1.0, p / (bound * q)) if q > 0.0 and bound > 0.0 else 0.0
+    p, q, least = inputs["p"], inputs["q"], inputs["least"]
+    return min(1.0, least * p / q) if q > 0.0 else 0.0
 
 
 def shared(inputs: Mapping[str, float]) -> float:

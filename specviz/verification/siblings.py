@@ -16,7 +16,7 @@ from specviz.verification.distributions import scaled
 from specviz.verification.walk import Facts, Walk
 
 STEPS: Final = 100  # of the search for ρ*; it takes about ten
-ROUNDING: Final = 2.0**-53
+ROUNDING: Final = 2.0**-52  # of an excess, which is a difference of numbers below 1
 
 
 def bound(p: Tensor, q: Tensor) -> Tensor:
@@ -34,9 +34,9 @@ class AcceptReject(Walk):
     """
 
     def facts(self, law: Law, candidates: int) -> Facts:
-        """See `Walk`: M."""
+        """See `Walk`: 1/M, which is 0 where q misses a token."""
         assert law.q is not None
-        return {"bound": bound(law.p, law.q).item()}
+        return {"least": 1.0 / bound(law.p, law.q).item()}
 
 
 class KSeq(Walk):
@@ -74,15 +74,16 @@ def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
     below, above = _excess(p, q, low, candidates), _excess(p, q, high, candidates)
     if candidates == 1 or below <= 0.0:
         return low
+    moved = 0
     for _ in range(STEPS):
         middle = high - above * (high - low) / (above - below)
         excess = _excess(p, q, middle, candidates)
         if abs(excess) <= ROUNDING:
             return middle
         if excess > 0.0:
-            low, below, above = middle, excess, above / 2
+            low, below, above, moved = middle, excess, above / (2 if moved == 1 else 1), 1
         else:
-            high, above, below = middle, excess, below / 2
+            high, above, below, moved = middle, excess, below / (2 if moved == -1 else 1), -1
     return high
 
 

@@ -49,7 +49,7 @@ class Walk:
         return law.p
 
     def bonus(self, p: Tensor) -> Tensor:
-        """The law (V,) of the last token where nothing fell. Here: p."""
+        """The law (V,) of the last token after guesses that were all kept. Here: p."""
         return p
 
     def judge(
@@ -66,7 +66,8 @@ class Walk:
                 return finish(decisions, path, left, chance)
             path.append(kept)
             node = kept
-        return finish(decisions, path, self.bonus(p[node]), chance)
+        last = self.bonus(p[node]) if decisions else p[node]
+        return finish(decisions, path, last, chance)
 
     def _siblings(
         self, tree: DraftTree, node: int, law: Law, chance: Coins, decisions: list[Decision]

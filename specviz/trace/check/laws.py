@@ -11,6 +11,7 @@ from specviz.trace.check.demands import TINY, TOLERANCE, chances, close, demand
 from specviz.trace.check.draws import check_lower
 from specviz.trace.check.header import Plan
 from specviz.trace.events import Guess, Judged, Round, Rows, Scored
+from specviz.trace.promises import Leaves
 
 
 def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: str) -> None:
@@ -47,7 +48,11 @@ def check_laws(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
         check_places(judged[0].rows, parent, played.scored, guesses, where)
         if plan.promise.reads_q and replaced:
             check_siblings_q(judged[0].rows, parent, guesses, where)
-        check_alpha(judged, played.scored.p, guesses, replaced, where)
+        if plan.promise.tells_alpha:
+            check_alpha(judged, played.scored.p, guesses, replaced, where)
+        else:
+            silent = all(event.alpha is None and event.tries is None for event in judged)
+            demand(silent, where, "α does not follow under this rule")
 
 
 def check_places(
@@ -80,12 +85,14 @@ def check_later(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
         where = f"Round {played.number}, node {event.node}"
         tried = guesses[before.node - 1].token
         left = remains(before.rows, tried)
+        if plan.promise.leaves is not Leaves.RESIDUAL:
+            left = dict(zip(before.rows.tokens, before.rows.p, strict=True))
         for token, p in zip(event.rows.tokens, event.rows.p, strict=True):
             if token in left:
                 close(p, left[token], where, f"what was left of p at token {token}")
         if event.rows.q is not None and before.rows.q is not None:
             known = dict(zip(before.rows.tokens, before.rows.q, strict=True))
-            masked = plan.promise.name != "speculative"
+            masked = played.proposed is not None and played.proposed.drawn != "sampled"
             check_later_q(event.rows, known, tried if masked else None, where)
 
 
@@ -115,6 +122,8 @@ def check_last_law(played: Round, guesses: Sequence[Guess], plan: Plan, where: s
     if drew is None or scored is None:
         return
     known = {int(token): p for token, p in scored.top[drew.parent]}
+    if plan.promise.leaves is Leaves.TOP and drew.kind == "bonus":
+        known = top_alone(known)
     recovered = drew.kind == "recovered"
     demand((drew.at_p is not None) == recovered, where, "p in the rejected law")
     with_q = recovered and plan.promise.reads_q
@@ -123,13 +132,35 @@ def check_last_law(played: Round, guesses: Sequence[Guess], plan: Plan, where: s
         last = played.judged[-1]
         check_rejected(last.rows, drew.token, drew.at_p, drew.at_q, where)
         if not plan.promise.temperature_zero:
-            known = remains(last.rows, guesses[last.node - 1].token)
-            if known and drew.at_p is not None:
+            leaves = plan.promise.leaves
+            known = left_last(last, guesses[last.node - 1].token, leaves)
+            if leaves is Leaves.RESIDUAL and known and drew.at_p is not None:
                 left = max(drew.at_p - (drew.at_q or 0.0), 0.0) / last.rows.residual
                 known |= {drew.token: known.get(drew.token, left)}
     for token, p in zip(drew.tokens, drew.p, strict=True):
         if token in known:
             close(p, known[token], where, f"the last law at token {token}")
+
+
+def left_last(last: Judged, tried: int, leaves: Leaves) -> dict[int, float]:
+    """What the last rejection leaves for the round's last token, at the listed tokens."""
+    rows = last.rows
+    law = dict(zip(rows.tokens, rows.p, strict=True))
+    match leaves:
+        case Leaves.RESIDUAL:
+            return remains(rows, tried)
+        case Leaves.ITSELF:
+            return law
+        case Leaves.TOP:
+            return top_alone(law)
+        case Leaves.BEYOND:
+            return {}  # its total is not kept: see `facts.check_beyond`
+
+
+def top_alone(law: Mapping[int, float]) -> dict[int, float]:
+    """All of it on the likeliest token, of equals the first by id."""
+    top = min(law, key=lambda token: (-law[token], token), default=None)
+    return {token: float(token == top) for token in law}
 
 
 def check_rejected(rows: Rows, token: int, p: float | None, q: float | None, where: str) -> None:

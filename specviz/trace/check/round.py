@@ -9,6 +9,7 @@ from specviz.settings.chance import Chance
 from specviz.trace.check.alpha import children
 from specviz.trace.check.demands import close, demand, same
 from specviz.trace.check.draws import check_drew, check_interval, check_lower
+from specviz.trace.check.facts import check_facts
 from specviz.trace.check.header import Plan, check_drawn
 from specviz.trace.check.laws import check_last_law, check_later, check_laws, check_scored
 from specviz.trace.check.rows import check_rows
@@ -33,6 +34,7 @@ def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> No
         demand(1 <= event.node <= len(guesses), place, "no such node")
         check_judged(event, guesses[event.node - 1], plan, place)
         check_rows(event.rows, guesses[event.node - 1].token, size, place)
+    check_facts(played, guesses, where)
     check_laws(played, guesses, plan)
     check_later(played, guesses, plan)
     check_last_law(played, guesses, plan, where)
@@ -59,7 +61,10 @@ def check_judged(event: Judged, guess: Guess, plan: Plan, where: str) -> None:
     """One decision: the threshold follows from its inputs, the inputs are in the rows."""
     reads_q, rows = plan.promise.reads_q, event.rows
     inputs = {"p", "q"} if reads_q else {"p"}
+    inputs |= plan.promise.facts | plan.dials.keys()
     demand(set(event.inputs) == inputs, where, f"the rule's inputs are {sorted(inputs)}")
+    as_set = all(event.inputs[name] == value for name, value in plan.dials.items())
+    demand(as_set, where, "the rule was set to something else")
     demand((rows.q is not None) == reads_q, where, "the rows have q exactly when the rule reads it")
     same(event.threshold, TESTS[plan.promise.name](event.inputs), where, "the threshold")
     same(event.u, guess.u, where, "the coin")

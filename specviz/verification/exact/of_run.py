@@ -113,10 +113,10 @@ def _above(event: Judged) -> Bounds:
 
 def _darts(event: Judged) -> Bounds:
     """Output is p where M holds: kept mass is p/M. Unlisted tokens above M q would miss some."""
-    rows, bound = event.rows, event.inputs["bound"]
+    rows, least = event.rows, event.inputs["least"]
     pairs = zip(rows.p, rows.q or [], strict=True)
-    missing = sum(max(0.0, p / bound - q) for p, q in pairs)
-    return missing, missing + max(0.0, rows.rest_p / bound)
+    missing = sum(max(0.0, p * least - q) for p, q in pairs)
+    return missing, missing + least * rows.rest_p
 
 
 def _nothing(event: Judged) -> Bounds:
