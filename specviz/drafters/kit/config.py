@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
+from specviz.drafters.kit.checkpoint import rope_theta
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
@@ -86,7 +87,8 @@ class HeadConfig:
         model = target.model.config
         shared = {field.name for field in fields(HeadConfig)} & set(dir(model)) - {"rope_scaling"}
         given = {key: getattr(model, key) for key in shared} | {"vocab_size": target.vocab_size}
-        return cls(**(given | {"made_for": target.card.hash} | changes))
+        theta = rope_theta(target.model)
+        return cls(**(given | {"rope_theta": theta, "made_for": target.card.hash} | changes))
 
     def to_json(self) -> dict[str, Any]:
         """For config.json."""
