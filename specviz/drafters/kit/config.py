@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
 from specviz.drafters.kit.checkpoint import rope_theta
+from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
@@ -26,7 +27,7 @@ ROPES: Final = ("linear", "llama3", "yarn")  # whose rates follow from the confi
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """One Llama layer as wide as the target. made_for: SHA-256 of the target's weights, or None.
+    """One Llama layer as wide as the target. made_for: see `MadeFor`.
 
     made_for is a key of our own; public heads lack it, and then only shapes are compared.
     head_norms: Qwen3's norms of queries and keys, by head. biases: which projections of its
@@ -50,7 +51,7 @@ class HeadConfig:
     vocab_size: int
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10_000.0
-    made_for: str | None = None
+    made_for: MadeFor = None
     max_position_embeddings: int | None = None
     head_norms: bool = False
     biases: tuple[str, ...] = ()
