@@ -204,6 +204,9 @@ def test_a_drafter_for_other_weights_is_refused():
     check_made_for("head", "a" * 64, "house", "a" * 64)
     with pytest.raises(Unsuitable, match=r"'head' was made for another target than 'house'.*bbbb"):
         check_made_for("head", "b" * 64, "house", "a" * 64)
+    check_made_for("head", ("b" * 64, "a" * 64), "house", "a" * 64)
+    with pytest.raises(Unsuitable, match="SHA-256 bbbbbbbbbbbb… or cccccccccccc…, and these have"):
+        check_made_for("head", ("b" * 64, "c" * 64), "house", "a" * 64)
 
 
 @pytest.mark.parametrize("name", ["nothing", "/no/such/folder", "..", "a/b/c", ""])
@@ -452,6 +455,9 @@ def test_a_house_head_with_another_target_says_whom_it_is_made_for(name, tiny_ta
 
 
 def test_a_head_made_for_no_hash_is_refused(tmp_path, tiny_target):
+    (tmp_path / "config.json").write_text('{"made_for": ["ab", 5]}')
+    with pytest.raises(Unsuitable, match=r"made_for must be a SHA-256, not \['ab', 5\]"):
+        Medusa.load("head", tmp_path, tiny_target)
     (tmp_path / "config.json").write_text('{"made_for": 5}')
     with pytest.raises(Unsuitable, match="made_for must be a SHA-256, not 5"):
         Medusa.load("head", tmp_path, tiny_target)

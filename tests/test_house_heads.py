@@ -23,7 +23,7 @@ from specviz.house import train_heads as heads
 from specviz.house.corpus import SOURCES
 from specviz.house.data import Domain, held_out_windows
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
-from specviz.house.train_heads import HeadRecipe, Plan, Pupil, train_heads
+from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, train_heads
 from specviz.house.training import Diverged, ResumeError, Trainer, decay_start, total_steps
 from specviz.models.target import Target
 
@@ -77,11 +77,17 @@ def batch(step: int) -> Tensor:
     return torch.randint(tiny.VOCABULARY, (RECIPE.rows, RECIPE.length + 1), generator=generator)
 
 
-def plan(folder: Path, steps: int = 10, **changes: object) -> Plan:
+def lessons(
+    target: Target = TARGET,
+    texts: Callable[[int], Tensor] = batch,
+    recipe: HeadRecipe = RECIPE,
+) -> Texts:
+    return Texts(target, recipe, texts, batch(1000))
+
+
+def plan(folder: Path, steps: int = 10, target: Target = TARGET, **changes: object) -> Plan:
     tokens = steps * RECIPE.rows * RECIPE.length
-    usual = Plan(
-        RECIPE, tokens, folder, batch, COUNTS, batch(1000), save_every=1, measure_every=1000
-    )
+    usual = Plan(RECIPE, tokens, folder, lessons(target), COUNTS, save_every=1, measure_every=1000)
     return replace(usual, **changes)
 
 
@@ -109,7 +115,7 @@ def interrupted(folder: Path, at: int, *families: Family, target: Target = TARGE
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "save", save)
         with pytest.raises(KeyboardInterrupt):
-            train_heads(target, families, plan(folder))
+            train_heads(target, families, plan(folder, target=target))
 
 
 def test_the_frozen_pass_says_what_the_model_says() -> None:
@@ -184,7 +190,8 @@ def test_a_head_learns_the_same_alone_and_in_company(tmp_path: Path) -> None:
 def test_a_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
     interrupted(tmp_path / "ahead", 4, toy("one"))
     passes = []
-    both = trained(tmp_path / "ahead", toy("one"), toy("other"), batch=noting(passes))
+    noted = lessons(texts=noting(passes))
+    both = trained(tmp_path / "ahead", toy("one"), toy("other"), lessons=noted)
     assert passes == list(range(10))
     for pupil, name in zip(both, ("one", "other"), strict=True):
         (alone,) = trained(tmp_path / "alone", toy(name))
@@ -278,11 +285,10 @@ def test_agreement_is_averaged_over_all_windows() -> None:
     pupil = Pupil(family, family.build(TARGET, COUNTS).eval(), trainer=None)
     windows = torch.cat([batch(step) for step in range(3)])[:5]
     whole = family.agreement(pupil.head, freeze(MODEL, windows))
-    assert heads.agreements(TARGET, [pupil], windows, rows=2)["toy"] == pytest.approx(
-        whole, abs=1e-4
-    )
+    parts = [freeze(MODEL, rows) for rows in windows.split(2)]
+    assert heads.agreements([pupil], parts)["toy"] == pytest.approx(whole, abs=1e-4)
     blind = replace(pupil, family=replace(family, guesses=None))
-    assert heads.agreements(TARGET, [blind], windows) == {"toy": []}
+    assert heads.agreements([blind], parts) == {"toy": []}
 
 
 @pytest.mark.parametrize(
@@ -441,7 +447,8 @@ def test_the_stage_ships_what_it_measured(workshop: stages.Options) -> None:
     own = next((workshop.work / "own-text").glob("*.held_out.bin"))
     ids = torch.from_numpy(np.fromfile(own, dtype=np.uint16).astype(np.int64))
     windows = Domain("own", 1.0, ids.numpy(), np.zeros(1), ids.numpy())
-    chosen = heads.agreements(target, [shipped], held_out_windows(windows, 16, 16)[:, :-1])
+    exam = Texts(target, RECIPE, batch, held_out_windows(windows, 16, 16)).exam
+    chosen = heads.agreements([shipped], exam([shipped.family]))
     assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, unless a family says
     assert facts["overlap"]["own-text"] != chosen["toy"]
     assert facts["loss"] > 0
@@ -494,7 +501,7 @@ def tells(head: nn.Module, inputs: Frozen, family: Family) -> float:
 def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
     before = heads._enrol(deep, family, plan(tmp_path / "new", 20)).head
-    (pupil,) = train_heads(deep, [family], plan(tmp_path, 20, measure_every=10))
+    (pupil,) = train_heads(deep, [family], plan(tmp_path, 20, deep, measure_every=10))
     frozen = freeze(deep.model, batch(3), family.keys_values)
     assert tells(pupil.head, frozen, family) < tells(before, frozen, family)
     pupil.head.save(tmp_path)
@@ -511,9 +518,9 @@ def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, 
 @pytest.mark.parametrize("name", training.names())
 def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
-    (straight,) = train_heads(deep, [family], plan(tmp_path / "straight"))
+    (straight,) = train_heads(deep, [family], plan(tmp_path / "straight", target=deep))
     interrupted(tmp_path / "resumed", 4, family, target=deep)
-    (resumed,) = train_heads(deep, [family], plan(tmp_path / "resumed"))
+    (resumed,) = train_heads(deep, [family], plan(tmp_path / "resumed", target=deep))
     assert same(weights(straight), weights(resumed))
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from specviz.catalog.training import names
+from specviz.drafters.kit.training import Fitting
 from specviz.house.measure import Extent
-from specviz.house.stages import STAGES, Options
+from specviz.house.options import Options
+from specviz.house.stages import STAGES
 from specviz.settings.knobs import knob
 from specviz.settings.options import MOST, count, number, seed
 
@@ -38,6 +40,7 @@ def add_parser(subparsers: Any) -> None:
         help="do not compile the layers: needs no C++ compiler, takes about 1.5 times as long",
     )
     _add_heads(parser)
+    _add_any_target(parser)
     _add_measure(parser)
     parser.set_defaults(func=train)
 
@@ -56,6 +59,24 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
     nice, first = count("Niceness", 0, 19), "let other processes go first (0 to 19)"
     group.add_argument("--nice", type=nice, default=0, help=first)
     group.add_argument("--float32", action="store_true", help="no bf16 in the passes")
+
+
+def _add_any_target(parser: argparse.ArgumentParser) -> None:
+    words = "questions, write, and heads of any Llama: what it is asked, its answers, lessons"
+    group = parser.add_argument_group(words)
+    group.add_argument("--target", default="house", help="a name, a folder, or a GGUF file")
+    file = Path(".train/questions.jsonl")
+    says = "what the target is asked, one JSON object a line"
+    group.add_argument("--questions", type=Path, default=file, metavar="FILE", help=says)
+    group.add_argument("--count", type=count("Questions", 1, 10**7), default=10_000, metavar="N")
+    says = "the target's answers with its states: written by `write`, learned from by `heads`"
+    group.add_argument("--data", type=Path, metavar="FOLDER", help=says)
+    usual, size = Fitting(), count("Draft vocabulary", 1, 10**7)
+    says = "tokens that a head may propose: the commonest of the answers"
+    group.add_argument("--draft-vocabulary", type=size, default=usual.draft_vocabulary, help=says)
+    says = "guesses in a row that a head learns from"
+    steps = count("Unrolled guesses", 1, 16)
+    group.add_argument("--unroll", type=steps, default=usual.steps, help=says)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
@@ -105,6 +126,11 @@ def train(arguments: argparse.Namespace) -> int:
         nice=arguments.nice,
         precision="float32" if arguments.float32 else "bfloat16",
         measure=_extent(arguments),
+        target=arguments.target,
+        questions=arguments.questions,
+        count=arguments.count,
+        data=arguments.data,
+        fitting=Fitting(arguments.draft_vocabulary, arguments.unroll),
     )
     STAGES[stage](options)
     return 0

@@ -18,6 +18,7 @@ import torch
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.drafters.kit.levels import LevelReader
 from specviz.engine.protocol import Proposal
+from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal
@@ -31,7 +32,7 @@ class DraftModel:
     """A transformers causal LM in eval mode whose token ids mean the same as the target's."""
 
     name = "draft-model"
-    made_for: str | None = None
+    made_for: MadeFor = None
     taps = Taps()
 
     def __init__(self, model: Any, card: ModelCard) -> None:

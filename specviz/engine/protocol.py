@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import Riders, States, Taps, Warm
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
@@ -69,12 +70,12 @@ class Proposal:
 class Drafter(Protocol):
     """Weights and description; shared by all visitors.
 
-    made_for: hash of the one target it fits; None fits any. taps: what it needs of the target.
+    made_for: see `MadeFor`; None fits any. taps: what it needs of the target.
     """
 
     name: str
     card: ModelCard
-    made_for: str | None
+    made_for: MadeFor
     taps: Taps
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:

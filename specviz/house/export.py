@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog.training import load_head
-from specviz.house.data import Domain, held_out_windows, token_counts
+from specviz.drafters.kit.training import Family, Frozen
+from specviz.house.data import Domain, held_out_windows
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
-from specviz.house.train_heads import Plan, Pupil, agreements
+from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, agreements
 from specviz.models.target import Target
 
 WINDOWS = 16  # a domain, at the end
@@ -53,14 +54,21 @@ def be_nice(level: int) -> None:
         os.nice(level)
 
 
+Exam = Callable[[Sequence[Family]], Iterable[Frozen]]  # held-out batches, as `Lessons` has them
+
+
 def ship(
     pupils: Sequence[Pupil],
     target: Target,
-    domains: Sequence[Domain],
     plan: Plan,
+    exams: Mapping[str, Exam],
     out: Path,
+    corpus_tokens: Mapping[str, Any],
 ) -> None:
-    """Write the folder and manifest of every head that was not stopped."""
+    """Write the folder and manifest of every head that was not stopped.
+
+    exams: by domain, what is measured on. corpus_tokens: for the manifest, tokens by domain.
+    """
     shipped = []
     for pupil in pupils:
         if pupil.fault is None:
@@ -71,37 +79,39 @@ def ship(
     if not shipped:
         return
     measured = {
-        "agreement": _measured(shipped, target, domains, plan, sampled=False),
-        "overlap": _measured(shipped, target, domains, plan, sampled=True),
+        "agreement": _measured(shipped, exams, sampled=False),
+        "overlap": _measured(shipped, exams, sampled=True),
     }
     for pupil in shipped:
         found = {what: by_head[pupil.name] for what, by_head in measured.items()}
-        write_manifest(out / pupil.name, {**_facts(pupil, plan, domains), **found})
+        facts = {**_facts(pupil, plan), "corpus_tokens": corpus_tokens, **found}
+        write_manifest(out / pupil.name, facts)
 
 
 def _measured(
-    pupils: Sequence[Pupil],
-    target: Target,
-    domains: Sequence[Domain],
-    plan: Plan,
-    *,
-    sampled: bool,
+    pupils: Sequence[Pupil], exams: Mapping[str, Exam], *, sampled: bool
 ) -> dict[str, dict[str, list[float]]]:
     """By head, by domain, by depth: Σ min(p, q), or how often both have the same top token."""
     asked = [replace(p, family=replace(p.family, sampled=sampled)) for p in pupils]
     found: dict[str, dict[str, list[float]]] = {pupil.name: {} for pupil in pupils}
-    for domain in domains:
-        for name, shares in agreements(target, asked, _windows(domain, plan, target)).items():
-            found[name][domain.name] = shares
+    for domain, exam in exams.items():
+        for name, shares in agreements(asked, exam([p.family for p in asked])).items():
+            found[name][domain] = shares
     return found
 
 
-def _windows(domain: Domain, plan: Plan, target: Target) -> torch.Tensor:
-    length = min(plan.recipe.length, len(domain.held_out) - 1)
-    return held_out_windows(domain, length, WINDOWS)[:, :-1].to(target.device)
+def exams_of(domains: Sequence[Domain], target: Target, recipe: HeadRecipe) -> dict[str, Exam]:
+    """By domain, windows of its held-out text."""
+
+    def exam(domain: Domain) -> Exam:
+        length = min(recipe.length, len(domain.held_out) - 1)
+        windows = held_out_windows(domain, length, WINDOWS)
+        return Texts(target, recipe, lambda _: windows, windows).exam
+
+    return {domain.name: exam(domain) for domain in domains}
 
 
-def _facts(pupil: Pupil, plan: Plan, domains: Sequence[Domain]) -> dict[str, Any]:
+def _facts(pupil: Pupil, plan: Plan) -> dict[str, Any]:
     """What a manifest says of a head's training. seconds: its own, without the shared passes."""
     recipe = plan.recipe
     return {
@@ -118,7 +128,6 @@ def _facts(pupil: Pupil, plan: Plan, domains: Sequence[Domain]) -> dict[str, Any
         "alpha_by_step": {str(step): round(value, 4) for step, value in pupil.alpha.items()},
         "device": str(next(pupil.head.parameters()).device),
         "threads": torch.get_num_threads(),
-        "corpus_tokens": token_counts(list(domains)),
     }
 
 

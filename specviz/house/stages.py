@@ -8,8 +8,8 @@ Both networks are plain `LlamaForCausalLM`, so that anything that loads a Hub mo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,19 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from specviz.catalog import load_target
 from specviz.catalog.training import family, names
+from specviz.drafters.eagle.head3 import usual_taps
+from specviz.house.answers.asking import asked
+from specviz.house.answers.halves import in_halves
+from specviz.house.answers.questions import read_questions, write_questions
+from specviz.house.answers.teaching import taught
+from specviz.house.answers.writer import Writing, write_answers
 from specviz.house.card.card import write_card
 from specviz.house.data import Domain, Mixture, load_domains, token_counts
 from specviz.house.export import (
     be_nice,
+    exams_of,
     export_model,
     few_windows,
     load_exported,
@@ -30,7 +38,8 @@ from specviz.house.export import (
     write_manifest,
 )
 from specviz.house.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
-from specviz.house.measure import Extent, write_measured
+from specviz.house.measure import write_measured
+from specviz.house.options import Options
 from specviz.house.own_text import Writer, with_own_text
 from specviz.house.tokenizer import (
     END_OF_TEXT_ID,
@@ -41,8 +50,9 @@ from specviz.house.tokenizer import (
     tokenizer_texts,
     train_tokenizer,
 )
-from specviz.house.train_heads import HeadRecipe, Plan, train_heads
+from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, train_heads
 from specviz.house.training import Diverged, Loss, Recipe, Trainer, total_steps
+from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 
@@ -83,31 +93,7 @@ def _llama(layers: int, width: int, inner: int) -> LlamaConfig:
 TARGET_TOKENS = 10_240_000
 DRAFT_TOKENS = 6_553_600
 HEAD_TOKENS = 8_192_000
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line says; `tokens` None means the total that the shipped models had.
-
-    The rest is for heads. names: which, all of them if empty. own_text: tokens that the target
-    writes for them. rate: a factor on the learning rates. nice: how far to stand back for others.
-    precision: of the passes, float32 or that of autocast. measure: how much is measured.
-    """
-
-    corpus: str
-    out: Path
-    work: Path
-    tokens: int | None
-    seed: int
-    threads: int
-    device: str
-    fast: bool
-    names: tuple[str, ...] = ()
-    own_text: int = 0
-    rate: float = 1.0
-    nice: int = 0
-    precision: str = "bfloat16"
-    measure: Extent = field(default_factory=Extent)
+ANSWER_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -155,9 +141,13 @@ def make_draft_model(options: Options) -> None:
 def make_heads(options: Options) -> None:
     """Train heads on the finished target and write their folders. A head that diverged has none.
 
-    Raises `Diverged`, after the others are written.
+    Where `data` is given, its answers are what they learn from, and their target is any. Raises
+    `Diverged`, after the others are written.
     """
     be_nice(options.nice)
+    if options.data is not None:
+        report(taught(options, options.data))
+        return
     families = [family(name) for name in options.names or names()]
     shop, folder = _workshop(options), options.out / "target"
     target = _frozen_target(folder, shop)
@@ -167,16 +157,22 @@ def make_heads(options: Options) -> None:
         writer, cache = Writer(target.model, options.seed), options.work / "own-text"
         domains = with_own_text(domains, writer, options.own_text, recipe.made_for, cache)
     mixture = Mixture(domains, shop.tokenizer, recipe.seed, recipe.length)
+    windows = few_windows(domains, recipe.length)
     plan = Plan(
         recipe,
         options.tokens or HEAD_TOKENS,
         options.work / "heads",
-        lambda step: mixture.batch(step, recipe.rows),
+        Texts(target, recipe, lambda step: mixture.batch(step, recipe.rows), windows),
         token_shares(domains, target.vocab_size),
-        few_windows(domains, recipe.length),
     )
     pupils = train_heads(target, families, plan)
-    ship(pupils, target, domains, plan, options.out)
+    exams = exams_of(domains, target, recipe)
+    ship(pupils, target, plan, exams, options.out, token_counts(domains))
+    report(pupils)
+
+
+def report(pupils: Sequence[Pupil]) -> None:
+    """Raise `Diverged` for the heads that did."""
     faults = [pupil.fault for pupil in pupils if pupil.fault]
     if faults:
         raise Diverged("; ".join(faults) + ". The other heads are finished.")
@@ -193,10 +189,29 @@ def make_card(options: Options) -> None:
     write_card(options.out)
 
 
+def make_questions(options: Options) -> None:
+    """Write a file of questions for any target to answer."""
+    write_questions(options.questions, asked(options.corpus, options.count, options.seed))
+
+
+def make_answers(options: Options) -> None:
+    """Let any target answer them, and keep its states for `heads`."""
+    be_nice(options.nice)
+    torch.set_num_threads(options.threads)
+    target = load_target(options.target, options.device)
+    if options.precision != "float32" and has_fast_bf16(target.device):
+        target = Target(in_halves(target.model), target.tokenizer, target.card)
+    writing = Writing(options.seed, usual_taps(target.layers))
+    questions = read_questions(options.questions)
+    write_answers(target, questions, writing, options.answers, options.tokens or ANSWER_TOKENS)
+
+
 STAGES: Mapping[str, Callable[[Options], None]] = {
     "tokenizer": make_tokenizer,
     "target": make_target,
     "draft-model": make_draft_model,
+    "questions": make_questions,
+    "write": make_answers,
     "heads": make_heads,
     "measure": make_measurements,
     "card": make_card,

@@ -10,12 +10,12 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +39,7 @@ class HeadRecipe(Recipe):
 
     rows: few, so more steps. With 410,000 tokens each, an EAGLE head's α was .37 with four rows,
     .40 with two and .42 with one, whose passes take longer by the token. The rates are for so few.
+    matrix_rate: Muon's; at 0 AdamW has the matrices too.
     """
 
     rows: int = 2
@@ -49,20 +50,52 @@ class HeadRecipe(Recipe):
     precision: str = "bfloat16"  # of autocast; float32 for none
 
 
+class Lessons(Protocol):
+    """Where heads learn from, and what they are measured on: what the target says of texts."""
+
+    def lesson(self, step: int, families: Sequence[Family]) -> Frozen:
+        """The batch of a step: a function of the step, whoever learns from it."""
+
+    def exam(self, families: Sequence[Family]) -> Iterator[Frozen]:
+        """Batches that nobody learns from."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Lessons of texts that the target reads when they are due: nothing is kept of them.
+
+    batch: step -> ids (rows, length + 1). held_out: windows (n, length + 1).
+    """
+
+    target: Target
+    recipe: HeadRecipe
+    batch: Callable[[int], Tensor]
+    held_out: Tensor
+
+    def lesson(self, step: int, families: Sequence[Family]) -> Frozen:
+        """See `Lessons`."""
+        ids = self.batch(step)[:, :-1].to(self.target.device)
+        with _precision(ids, self.recipe):
+            return _frozen(self.target, families, ids)
+
+    def exam(self, families: Sequence[Family], rows: int = 4) -> Iterator[Frozen]:
+        """See `Lessons`. rows: windows a pass."""
+        for ids in self.held_out[:, :-1].to(self.target.device).split(rows):
+            yield _frozen(self.target, families, ids)
+
+
 @dataclass(frozen=True)
 class Plan:
     """One run: what is the same for every head.
 
-    batch: step -> ids (rows, length + 1). counts: how often each token occurs in the training text,
-    (V,). held_out: windows (n, length + 1) to measure on.
+    counts: how often each token occurs in the training text, (V,).
     """
 
     recipe: HeadRecipe
     tokens: int
     folder: Path
-    batch: Callable[[int], Tensor]
+    lessons: Lessons
     counts: Tensor
-    held_out: Tensor
     save_every: int = 100
     measure_every: int = 250
 
@@ -104,31 +137,30 @@ def train_heads(
         while going := [p for p in pupils if p.fault is None and p.trainer.step < plan.steps]:
             step = min(pupil.trainer.step for pupil in going)
             due = [pupil for pupil in going if pupil.trainer.step == step]
-            _shared_step(target, due, plan, say)
+            _shared_step(due, plan, say)
             bar.set_postfix_str(
                 ", ".join(f"{p.name} {p.trainer.loss:.3f}" for p in due), refresh=False
             )
             bar.update(step + 1 - bar.n)
             if (step + 1) % plan.measure_every == 0 or step + 1 == plan.steps:
-                _measure(target, [pupil for pupil in due if pupil.fault is None], plan, say)
+                _measure([pupil for pupil in due if pupil.fault is None], plan, say)
     for pupil in pupils:
         pupil.head.eval()
     return pupils
 
 
-def agreements(
-    target: Target, pupils: Sequence[Pupil], windows: Tensor, rows: int = 4
-) -> dict[str, list[float]]:
-    """α by depth of every head on `windows` (n, length), averaged over passes, to four digits."""
+def agreements(pupils: Sequence[Pupil], exam: Iterable[Frozen]) -> dict[str, list[float]]:
+    """α by depth of every head on held-out batches, averaged over their tokens, to four digits."""
     sums: dict[str, list[float]] = {pupil.name: [] for pupil in pupils}
-    for ids in windows.split(rows):
-        frozen = _frozen(target, [pupil.family for pupil in pupils], ids)
+    total = 0
+    for frozen in exam:
+        total += (many := int(frozen.counted.sum()))
         for pupil in pupils:
             with torch.no_grad():
                 found = pupil.family.agreement(pupil.head, frozen)
             old = sums[pupil.name] or [0.0] * len(found)
-            sums[pupil.name] = [a + b * len(ids) for a, b in zip(old, found, strict=True)]
-    return {name: [round(v / len(windows), 4) for v in found] for name, found in sums.items()}
+            sums[pupil.name] = [a + b * many for a, b in zip(old, found, strict=True)]
+    return {name: [round(v / total, 4) for v in found] for name, found in sums.items()}
 
 
 def stopped_moving(alpha: Mapping[int, float]) -> bool:
@@ -155,7 +187,7 @@ def _enrol(target: Target, family: Family, plan: Plan) -> Pupil:
     """A new head, or where its last checkpoint left it."""
     _draw_from(plan.recipe.seed, family.name, step=-1)
     head = nn.Module.to(family.build(target, plan.counts), device=target.device)
-    matrices = hidden_matrices(head, target.vocab_size)
+    matrices = hidden_matrices(head, target.vocab_size) if plan.recipe.matrix_rate else []
     trainer = Trainer(head, plan.recipe, plan.folder / family.name, matrices)
     trainer.resume(plan.steps)
     trainer.folder.mkdir(parents=True, exist_ok=True)
@@ -167,12 +199,9 @@ def _enrol(target: Target, family: Family, plan: Plan) -> Pupil:
     return pupil
 
 
-def _shared_step(target: Target, due: Sequence[Pupil], plan: Plan, say: Say) -> None:
+def _shared_step(due: Sequence[Pupil], plan: Plan, say: Say) -> None:
     """One batch, one pass of the target, one step of every head that is due."""
-    step = due[0].trainer.step
-    ids = plan.batch(step)[:, :-1].to(target.device)
-    with _precision(ids, plan.recipe):
-        frozen = _frozen(target, [pupil.family for pupil in due], ids)
+    frozen = plan.lessons.lesson(due[0].trainer.step, [pupil.family for pupil in due])
     for pupil in due:
         try:
             _advance(pupil, frozen, plan)
@@ -197,11 +226,11 @@ def _advance(pupil: Pupil, frozen: Frozen, plan: Plan) -> None:
         pupil.saved = time.monotonic()
 
 
-def _measure(target: Target, pupils: Sequence[Pupil], plan: Plan, say: Say) -> None:
+def _measure(pupils: Sequence[Pupil], plan: Plan, say: Say) -> None:
     """Measure α on held-out text, keep it in the log, and say where it has stopped moving."""
     for pupil in pupils:
         pupil.head.eval()
-    found = agreements(target, pupils, plan.held_out[:, :-1].to(target.device))
+    found = agreements(pupils, plan.lessons.exam([pupil.family for pupil in pupils]))
     for pupil in pupils:
         pupil.head.train()
         step, alpha = pupil.trainer.step, found[pupil.name]

@@ -37,6 +37,10 @@ from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
 from specviz.models.packed import pack
 from specviz.trace.events import ModelCard
 
+# The SHA-256 of the one target's weights that a drafter fits, or of each that it does: the same
+# weights are published rounded in several ways. None: whoever fits by shape.
+MadeFor = str | tuple[str, ...] | None
+
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise Unsuitable for a kind of network whose cache cannot forget a rejected guess.
@@ -100,12 +104,14 @@ def check_reach(drafter: str, config: PreTrainedConfig, target: str, length: int
         )
 
 
-def check_made_for(drafter: str, made_for: str | None, target: str, hash: str | None) -> None:
-    """Raise Unsuitable where a drafter was made for a target with other weights (SHA-256)."""
-    if made_for is not None and made_for != hash:
+def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | None) -> None:
+    """Raise Unsuitable where a drafter was made for a target with other weights."""
+    fits = (made_for,) if isinstance(made_for, str) else made_for
+    if fits is not None and hash not in fits:
+        needed = " or ".join(f"{each[:12]}…" for each in fits)
         raise Unsuitable(
             f"{drafter!r} was made for another target than {target!r}: it needs the weights with "
-            f"SHA-256 {made_for[:12]}…, and these have {hash[:12] + '…' if hash else 'none'}."
+            f"SHA-256 {needed}, and these have {hash[:12] + '…' if hash else 'none'}."
         )
 
 

@@ -77,6 +77,18 @@ def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
     return dtype
 
 
+def has_fast_bf16(device: torch.device) -> bool:
+    """Whether products in bf16 are made by the device's own instructions; emulated, they are slow.
+
+    Asked of x86, where most processors lack them; elsewhere they are taken to be there.
+    """
+    import torch
+
+    if device.type != "cpu" or platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
 def describe(device: torch.device) -> str:
     """The device in words: "2 CPU cores", or what the GPU calls itself."""
     import torch

@@ -6,6 +6,7 @@ There is no loss on features.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head, usual_taps
 from specviz.drafters.eagle.training import unroll
-from specviz.drafters.kit.training import DEPTH, Family, Frozen
+from specviz.drafters.kit.training import DEPTH, Family, Fitting, Frozen
 from specviz.models.target import Target
 
 DRAFT_VOCABULARY: Final = 0.75  # it may propose so much of the vocabulary, the commonest of it
@@ -27,14 +28,15 @@ def loss(head: Eagle3Head, frozen: Frozen, steps: int = STEPS) -> Tensor:
     The law is that over the draft vocabulary, scaled to 1; rows whose top token lies outside it
     teach nothing, as published.
     """
-    total = frozen.logits.new_zeros(())
-    weights = 0.0
+    teaches = head.t2d[frozen.tops] & frozen.counted
+    laws = frozen.over(head.tokens, teaches).softmax(-1)
+    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # of a row, among the laws
+    total, weights = laws.new_zeros(()), 0.0
     for step, output in enumerate(unroll(head, head.fuse(frozen.states), frozen, steps)):
-        logits = frozen.logits[:, step + 1 :]
-        fits = head.t2d[logits.argmax(-1)]
-        law = logits[..., head.tokens].softmax(-1)
-        missed = -(law * head.draft_logits(output).float().log_softmax(-1)).sum(-1)
-        total = total + FADE**step * (missed * fits).sum() / fits.sum().clamp(min=1)
+        rows = teaches[:, step + 1 :]
+        law = laws[number[:, step + 1 :][rows]]
+        missed = -(law * head.draft_logits(output[rows]).float().log_softmax(-1)).sum(-1)
+        total = total + FADE**step * missed.sum() / rows.sum().clamp(min=1)
         weights += FADE**step
     return total / weights
 
@@ -46,18 +48,56 @@ def guesses(head: Eagle3Head, frozen: Frozen, depth: int) -> list[Tensor]:
     return [head.logits(output) for output in unroll(head, states, frozen, depth)]
 
 
-def build(target: Target, counts: Tensor) -> Eagle3Head:
+def build(target: Target, counts: Tensor, draft_vocabulary: int | None = None) -> Eagle3Head:
     """A new head for this target. counts: (V,), how often each token occurs."""
     config = Eagle3Config.like(
         target,
-        draft_vocab_size=round(DRAFT_VOCABULARY * target.vocab_size),
-        tap_layers=usual_taps(target.model.config.num_hidden_layers),
+        draft_vocab_size=draft_vocabulary or round(DRAFT_VOCABULARY * target.vocab_size),
+        tap_layers=usual_taps(target.layers),
     )
     head = Eagle3Head(config)
     head.propose_only(counts)
     return head
 
 
+@torch.no_grad()
+def begun(target: Target, counts: Tensor, draft_vocabulary: int) -> Eagle3Head:
+    """A new head that begins as the target's own last layer, norm and output rows.
+
+    fc hands the highest tap on; what the layer makes of the next word, which the target's knows
+    nothing of, begins by chance. The output rows stay as they are.
+    """
+    head = build(target, counts, draft_vocabulary)
+    model, wide = target.model.model, head.config.hidden_size
+    last, own = model.layers[-1], head.midlayer
+    head.fc.weight.zero_()
+    head.fc.weight[:, -wide:].copy_(torch.eye(wide))
+    for name in ("q_proj", "k_proj", "v_proj"):
+        getattr(own.self_attn, name).weight[:, wide:] = getattr(last.self_attn, name).weight
+    own.self_attn.o_proj.load_state_dict(last.self_attn.o_proj.state_dict())
+    own.mlp.load_state_dict(last.mlp.state_dict())
+    own.hidden_norm.weight.copy_(last.input_layernorm.weight)
+    own.post_attention_layernorm.weight.copy_(last.post_attention_layernorm.weight)
+    head.norm.weight.copy_(model.norm.weight)
+    head.lm_head.weight.copy_(target.model.get_output_embeddings().weight[head.tokens])
+    head.lm_head.requires_grad_(False)
+    return head
+
+
+def fitted(fitting: Fitting) -> Family:
+    """The family for a target of another size, which heads begin as a part of."""
+    size, steps = fitting.draft_vocabulary, fitting.steps
+    return replace(
+        TRAINING,
+        build=lambda target, counts: begun(target, counts, min(size, target.vocab_size)),
+        loss=lambda head, frozen: loss(head, frozen, steps),
+    )
+
+
 TRAINING: Final = Family(
-    "eagle3", build, loss, guesses=lambda head, frozen: guesses(head, frozen, DEPTH)
+    "eagle3",
+    build,
+    loss,
+    guesses=lambda head, frozen: guesses(head, frozen, DEPTH),
+    fitted=fitted,
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from specviz.drafters.kit.checkpoint import card_of, made_for
-from specviz.models.checkpoint import check_made_for
+from specviz.models.checkpoint import MadeFor, check_made_for
 from specviz.models.passes import Taps
 from specviz.models.target import Target
 from specviz.trace.events import ModelCard
@@ -22,7 +22,7 @@ class Weightless:
     """Fits any target; nothing to load. A subclass has a `name` and `begin`, as `Drafter` says."""
 
     name: str
-    made_for: str | None = None
+    made_for: MadeFor = None
     taps = Taps()
 
     def __init__(self, title: str | None = None) -> None:
@@ -54,7 +54,7 @@ class HeadDrafter:
     def __init__(self, head: Any, card: ModelCard) -> None:
         self.head = head
         self.card = card
-        self.made_for: str | None = head.config.made_for
+        self.made_for: MadeFor = head.config.made_for
 
     @classmethod
     def load(cls, title: str, folder: Path, target: Target) -> Self:

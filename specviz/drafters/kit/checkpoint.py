@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import called, fingerprint, head_files, size_of
 from specviz.models.packed import pack
@@ -45,12 +46,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     return found
 
 
-def made_for(folder: Path) -> str | None:
-    """The SHA-256 of the weights that a head's config says it is made for; None where it does not.
+def made_for(folder: Path) -> MadeFor:
+    """Whom a head's config says it is made for; None where it does not: see `MadeFor`.
 
     Raises NotAvailable, or Unsuitable where it says something else.
     """
     said = read_config(folder).get("made_for")
+    if isinstance(said, list) and said and all(isinstance(each, str) for each in said):
+        return tuple(said)
     if not isinstance(said, str | None):
         raise Unsuitable(f"{called(folder)!r}: made_for must be a SHA-256, not {said!r:.80}.")
     return said

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
+from specviz.drafters.kit.checkpoint import rope_theta
+from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
@@ -25,7 +27,7 @@ ROPES: Final = ("linear", "llama3", "yarn")  # whose rates follow from the confi
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """One Llama layer as wide as the target. made_for: SHA-256 of the target's weights, or None.
+    """One Llama layer as wide as the target. made_for: see `MadeFor`.
 
     made_for is a key of our own; public heads lack it, and then only shapes are compared.
     head_norms: Qwen3's norms of queries and keys, by head. biases: which projections of its
@@ -49,7 +51,7 @@ class HeadConfig:
     vocab_size: int
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10_000.0
-    made_for: str | None = None
+    made_for: MadeFor = None
     max_position_embeddings: int | None = None
     head_norms: bool = False
     biases: tuple[str, ...] = ()
@@ -86,7 +88,8 @@ class HeadConfig:
         model = target.model.config
         shared = {field.name for field in fields(HeadConfig)} & set(dir(model)) - {"rope_scaling"}
         given = {key: getattr(model, key) for key in shared} | {"vocab_size": target.vocab_size}
-        return cls(**(given | {"made_for": target.card.hash} | changes))
+        theta = rope_theta(target.model)
+        return cls(**(given | {"rope_theta": theta, "made_for": target.card.hash} | changes))
 
     def to_json(self) -> dict[str, Any]:
         """For config.json."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import torch
@@ -32,14 +33,54 @@ class Frozen:
     """What the frozen target says of a batch of texts: one pass serves every head's loss."""
 
     tokens: Tensor  # (B, T) ids
-    states: tuple[Tensor, ...]  # L + 1 of (B, T, h): [0] the embeddings, [k] the output of layer k,
-    # before the final norm
+    states: tuple[Tensor, ...] | Mapping[int, Tensor]  # by layer, (B, T, h): [0] the embeddings,
+    # [k] the output of layer k, before the final norm; all L + 1, or those that were kept
     final: Tensor  # (B, T, h) after the final norm
-    logits: Tensor  # (B, T, V) float32: logits[:, t] predict tokens[:, t + 1]
     keys_values: Mapping[int, tuple[Tensor, Tensor]]  # layer (from 1) -> (B, heads, T, d) each,
     # only layers asked for; keys are rotated, as in a cache
     embed: Callable[[Tensor], Tensor]  # ids -> the target's embeddings
     head: Callable[[Tensor], Tensor]  # final-normed (…, h) -> logits (…, V), the target's own
+    known: Known | None = None
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """(B, T, V) float32: logits[:, t] predict tokens[:, t + 1].
+
+        Float32 even under autocast: distillation and argmax want more than 8 bits.
+        """
+        with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
+            return self.head(self.final.float())
+
+    @property
+    def tops(self) -> Tensor:
+        """(B, T): the likeliest next token after each."""
+        return self.logits.argmax(-1) if self.known is None else self.known.tops
+
+    def over(self, tokens: Tensor, rows: Tensor) -> Tensor:
+        """Logits (n, D) over these tokens (D,) alone, for rows (B, T) of bool."""
+        if self.known is None:
+            return self.logits[rows][:, tokens]
+        with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
+            return functional.linear(self.final[rows].float(), self.known.table[tokens])
+
+    @property
+    def counted(self) -> Tensor:
+        """(B, T) bool: after which tokens a drafter will have to guess the target's law."""
+        whole = torch.ones_like(self.tokens, dtype=torch.bool)
+        return whole if self.known is None else self.known.own
+
+
+@dataclass(frozen=True)
+class Known:
+    """Of texts that the target wrote itself, what writing them told: the rest needs no logits.
+
+    tops: (B, T), its likeliest next token. own: (B, T) bool, whether the next token was its own,
+    false for a prompt and where a row is filled up. table: its output projection, (V, h) float32.
+    """
+
+    tops: Tensor
+    own: Tensor
+    table: Tensor
 
 
 @torch.no_grad()
@@ -47,7 +88,6 @@ def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = 
     """Read `ids` (B, T) in one pass of `model`, keeping keys and values of the named layers.
 
     keys_values: layers, from 1; all where `EVERY` is among them.
-    The logits are float32 even under autocast: distillation and argmax want more than 8 bits.
     Raises ValueError where a layer does not exist.
     """
     depth = model.config.num_hidden_layers
@@ -64,18 +104,14 @@ def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = 
             use_cache=cache is not None,
             past_key_values=cache,
         )
-    final = out.last_hidden_state
-    with torch.autocast(ids.device.type, enabled=False):
-        logits = _head(model)(final.float())
     return Frozen(
         tokens=ids,
         # transformers gives the last layer's output after the final norm only
         states=(*out.hidden_states[:-1], last[0]),
-        final=final,
-        logits=logits,
+        final=out.last_hidden_state,
         keys_values={} if cache is None else _kept(cache, keys_values),
-        embed=_embed(model),
-        head=_head(model),
+        embed=embedding_of(model),
+        head=projection_of(model),
     )
 
 
@@ -95,13 +131,14 @@ def _kept(cache: DynamicCache, layers: Collection[int]) -> dict[int, tuple[Tenso
     return {layer: (rows[layer - 1].keys, rows[layer - 1].values) for layer in layers}
 
 
-def _embed(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+def embedding_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+    """The embeddings as a function: ids (…) to (…, h)."""
     table: Any = model.get_input_embeddings()
     weight: Tensor = table.weight.detach()
     return lambda ids: functional.embedding(ids, weight)
 
 
-def _head(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
+def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
     """The output projection as a function: a gradient passes through it, none stays in it."""
     projection: Any = model.get_output_embeddings()
     weight: Tensor = projection.weight.detach()
@@ -132,9 +169,10 @@ def same_tops(guesses: Sequence[Tensor], frozen: Frozen) -> list[float]:
 
 
 def _aligned(guess: Tensor, frozen: Frozen, depth: int) -> tuple[Tensor, Tensor]:
-    """Logits of target and head for the same token."""
+    """Logits of target and head for the same token, (n, V) each."""
     rows = min(frozen.tokens.shape[1] - depth, guess.shape[1])
-    return frozen.logits[:, depth : depth + rows], guess[:, :rows].float()
+    counted = frozen.counted[:, depth : depth + rows]
+    return frozen.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()
 
 
 def future_loss(logits: Tensor, frozen: Frozen, distance: int) -> Tensor:
@@ -156,6 +194,17 @@ def weighted(parts: Sequence[Tensor], falling: float = 1.0) -> Tensor:
 
 
 @dataclass(frozen=True)
+class Fitting:
+    """What of a head follows from its target's size, and from how much time there is.
+
+    draft_vocabulary: tokens that it may propose. steps: guesses in a row that it learns from.
+    """
+
+    draft_vocabulary: int = 8192
+    steps: int = 3
+
+
+@dataclass(frozen=True)
 class Family:
     """What training needs of one kind of head; `name` is its folder's, and its drafter's.
 
@@ -164,7 +213,8 @@ class Family:
     which is seeded. loss: (head, batch) -> mean loss. guesses: (head, batch) -> logits by depth,
     as `overlaps` takes them; None where there are no simple ones. sampled: α is Σ min(p, q);
     otherwise, for a point mass, the share of equal tops. keys_values: the target's layers, from 1,
-    whose keys and values the loss reads; (EVERY,) for all.
+    whose keys and values the loss reads; (EVERY,) for all. fitted: the same for a target of
+    another size, which learns from answers; None where that is not built.
     """
 
     name: str
@@ -173,6 +223,7 @@ class Family:
     guesses: Callable[[Any, Frozen], Sequence[Tensor]] | None = None
     sampled: bool = False
     keys_values: tuple[int, ...] = ()
+    fitted: Callable[[Fitting], Family] | None = None
 
     def agreement(self, head: Any, frozen: Frozen) -> list[float]:
         """α by depth on this batch; empty where the family has no guesses to measure."""

@@ -18,6 +18,7 @@ import torch
 from specviz.drafters.kit.growing import Growing, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
+from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal
@@ -41,7 +42,7 @@ class LayerSkip:
         """Raises Unsupported where the target's layers cannot be run one by one."""
         check_split(target)
         self.model = target.model
-        self.made_for: str | None = target.card.hash
+        self.made_for: MadeFor = target.card.hash
         self.taps = Taps(layers=tuple(range(1, target.layers + 1)))
 
     @classmethod

@@ -1,0 +1,139 @@
+"""Many texts read and written at once: a Llama's own modules over one cache, a row a text.
+
+Rule: texts stand flush right, so that the newest tokens share a column; what fills the left is seen
+by nothing but itself. States come out as the model's own forward makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor
+from transformers import LlamaForCausalLM
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+from specviz.models.errors import Unsuitable
+
+READ_AT_ONCE: Final = 2048  # tokens of a prompt pass, which bounds its memory
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Of new tokens (B, n). taps: (B, n, layers, h), in their order; final: (B, n, h), normed."""
+
+    taps: Tensor
+    final: Tensor
+
+
+class Many:
+    """A batch of texts in the making. `columns` is the longest that they can become.
+
+    layers: the tapped ones, counted from 1, before the final norm. Raises Unsuitable for a network
+    that is not built as Llama's.
+    """
+
+    def __init__(
+        self, model: Any, layers: Sequence[int], begun: Sequence[list[int]], room: int
+    ) -> None:
+        if not isinstance(model, LlamaForCausalLM):
+            kind = model.config.model_type
+            raise Unsuitable(f"Answers are written by Llamas alone; this is a {kind}.")
+        self.model = model
+        self.layers = list(layers)
+        longest = max(map(len, begun))
+        self.pads = torch.tensor([longest - len(ids) for ids in begun], device=model.device)
+        self.begun = torch.zeros(len(begun), longest, dtype=torch.long)
+        for row, ids in zip(self.begun, begun, strict=True):
+            row[longest - len(ids) :] = torch.tensor(ids)
+        self.done = 0  # columns in the cache
+        self.columns = longest + room
+        self.cache = self._room()
+
+    def _room(self) -> Tensor:
+        """Keys and values, (L, 2, B, heads, columns, d)."""
+        of: Any = self.model.config
+        layers, heads = of.num_hidden_layers, of.num_key_value_heads
+        shape = (layers, 2, len(self.pads), heads, self.columns, of.head_dim)
+        return torch.zeros(shape, dtype=self.model.dtype, device=self.model.device)
+
+    def read(self) -> Passed:
+        """Read the texts as far as they were begun."""
+        rows = max(1, READ_AT_ONCE // self.begun.shape[1])
+        parts = []
+        for first in range(0, len(self.pads), rows):
+            some = slice(first, first + rows)
+            parts.append(self._pass(self.begun[some], some))
+        self.done = self.begun.shape[1]
+        taps, final = zip(*((part.taps, part.final) for part in parts), strict=True)
+        return Passed(torch.cat(taps), torch.cat(final))
+
+    def step(self, tokens: Tensor) -> Passed:
+        """Read one further token of each text, (B,)."""
+        found = self._pass(tokens[:, None], slice(None))
+        self.done += 1
+        return found
+
+    def logits(self, final: Tensor) -> Tensor:
+        """The target's own output head: (..., h) to (..., V)."""
+        found: Tensor = self.model.lm_head(final)
+        return found
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these texts alone, (m,) numbers of rows."""
+        self.cache = self.cache[:, :, rows]
+        self.pads = self.pads[rows]
+
+    def _pass(self, ids: Tensor, rows: slice) -> Passed:
+        trunk, pads = self.model.model, self.pads[rows]
+        columns = torch.arange(self.done, self.done + ids.shape[1], device=pads.device)
+        hidden = trunk.embed_tokens(ids.to(pads.device))
+        positions = (columns - pads[:, None]).clamp(min=0)
+        rotary = trunk.rotary_emb(hidden, positions)
+        sees = _sees(columns, pads)
+        found = {}
+        for number, layer in enumerate(trunk.layers):
+            hidden = self._layer(layer, hidden, rotary, self.cache[number, :, rows], sees)
+            if number + 1 in self.layers:
+                found[number + 1] = hidden
+        taps = torch.stack([found[layer] for layer in self.layers], dim=2)
+        return Passed(taps, trunk.norm(hidden))
+
+    def _layer(
+        self, layer: Any, hidden: Tensor, rotary: Any, cache: Tensor, sees: Tensor
+    ) -> Tensor:
+        attention, rows = layer.self_attn, layer.input_layernorm(hidden)
+        queries, keys, values = (
+            projection(rows).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
+            for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        queries, keys = apply_rotary_pos_emb(queries, keys, *rotary)
+        end = self.done + keys.shape[2]
+        cache[0, :, :, self.done : end], cache[1, :, :, self.done : end] = keys, values
+        mixed = _mixed(queries, cache[0, :, :, :end], cache[1, :, :, :end], sees, attention.scaling)
+        hidden = hidden + attention.o_proj(mixed.transpose(1, 2).flatten(2))
+        out: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+        return out
+
+
+def _sees(columns: Tensor, pads: Tensor) -> Tensor:
+    """(B, 1, n, end) bool, for new columns (n,): what each sees. pads: (B,), how many."""
+    every = torch.arange(int(columns[-1]) + 1, device=columns.device)
+    before = every <= columns[:, None]
+    apart = (every >= pads[:, None, None]) == (columns[:, None] >= pads[:, None, None])
+    return (before & apart)[:, None]
+
+
+def _mixed(queries: Tensor, keys: Tensor, values: Tensor, sees: Tensor, scale: float) -> Tensor:
+    """Attention (B, heads, n, d); heads that share keys become further rows: none is copied."""
+    shared, new = queries.shape[1] // keys.shape[1], queries.shape[2]
+    grouped = queries.unflatten(1, (-1, shared)).flatten(2, 3)
+    mask = sees.repeat(1, 1, shared, 1)
+    mixed = functional.scaled_dot_product_attention(
+        grouped, keys, values, attn_mask=mask, scale=scale
+    )
+    out: Tensor = mixed.unflatten(2, (shared, new)).flatten(1, 2)
+    return out

@@ -1,0 +1,234 @@
+"""Heads of any Llama: its own answers with the states on the way, lessons of them, and decoding."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from test_engine import traced
+
+from specviz import load
+from specviz.catalog import load_target
+from specviz.commands import cli
+from specviz.drafters.eagle import training3
+from specviz.drafters.kit.training import Fitting, freeze
+from specviz.house import stages
+from specviz.house.answers import asking
+from specviz.house.answers.halves import HalfLinear, in_halves
+from specviz.house.answers.lessons import Answers
+from specviz.house.answers.many import Many
+from specviz.house.answers.questions import Question, read_questions, write_questions
+from specviz.house.answers.shards import Shard, shards
+from specviz.house.answers.teaching import AnswersRecipe, fitted
+from specviz.house.answers.writer import Writing, ordered, write_answers
+from specviz.models.errors import Unsuitable
+from specviz.models.target import Target
+from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import prompts
+from specviz.trace.metrics import difference, summary
+
+close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
+WRITING = Writing(3, (2, 3, 4), rows=4, answer=20)
+ASKED = [
+    *(Question(f"The cat sat {i} times.", "cats", held_out=i == 1) for i in range(7)),
+    *[Question("", "own")] * 3,
+]
+
+
+@pytest.fixture(scope="module")
+def target() -> Target:
+    return tiny.target(tiny.llama(num_hidden_layers=6), tiny.chat_tokenizer())
+
+
+@pytest.fixture(scope="module")
+def written(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("answers")
+    write_answers(target, ASKED, WRITING, folder, 10**6)
+    return folder
+
+
+def lessons(target: Target, folder: Path) -> Answers:
+    return Answers(target, folder, AnswersRecipe(seed=1, rows=2, length=64))
+
+
+def test_texts_of_all_lengths_are_read_together_as_each_is_alone(target: Target) -> None:
+    texts = [[5, 6, 7], [9, 8, 7, 6, 5, 4], [3]]
+    many = Many(target.model, (2, 6), texts, 2)
+    first, second = many.read(), many.step(torch.tensor([11, 12, 13]))
+    many.keep(torch.tensor([0, 2]))
+    third = many.step(torch.tensor([14, 15]))
+    for row, kept in ((0, 0), (2, 1)):
+        text = [*texts[row], 11 + row, 14 + kept]
+        alone = freeze(target.model, torch.tensor([text]))
+        for passed, i, at in ((first, row, -3), (second, row, -2), (third, kept, -1)):
+            close(passed.taps[i, -1, 0], alone.states[2][0, at])
+            close(passed.taps[i, -1, 1], alone.states[6][0, at])
+            close(many.logits(passed.final[i, -1]), alone.logits[0, at])
+
+
+def test_what_is_no_llama_is_refused() -> None:
+    with pytest.raises(Unsuitable, match="by Llamas alone; this is a gpt2"):
+        Many(tiny.gpt2(), (1,), [[1]], 1)
+
+
+def test_answers_are_the_target_s_own_and_keep_what_it_thought(
+    target: Target, written: Path
+) -> None:
+    found = [Shard(path) for path in shards(written)]
+    read = [shard.read(i) for shard in found for i in range(len(shard.lengths))]
+    assert {answer.temperature for answer in read} == {0.0, 0.7, 1.0}
+    assert sum(answer.domain == "cats" for answer in read) == 7
+    for answer in read:
+        frozen = freeze(target.model, answer.tokens.long()[None])
+        kept = [*(frozen.states[k][0] for k in WRITING.layers), frozen.final[0]]
+        states = torch.stack(kept, dim=1).bfloat16()
+        torch.testing.assert_close(answer.states, states, rtol=0.02, atol=0.02)
+        own = slice(answer.prompt - 1, None)
+        assert torch.equal(answer.tops[own].long(), frozen.tops[0, own])
+        if answer.temperature == 0:
+            assert torch.equal(answer.tokens[answer.prompt :].long(), frozen.tops[0, own][:-1])
+        assert not set(answer.tokens[answer.prompt :].tolist()) & set(target.eos)
+
+
+def test_writing_goes_on_where_it_was_stopped(
+    target: Target, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_answers(target, ASKED, WRITING, tmp_path, 1)
+    (only,) = shards(tmp_path)
+    time = only.stat().st_mtime_ns
+    write_answers(target, ASKED, WRITING, tmp_path, 10**6)
+    assert only.stat().st_mtime_ns == time
+    assert [p.read_bytes() for p in shards(tmp_path)] == [p.read_bytes() for p in shards(written)]
+    with pytest.raises(ValueError, match=r"begun with other settings \(answer, seed\)"):
+        write_answers(target, ASKED, replace(WRITING, seed=4, answer=9), tmp_path, 10**6)
+
+
+def test_batches_hold_every_question_once_and_those_held_out_come_first() -> None:
+    batches = ordered(ASKED, WRITING)
+    flat = [question for batch in batches for question in batch]
+    assert sorted(map(str, flat)) == sorted(map(str, ASKED))
+    assert batches[0] == [question for question in ASKED if question.held_out]
+    assert all(len({bool(q.text) for q in batch}) == 1 for batch in batches)
+
+
+def test_nobody_learns_from_a_held_out_answer(target: Target, written: Path) -> None:
+    answers = lessons(target, written)
+    secret = [place.read().tokens.tolist() for place in answers.held_out]
+    assert len(secret) == 1
+    for step in range(30):
+        frozen = answers.lesson(step, ())
+        assert frozen.tokens.numel() <= 2 * 64
+        for row in frozen.tokens.tolist():
+            assert row[: len(secret[0])] != secret[0]
+    assert torch.equal(answers.lesson(3, ()).tokens, answers.lesson(3, ()).tokens)
+
+
+def test_a_lesson_of_answers_is_one_of_the_same_text(target: Target, written: Path) -> None:
+    """Of an answer without any neighbour: what was kept stands for a pass of the target."""
+    answers = lessons(target, written)
+    (frozen,) = answers._exams(answers.held_out)
+    whole = freeze(target.model, frozen.tokens)
+    own = frozen.counted
+    assert 0 < own.sum() < own.numel()
+    family = fitted("eagle3", Fitting(draft_vocabulary=200, steps=2))
+    head = family.build(target, answers.counts())
+    assert torch.equal(frozen.tops[own], whole.tops[own])
+    kept = family.loss(head, frozen)
+    again = replace(whole, known=frozen.known)
+    torch.testing.assert_close(kept, family.loss(head, again), rtol=0.05, atol=0.05)
+    assert (kept - family.loss(head, whole)).abs() > 0.01  # the prompt is not learned
+
+
+def test_a_head_begins_as_the_target_s_last_layer(target: Target, written: Path) -> None:
+    counts = lessons(target, written).counts()
+    head = training3.begun(target, counts, 50)
+    assert head.config.rope_theta == target.model.config.rope_parameters["rope_theta"]
+    taps = torch.randn(3, 2, 48)
+    torch.testing.assert_close(
+        head.fuse(dict(zip(head.config.tap_layers, taps, strict=True))), taps[2]
+    )
+    rows = target.model.lm_head.weight[head.tokens]
+    torch.testing.assert_close(head.draft_logits(taps[0]), head.norm(taps[0]) @ rows.T)
+    assert counts[head.tokens].min() >= counts[~head.t2d].max()
+    assert not head.lm_head.weight.requires_grad
+
+
+def test_answers_of_another_target_teach_nothing(written: Path) -> None:
+    other = tiny.target(tiny.llama(seed=2, num_hidden_layers=6), tiny.chat_tokenizer())
+    other.card = replace(other.card, hash="b" * 64)
+    with pytest.raises(ValueError, match="another target's"):
+        lessons(other, written)
+
+
+def test_a_head_without_a_way_to_learn_from_answers_is_refused() -> None:
+    with pytest.raises(ValueError, match="medusa does not learn from answers; what does: eagle3"):
+        fitted("medusa", Fitting())
+
+
+def test_products_in_halves_leave_the_model_as_it_was(target: Target) -> None:
+    before = target.model.lm_head
+    halved, ids = in_halves(target.model), torch.tensor([[4, 5, 6]])
+    assert isinstance(halved.lm_head, HalfLinear)
+    assert target.model.lm_head is before
+    exact, rough = target.model(ids).logits, halved(ids).logits
+    assert rough.dtype == torch.float32
+    assert 0 < (exact - rough).abs().max() < 0.2 * exact.abs().max()
+
+
+def test_questions_come_back_from_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    asked = [Question("one\u2028line", "a", True), Question("", "b")]
+    write_questions(path, asked)
+    assert read_questions(path) == asked
+    path.write_text('{"text": "no domain"}\n')
+    with pytest.raises(ValueError, match=r"Line 1 of questions\.jsonl"):
+        read_questions(path)
+
+
+def test_no_question_shares_a_stretch_of_text_with_what_is_measured(tmp_path: Path) -> None:
+    ours = [text for texts in prompts().values() for text in texts]
+    filler = "Tom walked to the red house by the river. He saw a dog there and was glad of it. " * 8
+    code = "def walk(steps):\n" + "".join(
+        f"    print({i}, 'a step of the way')\n" for i in range(9)
+    )
+    for name in ("tinystories", "dialogues", "python", "maths", "fairytales"):
+        own = {"python": code, "dialogues": "User: Is it far?\nAssistant: No.\n"}.get(name, filler)
+        lines = [json.dumps({"text": text}) for text in (*[own] * 4, *ours)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    found = asking.asked(str(tmp_path), 300, seed=1)
+    taken = asking.stretches(ours)
+    learned = [question for question in found if not question.held_out]
+    assert {question.domain for question in learned} == set(asking.SHARES)
+    assert all(taken.isdisjoint(asking.stretches([question.text])) for question in learned)
+    assert {question.text for question in found if question.held_out} == set(ours)
+    assert asking.asked(str(tmp_path), 300, seed=1) == found
+
+
+def test_from_questions_to_a_head_that_drafts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole path by the command line: greedy text is the target's, and guesses are kept."""
+    folder, data = tmp_path / "target", tmp_path / "answers"
+    tiny.llama(num_hidden_layers=6).save_pretrained(folder)
+    tiny.chat_tokenizer().save_pretrained(folder)
+    write_questions(tmp_path / "questions.jsonl", ASKED)
+    monkeypatch.setattr(stages, "Writing", partial(Writing, rows=4, answer=20))
+    usual = ["--target", str(folder), "--data", str(data), "--threads", "1", "--float32"]
+    asks = ["--questions", str(tmp_path / "questions.jsonl"), "--tokens", "1000"]
+    assert cli.main(["train", "write", *usual, *asks]) == 0
+    learns = ["--tokens", "16384", "--draft-vocabulary", "200", "--unroll", "2", "--rate", "4"]
+    places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
+    assert cli.main(["train", "heads", *usual, *learns, *places]) == 0
+    facts = json.loads((tmp_path / "out" / "eagle3" / "manifest.json").read_text())
+    assert facts["made_for"] == load_target(str(folder)).card.hash
+    assert facts["recipe"]["unrolled"] == 2
+    target, drafter = load(str(folder), str(tmp_path / "out" / "eagle3"))
+    settings = Settings(Sampling(0), gamma=3, budget=4, max_new_tokens=24)
+    trace = traced(target, drafter, ASKED[0].text, settings)
+    assert difference(trace) is None
+    assert summary(trace)["accepted_length"] > 0
