@@ -3,6 +3,7 @@
 import { el, mark, termed, word } from "../shared/dom.js";
 import { now } from "./now.js";
 import { frameAt, stepsOf } from "./reel.js";
+import { toSandbox } from "./sandbox.js";
 
 /** @import { Child } from "../shared/data.js" */
 /** @import { Head, Table, TableRow } from "./data.js" */
@@ -38,7 +39,7 @@ export function table(view) {
   const head = el(
     "div",
     "sv-mh",
-    cell("sv-tk", el("span", "sv-unseen", "token"), "columnheader"),
+    cell("sv-tk", [el("span", "sv-unseen", "token"), toSandbox(view)], "columnheader"),
     ...view.heads.map(tableHead),
   );
   head.setAttribute("role", "row");

@@ -2,7 +2,7 @@
 
 import { el } from "../../shared/dom.js";
 import { expect } from "../../shared/tabs.js";
-import { ask, wish } from "./ask.js";
+import { ask, question, wish } from "./ask.js";
 import { bars } from "./bars.js";
 import { choose, controls, load, showControls } from "./controls.js";
 import { last, onAnswer, receive } from "./show.js";
@@ -48,6 +48,9 @@ export function start(element, props, watch, _trigger, config) {
     onAnswer,
     get state() {
       return structuredClone(state);
+    },
+    get idle() {
+      return question.idle;
     },
     get last() {
       return last;

@@ -1,0 +1,150 @@
+"""The Lossless? tab in a real browser: bars that are dragged, coins, the gallery, a real run."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+from test_access import AXE, ENOUGH, WCAG, axe, contrasts
+
+SAND = "window.specviz.sandbox"
+P = "[data-law=p] .sv-sand-bar"
+
+
+@pytest.fixture
+def sand(visit):
+    """The tab, with an answer on it."""
+    page = visit.page
+    page.goto(visit.url)
+    page.get_by_role("tab", name="Lossless?").click()
+    page.wait_for_selector(".sv-sand-column")
+    return page
+
+
+def settled(page):
+    """What comes out, once the server has answered for the bars as they stand."""
+    page.wait_for_function(f"{SAND}.idle")
+    return page.evaluate(f"{SAND}.last")
+
+
+def test_a_bar_is_dragged_and_what_comes_out_stays_the_target(sand):
+    box = sand.locator(P).first.bounding_box()
+    x, top, low = box["x"] + box["width"] / 2, box["y"] + 8, box["y"] + box["height"] - 4
+    sand.mouse.move(x, low)
+    sand.mouse.down()
+    sand.mouse.move(x, top, steps=4)
+    sand.mouse.up()
+    found, p = settled(sand), sand.evaluate(f"{SAND}.state.p")
+    assert p[0] > 0.45, "it was dragged above where it stood"
+    assert sum(p) == pytest.approx(1)
+    assert [a + b for a, b in zip(found["kept"], found["filled"], strict=True)] == pytest.approx(p)
+    expect(sand.locator(".sv-sand-verdict")).to_contain_text("Exact What comes out follows p")
+    assert sand.locator("#sv-sand-preset").input_value() == "", "no preset any more"
+    assert sand.locator(".sv-sand-off").count() == 0
+
+
+def test_bars_are_sliders_for_the_keyboard(sand):
+    bar = sand.get_by_role("slider", name="Target: ␣cat")
+    bar.focus()
+    sand.keyboard.press("PageUp")
+    expect(bar).to_have_attribute("aria-valuenow", "0.50")
+    sand.keyboard.press("ArrowDown")
+    expect(bar).to_have_attribute("aria-valuenow", "0.49")
+    sand.keyboard.press("Home")
+    expect(bar).to_have_attribute("aria-valuenow", "0.00")
+    assert settled(sand)["is"] == "exact"
+
+
+def test_a_wrong_rule_is_called_lossy_names_the_word_and_says_why(sand):
+    sand.get_by_role("button", name="q’s top words, no chance").click()
+    sand.locator("#sv-sand-rule").select_option("speculative")
+    assert settled(sand)["told"]["tv"] == "0.3056"
+    words = sand.locator(".sv-sand-verdict").inner_text()
+    assert words.replace("\n", " ").startswith("Lossy dog comes too often: 0.556")
+    expect(sand.locator(".sv-sand-why")).to_contain_text("a point mass needs p(x)")
+    assert sand.locator(".sv-sand-off").count() == 5
+    sand.get_by_text("All numbers, word by word").click()
+    assert sand.locator(".sv-sand-table tbody tr").count() == 6
+    sand.locator("#sv-sand-rule").select_option("ensemble")
+    sand.locator(".sv-sand-dial input").fill("0.5")
+    expect(sand.locator(".sv-sand-verdict")).to_contain_text("Lossy")
+    assert sand.evaluate(f"JSON.parse({SAND}.wish()).rule") == "ensemble:0.5"
+
+
+def test_coins_fill_the_columns_and_are_gone_once_the_question_is_another(sand):
+    sand.get_by_role("button", name="Throw 1,000").click()
+    expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
+    assert sand.locator(".sv-coins-columns .sv-coins-whisker").count() == 5
+    assert float(sand.locator("[data-told=seen]").inner_text()) < 0.1
+    sand.locator("#sv-sand-rule").select_option("unverified")
+    expect(sand.locator(".sv-coins-body")).to_be_hidden()
+
+
+def test_the_gallery_shows_verdicts_with_their_sources_and_takes_the_sandbox_s_laws(sand):
+    sand.wait_for_selector(".sv-wild-one h3")
+    assert sand.locator(".sv-wild-list li").count() >= 12
+    sand.get_by_role("button", name="The textbook test, put on top-k drafts").click()
+    one = sand.locator(".sv-wild-one")
+    expect(one).to_contain_text("Distance from p: 0.3500")
+    link = one.get_by_role("link")
+    assert link.get_attribute("href").endswith("SafeAILab/EAGLE/issues/329")
+    assert link.get_attribute("rel") == "noopener noreferrer"
+    sand.locator("#sv-sand-preset").select_option("same")
+    settled(sand)
+    sand.get_by_role("button", name="Try all on the sandbox’s laws").click()
+    expect(sand.get_by_role("button", name="Resampling from p itself")).to_contain_text("exact")
+
+
+def test_a_detective_sees_evidence_first_and_the_name_after_the_choice(sand):
+    sand.wait_for_selector(".sv-wild-one h3")
+    sand.get_by_role("button", name="Find the fault").click()
+    options = sand.locator(".sv-wild-options button")
+    expect(options.last).to_have_text("Nothing is wrong: it follows p")
+    assert sand.locator(".sv-wild-one a").count() == 0, "a source would tell"
+    options.last.click()
+    expect(sand.locator(".sv-wild-score")).to_contain_text(" of 1 cases solved")
+    assert sand.locator(".sv-wild-one a").count() == 1
+    sand.get_by_role("button", name="Another case").click()
+    expect(options.last).to_have_text("Nothing is wrong: it follows p")
+
+
+def test_a_verdict_of_a_real_run_opens_in_the_sandbox(sand):
+    name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
+    sand.locator("#sv-proof-run").select_option(name)
+    expect(sand.locator(".sv-proof-said")).to_contain_text("verdicts")
+    sand.locator(".sv-proof-list button:enabled").first.click()
+    expect(sand.locator(".sv-sand-from")).to_contain_text("its likeliest words")
+    assert settled(sand)["is"] == "exact"
+
+
+def test_repeats_are_counted_and_stop_when_asked(sand):
+    name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
+    sand.locator("#sv-proof-run").select_option(name)
+    sand.get_by_role("button", name="times each way").click()
+    expect(sand.locator(".sv-proof-count")).not_to_be_empty()
+    sand.locator(".sv-proof [data-do=stop]").click()
+    expect(sand.get_by_role("button", name="times each way")).to_be_visible(timeout=60_000)
+    expect(sand.locator(".sv-proof-counted")).not_to_be_empty()
+
+
+def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(visit):
+    page = visit.open()
+    visit.step_to("Recovered")
+    page.get_by_role("button", name="try rules").click()
+    expect(page.locator(".sv-sand-from")).to_contain_text("Round ")
+    assert sum(page.evaluate(f"{SAND}.state.q")) == pytest.approx(1)
+    assert page.evaluate(f"{SAND}.state.drawn") == "sampled"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_tab_is_for_everybody(visit, theme):
+    page = visit.page
+    page.goto(visit.url + f"?__theme={theme}")
+    page.get_by_role("tab", name="Lossless?").click()
+    page.wait_for_selector(".sv-wild-one h3")
+    page.get_by_role("button", name="Throw 1,000").click()
+    expect(page.locator(".sv-coins-count")).to_have_text("1,000 rounds")
+    page.evaluate(axe())
+    assert page.evaluate(AXE, [WCAG, []]) == []
+    assert [each for each in contrasts(page) if each[0] < ENOUGH - 0.005] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,196 @@
+"""The Lossless? tab's answers: numbers of the worked example, sentences, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from specviz.settings.settings import Settings
+from specviz.shipped import FOLDER
+from specviz.trace.file import Trace
+from specviz.ui.lossless.coins import answer as coins
+from specviz.ui.lossless.gallery import answer as gallery
+from specviz.ui.lossless.proof import answer as proof
+from specviz.ui.lossless.proof import section as repeats
+from specviz.ui.lossless.sandbox.answer import answer
+from specviz.ui.lossless.sandbox.choices import SAID, rules
+from specviz.ui.lossless.sandbox.presets import PRESETS
+
+P, Q = PRESETS[0].p, PRESETS[0].q
+WITH_Q = "speculative"
+ASKED = {"id": 7, "p": P, "q": Q, "drawn": "sampled", "candidates": 1, "rule": "auto"}
+
+
+def told(of=answer, **more):
+    return json.loads(of(json.dumps({**ASKED, **more})))
+
+
+@pytest.mark.parametrize(
+    ("more", "kept", "tv"),
+    [
+        ({}, "0.6500", "0"),
+        ({"rule": "point-mass"}, "0.2100", "0"),
+        ({"rule": "accept-reject"}, "0.2500", "0"),
+        ({"candidates": 2}, "0.7350", "0"),
+        ({"candidates": 2, "rule": "k-seq"}, "0.7500", "0"),
+        ({"candidates": 3}, "0.7615", "0"),
+        ({"candidates": 2, "drawn": "without-replacement"}, "0.7564", "0"),
+        ({"candidates": 2, "drawn": "without-replacement", "rule": WITH_Q}, "0.7869", ".0305"),
+        ({"candidates": 2, "rule": "without-replacement"}, "0.7168", ".0182"),
+        ({"drawn": "top"}, "0.2500", "0"),
+        ({"drawn": "top", "candidates": 2}, "0.3500", "0"),
+        ({"drawn": "top", "rule": "speculative"}, "0.5556", ".3056"),
+        ({"rule": "lenience:0.5"}, "0.9500", ".3000"),
+        ({"rule": "lenience:0.75"}, "0.7667", ".1167"),
+        ({"rule": "ensemble:0.9"}, "0.6850", ".0350"),
+        ({"rule": "unverified"}, "1.0000", ".3500"),
+    ],
+)  # fmt: skip
+def test_the_worked_example_comes_to_its_published_numbers(more, kept, tv):
+    """VERIFICATION.md, sections 2, 5 and 6."""
+    found = told(**more)
+    assert found["told"]["kept"] == kept
+    assert found["told"]["tv"] == (tv if tv == "0" else "0" + tv)
+    assert found["is"] == ("exact" if tv == "0" else "lossy")
+    assert (found["worst"] is None) == (tv == "0")
+    assert sum(found["kept"]) + sum(found["filled"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+@pytest.mark.parametrize("drawn", ["sampled", "without-replacement", "top"])
+def test_the_rule_that_fits_is_exact_on_every_preset(preset, drawn):
+    for candidates in (1, 3):
+        asked = {"p": preset.p, "q": preset.q, "drawn": drawn, "candidates": candidates}
+        assert told(**asked)["is"] == "exact"
+
+
+def test_the_ceiling_is_above_every_lossless_rule_and_reached_where_all_words_are_tried():
+    found = told(candidates=3, drawn="without-replacement")["told"]
+    assert (found["kept"], found["ceiling"]) == ("0.8297", "1.0000")
+    assert told(candidates=2)["told"]["ceiling"] == "0.7900"
+
+
+def test_every_rule_that_can_be_chosen_answers_and_says_why():
+    for row in rules():
+        found = told(rule=row["name"])
+        assert found["why"], row
+        assert row["title"] == SAID[row["name"]][0]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"p": [1.0]}, "2 to 6"),
+        ({"p": [0.5, 0.6, 0.1, 0.1, 0.1]}, "sum to 1.4"),
+        ({"p": [0.5, -0.1, 0.2, 0.2, 0.2]}, "from 0 to 1"),
+        ({"p": [True, 0, 0, 0, 0]}, "from 0 to 1"),
+        ({"p": [0.5, 0.5]}, "equally long"),
+        ({"p": "abc"}, "2 to 6"),
+        ({"drawn": "by magic"}, "one of these ways"),
+        ({"candidates": 4}, "1 to 3"),
+        ({"candidates": 1.5}, "whole number"),
+        ({"rule": "<b>none</b>"}, "No rule is called"),
+        ({"rule": "lenience:7"}, "lies between"),
+        ({"rule": 3}, "80 characters"),
+        ({"id": None}, "whole number"),
+    ],
+)
+def test_what_cannot_be_asked_gets_a_sentence(more, words):
+    for of in (answer, coins.thrown):
+        assert words in told(of, **{"throws": 10, **more})["problem"]
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "x" * 5000, '{"p": NaN}'])
+def test_what_is_no_question_gets_a_sentence(text):
+    for of in (answer, coins.thrown, gallery.answer, proof.answer):
+        assert json.loads(of(text))["problem"]
+
+
+def test_coins_fill_the_columns_and_say_what_an_exact_sampler_would_show():
+    found = told(coins.thrown, throws=20_000)
+    pours = found["pours"]
+    assert [sum(p["kept"]) + sum(p["filled"]) for p in pours] == [p["thrown"] for p in pours]
+    assert pours[-1]["thrown"] == 20_000
+    assert found["told"]["exact"] == "0"
+    assert found["told"]["noise"] == "0.0052"
+    assert all(low <= p <= high for (low, high), p in zip(found["intervals"], P, strict=True))
+
+
+def test_coins_show_a_lossy_rule():
+    found = told(coins.thrown, throws=20_000, drawn="top", rule="speculative")
+    assert "do not follow p" in found["said"]
+    assert found["told"]["exact"] == "0.3056"
+    assert "no luck explains" in told(
+        coins.thrown, throws=100, p=[0.0, 1.0, 0, 0, 0], rule="unverified"
+    )["said"]  # fmt: skip
+
+
+def test_two_throws_are_not_the_same():
+    one, two = (told(coins.thrown, throws=1000)["pours"][-1] for _ in range(2))
+    assert one != two
+
+
+@pytest.mark.parametrize("throws", [0, -5, 10**9, "many", None])
+def test_how_many_rounds_can_be_thrown_is_bounded(throws):
+    assert "number of rounds" in told(coins.thrown, throws=throws)["problem"]
+
+
+def test_the_gallery_settles_the_eagle_issue():
+    """SafeAILab/EAGLE 329: as it is, exact; with its own suggestion, lossy."""
+    found = {one["key"]: one for one in told(gallery.answer, asked="list", p=None)["exhibits"]}
+    assert len(found) >= 12
+    assert found["top-k-masked"]["is"] == "exact"
+    assert found["suggested-fix"]["is"] == "lossy"
+    assert (found["half-a-fix"]["tv"], found["sampled-masked"]["tv"]) == ("0.3171", "0")
+    assert all(one["source"]["url"].startswith("https://") for one in found.values())
+
+
+def test_the_gallery_computes_on_other_laws_too():
+    same = told(gallery.answer, asked="list", p=P, q=P)["exhibits"]
+    by_key = {one["key"]: one["is"] for one in same}
+    assert by_key["resample-from-p"] == "exact", "nothing falls where p and q are the same"
+    assert by_key["first-unseen"] == "lossy"
+
+
+def test_evidence_names_nothing_and_shows_a_fault_of_strings():
+    found = told(gallery.answer, asked="evidence", key="one-coin")["evidence"]
+    assert set(found) == {"throws", "p", "q", "out", "intervals", "firsts", "strings"}
+    assert "once in" not in found["firsts"], "word by word it is exact"
+    assert abs(float(found["strings"][0][3].split()[0].replace("−", "-"))) > 8
+
+
+@pytest.mark.parametrize(
+    "more", [{"asked": "nothing"}, {"asked": "evidence", "key": "x"}, {"asked": "list", "p": [2]}]
+)
+def test_what_the_gallery_has_not_gets_a_sentence(more):
+    assert told(gallery.answer, **more)["problem"]
+
+
+def test_every_verdict_of_a_recorded_run_is_exact_and_can_be_taken_to_the_sandbox():
+    found = json.loads(proof.answer(json.dumps({"id": 1, "run": "01-chain"})))
+    trace = Trace.read(FOLDER / "01-chain.jsonl")
+    assert len(found["verdicts"]) == sum(len(played.judged) for played in trace.rounds)
+    assert "rounding" in found["said"]
+    for verdict in found["verdicts"]:
+        assert verdict["tv"] == "0"
+        laws = {name: verdict["laws"][name] for name in ("p", "q", "drawn")}
+        assert verdict["w"] in verdict["laws"]["words"]
+        assert told(**laws)["is"] == "exact"
+
+
+def test_a_run_that_is_not_here_gets_a_sentence():
+    assert "no recorded run" in json.loads(proof.answer('{"id": 1, "run": "../x"}'))["problem"]
+    with pytest.raises(ValueError, match="cannot be repeated"):
+        repeats.wanted(None, "../x")
+
+
+def test_repeats_of_a_run_say_their_distance_once_at_the_end(tiny_target, tiny_draft):
+    from specviz.engine.repeats import repeat
+
+    ids = tiny_target.encode("The cat", 8)
+    tallies = repeat(tiny_target, tiny_draft, ids, Settings(max_new_tokens=8), 12)
+    told = [json.loads(one) for one in repeats.lines(tallies, False, "1")]
+    assert [line.get("done") for line in told] == [5, 10, 12]
+    assert ["said" in line for line in told] == [False, False, True]
+    assert "12 runs with a draft and 12 without" in told[-1]["said"]
