@@ -10,12 +10,14 @@ import torch
 from fakes import Branching
 from test_check import edited, refused, traced
 
+from specviz.commands.run import comparison, words
 from specviz.engine.repeats import Tally, repeat
 from specviz.engine.rows import laws_listed
 from specviz.frames import Scene
 from specviz.frames.caption import caption
 from specviz.frames.inspector import inspector
 from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import FOLDER as TRACES
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
@@ -273,3 +275,24 @@ def test_repeating_can_be_left_at_any_time(tiny_target, tiny_draft):
     tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 50, stop))
     assert [tally.done for tally in tallies] == [1, 2]
     assert all(len(text) <= 2 for text in tallies[-1].speculative)
+
+
+def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
+    settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule="unverified")
+    greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
+    for trace in (runs["typical"], greedy):
+        said = list(words(trace, summary(trace)))
+        assert said[1] == f"not lossless. {PROMISES[trace.header.rule].says}"
+    assert comparison(greedy).endswith("the rule 'unverified' does not promise it")
+    assert not any("not lossless" in line for line in words(runs["k-seq"], summary(runs["k-seq"])))
+
+
+def test_every_recorded_run_is_proven():
+    """The runs that ship: at each of their verdicts the rule's law is p, but for rounding."""
+    judged = 0
+    for path in sorted(TRACES.glob("*.jsonl")):
+        trace = Trace.read(path)
+        found = [step for step in steps(trace) if step.most > 1e-12]
+        assert not found, (path.name, found[:1])
+        judged += sum(len(played.judged) for played in trace.rounds)
+    assert judged > 1_000
