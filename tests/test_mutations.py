@@ -15,7 +15,8 @@ import torch
 from example import WARPERS, P, Q, model
 
 from specviz.verification import RULES, Drawn
-from specviz.verification.exact import distance, joint_law, output_law, plain_law
+from specviz.verification.exact import Drawing, distance, joint_law, output_law, plain_law
+from specviz.verification.exact.drawing import itself
 
 MODULE = "specviz.verification.rules"
 RECURSIVE, POINT = "RecursiveRejection", "PointMass"  # the rules in it that are mutated
@@ -59,10 +60,10 @@ MUTANTS = {
 }
 
 
-def mutant(old: str, new: str) -> types.ModuleType:
+def mutant(old: str, new: str, module: str = MODULE) -> types.ModuleType:
     """The module with `old` exchanged for `new`; fails where the source has no such piece."""
-    source = Path(importlib.import_module(MODULE).__file__ or "").read_text()
-    assert source.count(old) == 1, f"{MODULE} has no single {old!r}"
+    source = Path(importlib.import_module(module).__file__ or "").read_text()
+    assert source.count(old) == 1, f"{module} has no single {old!r}"
     made = types.ModuleType("mutant")
     made.__dict__["__name__"] = "mutant"
     sys.modules["mutant"] = made
@@ -103,6 +104,52 @@ def test_each_classic_mistake_is_caught(mistake):
 @pytest.mark.parametrize("rule", [RECURSIVE, POINT])
 def test_the_source_as_it_is_passes(rule):
     assert worst(rules(importlib.import_module(MODULE), rule)) < 1e-14
+
+
+LEAF_FIRST = "specviz.verification.leaf_first"
+SIBLINGS = "specviz.verification.siblings"
+FURTHER = {
+    "reach not handed down": (LEAF_FIRST, "own = reach * p[x].item()", "own = p[x].item()"),
+    "owed without the reach": (LEAF_FIRST, "owed = (reach * p - guess)", "owed = (p - guess)"),
+    "divided by what is owed and 1": (
+        LEAF_FIRST,
+        "left / (left + 1.0 - reach) if",
+        "left / 1.0 if",
+    ),
+    "q not masked by traversal": (LEAF_FIRST, "q = without(q, x)", "pass"),
+    "p not what is owed": (LEAF_FIRST, "p, reach = scaled(owed, p),", "p, reach = p,"),
+    "a node kept as if it were a leaf": (LEAF_FIRST, ', "left": left}', "}"),
+    "point mass read as sampled": (LEAF_FIRST, "self.drawn is not Drawn.POINT_MASS", "True"),
+    "least ratio from q": (SIBLINGS, "where(p > 0, p / q,", "where(q > 0, q / p,"),
+    "rho of one sibling": (SIBLINGS, "least_rho(p, q, candidates)}", "least_rho(p, q, 1)}"),
+    "residual of k-SEQ without rho": (SIBLINGS, 'law.p - facts["rho"] * law.q', "law.p - law.q"),
+}
+
+
+def further(made: types.ModuleType, module: str) -> float:
+    """The largest distance from the target's law of the rules that a module makes."""
+    target, draft = model(1, 3, WARPERS[0]), model(2, 3, WARPERS[0])
+    if module == SIBLINGS:
+        made_rules = [made.AcceptReject("accept-reject"), made.KSeq("k-seq")]
+        laws = [output_law(rule, P, Q, SAMPLED, 2) for rule in made_rules]
+        return max(float((law - P).abs().sum() / 2) for law in laws)
+    rule, plain = made.LeafFirst("traversal"), plain_law(target, 3)
+    shape = [-1, 0, 0, 1, 1]
+    told = Drawing(FIXED, itself)  # a q that is told though a point mass has no use for it
+    return max(
+        distance(joint_law(rule, target, draft, shape, how, 3), plain) for how in (REPLACED, told)
+    )
+
+
+@pytest.mark.parametrize("mistake", FURTHER)
+def test_each_mistake_in_a_further_rule_is_caught(mistake):
+    module, old, new = FURTHER[mistake]
+    assert further(mutant(old, new, module), module) > 0.001
+
+
+@pytest.mark.parametrize("module", [LEAF_FIRST, SIBLINGS])
+def test_the_further_rules_as_they_are_pass(module):
+    assert further(importlib.import_module(module), module) < 1e-14
 
 
 def test_wrong_pairs_really_are_lossy():

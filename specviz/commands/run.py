@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.settings.options import add_settings, prompt
+from specviz.trace.promises import PROMISES
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
@@ -117,6 +118,9 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
     head = trace.header
     models = f"{head.target.name} with {head.drafter.name}"
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
+    if not head.lossless:
+        promise = PROMISES.get(head.rule)
+        yield f"not lossless. {promise.says if promise else ''}".rstrip()
     yield (
         f"{summary['tokens']} tokens in {summary['target_passes']} target passes: "
         f"{summary['tokens_per_pass']:.2f} a pass"
@@ -147,6 +151,9 @@ def comparison(trace: Trace) -> str:
     found = difference(trace)
     if found is None:
         return "the text is plain decoding's, token for token"
+    if not trace.header.lossless:
+        rule = f"the rule {trace.header.rule!r} does not promise it"
+        return f"new token {found.position + 1} is not plain decoding's: {rule}"
     if found.margin is None:
         return "the text goes on where plain decoding ended: a fault"
     coarse = f"more than {trace.header.dtype} rounds by, so a fault"

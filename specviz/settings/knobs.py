@@ -260,7 +260,14 @@ KNOBS: Final[tuple[Knob, ...]] = (
     ),
     Knob("ngram_min", Whole(1, 32), 1, "The shortest n-gram", "ngram: shortest match looked for"),
     Knob("ngram_max", Whole(1, 32), 3, "The longest n-gram", "ngram: longest match looked for"),
-    Knob("rule", Word(), "auto", "The rule", "a verification rule, or auto for one that fits"),
+    Knob(
+        "rule",
+        Word(),
+        "auto",
+        "The rule",
+        "auto takes the lossless one that fits; or a rule's name, and behind a colon its numbers",
+        example="NAME[:N,...]",
+    ),
     Knob(
         "chat",
         Word(get_args(ChatMode), ("If it has a template", "Chat", "Raw text")),

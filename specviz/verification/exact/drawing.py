@@ -94,11 +94,11 @@ def _next(
 ) -> Iterator[tuple[int, float]]:
     """What the sibling after those `before` can be, with its chance.
 
-    Where q has no token left, `without` gives it back as it is: its last one comes again.
+    Where no token is left, the last one comes again: `without` gives such a law back as it is.
     """
     if drawn is Drawn.POINT_MASS:
         order = law.sort(descending=True, stable=True).indices
-        yield from [(int(order[len(before)]), 1.0)] if len(before) < size else []
+        yield int(order[min(len(before), size - 1)]), 1.0
         return
     if drawn is Drawn.WITHOUT_REPLACEMENT:
         for token in before:

@@ -38,7 +38,8 @@ def within(held: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
     if drawn is Drawn.POINT_MASS:
         top = q.sort(descending=True, stable=True).indices[:candidates]
         return held[:, top].prod(dim=-1)
-    return torch.tensor([_all_in(set_, q.tolist(), candidates) for set_ in held.tolist()])
+    chances = [_all_in(set_, q.tolist(), candidates) for set_ in held.tolist()]
+    return torch.tensor(chances, dtype=torch.float64)
 
 
 def _all_in(held: Sequence[float], q: Sequence[float], candidates: int) -> float:

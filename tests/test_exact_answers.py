@@ -1,0 +1,234 @@
+"""Exact answers by formula, coins really thrown, the ceiling, and what counts can say."""
+
+from __future__ import annotations
+
+import time
+from itertools import permutations, product
+
+import networkx
+import pytest
+import torch
+from example import P, Q, model
+
+from specviz.settings.settings import Sampling
+from specviz.verification import Drawn, named
+from specviz.verification.exact import Round, answer, exact_sampler_distance
+from specviz.verification.exact.closed import closed
+from specviz.verification.exact.darts import darts
+from specviz.verification.exact.drawing import plainly
+from specviz.verification.exact.laws import NoLaw, as_law, pair, weighed
+from specviz.verification.exact.monte_carlo import throw, throw_joint
+from specviz.verification.exact.statistics import g_test_of_two, seen_distance, wilson, wilson_each
+from specviz.verification.exact.transport import ceiling
+
+SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
+SINGLE = ["without-replacement", "block", "traversal", "point-mass", "lenience:0.75", "ensemble",
+          "typical", "relaxed:2,0.2", "thresholds:1,0.5", "thresholds", "unverified"]  # fmt: skip
+SEVERAL = ["speculative", "accept-reject", "k-seq"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "candidates"),
+    [*((rule, 1) for rule in SINGLE), *((rule, k) for rule in SEVERAL for k in (1, 2, 3))],
+)
+def test_a_formula_gives_what_enumeration_gives(rule, candidates):
+    for p, q in [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]:
+        found = closed(rule, p, q, candidates)
+        exact = answer(Round.place(named(rule), p, q, SAMPLED, candidates))
+        assert torch.allclose(found.through_draft, exact.through_draft, atol=1e-14)
+        assert torch.allclose(found.through_rest, exact.through_rest, atol=1e-14)
+
+
+@pytest.mark.parametrize(("rule", "candidates"), [("lenience", 2), ("greedy", 1)])
+def test_where_there_is_no_formula_that_is_said(rule, candidates):
+    with pytest.raises(ValueError, match="There is no formula for the rule"):
+        closed(rule, P, Q, candidates)
+
+
+def large(seed, size=151_936):
+    """A law as peaked as a model's."""
+    scores = torch.randn(size, generator=torch.Generator().manual_seed(seed)) * 3
+    return scores.softmax(-1)
+
+
+def test_the_law_of_a_real_vocabulary_is_exact_once_it_is_converted():
+    p, q = pair(large(1), large(2))
+    assert (p.dtype, p.sum().item()) == (torch.float64, pytest.approx(1, abs=1e-14))
+    for rule in ("speculative", "k-seq", "point-mass"):
+        assert closed(rule, p, q).tv < 1e-14
+    assert closed("speculative", p, q, 3).tv < 1e-14
+    assert closed("ensemble:0.9", p, q).tv == pytest.approx(0.1 * (p - q).abs().sum().item() / 2)
+
+
+def test_rounding_that_comes_before_the_test_would_pass_for_loss():
+    p, q = large(1), large(2)  # float32 throughout
+    tv = closed("speculative", p, q).tv
+    assert tv > 1e-9
+    assert closed("speculative", as_law(p.bfloat16()), as_law(q)).tv < 1e-15
+
+
+def test_a_formula_takes_milliseconds():
+    """An answer at 151,936 tokens; CPU time, since others share the machine."""
+    p, q = pair(large(1), large(2))
+    closed("speculative", p, q)
+    start = time.process_time()
+    for _ in range(5):
+        assert closed("speculative", p, q).tv < 1e-14
+    assert (time.process_time() - start) / 5 < 0.05
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([], "at least one token"),
+        ([[0.5, 0.5]], "one probability for each token"),
+        ([0.5, float("nan")], "no probability"),
+        ([1.5, -0.5], "no probability"),
+        ([0.2, 0.2], "sums to 0.4, not to 1"),
+    ],
+)
+def test_numbers_that_are_no_law_are_refused(values, says):
+    with pytest.raises(NoLaw, match=says):
+        as_law(values)
+
+
+def test_bars_are_weights_and_must_not_all_be_down():
+    assert weighed([1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
+    for bars in ([0, 0], [float("inf"), 1]):
+        with pytest.raises(NoLaw, match="one bar at least"):
+            weighed(bars)
+    with pytest.raises(NoLaw, match="no probability"):
+        weighed([2, -1])
+    with pytest.raises(NoLaw, match="p is over 2 tokens and q over 3"):
+        pair([0.5, 0.5], [0.5, 0.25, 0.25])
+
+
+# The ceiling
+
+
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [
+        (SAMPLED, (0.650, 0.7900, 0.8710)),
+        (REPLACED, (0.650, 0.8381, 1.0)),
+        (FIXED, (0.25, 0.35, 0.55)),
+    ],
+)
+def test_the_ceiling_of_the_worked_example(drawn, expected):
+    found = [ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
+    assert found == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("drawn", [SAMPLED, REPLACED])
+def test_the_ceiling_is_the_largest_flow_from_tuples_to_their_tokens(drawn):
+    """The linear program itself, as a flow."""
+    p, q = model(3, 4, Sampling(1.0))(()), model(4, 4, Sampling(0.7))(())
+    tuples = product(range(4), repeat=2) if drawn is SAMPLED else permutations(range(4), 2)
+    graph = networkx.DiGraph()
+    for x, y in tuples:
+        weight = q[x] * (q[y] if drawn is SAMPLED else q[y] / (1 - q[x]))
+        graph.add_edge("draft", (x, y), capacity=weight.item())
+        for token in (x, y):
+            graph.add_edge((x, y), token)
+            graph.add_edge(token, "target", capacity=p[token].item())
+    flow = networkx.maximum_flow_value(graph, "draft", "target")
+    assert ceiling(p, q, drawn, 2) == pytest.approx(flow, abs=1e-9)
+
+
+def test_no_rule_keeps_more_than_the_ceiling_and_large_vocabularies_are_refused():
+    for rule, drawn in [("k-seq", SAMPLED), ("speculative", SAMPLED), ("traversal", REPLACED)]:
+        found = answer(Round.place(named(rule), P, Q, drawn, 2)).acceptance
+        assert found < ceiling(P, Q, drawn, 2)
+    with pytest.raises(ValueError, match="16 at most, not 17"):
+        ceiling(torch.ones(17) / 17, torch.ones(17) / 17, SAMPLED, 1)
+
+
+# Coins really thrown
+
+
+@pytest.mark.parametrize(
+    ("rule", "drawn", "candidates"),
+    [
+        ("speculative", SAMPLED, 1),
+        ("speculative", SAMPLED, 2),
+        ("without-replacement", REPLACED, 2),
+        ("traversal", REPLACED, 2),
+        ("lenience:0.75", SAMPLED, 1),
+        ("unverified", SAMPLED, 1),
+    ],
+)
+def test_coins_give_what_enumeration_gives(rule, drawn, candidates):
+    round = Round.place(named(rule), P, Q, drawn, candidates)
+    exact = answer(round)
+    start = time.process_time()
+    thrown = throw(round, 20_000, seed=7)
+    assert time.process_time() - start < 1
+    assert thrown.throws == 20_000
+    noise = exact_sampler_distance(exact.law, 20_000)
+    assert seen_distance(thrown.counts, exact.law.tolist()) < 2.5 * noise
+    assert thrown.kept / 20_000 == pytest.approx(exact.acceptance, abs=0.012)
+    lossless = named(rule).promise.lossless
+    assert (thrown.test.p_value > 1e-3) == lossless
+    assert (thrown.tv < 3 * thrown.noise) == lossless
+
+
+def test_coins_of_a_chain_give_its_strings():
+    strings, thrown = throw_joint(Round.chain(named("block"), P, Q, SAMPLED, 2), 20_000, 3, 2)
+    assert strings == sorted(product(range(5), repeat=2))
+    assert thrown.test.degrees == 24
+    assert thrown.test.p_value > 1e-3
+
+
+def test_the_impossible_needs_no_test():
+    p, q = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.5, 0.5]).double()
+    thrown = throw(Round.place(named("unverified"), p, q, SAMPLED), 100, 1)
+    assert thrown.impossible == thrown.counts[1] > 0
+    assert thrown.test.p_value == 0.0
+
+
+def test_nothing_thrown_says_nothing():
+    thrown = throw(Round.place(named("speculative"), P, Q, plainly(SAMPLED)), 0, 1)
+    assert (thrown.counts, thrown.tv, thrown.test.p_value) == ([0] * 5, 0.0, 1.0)
+
+
+def test_darts_under_p_are_p():
+    thrown = darts(P, Q, 20_000, seed=2)
+    assert thrown.acceptance == pytest.approx(0.25)
+    assert int(thrown.kept.sum()) / 20_000 == pytest.approx(0.25, abs=0.015)
+    counts = thrown.counts(5)
+    assert seen_distance(counts, P.tolist()) < 2.5 * exact_sampler_distance(P, sum(counts))
+    assert bool((thrown.heights <= thrown.bound * Q[thrown.tokens]).all())
+    with pytest.raises(ValueError, match="no dart can ever say it"):
+        darts(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]), 1, 1)
+
+
+# What counts can say
+
+
+def test_wilson_s_intervals_are_the_tables():
+    found = wilson(10, 100)
+    assert (found.low, found.high) == pytest.approx((0.0552, 0.1744), abs=1e-4)
+    assert (wilson(0, 50).low, wilson(50, 50).high) == (0.0, 1.0)
+    assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
+    wide = wilson_each([10, 90])[0]
+    assert wide.low < found.low < found.high < wide.high
+
+
+def test_two_samples_of_one_law_are_told_from_two_of_two():
+    same = g_test_of_two({"a": 500, "b": 300, "c": 200}, {"a": 510, "b": 280, "c": 210})
+    assert (same.degrees, same.p_value > 0.5) == (2, True)
+    other = g_test_of_two({"a": 500, "b": 300, "c": 200}, {"a": 300, "b": 500, "c": 200})
+    assert other.p_value < 1e-9
+    few = g_test_of_two({"a": 100, "b": 2}, {"a": 101, "c": 1})
+    assert few.degrees == 1  # b and c are merged
+    assert g_test_of_two({}, {"a": 1}).p_value == 1.0
+
+
+@pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
+def test_so_many_throws_are_enough_to_see_a_loss(rule, throws):
+    """Power: of 40 tries at that N, nearly all fall below 0.001."""
+    found = [
+        throw(Round.place(named(rule), P, Q, SAMPLED), throws, seed).test.p_value
+        for seed in range(40)
+    ]
+    assert sum(p < 1e-3 for p in found) >= 36

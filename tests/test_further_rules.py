@@ -1,0 +1,229 @@
+"""The rules beside the four, enumerated: what each keeps and loses, promises and refuses."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from example import P, Q, model
+from hypothesis import given, settings
+from test_distributions import laws
+
+from specviz.settings.settings import Sampling
+from specviz.trace.promises import PROMISES, asked
+from specviz.trace.thresholds import TESTS
+from specviz.verification import MAKERS, RULES, Drawn, MismatchedRule, choose, named
+from specviz.verification.exact import (
+    acceptance,
+    accepted_length,
+    distance,
+    joint_law,
+    output_law,
+    plain_law,
+)
+from specviz.verification.siblings import bound, k_seq_residual, least_rho
+from specviz.verification.tree import DraftTree
+
+SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
+EVERY = list(Drawn)
+
+
+def tv(law):
+    return float((law - P).abs().sum() / 2)
+
+
+def away(rule, drawn, candidates=1):
+    """How far the rule's output lies from p in the worked example."""
+    return tv(output_law(named(rule), P, Q, drawn, candidates))
+
+
+@pytest.mark.parametrize(
+    ("rule", "drawn", "expected"),
+    [
+        ("accept-reject", SAMPLED, (0.25, 0.4375, 0.578125)),
+        ("k-seq", SAMPLED, (0.650, 0.7500, 0.7939)),
+        ("traversal", SAMPLED, (0.650, 0.7350, 0.7615)),
+        ("traversal", REPLACED, (0.650, 0.7564, 0.8297)),
+        ("traversal", FIXED, (0.25, 0.35, 0.55)),
+        ("thresholds:1,1", FIXED, (0.25, 0.35, 0.55)),
+    ],
+)
+def test_acceptance_of_a_lossless_rule_on_the_worked_example(rule, drawn, expected):
+    for candidates, alpha in enumerate(expected, 1):
+        found = acceptance(named(rule), P, Q, drawn, candidates)
+        assert found == pytest.approx(alpha, abs=5e-5)
+        assert away(rule, drawn, candidates) < 1e-14
+
+
+@settings(max_examples=12)
+@given(laws(3), laws(3))
+def test_a_lossless_rule_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
+    for rule, drawn in [("accept-reject", SAMPLED), ("k-seq", SAMPLED)] + [
+        ("traversal", drawn) for drawn in EVERY
+    ]:
+        for candidates in (1, 2):
+            exact = output_law(RULES[rule], p, q, drawn, candidates)
+            assert torch.allclose(exact, p, atol=1e-9), (rule, drawn, candidates)
+
+
+def test_the_bound_of_accept_reject_is_the_example_s_four():
+    assert bound(P, Q).item() == pytest.approx(4)
+    assert bound(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == float("inf")
+
+
+def test_rho_is_the_least_that_leaves_no_negative_residual():
+    assert [least_rho(P, Q, k) for k in (1, 2, 3)] == pytest.approx([1, 1.5, 1.939], abs=1e-3)
+    assert k_seq_residual(P, Q, 1.0, 2).min().item() == pytest.approx(-0.0875, abs=1e-12)
+    assert k_seq_residual(P, Q, 1.5, 2).min().item() > -1e-12
+    assert k_seq_residual(P, Q, 1.49, 2).min().item() < -1e-4
+
+
+@pytest.mark.parametrize("drawn", EVERY)
+@pytest.mark.parametrize("shape", [[-1, 0, 1], [-1, 0, 0, 1], [-1, 0, 0, 1, 2]])
+def test_traversal_is_exact_on_trees_and_keeps_no_less(drawn, shape):
+    target, draft = model(1, 3, Sampling(1.0)), model(2, 3, Sampling(1.0))
+    ours = joint_law(RULES["traversal"], target, draft, shape, drawn, 3)
+    assert distance(ours, plain_law(target, 3)) < 1e-14
+    usual = {SAMPLED: "speculative", REPLACED: "without-replacement", FIXED: "point-mass"}
+    kept, least = (
+        accepted_length(RULES[name], target, draft, shape, drawn)
+        for name in ("traversal", usual[drawn])
+    )
+    assert kept > least - 1e-12
+    assert (kept < least + 1e-12) == (drawn is FIXED)
+
+
+def test_on_a_chain_traversal_is_block_verification():
+    """Against the formulas of block verification as its paper has them, one draft at a time."""
+    target, draft = model(5, 3, Sampling(1.0)), model(6, 3, Sampling(1.0))
+    expected = 0.0
+    for x in range(3):
+        for y in range(3):
+            q = [draft(())[x].item(), draft((x,))[y].item()]
+            reach = [1.0, min(1.0, target(())[x].item() / q[0])]
+            reach.append(min(1.0, reach[1] * target((x,))[y].item() / q[1]))
+            owed = (reach[1] * target((x,)) - draft((x,))).clamp(min=0).sum().item()
+            one = owed / (owed + 1 - reach[1]) if owed + 1 - reach[1] > 0 else 1.0
+            expected += q[0] * q[1] * (2 * reach[2] + (1 - reach[2]) * one)
+    for rule in ("block", "traversal"):
+        found = accepted_length(RULES[rule], target, draft, [-1, 0, 1], SAMPLED)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_block_verification_s_published_example():
+    p = torch.tensor([1 / 3, 2 / 3], dtype=torch.float64)
+
+    def kept(rule):
+        return accepted_length(RULES[rule], lambda _: p, lambda _: p.flip(0), [-1, 0, 1], SAMPLED)
+
+    assert kept("speculative") == pytest.approx(10 / 9, abs=1e-12)
+    assert kept("block") == pytest.approx(11 / 9, abs=1e-12)
+
+
+def test_block_verification_brings_more_tokens_a_round():
+    brought = [
+        1 + accepted_length(RULES["block"], lambda _: P, lambda _: Q, chain, SAMPLED)
+        for chain in ([-1, 0], [-1, 0, 1], [-1, 0, 1, 2])
+    ]
+    assert brought == pytest.approx([1.65, 2.1250, 2.4973], abs=6e-5)
+
+
+def test_block_verification_judges_chains_alone():
+    tree = DraftTree((0, 1, 2), (-1, 0, 0))
+    with pytest.raises(ValueError, match="judges chains"):
+        RULES["block"].judge(tree, SAMPLED, P.repeat(3, 1), {0: Q}, None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "drawn", "candidates", "kept", "lost"),
+    [
+        ("lenience:0.75", SAMPLED, 1, 0.767, 0.117),
+        ("lenience:0.5", SAMPLED, 1, 0.95, 0.300),
+        ("lenience:0.25", SAMPLED, 1, 1.0, 0.35),
+        ("ensemble:0.9", SAMPLED, 1, 0.685, 0.035),
+        ("ensemble:0.5", SAMPLED, 1, 0.825, 0.175),
+        ("typical", FIXED, 1, 1.0, 0.75),
+        ("typical", SAMPLED, 1, 0.95, 0.35),
+        ("relaxed:2,0.2", SAMPLED, 1, 0.55, 0.35),
+        ("thresholds:1,0.8", FIXED, 2, 0.4375, 0.0875),
+        ("thresholds:1,0.5", FIXED, 2, 0.70, 0.35),
+        ("thresholds:0.2,1", FIXED, 2, 1.0, 0.75),
+        ("unverified", SAMPLED, 1, 1.0, 0.35),
+    ],
+)
+def test_what_a_lossy_rule_keeps_and_loses(rule, drawn, candidates, kept, lost):
+    assert acceptance(named(rule), P, Q, drawn, candidates) == pytest.approx(kept, abs=5e-4)
+    assert away(rule, drawn, candidates) == pytest.approx(lost, abs=5e-4)
+
+
+def test_relaxed_acceptance_is_to_be_compared_with_the_top_token():
+    for rule, top in (("relaxed:2,0.2", 0.55), ("relaxed:10,0.6", 0.10)):
+        assert output_law(named(rule), P, Q, SAMPLED)[0].item() == pytest.approx(top)
+
+
+def test_lenience_never_says_a_token_more_often_than_p_over_l():
+    for lenience in (0.75, 0.5, 0.25):
+        law = output_law(named(f"lenience:{lenience}"), P, Q, SAMPLED)
+        assert bool((law <= P / lenience + 1e-12).all())
+
+
+def test_the_ensemble_gives_its_mean_exactly():
+    assert torch.allclose(output_law(named("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q)
+
+
+@pytest.mark.parametrize("rule", [name for name in PROMISES if PROMISES[name].lossless])
+def test_equal_disjoint_and_single_token_laws_come_out_as_they_are(rule):
+    if PROMISES[rule].temperature_zero:
+        return
+    drawn = next(iter(sorted(PROMISES[rule].accepts, key=lambda d: d.value)))
+    one, half = torch.ones(1).double(), torch.tensor([0.5, 0.5, 0.0, 0.0]).double()
+    for p, q in [(one, one), (half, half), (half, half.flip(0))]:
+        assert torch.allclose(output_law(RULES[rule], p, q, drawn), p, atol=1e-15)
+
+
+def test_every_rule_has_its_promise_its_test_and_its_maker():
+    assert set(PROMISES) == set(TESTS) == set(MAKERS) == set(RULES)
+
+
+@pytest.mark.parametrize("rule", [name for name in PROMISES if not PROMISES[name].lossless])
+def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
+    assert PROMISES[rule].says.endswith(".")
+    drawn = SAMPLED if SAMPLED in PROMISES[rule].accepts else FIXED
+    assert away(rule, drawn) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("lenience:0", "The lenience of the rule 'lenience' lies between 0.01 and 1, not at '0'."),
+        ("lenience:nan", "not at 'nan'"),
+        ("typical:a", "not at 'a'"),
+        ("typical:0.1,0.2,0.3", "The rule 'typical' takes epsilon, delta, not '0.1,0.2,0.3'."),
+        ("speculative:1", "The rule 'speculative' takes no number, not '1'."),
+        ("hopeful:1", "No rule is called 'hopeful'"),
+    ],
+)
+def test_a_rule_that_cannot_be_set_so_is_refused_with_a_sentence(text, says):
+    with pytest.raises(MismatchedRule) as refused:
+        named(text)
+    assert says in str(refused.value)
+
+
+def test_dials_not_given_are_as_usual():
+    assert asked("typical:0.2") == ("typical", {"epsilon": 0.2, "delta": 0.3})
+
+
+@pytest.mark.parametrize(
+    ("rule", "drawn", "says"),
+    [
+        ("lenience", FIXED, "divides by q"),
+        ("k-seq", REPLACED, "not be lossless"),
+        ("block", SAMPLED, "judges a branch from its end"),
+    ],
+)
+def test_a_rule_that_cannot_judge_a_run_is_refused(rule, drawn, says):
+    with pytest.raises(MismatchedRule, match=says):
+        choose(rule, drawn, Sampling(0.8))
+
+
+def test_a_lossy_rule_that_was_asked_for_is_taken():
+    assert not choose("typical:0.05", FIXED, Sampling(0.8)).promise.lossless

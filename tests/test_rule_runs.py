@@ -1,0 +1,298 @@
+"""Runs under every rule: told, judged again, put to the proof; and forgeries of what they tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+from fakes import Branching
+from test_check import edited, refused, traced
+
+from specviz.commands.run import comparison, words
+from specviz.engine.repeats import Tally, repeat
+from specviz.engine.rows import laws_listed
+from specviz.frames import Scene
+from specviz.frames.caption import caption
+from specviz.frames.inspector import inspector
+from specviz.settings.settings import Sampling, Settings
+from specviz.shipped import FOLDER as TRACES
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.events import Judged
+from specviz.trace.file import Trace
+from specviz.trace.metrics import summary
+from specviz.trace.promises import PROMISES
+from specviz.verification import Drawn, MismatchedRule, named
+from specviz.verification.base import Decision, Law
+from specviz.verification.exact.closed import closed
+from specviz.verification.exact.of_run import PROOFS, steps, worst
+from specviz.verification.tree import DraftTree
+
+TAKES = {
+    "accept-reject": Drawn.SAMPLED,
+    "k-seq": Drawn.SAMPLED,
+    "lenience:0.7": Drawn.SAMPLED,
+    "ensemble:0.6": Drawn.WITHOUT_REPLACEMENT,
+    "typical": Drawn.SAMPLED,
+    "relaxed:3,0.05": Drawn.POINT_MASS,
+    "thresholds:0.5,0.6": Drawn.WITHOUT_REPLACEMENT,
+    "unverified": Drawn.POINT_MASS,
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_target):
+    """By rule, a warm run on trees."""
+    settings = Settings(Sampling(1.1), max_new_tokens=24, gamma=3)
+    return {
+        rule: traced(tiny_target, Branching(drawn), replace(settings, rule=rule))
+        for rule, drawn in TAKES.items()
+    }
+
+
+@pytest.mark.parametrize("rule", TAKES)
+def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
+    trace = Trace.parse(runs[rule].lines())
+    check(trace)
+    name = rule.split(":")[0]
+    assert (trace.header.rule, trace.header.settings["rule"]) == (name, rule)
+    assert trace.header.lossless == PROMISES[name].lossless
+    assert summary(trace)["alpha"] is None
+    assert any(played.judged for played in trace.rounds)
+
+
+@pytest.mark.parametrize("rule", ["typical", "ensemble", "unverified"])
+def test_a_greedy_run_under_a_lossy_rule_stands_up_too(tiny_target, rule):
+    settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule=rule)
+    trace = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
+    check(trace)
+    kept = [e.inputs["p"] for played in trace.rounds for e in played.judged if e.accepted]
+    assert (min(kept) < 1) == (rule != "typical")
+
+
+@pytest.mark.parametrize("rule", TAKES)
+def test_the_page_says_what_was_decided(runs, rule):
+    said = set()
+    for index in range(len(runs[rule].rounds)):
+        scene = Scene.of(runs[rule], index)
+        for step in scene.steps:
+            inspector(scene, step)
+            parts = caption(scene, step)["parts"]
+            said.add("".join(part for part in parts if isinstance(part, str)))
+    text = " ".join(said)
+    assert "So that every token keeps the target's own chance" not in text
+    words = {
+        "accept-reject": "is drawn from p",
+        "k-seq": "Every sibling is tested alike",
+        "lenience:0.7": "counts q times 0.7 only",
+        "ensemble:0.6": "puts 0.6 p + 0.4 q in the place of p",
+        "typical": "says the target's top token",
+        "relaxed:3,0.05": "among the likeliest 3, at most 0.05 below",
+        "thresholds:0.5,0.6": "a p of 0.5 passes; less is divided by 0.6",
+        "unverified": "This rule checks nothing",
+    }
+    assert words[rule] in text
+
+
+def test_auto_is_what_it_was(tiny_target, tiny_draft):
+    settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
+    trace = traced(tiny_target, tiny_draft, settings)
+    assert (trace.header.rule, trace.header.lossless) == ("speculative", True)
+
+
+def test_a_rule_set_wrongly_is_refused_before_any_work(tiny_target, tiny_draft):
+    for rule, says in (("typical:2", "not at '2'"), ("block", "from its end")):
+        with pytest.raises(MismatchedRule, match=says):
+            traced(tiny_target, tiny_draft, Settings(rule=rule))
+
+
+LIES = {
+    "that nothing is lost": (
+        "typical", "header", lambda d: d.update(lossless=True), "is not lossless",
+    ),
+    "another dial": (
+        "lenience:0.7", "header", lambda d: d["settings"].update(rule="lenience:0.8"),
+        "set to something else",
+    ),
+    "a dial out of range": (
+        "lenience:0.7", "header", lambda d: d["settings"].update(rule="lenience:7"),
+        "lies between 0.01 and 1",
+    ),
+    "an α": ("typical", "judged", lambda d: d.update(alpha=0.5), "α does not follow"),
+    "an entropy": (
+        "typical", "judged", lambda d: d["inputs"].update(entropy=d["inputs"]["entropy"] + 9),
+        "the (entropy|threshold) is",
+    ),
+    "a rank": (
+        "relaxed:3,0.05", "judged", lambda d: d["inputs"].update(rank=d["inputs"]["rank"] + 99),
+        "the (rank|threshold) is",
+    ),
+    "a top token": (
+        "relaxed:3,0.05", "judged", lambda d: d["inputs"].update(top=d["inputs"]["top"] + 0.01),
+        "the (top token's p|threshold) is",
+    ),
+    "a fact left out": (
+        "typical", "judged", lambda d: d["inputs"].pop("entropy"), "the rule's inputs are",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_refused_by_its_name(runs, lie):
+    rule, event, change, says = LIES[lie]
+    refused(runs[rule], event, change, says)
+
+
+def test_a_mass_or_a_bound_that_the_rows_contradict_is_refused(runs):
+    changes = {
+        "thresholds:0.5,0.6": ("before", 0.01, "was tried before|the threshold"),
+        "accept-reject": ("least", 0.9, "the least q/p is|the threshold"),
+        "k-seq": ("rho", 5.0, "ρ is|the threshold"),
+    }
+    for rule, (name, more, says) in changes.items():
+        event = next(e for e in runs[rule].events if isinstance(e, Judged))
+        inputs = {**event.inputs, name: event.inputs[name] + more}
+        with pytest.raises(CheckFailed, match=says):
+            check(edited(runs[rule], event, replace(event, inputs=inputs)))
+
+
+def test_a_last_token_from_another_law_is_refused(runs):
+    """Typical acceptance says the top token; a trace that drew another is not of that rule."""
+    for rule in ("typical", "relaxed:3,0.05"):
+        drew = next(r.drew for r in runs[rule].rounds if r.drew and r.drew.kind == "recovered")
+        assert drew.p[0] == 1.0
+        forged = replace(drew, p=[0.9, *drew.p[1:]], rest_p=drew.rest_p + 0.1)
+        forged = replace(forged, drawn=replace(drew.drawn, hi=0.9, u=min(drew.drawn.u, 0.8)))
+        with pytest.raises(CheckFailed):
+            check(edited(runs[rule], drew, forged))
+
+
+# The proof of a run
+
+
+def verdict(rule, p, q, token, size):
+    """A verdict of a rule as a trace keeps it, over laws of so many tokens."""
+    made = named(rule)
+    tree = DraftTree.chain(0, [token])
+    rows = torch.stack([p, p])
+
+    class Coins:
+        def judge(self, node):
+            return 0.5
+
+        def final(self):
+            return 0.5
+
+    drawn = Drawn.SAMPLED
+    decided = made.judge(tree, drawn, rows, {0: q}, Coins()).decisions[0]
+    decision = Decision(1, decided.u, decided.threshold, decided.inputs, Law(p, decided.law.q))
+    row = laws_listed([decision], tree, None)[0]
+    return Judged(1, 1, decided.u, decided.threshold, dict(decided.inputs), row, None)
+
+
+@pytest.mark.parametrize("size", [6, 400])
+@pytest.mark.parametrize("rule", ["speculative", "lenience:0.6", "ensemble:0.7", "accept-reject"])
+def test_what_a_trace_keeps_bounds_what_the_whole_laws_say(rule, size):
+    coins = torch.Generator().manual_seed(size)
+    p, q = ((torch.randn(size, generator=coins, dtype=torch.float64) * 2).softmax(-1) for _ in "pq")
+    least, most = PROOFS[named(rule).promise.name](verdict(rule, p, q, 3, size))
+    exact = closed(rule, p, q).tv
+    assert least - 1e-12 <= exact <= most + 1e-12
+    if size == 6 or rule in ("speculative", "ensemble:0.7"):
+        assert most - least < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("rule", "given"),
+    [("point-mass", 0.0), ("typical", None), ("thresholds:0.9,0.5", None), ("unverified", None)],
+)
+def test_without_q_the_proof_is_of_this_very_guess(rule, given):
+    """Against the law of one token when the guess is fixed: a draft that is all on it."""
+    p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
+    for token in range(4):
+        fixed = torch.zeros_like(p).index_fill_(0, torch.tensor(token), 1.0)
+        least, most = PROOFS[named(rule).promise.name](verdict(rule, p, fixed, token, 4))
+        assert least == most == pytest.approx(closed(rule, p, fixed).tv, abs=1e-12)
+        assert given is None or least == pytest.approx(given, abs=1e-12)
+
+
+def test_a_lossless_run_is_proven_and_a_lossy_one_is_not(runs, tiny_target):
+    for drawn in Drawn:
+        settings = Settings(Sampling(1.1), max_new_tokens=16, gamma=3)
+        trace = traced(tiny_target, Branching(drawn), settings)
+        assert worst(trace)[1] < 1e-14
+        found = list(steps(trace))
+        assert len(found) == sum(len(played.judged) for played in trace.rounds)
+        assert all(step.given == (drawn is Drawn.POINT_MASS) for step in found)
+        assert found[0].place == 1  # the prompt's pass adds the first
+    for rule in ("lenience:0.7", "ensemble:0.6", "typical", "unverified"):
+        assert worst(runs[rule])[0] > 0.01
+    assert worst(runs["k-seq"]) == (0.0, 1.0)  # what is kept does not tell
+    assert worst(Trace(runs["typical"].header, [])) == (0.0, 0.0)
+
+
+def test_a_residual_that_was_forged_shows_in_the_proof(tiny_target, tiny_draft):
+    settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
+    trace = traced(tiny_target, tiny_draft, settings)
+    event = next(e for e in trace.events if isinstance(e, Judged))
+    rows = replace(event.rows, residual=event.rows.residual + 0.2)
+    assert worst(edited(trace, event, replace(event, rows=rows)))[0] == pytest.approx(0.1)
+
+
+# The same prompt, many times
+
+
+def test_many_runs_with_and_without_speculation_follow_one_law(tiny_target, tiny_draft):
+    settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=4, gamma=3)
+    ids = tiny_target.encode(tiny.PROMPT, 4)
+    tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 30))
+    assert [tally.done for tally in tallies] == list(range(1, 31))
+    last = tallies[-1]
+    assert sum(last.speculative.values()) == sum(last.plain.values()) == last.of == 30
+    assert {len(text) for text in last.speculative} <= {1, 2, 3}
+    assert last.test.p_value > 1e-4
+    assert last.tv < 3 * last.noise
+
+
+def test_the_tally_of_a_lossy_rule_is_told_from_plain_decodings():
+    counts = {(1, 2, 3): 300, (1, 2, 4): 100}, {(1, 2, 3): 200, (1, 2, 4): 200}
+    found = Tally(400, 400, *counts)
+    assert found.tv == pytest.approx(0.25)
+    assert found.noise < 0.05
+    assert found.test.p_value < 1e-9
+
+
+def test_repeating_can_be_left_at_any_time(tiny_target, tiny_draft):
+    ids = tiny_target.encode(tiny.PROMPT, 4)
+    settings = Settings(Sampling(1.0), max_new_tokens=2, gamma=2, seed=2**63 - 1)
+    asked = []
+
+    def stop():
+        asked.append(True)
+        return len(asked) > 2
+
+    tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 50, stop))
+    assert [tally.done for tally in tallies] == [1, 2]
+    assert all(len(text) <= 2 for text in tallies[-1].speculative)
+
+
+def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
+    settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule="unverified")
+    greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
+    for trace in (runs["typical"], greedy):
+        said = list(words(trace, summary(trace)))
+        assert said[1] == f"not lossless. {PROMISES[trace.header.rule].says}"
+    assert comparison(greedy).endswith("the rule 'unverified' does not promise it")
+    assert not any("not lossless" in line for line in words(runs["k-seq"], summary(runs["k-seq"])))
+
+
+def test_every_recorded_run_is_proven():
+    """The runs that ship: at each of their verdicts the rule's law is p, but for rounding."""
+    judged = 0
+    for path in sorted(TRACES.glob("*.jsonl")):
+        trace = Trace.read(path)
+        found = [step for step in steps(trace) if step.most > 1e-12]
+        assert not found, (path.name, found[:1])
+        judged += sum(len(played.judged) for played in trace.rounds)
+    assert judged > 1_000
