@@ -201,6 +201,26 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Named(Word):
+    """A name out of a list, with what may follow it: "typical:0.09,0.3". The first goes unsaid.
+
+    Which names there are, and what may follow each, whoever reads it checks.
+    """
+
+    def check(self, noun: str, value: Any) -> None:
+        """See `Kind`."""
+        require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
+
+    def read(self, noun: str, value: Any) -> Any:
+        """See `Kind`: nothing typed is the first name."""
+        return value.strip() or self.words[0] if isinstance(value, str) else value
+
+    def brief(self, value: Any) -> str:
+        """See `Kind`."""
+        return "" if value == self.words[0] else str(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Wholes:
     """A list of whole numbers. longest: members at most. each: what a sentence says of one."""
 

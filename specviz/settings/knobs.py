@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from specviz.settings.kinds import Coins, Kind, Paths, Real, Text, Whole, Wholes, Word
+from specviz.settings.kinds import Coins, Kind, Named, Paths, Real, Text, Whole, Wholes, Word
 
 Schedule = Literal["fixed", "learning"]
 
@@ -28,6 +28,21 @@ MAX_GAMMA: Final = 64
 MAX_GUESSES: Final = 128  # in a whole tree: the target scores all of them in one pass
 SEEDS: Final = Whole(-(2**63), 2**63 - 1, words="fit in 64 bits")
 COLDEST: Final = 1e-30  # a score of float32 divided by it is a number still, in float64
+# What judges a run's guesses, and what a list calls it.
+RULES: Final = (
+    ("auto", "The rule that fits"),
+    ("point-mass", "Point mass: p(x), then mask"),
+    ("block", "Block verification"),
+    ("traversal", "Traversal verification"),
+    ("k-seq", "k-SEQ"),
+    ("accept-reject", "Accept-reject (von Neumann)"),
+    ("lenience", "Lossy: lenience"),
+    ("ensemble", "Lossy: a mean of both models"),
+    ("typical", "Lossy: typical acceptance"),
+    ("relaxed", "Lossy: relaxed acceptance"),
+    ("thresholds", "Lossy: thresholds"),
+    ("unverified", "Lossy: no verification"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,8 @@ class Knob:
     is in `Sampling`. slider: the field's least, most and step. placeholder: of a field to type in.
     example: of the option's value. brief: the setting in a run's sentence, its value for {}; empty
     where that does not name it. instead: of which setting it takes the place there. few: whether
-    few families read it, so that it is said only where it is known to be read. at_depth: what its
+    few families read it, so that it is said only where it is known to be read. everyone: whether
+    all do, since it is the engine's. at_depth: what its
     default stands for on a target of so many layers. flags: by word, the help of an option of its
     own; where there are some, the setting has no other option.
     """
@@ -58,6 +74,7 @@ class Knob:
     brief: str = ""
     instead: str = ""
     few: bool = False
+    everyone: bool = False
     at_depth: Callable[[int], Any] | None = None
     flags: tuple[tuple[str, str], ...] = ()
 
@@ -262,11 +279,14 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("ngram_max", Whole(1, 32), 3, "The longest n-gram", "ngram: longest match looked for"),
     Knob(
         "rule",
-        Word(),
+        Named(*zip(*RULES, strict=True)),
         "auto",
         "The rule",
         "auto takes the lossless one that fits; or a rule's name, and behind a colon its numbers",
+        label="Judged by",
+        brief="{}",
         example="NAME[:N,...]",
+        everyone=True,
     ),
     Knob(
         "chat",

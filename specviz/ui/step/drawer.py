@@ -11,7 +11,7 @@ import gradio as gr
 
 from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
 from specviz.figures.diagram import diagram
-from specviz.settings.kinds import Text, Word
+from specviz.settings.kinds import Named, Text, Word
 from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.headings import headings
@@ -139,6 +139,9 @@ def box(row: Knob, value: Any, form: str = "sv") -> Any:
     more: dict[str, Any] = {"label": row.label, "info": row.line}
     if row.group == "drafting":
         more["elem_id"] = elem_id(row, form)
+    if isinstance(row.kind, Named):
+        known = list(zip(row.kind.titles, row.kind.words, strict=True))
+        return gr.Dropdown(known, value=value, allow_custom_value=True, **more)
     if isinstance(row.kind, Word):
         return gr.Radio(
             list(zip(row.kind.titles, row.kind.words, strict=True)), value=value, **more
@@ -168,6 +171,7 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
     ignored = [
         f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
         for row in fields_of("drafting")
+        if not row.everyone
     ]
     return ",\n".join(ignored) + f" {HIDDEN}\n"
 

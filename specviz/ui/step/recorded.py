@@ -63,9 +63,14 @@ def opening() -> RunRequest:
     return RunRequest(made.text, HOUSE, made.drafter, settings)
 
 
+def trace(name: str) -> Trace:
+    """A recorded run, read. Raises OSError or TraceError where that cannot be."""
+    return Trace.read(FOLDER / f"{name}.jsonl")
+
+
 @cache
 def body(name: str) -> bytes:
     """A recorded run as compressed lines, made once."""
-    trace = Trace.read(FOLDER / f"{name}.jsonl")
-    text = "".join(lines([trace.header, *trace.events], "recorded", name))
+    run = trace(name)
+    text = "".join(lines([run.header, *run.events], "recorded", name))
     return gzip.compress(text.encode(), 9)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.ui.lossless.coins.section import THROWS
+from specviz.ui.lossless.coins.throws import THROWS
 from specviz.ui.lossless.sandbox.answer import EXACT, packed, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, Unasked, number_of, read, whole
 from specviz.verification import MismatchedRule

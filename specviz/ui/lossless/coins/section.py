@@ -7,9 +7,9 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.ui.component import TabContext, component
+from specviz.ui.lossless.coins.throws import THROWS
 
 NAME: Final = "sv-coins"
-THROWS: Final = (1_000, 20_000, 100_000)
 
 
 def answered(text: Any) -> str:

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from specviz.frames import Scene
 from specviz.frames.numbers import significant
-from specviz.shipped import FOLDER
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
 from specviz.ui.lossless.sandbox.answer import packed
@@ -22,7 +21,7 @@ from specviz.ui.lossless.sandbox.question import (
     read,
     whole,
 )
-from specviz.ui.step.recorded import names, title
+from specviz.ui.step import recorded
 from specviz.verification.exact.of_run import Step, steps, worst
 
 SHOWN: Final = MOST_WORDS - 1  # words of a verdict that the sandbox can hold
@@ -34,20 +33,22 @@ def answer(text: Any) -> str:
     try:
         data = read(text)
         number = whole(data.get("id"), "The number of a question", -(2**53), 2**53)
-        if data.get("run") not in names():
+        if data.get("run") not in recorded.names():
             raise Unasked("There is no recorded run of this name here.")
         return packed({"id": number, **proof(str(data["run"]))})
-    except Unasked as problem:
+    except OSError:
+        return packed({"id": number, "problem": "This recorded run cannot be read any more."})
+    except ValueError as problem:  # no question, or no trace: a sentence either way
         return packed({"id": number_of(text), "problem": str(problem)})
 
 
 @cache
 def proof(name: str) -> dict[str, Any]:
     """Every verdict of a recorded run, and the largest distance in a sentence."""
-    trace = Trace.read(FOLDER / f"{name}.jsonl")
+    trace = recorded.trace(name)
     judged = {(r.number, j.node): j for r in trace.rounds for j in r.judged}
     verdicts = [told(trace, step, judged[step.round, step.node]) for step in steps(trace)]
-    return {"run": name, "title": title(name), "said": said(trace), "verdicts": verdicts}
+    return {"run": name, "title": recorded.title(name), "said": said(trace), "verdicts": verdicts}
 
 
 def said(trace: Trace) -> str:

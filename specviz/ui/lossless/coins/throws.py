@@ -1,0 +1,7 @@
+"""How many rounds can be thrown at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+THROWS: Final = (1_000, 20_000, 100_000)
