@@ -39,8 +39,8 @@ class LayerSkip:
 
     def __init__(self, target: Target) -> None:
         """Raises Unsupported where the target's layers cannot be run one by one."""
-        check_split(target)
         self.model = target.model
+        check_split(target)
         self.made_for: str | None = target.card.hash
         self.taps = Taps(layers=tuple(range(1, target.layers + 1)))
 
