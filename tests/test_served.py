@@ -11,7 +11,7 @@ import pytest
 from served.replay import HOUSE, SCENARIOS, TEXT, recorded, serving, settings
 
 from specviz import engine
-from specviz.catalog import load, load_drafter, load_target
+from specviz.catalog import entry, load, load_drafter, load_target
 from specviz.commands.cli import main
 from specviz.models.errors import ServerFault
 from specviz.models.passes import Taps
@@ -24,6 +24,7 @@ from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.trace.metrics import difference, token_ids
 from specviz.ui.request import RunRequest
+from specviz.ui.step import drawer
 from specviz.verification.tree import DraftTree
 
 COMPLETIONS = "/v1/completions"
@@ -259,6 +260,41 @@ def test_what_is_no_address_is_refused(name):
 )
 def test_an_address_is_read(name, said):
     assert str(Address.read("vllm:" + name)) == said
+
+
+@pytest.fixture
+def hosted(monkeypatch):
+    """A page whose host has named a server."""
+    with serving() as server:
+        monkeypatch.setenv(entry.SERVER, server)
+        entry.entries.cache_clear()
+        yield server
+    entry.entries.cache_clear()
+
+
+def test_a_server_that_the_host_named_is_a_target_for_everybody(hosted, capsys):
+    assert RunRequest.from_json({"prompt": "a", "target": "server"}).target == "server"
+    assert "server" in [each.name for each in drawer.targets()]
+    assert any("a vLLM server" in line for line in drawer.about_targets())
+    assert token_ids(traced("server", "copied")) == token_ids(here("copied"))
+    assert main(["models"]) == 0
+    assert "server: target, on a server" in capsys.readouterr().out
+
+
+def test_the_host_s_key_goes_to_the_host_s_server_alone(monkeypatch):
+    monkeypatch.setenv(line.KEY, "secret")
+    named = line.Line(Address.read("vllm:http://a", "the host's address"))
+    assert named.headers()["Authorization"] == "Bearer secret"
+    assert "Authorization" not in line.Line(Address.read("vllm:http://a")).headers()
+
+
+def test_visitors_do_not_learn_where_the_host_s_server_is(monkeypatch):
+    monkeypatch.setenv(entry.SERVER, "vllm:http://127.0.0.1:9")
+    entry.entries.cache_clear()
+    with pytest.raises(ServerFault) as refusal:
+        load_target("server", "cpu")
+    entry.entries.cache_clear()
+    assert "127.0.0.1" not in str(refusal.value)
 
 
 def test_visitors_of_a_hosted_page_name_no_server():

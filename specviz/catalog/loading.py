@@ -81,8 +81,9 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     for a device or dtype that is not there; of a server (`vllm:URL`), ServerFault.
     """
     place, entry = pick_device(device), find(name, "target")
-    if is_served(name):
-        return served(name, place, pick_dtype(place, dtype))
+    if is_served(name) or (entry is not None and entry.address):
+        address, called = (entry.address, "the host's address") if entry else (name, None)
+        return served(address, called, place, pick_dtype(place, dtype))
     if dtype is None and entry is not None and entry.parameters < SMALL:
         dtype = "float32"
     found = _checkpoint(name, "target", place, pick_dtype(place, dtype))

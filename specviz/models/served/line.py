@@ -49,12 +49,20 @@ class Line:
         """The server's answer to a question. Raises ServerFault, Refused."""
         return self._ask("POST", path, json.dumps(question), self.patience)
 
+    def headers(self) -> dict[str, str]:
+        """What goes with a question. The key is for the host's server alone: visitors may name
+        others.
+        """
+        key = os.environ.get(KEY) if self.address.called else None
+        plain = {"Content-Type": "application/json", "Accept": "application/json"}
+        return plain | ({"Authorization": f"Bearer {key}"} if key else {})
+
     def _ask(self, method: str, path: str, body: str | None, seconds: float) -> Any:
         kind = HTTPSConnection if self.address.secure else HTTPConnection
         connection = kind(self.address.host, self.address.port, timeout=seconds)
         until = monotonic() + seconds
         try:
-            connection.request(method, self.address.path + path, body, _headers())
+            connection.request(method, self.address.path + path, body, self.headers())
             with connection.getresponse() as answer:
                 status, text = answer.status, self._whole(answer, until)
         except TimeoutError as error:
@@ -96,12 +104,6 @@ class Line:
         if status != 200:
             raise Refused(self.address, status, _message(found))
         return found
-
-
-def _headers() -> dict[str, str]:
-    key = os.environ.get(KEY)
-    plain = {"Content-Type": "application/json", "Accept": "application/json"}
-    return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
 def _message(found: Any) -> str:

@@ -29,12 +29,13 @@ from specviz.verification.tree import DraftTree
 FAMILY = "served"
 
 
-def served(name: str, device: torch.device, dtype: torch.dtype) -> ServedTarget:
-    """The target at `vllm:URL`. device, dtype: of what computes here: laws, a draft model.
+def served(name: str, called: str | None, device: torch.device, dtype: torch.dtype) -> ServedTarget:
+    """The target at `vllm:URL`. called: what errors say instead, where visitors need not know it.
 
-    Raises ServerFault, NotAvailable, Unsuitable, each with a sentence.
+    device, dtype: of what computes here: laws, a draft model. Raises ServerFault, NotAvailable,
+    Unsuitable, each with a sentence.
     """
-    address = Address.read(name)
+    address = Address.read(name, called)
     server = Server.at(address)
     return ServedTarget(server, _folder(address, server), device, dtype)
 
