@@ -19,7 +19,7 @@ def options(arguments: list[str] | None = None) -> Options:
     parser.add_argument(
         "--allow-any-model",
         action="store_true",
-        help="let visitors name a target and a draft model: folders of this machine, or Hub ids",
+        help="let visitors name a target and a draft model: folders, Hub ids, vllm:URL",
     )
     return Options(**vars(parser.parse_args(arguments)))
 

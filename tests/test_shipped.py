@@ -16,6 +16,7 @@ from specviz.engine.decode import run
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat
 from specviz.models.files import fingerprint, is_gguf, weight_files
+from specviz.models.served.address import is_served
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.check import check
@@ -124,10 +125,11 @@ def test_a_recorded_run_checks_and_is_what_its_recipe_says(recipe: Recipe):
     wanted = filled(recipe.drafter, recipe.settings)
     assert head.drafter.family == recipe.drafter
     assert trace.baseline is not None
-    assert head.target.name == recipe.target
-    layers = 30 if recipe.target == "smollm2" else 12
+    assert head.target.name == ("smollm2" if is_served(recipe.target) else recipe.target)
+    assert head.machine.startswith("vLLM ") is is_served(recipe.target)
+    layers = 12 if recipe.target == "house" else 30
     assert Settings.from_json(head.settings) == Settings.from_json(wanted).at_depth(layers)
-    place = place_of(find(recipe.target, "target"))
+    place = None if is_served(recipe.target) else place_of(find(recipe.target, "target"))
     if place is not None and (recipe.target == "house" or is_gguf(place)):
         assert head.target.hash == fingerprint(weight_files(place)), "recorded by older weights"
     drafter = next(e for e in entries() if e.name == recipe.drafter)

@@ -2,7 +2,8 @@
 
 Rule: what can be known without loading a model is in its row, and nowhere else; a drafter's code is
 named by its dotted path and imported when it is loaded. Rows of other people's drafters come from
-the file that the environment variable SPECVIZ_CATALOG names. Standard library only.
+the file that the environment variable SPECVIZ_CATALOG names, that of a server from SPECVIZ_SERVER.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from specviz.shipped import ASSETS
 Kind = Literal["target", "drafter"]
 
 MORE_ROWS: Final = "SPECVIZ_CATALOG"  # the environment variable that names a file of further rows
+SERVER: Final = "SPECVIZ_SERVER"  # and the one that names a server, which all visitors may use
 ELSEWHERE: Final = "From elsewhere"  # the title over drafters that no group of the catalogue has
 
 
@@ -37,7 +39,8 @@ class Entry:
     reads: the fields of Settings that change what a drafter guesses. usual: what suits it better
     than their defaults.
 
-    Of a target. parameters: how many. context: tokens that it can see.
+    Of a target. parameters: how many. context: tokens that it can see. address: of the server that
+    computes it, vllm:URL; where there is one, its size is the server's to know.
 
     Of a drafter. group: its key among `groups`. drafter: "module:Class", whose
     `load(title, folder, target)` gives it, as `drafters.kit.base` says. training: "module:NAME",
@@ -61,6 +64,7 @@ class Entry:
     sources: list[dict[str, str]] = field(default_factory=list)
     parameters: int = 0
     context: int = 0
+    address: str = ""
     made_for: str | None = None
     reads: list[str] = field(default_factory=list)
     usual: dict[str, Any] = field(default_factory=dict)
@@ -96,9 +100,25 @@ def entries() -> tuple[Entry, ...]:
 
     Raises ValueError with a sentence where that file cannot be used.
     """
-    own = tuple(Entry(**row) for row in _catalogue()["models"])
+    own = (*(Entry(**row) for row in _catalogue()["models"]), *_served())
     more = os.environ.get(MORE_ROWS)
     return own if not more else own + _further(Path(more), {(e.kind, e.name) for e in own})
+
+
+def _served() -> Iterator[Entry]:
+    """The target on the server that the environment names, if any."""
+    address = os.environ.get(SERVER)
+    if address:
+        yield Entry(
+            name="server",
+            kind="target",
+            title="A model on a server",
+            family="served",
+            licence="the server's",
+            about="Computed by a vLLM server that whoever runs this page has named.",
+            layout="on a server",
+            address=address,
+        )
 
 
 def groups() -> dict[str, str]:
@@ -189,6 +209,8 @@ def missing(entry: Entry) -> str:
 
 def facts(entry: Entry) -> str:
     """A target's size in words, known before it is loaded."""
+    if entry.address:
+        return entry.about[:1].lower() + entry.about[1:].rstrip(".")
     once = entry.memory / 1e9
     return (
         f"{entry.parameters / 1e6:.1f} M parameters, sees {entry.context:,} tokens, takes "

@@ -28,6 +28,8 @@ from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
 from specviz.models.files import called, folder_of, is_gguf, public_name
 from specviz.models.memory import held
+from specviz.models.served.address import is_served
+from specviz.models.served.target import served
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 
@@ -72,13 +74,16 @@ def load(
 
 
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
-    """A target: a name of the catalogue, a folder, a GGUF file, or a Hub id of a causal LM.
+    """A target: a name of the catalogue, a folder, a GGUF file, a Hub id, or a server's address.
 
     device, dtype: names as in `devices`, or None for the best here; the catalogue's small models
     are in float32 on every device. Raises NotAvailable, Unsuitable, NotEnoughMemory, and ValueError
-    for a device or dtype that is not there.
+    for a device or dtype that is not there; of a server (`vllm:URL`), ServerFault.
     """
     place, entry = pick_device(device), find(name, "target")
+    if is_served(name) or (entry is not None and entry.address):
+        address, called = (entry.address, "the host's address") if entry else (name, None)
+        return served(address, called, place, pick_dtype(place, dtype))
     if dtype is None and entry is not None and entry.parameters < SMALL:
         dtype = "float32"
     found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
@@ -133,7 +138,7 @@ def _kind(name: str, path: str) -> Any:
 
 def _draft_model(name: str, target: Target) -> Drafter:
     """A causal LM of the catalogue, of a folder or of the Hub."""
-    found = _checkpoint(name, "drafter", target.model.device, target.model.dtype)
+    found = _checkpoint(name, "drafter", target.device, target.dtype)
     title, other = public_name(name), target.card.name
     check_vocabularies(other, target.tokenizer, title, found.tokenizer)
     check_reach(title, found.model.config, other, target.max_length)

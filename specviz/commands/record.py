@@ -1,7 +1,7 @@
 """`record`: make again the runs and races that ship with the app, from their recipes.
 
 Rule: what is recorded is real; this command is the only way it is made. Recipes of a target that is
-not on this machine are left out, with a sentence.
+not on this machine, or of a server that does not answer, are left out, with a sentence.
 
 A recorded race is a real one, checked lane by lane before it is written.
 """
@@ -53,12 +53,16 @@ def _record(recipe: Recipe, folder: Path) -> str:
     """Make and write a run; returns what to tell of it."""
     from specviz.catalog.loading import load
     from specviz.engine.decode import run as decode
+    from specviz.models.errors import ServerFault
     from specviz.trace.check import check
     from specviz.trace.events import Header
     from specviz.trace.file import Trace
     from specviz.trace.metrics import summary
 
-    pair = load(recipe.target, recipe.drafter)
+    try:
+        pair = load(recipe.target, recipe.drafter)
+    except ServerFault as fault:
+        return f"{recipe.name}: left as it is. {fault}"
     settings = Settings.from_json(filled(recipe.drafter, recipe.settings))
     for _ in range(2):  # the first warms up, so that times are those of a running process
         header, *events = decode(*pair, recipe.text, settings)

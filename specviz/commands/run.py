@@ -47,9 +47,8 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which target runs, and where."""
-    parser.add_argument(
-        "--target", default="house", help="a name, a folder, a GGUF file or a Hub id"
-    )
+    target = "a name, a folder, a GGUF file, a Hub id, or vllm:URL of a server"
+    parser.add_argument("--target", default="house", help=target)
     parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
     parser.add_argument("--dtype", help="float32, bfloat16 or float16")
 

@@ -36,7 +36,7 @@ class Decoding:
         self.settings = settings
         self.text = list(ids)
         self.goal = len(ids) + settings.max_new_tokens
-        self.cache: TargetRun = target.start(drafter.taps)
+        self.cache: TargetRun = target.start(drafter.taps, settings.sampling)
         self.session: DraftSession = drafter.begin(self.cache, settings)
         self.rule: Rule = choose(settings.rule, self.session.drawn, settings.sampling)
         self.schedule: GammaSchedule = schedule(settings)
@@ -124,7 +124,7 @@ def plain(
     target: Target, ids: Sequence[int], settings: Settings, stop: Stop = never
 ) -> Iterator[PlainStep]:
     """Plain decoding with the same passes, laws and way of drawing: the measured baseline."""
-    cache, text = target.start(Taps()), list(ids)
+    cache, text = target.start(Taps(), settings.sampling), list(ids)
     for number in range(settings.max_new_tokens):
         if stop() or (number and text[-1] in target.eos):
             return

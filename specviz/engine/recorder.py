@@ -14,8 +14,6 @@ from torch import Tensor
 from specviz.engine.protocol import Drafter, Proposal
 from specviz.engine.round import alpha
 from specviz.engine.rows import laws_listed, likeliest
-from specviz.models.devices import describe
-from specviz.models.packed import packing_of
 from specviz.models.prompt import Reading
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
@@ -51,6 +49,7 @@ def header(
     rule: Rule,
 ) -> Header:
     """What was decided before the first round."""
+    where = target.surroundings
     return Header(
         target=target.card,
         drafter=drafter.card,
@@ -62,11 +61,11 @@ def header(
         vocab_size=target.vocab_size,
         eos=list(target.eos),
         device=str(target.device),
-        machine=describe(target.device),
-        dtype=str(target.dtype).removeprefix("torch."),
+        machine=where.machine,
+        dtype=where.dtype,
         threads=torch.get_num_threads(),
-        versions=versions(),
-        packing=packing_of(target.model).words,
+        versions={**versions(), **where.versions},
+        packing=where.packing,
         chat=reading.chat,
     )
 

@@ -19,18 +19,28 @@ import numpy as np
 import tokenizers
 import torch
 import transformers
+from safetensors.torch import save_file
 from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog.training import load_head
+<<<<<<< HEAD
 from specviz.drafters.kit.training import Family, Frozen
 from specviz.house.data import Domain, held_out_windows
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
 from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, agreements
+=======
+from specviz.drafters.kit.checkpoint import read_config
+from specviz.house.data import Domain, held_out_windows, token_counts
+from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
+from specviz.house.train_heads import Plan, Pupil, agreements
+from specviz.models.files import size_of, weight_files
+>>>>>>> wt-peers
 from specviz.models.target import Target
 
 WINDOWS = 16  # a domain, at the end
 FEW_WINDOWS = 2  # a domain, while training
+SHARED = "lm_head.safetensors"
 
 
 def few_windows(domains: Sequence[Domain], length: int) -> torch.Tensor:
@@ -75,6 +85,7 @@ def ship(
             folder = out / pupil.name
             folder.mkdir(parents=True, exist_ok=True)
             pupil.head.save(folder)
+            write_shared(folder, target)
             shipped.append(replace(pupil, head=load_head(pupil.head, folder, target).eval()))
     if not shipped:
         return
@@ -86,6 +97,17 @@ def ship(
         found = {what: by_head[pupil.name] for what, by_head in measured.items()}
         facts = {**_facts(pupil, plan), "corpus_tokens": corpus_tokens, **found}
         write_manifest(out / pupil.name, facts)
+
+
+def write_shared(folder: Path, target: Target) -> None:
+    """Beside heads that end in the target's projection, that projection: vLLM shares none.
+
+    A file of its own, which nothing here reads.
+    """
+    if read_config(folder).get("original_lm_head"):
+        weight = target.model.get_output_embeddings().weight.detach()
+        tensors = {"lm_head.weight": weight.bfloat16().cpu().contiguous()}
+        save_file(tensors, folder / SHARED, metadata={"format": "pt"})
 
 
 def _measured(
@@ -156,8 +178,7 @@ def load_exported(folder: Path, device: str = "cpu") -> LlamaForCausalLM:
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     """Write `manifest.json`, with the sizes and library versions added to `facts`."""
-    weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    added = {"bytes": weights, "versions": versions()}
+    added = {"bytes": size_of(weight_files(folder)), "versions": versions()}
     text = json.dumps({**facts, **added}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 

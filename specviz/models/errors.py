@@ -18,3 +18,7 @@ class MismatchedVocabulary(ValueError):
 
 class Unsuitable(ValueError):
     """The files are here, but this model, or this pair, cannot be used."""
+
+
+class ServerFault(ValueError):
+    """A server that was to be the target is down, slow, too old, or answers what is of no use."""

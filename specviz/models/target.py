@@ -8,7 +8,8 @@ The bytes behind a token id are its too: a token may be half a character, so tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -17,9 +18,12 @@ from torch import Tensor
 
 from specviz.models.cache import RoomyCache
 from specviz.models.chat import has_template, turn_end
+from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
+from specviz.models.packed import packing_of
 from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
 from specviz.models.typed import reader
+from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
 from specviz.verification.crossing import sent, upload
 from specviz.verification.distributions import check_scores
@@ -60,6 +64,19 @@ def byte_of_character() -> dict[str, int]:
     return table | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where passes are made, for a trace's header. machine: in words. dtype: as torch names it.
+
+    packing: see `packed`; None where it is not known. versions: beside those of this program.
+    """
+
+    machine: str
+    dtype: str
+    packing: str | None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
 class Target:
     """Weights, tokenizer and description; shared by every run.
 
@@ -79,9 +96,8 @@ class Target:
         limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
         self.max_length: int = min((n for n in limits if n), default=2048)
         ends = model.generation_config.eos_token_id
-        known = tuple(ends) if isinstance(ends, list) else _some(ends)
-        end = turn_end(tokenizer) if has_template(tokenizer) else None  # not every config has it
-        self.eos: tuple[int, ...] = tuple(dict.fromkeys([*known, *_some(end)]))
+        known = ends if isinstance(ends, list) else [ends]
+        self.eos: tuple[int, ...] = ends_of(tokenizer, known)
 
     def encode(self, prompt: str, new_tokens: int) -> list[int]:
         """The ids of raw text, with room for `new_tokens`. Raises BadPrompt with a sentence.
@@ -112,8 +128,18 @@ class Target:
         """Tokens as text; bytes that are no character yet show as U+FFFD."""
         return b"".join(map(self.token_bytes, tokens)).decode("utf-8", errors="replace")
 
-    def start(self, taps: Taps) -> TargetRun:
-        """A run of its own over the shared weights."""
+    @property
+    def surroundings(self) -> Surroundings:
+        """Where its passes are made."""
+        dtype = str(self.dtype).removeprefix("torch.")
+        return Surroundings(describe(self.device), dtype, packing_of(self.model).words)
+
+    def start(self, taps: Taps, sampling: Sampling | None = None) -> TargetRun:
+        """A run of its own over the shared weights.
+
+        sampling: how its laws will be cut, for a target that does not give whole ones; None is at
+        temperature 0.
+        """
         return TargetRun(self, taps)
 
 
@@ -290,5 +316,7 @@ def _row_first(cached: Tensor, rows: int) -> Tensor:
     return cached[0, :, -rows:].transpose(0, 1).clone()
 
 
-def _some(value: int | None) -> tuple[int, ...]:
-    return () if value is None else (value,)
+def ends_of(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
+    """The tokens that end a text: those known, and what ends a turn, which not all configs have."""
+    found = [*known, turn_end(tokenizer) if has_template(tokenizer) else None]
+    return tuple(dict.fromkeys(end for end in found if end is not None))

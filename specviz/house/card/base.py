@@ -20,6 +20,8 @@ Manifest = dict[str, Any]
 
 
 FINISHED: Final = ("target", "draft-model")
+PEERS: Final = "peers.json"
+MEASURE: Final = "run `python -m specviz train measure`"
 
 
 class StaleMeasurements(ValueError):
@@ -28,11 +30,15 @@ class StaleMeasurements(ValueError):
 
 @dataclass(frozen=True)
 class Models:
-    """The manifests by stage, what was measured (None: nothing yet), and where the folders lie."""
+    """The manifests by stage, what was measured (None: nothing yet), and where the folders lie.
+
+    peers: what another program was seen to do with them; None: nothing yet.
+    """
 
     folder: Path
     manifests: dict[str, Manifest]
     measured: dict[str, Any] | None = None
+    peers: dict[str, Any] | None = None
 
     @property
     def target(self) -> Manifest:
@@ -56,7 +62,7 @@ def read_models(folder: Path) -> Models:
     """
     heads = [name for name in names() if (folder / name / MANIFEST).is_file()]
     manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
-    return Models(folder, manifests, read_measured(folder))
+    return Models(folder, manifests, read_measured(folder), read_peers(folder))
 
 
 def read_measured(folder: Path) -> dict[str, Any] | None:
@@ -75,17 +81,36 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
     return found
 
 
+def read_peers(folder: Path) -> dict[str, Any] | None:
+    """What vLLM was seen to do with the weights in `folder`; None where that was never tried.
+
+    Raises `StaleMeasurements` where it was seen with other weights.
+    """
+    found = measured(folder / PEERS)
+    if found is None:
+        return None
+    helps = "run `python tests/peers/vllm_accepted.py FOLDER`"
+    _require(folder / "target", "the target", found["target"], PEERS, helps)
+    for row in found["rows"]:
+        if row["hash"] is not None:
+            name = row["drafter"]
+            _require(folder / _weights_of(name), name, row["hash"], PEERS, helps)
+    return found
+
+
 def _weights_of(drafter: str) -> str:
     """The name of the folder that holds its weights: EAGLE-2 has EAGLE's."""
     entry = find(drafter, "drafter")
     return drafter if entry is None or entry.folder is None else Path(entry.folder).name
 
 
-def _require(folder: Path, name: str, hash: str | None) -> None:
+def _require(
+    folder: Path, name: str, hash: str | None, file: str = MEASURED.name, helps: str = MEASURE
+) -> None:
     if fingerprint(weight_files(folder)) != hash:
         raise StaleMeasurements(
-            f"{MEASURED.name} has numbers of {name} with other weights than those in "
-            f"{folder.name!r}: run `python -m specviz train measure`, or delete that file."
+            f"{file} has numbers of {name} with other weights than those in "
+            f"{folder.name!r}: {helps}, or delete that file."
         )
 
 

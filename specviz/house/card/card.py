@@ -11,6 +11,7 @@ from pathlib import Path
 
 from specviz.house.card.base import FINISHED, Models, read_models, table
 from specviz.house.card.measured import differences, heads, measured_sections
+from specviz.house.card.peers import other_programs
 from specviz.house.corpus import SOURCES
 from specviz.house.data import REPEAT_SHARE
 from specviz.house.losses import EXIT_WEIGHT, LABEL_WEIGHT, LARGEST_DROPOUT
@@ -218,6 +219,7 @@ SECTIONS: tuple[Callable[[Models], str], ...] = (
     _exits,
     heads,
     measured_sections,
+    other_programs,
     differences,
     _training,
     _commands,

@@ -61,9 +61,9 @@ def drafters() -> list[Entry]:
 
 
 def targets() -> list[Entry]:
-    """The catalogue's targets that can be chosen: House, and what else is on this machine."""
+    """The catalogue's targets that can be chosen: House, what else is here, and a server's."""
     known = [entry for entry in entries() if entry.kind == "target"]
-    return [entry for entry in known if entry.name == HOUSE or place_of(entry) is not None]
+    return [e for e in known if e.name == HOUSE or e.address or place_of(e) is not None]
 
 
 def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:

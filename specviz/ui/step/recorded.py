@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from specviz.catalog.entry import filled, group_of, title_of
+from specviz.models.served.address import is_served
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.file import Trace
@@ -35,12 +36,14 @@ def title(name: str) -> str:
 
 
 def group(name: str) -> str:
-    """What a recorded run stands under: START, its target's name where that is not the house's, or
-    its drafter's group; "" where no recipe tells.
+    """What a recorded run stands under: START, its target where that is not the house's, or its
+    drafter's group; "" where no recipe tells.
     """
     made = recipe(name)
     if made is None:
         return ""
+    if is_served(made.target):
+        return "A target on a server"
     if made.target != HOUSE:
         return f"A chat model: {title_of(made.target)}"
     return START if made.start else group_of(made.drafter)

@@ -1,0 +1,113 @@
+"""One question to a server and its answer as JSON.
+
+Rule: every question has a limit of time and every answer one of size; no redirect is followed, so a
+run talks to the address that was named and to no other. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from time import monotonic
+from typing import Any, Final
+
+from specviz.models.errors import ServerFault
+from specviz.models.served.address import Address
+
+QUICK: Final = 10.0  # seconds for what a server knows by heart
+PASS: Final = 120.0  # for a pass, after the passes of others
+MOST: Final = 1 << 27  # bytes of an answer
+PIECE: Final = 1 << 16
+KEY: Final = "VLLM_API_KEY"  # as vLLM's own server and clients call it
+
+
+class Refused(ServerFault):
+    """The server answered, and refused. status: HTTP's. said: its own words."""
+
+    def __init__(self, who: Address, status: int, said: str) -> None:
+        super().__init__(f"The server at {who} refused a question ({status}): {said:.300}")
+        self.status = status
+        self.said = said
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A way to ask one server. Each question has a connection of its own, so threads may share."""
+
+    address: Address
+    quick: float = QUICK
+    patience: float = PASS
+
+    def look(self, path: str) -> Any:
+        """What the server says at a path. Raises ServerFault, Refused."""
+        return self._ask("GET", path, None, self.quick)
+
+    def ask(self, path: str, question: Mapping[str, Any]) -> Any:
+        """The server's answer to a question. Raises ServerFault, Refused."""
+        return self._ask("POST", path, json.dumps(question), self.patience)
+
+    def headers(self) -> dict[str, str]:
+        """What goes with a question. The key is for the host's server alone: visitors may name
+        others.
+        """
+        key = os.environ.get(KEY) if self.address.called else None
+        plain = {"Content-Type": "application/json", "Accept": "application/json"}
+        return plain | ({"Authorization": f"Bearer {key}"} if key else {})
+
+    def _ask(self, method: str, path: str, body: str | None, seconds: float) -> Any:
+        kind = HTTPSConnection if self.address.secure else HTTPConnection
+        connection = kind(self.address.host, self.address.port, timeout=seconds)
+        until = monotonic() + seconds
+        try:
+            connection.request(method, self.address.path + path, body, self.headers())
+            with connection.getresponse() as answer:
+                status, text = answer.status, self._whole(answer, until)
+        except TimeoutError as error:
+            raise ServerFault(
+                f"The server at {self.address} did not answer within {seconds:g} seconds."
+            ) from error
+        except (OSError, HTTPException, UnicodeError) as error:
+            reason = str(error) or type(error).__name__
+            raise ServerFault(
+                f"The server at {self.address} cannot be reached: {reason}."
+            ) from error
+        finally:
+            connection.close()
+        return self._read(status, text)
+
+    def _whole(self, answer: HTTPResponse, until: float) -> bytes:
+        """All of an answer. Raises TimeoutError, ServerFault."""
+        found = bytearray()
+        while piece := answer.read1(PIECE):
+            found += piece
+            if len(found) > MOST:
+                raise ServerFault(
+                    f"The server at {self.address} answered more than {MOST >> 20} MiB."
+                )
+            if monotonic() > until:
+                raise TimeoutError
+        return bytes(found)
+
+    def _read(self, status: int, text: bytes) -> Any:
+        """The JSON of an answer. Raises Refused, ServerFault."""
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            if status != 200:
+                raise Refused(self.address, status, text[:200].decode(errors="replace")) from error
+            raise ServerFault(
+                f"The server at {self.address} answered something else than JSON."
+            ) from error
+        if status != 200:
+            raise Refused(self.address, status, _message(found))
+        return found
+
+
+def _message(found: Any) -> str:
+    """An error's own words, wherever OpenAI's or FastAPI's form has them."""
+    inner = found.get("error", found) if isinstance(found, dict) else found
+    said = inner.get("message", inner.get("detail", inner)) if isinstance(inner, dict) else inner
+    return " ".join(str(said).split())

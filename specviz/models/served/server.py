@@ -1,0 +1,153 @@
+"""Who a server is, asked once before a run: its model, its version, how much it says of a law.
+
+Rule: what a run will need is tried here, so that a server that cannot serve is refused beforehand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specviz.models.errors import ServerFault
+from specviz.models.served.address import Address
+from specviz.models.served.laws import Listed, Unusable, of_next, of_prompt
+from specviz.models.served.line import Line, Refused
+
+MOST_LISTED: Final = 65  # tokens of a law that are asked for, where the server gives so many
+FEWEST: Final = 9  # the eight that are shown of a law, and one that says what comes after
+LIMIT: Final = re.compile(r"max allowed:? (\d+)")
+APART: Final = 0.25  # nats: by which two ways of asking for one law may differ in half precision
+TOO_OLD: Final = "vLLM 0.10 or newer is needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers. model: what it calls it. root: where it has it from.
+
+    longest: tokens that it sees. listed: of a law. version: vLLM's own.
+    """
+
+    line: Line
+    model: str
+    root: str
+    longest: int
+    version: str
+    listed: int
+
+    @classmethod
+    def at(cls, address: Address) -> Server:
+        """Ask a server who it is, and try one question. Raises ServerFault with a sentence."""
+        line = Line(address)
+        card = _model(line)
+        name, root = str(card["id"]), str(card.get("root") or card["id"])
+        longest = card.get("max_model_len")
+        if type(longest) is not int or longest < 2:
+            raise ServerFault(
+                f"The server at {address} does not say how long a text its model sees: {TOO_OLD}."
+            )
+        found = cls(line, name, root, longest, _version(line), MOST_LISTED)
+        listed = found._limit()
+        if listed < FEWEST:
+            raise ServerFault(
+                f"The server at {address} gives {listed} log-probabilities of a token at most; "
+                f"{FEWEST} are the fewest that a run can be shown with: start it with "
+                f"--max-logprobs {FEWEST} or more."
+            )
+        return cls(line, name, root, longest, found.version, listed)._tried()
+
+    def laws(self, texts: Sequence[Sequence[int]], firsts: Sequence[int]) -> list[list[Listed]]:
+        """By text, the laws of its tokens from its place in `firsts` on, then of the next token.
+
+        One request. A text whose `firsts` is its length is asked for the next token alone, so that
+        the server can use what it remembers of the text. Raises ServerFault.
+        """
+        inner = any(first < len(text) for text, first in zip(texts, firsts, strict=True))
+        question = self._question(texts, self.listed, inner)
+        answer = self.line.ask("/v1/completions", question)
+        try:
+            found = _choices(answer, len(texts))
+            return [
+                [*(of_prompt(choice, first) if inner else ()), of_next(choice)]
+                for choice, first in zip(found, firsts, strict=True)
+            ]
+        except Unusable as fault:
+            raise ServerFault(
+                f"The server at {self.line.address} cannot be a target: {fault}; {TOO_OLD}."
+            ) from fault
+
+    def _question(self, texts: Sequence[Sequence[int]], listed: int, inner: bool) -> dict[str, Any]:
+        """Everything that would bend a law is said to be off: servers have other defaults."""
+        neutral = {"temperature": 0, "top_p": 1, "top_k": -1, "min_p": 0, "repetition_penalty": 1}
+        return {
+            "model": self.model,
+            "prompt": [list(text) for text in texts],
+            "max_tokens": 1,
+            **neutral,
+            "presence_penalty": 0,
+            "frequency_penalty": 0,
+            "ignore_eos": True,
+            "add_special_tokens": False,
+            "logprobs": listed,
+            "return_tokens_as_token_ids": True,
+            **({"prompt_logprobs": listed} if inner else {}),
+        }
+
+    def _limit(self) -> int:
+        """How many log-probabilities it gives, MOST_LISTED at most."""
+        try:
+            self.line.ask("/v1/completions", self._question([[0, 0]], MOST_LISTED, True))
+        except Refused as refusal:
+            told = LIMIT.search(refusal.said)
+            if told is None:
+                raise
+            return int(told[1])
+        return MOST_LISTED
+
+    def _tried(self) -> Server:
+        """This server, once it said one law in two ways. Raises ServerFault."""
+        ((inside, _), (after,)) = self.laws([[0, 0], [0]], [1, 1])
+        shared = sorted(inside.keys() & after.keys(), key=lambda token: -after[token])[:3]
+        if not shared or any(abs(inside[token] - after[token]) > APART for token in shared):
+            raise ServerFault(
+                f"The server at {self.line.address} gives other numbers for a text than for what "
+                "follows it, so they are no laws: start it with --logprobs-mode raw_logprobs."
+            )
+        return self
+
+
+def _model(line: Line) -> dict[str, Any]:
+    """The first model that is no adapter of another. Raises ServerFault."""
+    answer = line.look("/v1/models")
+    rows = answer.get("data") if isinstance(answer, dict) else None
+    named = [row for row in rows or () if isinstance(row, dict) and row.get("id")]
+    found = next((row for row in named if not row.get("parent")), None)
+    if found is None:
+        raise ServerFault(f"The server at {line.address} lists no model.")
+    return found
+
+
+def _version(line: Line) -> str:
+    """vLLM's version. Raises ServerFault where it is another program."""
+    try:
+        answer = line.look("/version")
+    except Refused as refusal:
+        raise ServerFault(
+            f"The server at {line.address} does not say its version, so it is no vLLM."
+        ) from refusal
+    said = answer.get("version") if isinstance(answer, dict) else None
+    if not isinstance(said, str):
+        raise ServerFault(f"The server at {line.address} is no vLLM.")
+    return said[:40]
+
+
+def _choices(answer: Any, many: int) -> list[dict[str, Any]]:
+    """The answer's choices in the order asked. Raises Unusable."""
+    rows = answer.get("choices") if isinstance(answer, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Unusable("it answers no choices")
+    found = sorted(rows, key=lambda row: int(row.get("index", 0)))
+    if len(found) != many:
+        raise Unusable(f"it answers {len(found)} texts of {many}")
+    return found

@@ -1,0 +1,67 @@
+"""Our own drafters, doing what vLLM does otherwise: so that why guesses differ is shown, not said.
+
+Rule: nothing of this is ever used to draft; it ends with the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.dflash.head import DFlashHead
+from specviz.drafters.dflash.layer import Past, rotate, turns
+from specviz.drafters.mtp.drafter import MTPSession
+
+
+@contextmanager
+def as_there(drafter: str) -> Iterator[None]:
+    """While this lasts, the drafter guesses as in vLLM. Raises KeyError for all others."""
+    kind, name, other = OTHERWISE[drafter]
+    with patch.object(kind, name, other):
+        yield
+
+
+def first_norm(self: DFlashHead, states: dict[int, Tensor], positions: Tensor) -> list[Past]:
+    """`DFlashHead.past`, all keys normed with the first layer's weights."""
+    taps = [states[k] for k in self.config.tap_layers]
+    fused = self.hidden_norm(self.fc(torch.cat(taps, dim=-1)))
+    parts = [layer.self_attn for layer in self._layers()]
+    found = []
+    for part in parts:
+        keys = parts[0].k_norm(part._by_head(part.k_proj(fused)))
+        values = part._by_head(part.v_proj(fused))
+        found.append((rotate(keys, turns(positions, *part.rates)), values))
+    return found
+
+
+STEP = MTPSession._step
+
+
+def normed(self: MTPSession, step: int, hidden: Tensor, text: Sequence[int], newest: int) -> Tensor:
+    """`MTPSession._step`: the output is read normed, and the second token of a text as zeros."""
+    if step > self.many:
+        hidden = self.modules.module(step).shared_head.norm(hidden)
+    plain = self.embed
+    if step == 1 and self.known == 0:
+        self.embed = lambda tokens: _without_first(plain(tokens))
+    try:
+        return STEP(self, step, hidden, text, newest)
+    finally:
+        self.embed = plain
+
+
+def _without_first(words: Tensor) -> Tensor:
+    words = words.clone()
+    words[:, 0] = 0
+    return words
+
+
+OTHERWISE: dict[str, tuple[Any, str, Any]] = {
+    "dflash": (DFlashHead, "past", first_norm),
+    "mtp": (MTPSession, "_step", normed),
+}

@@ -1,0 +1,80 @@
+"""Copies of the target and of heads that vLLM cannot use as they lie, changed until it can.
+
+Rule: the same function of the same weights; nothing is learned anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+WEIGHTS = "model.safetensors"
+DEEPSEEK = {"num_nextn_predict_layers": 1, "n_group": 1, "n_routed_experts": 0}
+
+
+def copies(drafter: str, target: Path, head: Path, place: Path) -> tuple[Path, Path]:
+    """Target and head as vLLM can use them, under `place`."""
+    if drafter == "eagle":
+        return target, eagle(target, head, place / "eagle")
+    other = copied(target, place / "target")
+    rewrite(other, {**config_of(other), **DEEPSEEK, "n_shared_experts": 0})
+    return other, mtp(head, place / "mtp", config_of(target))
+
+
+def eagle(target: Path, head: Path, place: Path) -> Path:
+    """Embeddings e' with W e' = W e + b, W being fc's half for words.
+
+    fc reads a word's embedding beside a state, so what it adds can come with the
+    word: in float32, since W is steep.
+    """
+    tensors = load_file(copied(head, place) / WEIGHTS)
+    words = load_file(target / WEIGHTS)["model.embed_tokens.weight"].double()
+    half = tensors["fc.weight"][:, : words.shape[1]].double()
+    moved = words + torch.linalg.solve(half, tensors.pop("fc.bias").double())
+    save(place, tensors | {"embed_tokens.weight": moved.float()})
+    rewrite(place, config_of(place) | {"bias": False})
+    return place
+
+
+def mtp(head: Path, place: Path, target: dict[str, Any]) -> Path:
+    """A module of DeepSeek-V3's names whose attention is a Llama's: its own has no other sizes."""
+    tensors = load_file(copied(head, place) / WEIGHTS)
+    (first,) = {name.removesuffix("q_proj.weight") for name in tensors if "q_proj" in name}
+    parts = [tensors.pop(f"{first}{part}_proj.weight") for part in "qkv"]
+    save(place, tensors | {f"{first}qkv_proj.weight": torch.cat(parts)})
+    none = ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "kv_lora_rank")
+    said = {key: target[key] for key in ("hidden_size", "vocab_size", "max_position_embeddings")}
+    kind = {"architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3"}
+    dense = {"first_k_dense_replace": target["num_hidden_layers"] + 1, "hidden_act": "silu"}
+    shared = {"n_shared_experts": 0, "tie_word_embeddings": False}
+    zeros = dict.fromkeys(none, 0)
+    rewrite(place, config_of(place) | said | kind | dense | shared | zeros | DEEPSEEK)
+    return place
+
+
+def copied(folder: Path, place: Path) -> Path:
+    """A fresh copy of a folder."""
+    shutil.rmtree(place, ignore_errors=True)
+    return Path(shutil.copytree(folder, place))
+
+
+def save(place: Path, tensors: dict[str, Tensor]) -> None:
+    """Write the weights."""
+    save_file(tensors, place / WEIGHTS, metadata={"format": "pt"})
+
+
+def config_of(folder: Path) -> dict[str, Any]:
+    """config.json as read."""
+    found: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return found
+
+
+def rewrite(folder: Path, config: dict[str, Any]) -> None:
+    """Write config.json."""
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")

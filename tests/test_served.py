@@ -1,0 +1,304 @@
+"""A target that a server computes: as the same weights here, and a sentence for each fault."""
+
+from __future__ import annotations
+
+import copy
+import socket
+from functools import cache
+from math import log
+
+import pytest
+from served.replay import HOUSE, SCENARIOS, TEXT, recorded, serving, settings
+
+from specviz import engine
+from specviz.catalog import entry, load, load_drafter, load_target
+from specviz.commands.cli import main
+from specviz.models.errors import ServerFault
+from specviz.models.passes import Taps
+from specviz.models.served import line
+from specviz.models.served.address import Address
+from specviz.models.served.laws import logits
+from specviz.models.served.server import Server
+from specviz.settings.settings import BadSettings, Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.file import Trace
+from specviz.trace.metrics import difference, token_ids
+from specviz.ui.request import RunRequest
+from specviz.ui.step import drawer
+from specviz.verification.tree import DraftTree
+
+COMPLETIONS = "/v1/completions"
+
+
+def traced(target, name):
+    """A scenario's run with its baseline; the target by name."""
+    header, *events = engine.run(*load(target, SCENARIOS[name][0], "cpu"), TEXT, settings(name))
+    return Trace(header, events)
+
+
+@cache
+def here(name):
+    """A scenario on the same weights in this process."""
+    return traced("house", name)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_served_run_is_the_local_one(name):
+    with serving() as server:
+        trace = traced(server, name)
+    check(trace)
+    assert token_ids(trace) == token_ids(here(name))
+    assert any(judged.accepted for played in trace.rounds for judged in played.judged)
+    for one, other in zip(trace.rounds, here(name).rounds, strict=True):
+        assert [d.accepted for d in one.judged] == [d.accepted for d in other.judged]
+        ours = [d.rows.overlap for d in other.judged]
+        assert [d.rows.overlap for d in one.judged] == pytest.approx(ours, abs=1e-4)
+        soft = other.scored.soft and pytest.approx(other.scored.soft, abs=1e-4)
+        assert one.scored.soft == soft
+    assert trace.header.machine == "vLLM 0.32.0"
+    assert trace.header.versions["vllm"] == "0.32.0"
+    assert difference(trace) is None
+
+
+def test_a_tree_goes_as_its_paths_in_one_request():
+    sent = []
+    with serving(lambda path, body: sent.append(body) if path == COMPLETIONS else None) as server:
+        trace = traced(server, "sampled")
+    tried = 2  # how many tokens it lists, and one law in two ways
+    assert len(sent) == tried + len(trace.rounds) + len(trace.baseline.token_ids)
+    assert max(len(body["prompt"]) for body in sent) == 4  # two siblings, twice
+    plain = [body for body in sent[tried:] if len(body["prompt"]) == 1]
+    assert not any("prompt_logprobs" in body for body in plain)  # so that it may remember the text
+
+
+def test_a_rare_sibling_keeps_the_probability_that_its_own_path_tells(monkeypatch):
+    told = [[{7: -0.1, 900: -9.0}, {1: -0.5}], [{7: -0.1, 2904: -5.0}, {2: -0.5}]]
+    with serving() as server:
+        run = load_target(server, "cpu").start(Taps())
+    monkeypatch.setattr(Server, "laws", lambda *_: told)
+    logits = run.score(DraftTree((5, 900, 2904), (-1, 0, 0))).logits
+    assert logits[0, [7, 900, 2904]].tolist() == [-0.1, -9.0, -5.0]
+    assert (logits[1, 1], logits[2, 2]) == (-0.5, -0.5)
+
+
+def test_what_is_not_listed_has_the_rest_together():
+    (row,) = logits([{3: log(0.5), 1: log(0.3)}], 6)
+    assert row.softmax(0)[[3, 1]].tolist() == pytest.approx([0.5, 0.3])
+    assert row.softmax(0)[[0, 2, 4, 5]].sum().item() == pytest.approx(0.2)
+
+
+# What a server says instead, and a word of the sentence that it gets.
+
+
+def listed(rows):
+    """Only so many log-probabilities."""
+    said = {"error": {"message": f"Requested logprobs of 65, max allowed: {rows}"}}
+    return lambda path, body: (400, said) if path == COMPLETIONS else None
+
+
+def answered(change):
+    """The first law that is asked for in two ways, changed: it means something else by it."""
+
+    def changed(path, body):
+        if path != COMPLETIONS or body["prompt"] != [[0, 0], [0]]:
+            return None
+        (found,) = (
+            answer
+            for asked, (_, answer) in recorded().items()
+            if asked.startswith(f"POST {path} ") and f'"prompt": {body["prompt"]},' in asked
+        )
+        answer = copy.deepcopy(found)
+        change(answer["choices"])
+        return 200, answer
+
+    return changed
+
+
+def cold(choices):
+    """A temperature in what follows, none in the text."""
+    row = choices[1]["logprobs"]["top_logprobs"][0]
+    choices[1]["logprobs"]["top_logprobs"] = [{token: value - 1 for token, value in row.items()}]
+
+
+def scores(choices):
+    """Logits, which are no log-probabilities."""
+    for told in choices[0]["prompt_logprobs"][1].values():
+        told["logprob"] += 9
+
+
+def without(choices):
+    """As servers answered once."""
+    del choices[0]["prompt_logprobs"]
+
+
+def worded(choices):
+    """Tokens by their text, of which two may look the same."""
+    choices[1]["logprobs"]["top_logprobs"] = [{" the": -0.5}]
+
+
+def wordy(choices):
+    """No number."""
+    choices[0]["prompt_logprobs"][1] = {"7": {"logprob": "x"}}
+
+
+def at(where, status, answer):
+    return lambda path, _body: (status, answer) if path == where else None
+
+
+FAULTS = {
+    "moved": (at("/v1/models", 302, {}), "refused a question (302)"),
+    "locked": (at("/v1/models", 401, {"error": "Unauthorized"}), "(401): Unauthorized"),
+    "no list": (at("/v1/models", 200, [1]), "lists no model"),
+    "adapters": (at("/v1/models", 200, {"data": [{"id": "a", "parent": "b"}]}), "lists no model"),
+    "no length": (at("/v1/models", 200, {"data": [{"id": "a"}]}), "0.10 or newer"),
+    "another program": (at("/version", 404, {"detail": "Not Found"}), "no vLLM"),
+    "no version": (at("/version", 200, {"ollama": 1}), "no vLLM"),
+    "few": (listed(5), "--max-logprobs 9"),
+    "none": (listed(0), "--max-logprobs 9"),
+    "too old": (answered(without), "prompt_logprobs"),
+    "words for ids": (answered(worded), "return_tokens_as_token_ids"),
+    "no numbers": (answered(wordy), "no numbers"),
+    "scores": (answered(scores), "--logprobs-mode"),
+    "cold": (answered(cold), "--logprobs-mode raw_logprobs"),
+    "other words": (at("/tokenize", 200, {"tokens": [1, 2]}), "as other tokens"),
+    "too few answers": (
+        lambda path, body: (200, {"choices": []}) if path == COMPLETIONS else None,
+        "answers 0 texts",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "sentence"), FAULTS.values(), ids=FAULTS)
+def test_each_fault_of_a_server_has_a_sentence(change, sentence):
+    with serving(change) as server, pytest.raises(ValueError, match="server") as refusal:
+        load_target(server, "cpu")
+    assert sentence in str(refusal.value)
+
+
+def test_a_server_that_is_down_has_a_sentence(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        name = f"vllm:http://127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["run", "--prompt", "a", "--target", name, "--drafter", "ngram"]) == 2
+    assert "cannot be reached" in capsys.readouterr().err
+
+
+def test_a_server_that_never_ends_has_a_sentence(monkeypatch):
+    monkeypatch.setattr(line.Line.__init__, "__defaults__", (0.05, 0.05))
+    with serving(delay=0.2) as server, pytest.raises(ServerFault, match=r"within 0\.05 seconds"):
+        load_target(server, "cpu")
+
+
+def test_a_server_that_trickles_has_an_end():
+    class Trickle:
+        def read1(self, _size):
+            return b" "
+
+    asker = line.Line(Address.read("vllm:http://localhost:8000"))
+    with pytest.raises(TimeoutError):
+        asker._whole(Trickle(), until=0.0)
+
+
+def test_a_law_with_a_tie_that_is_not_seen_is_refused():
+    with serving() as server:
+        target = load_target(server, "cpu")
+        law = target.server.laws([[0, 0], [0]], [1, 1])[1][0]
+        run = target.start(load_drafter("ngram", target).taps, Sampling(1.0, top_k=12))
+        run._check_whole(law)
+        with pytest.raises(ServerFault, match="smaller top-k"):
+            run._check_whole(dict.fromkeys(law, -5.0))
+
+
+@pytest.mark.parametrize(
+    ("drafter", "sentence"),
+    [("eagle", "made for another target"), ("layerskip", "on a server"), ("oracle", "on a server")],
+)
+def test_drafters_that_need_the_weights_are_refused(drafter, sentence):
+    with serving() as server, pytest.raises(ValueError, match=sentence):
+        next(engine.run(*load(server, drafter, "cpu"), TEXT, settings("copied")))
+
+
+def test_rows_that_ride_along_are_refused():
+    with serving() as server:
+        run = engine.run(*load(server, "lookahead", "cpu"), TEXT, settings("copied"))
+        with pytest.raises(ValueError, match="rows of its own"):
+            list(run)
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(0.8, top_k=20), Sampling(1.0, top_p=0.5)], ids=str
+)
+def test_a_law_that_would_not_be_whole_is_refused(sampling):
+    with serving() as server:
+        run = engine.run(*load(server, "ngram", "cpu"), TEXT, Settings(sampling))
+        with pytest.raises(BadSettings, match="top-k from 1 to 19"):
+            next(run)
+
+
+def test_a_tokenizer_that_is_not_here_is_asked_for():
+    with serving() as server, pytest.raises(ValueError, match="#FOLDER"):
+        load_target(server.replace(str(HOUSE), "/nowhere"), "cpu")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "localhost:8000", "ftp://a", "http://", "http://a:b@c", "http://a:99999", "http://a?b=c",
+     "file:///etc/passwd", "http://[::1", "http://a\n"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(name):
+    with pytest.raises(ServerFault, match="address"):
+        Address.read("vllm:" + name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("http://a", "http://a:80"),
+        ("https://a/v1/", "https://a:443"),
+        ("http://[::1]:8000/m/v1#/x y", "http://[::1]:8000/m"),
+    ],
+)
+def test_an_address_is_read(name, said):
+    assert str(Address.read("vllm:" + name)) == said
+
+
+@pytest.fixture
+def hosted(monkeypatch):
+    """A page whose host has named a server."""
+    with serving() as server:
+        monkeypatch.setenv(entry.SERVER, server)
+        entry.entries.cache_clear()
+        yield server
+    entry.entries.cache_clear()
+
+
+def test_a_server_that_the_host_named_is_a_target_for_everybody(hosted, capsys):
+    assert RunRequest.from_json({"prompt": "a", "target": "server"}).target == "server"
+    assert "server" in [each.name for each in drawer.targets()]
+    assert any("a vLLM server" in line for line in drawer.about_targets())
+    assert token_ids(traced("server", "copied")) == token_ids(here("copied"))
+    assert main(["models"]) == 0
+    assert "server: target, on a server" in capsys.readouterr().out
+
+
+def test_the_host_s_key_goes_to_the_host_s_server_alone(monkeypatch):
+    monkeypatch.setenv(line.KEY, "secret")
+    named = line.Line(Address.read("vllm:http://a", "the host's address"))
+    assert named.headers()["Authorization"] == "Bearer secret"
+    assert "Authorization" not in line.Line(Address.read("vllm:http://a")).headers()
+
+
+def test_visitors_do_not_learn_where_the_host_s_server_is(monkeypatch):
+    monkeypatch.setenv(entry.SERVER, "vllm:http://127.0.0.1:9")
+    entry.entries.cache_clear()
+    with pytest.raises(ServerFault) as refusal:
+        load_target("server", "cpu")
+    entry.entries.cache_clear()
+    assert "127.0.0.1" not in str(refusal.value)
+
+
+def test_visitors_of_a_hosted_page_name_no_server():
+    wish = {"prompt": "a", "target": "vllm:http://169.254.169.254"}
+    with pytest.raises(BadSettings, match="No target is called"):
+        RunRequest.from_json(wish)
+    assert RunRequest.from_json(wish, any_model=True).target == wish["target"]
