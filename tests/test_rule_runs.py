@@ -26,7 +26,7 @@ from specviz.trace.promises import PROMISES
 from specviz.verification import Drawn, MismatchedRule, named
 from specviz.verification.base import Decision, Law
 from specviz.verification.exact.closed import closed
-from specviz.verification.exact.of_run import PROOFS, steps, worst
+from specviz.verification.exact.of_run import PROOFS, excerpt, steps, worst
 from specviz.verification.tree import DraftTree
 
 TAKES = {
@@ -296,3 +296,17 @@ def test_every_recorded_run_is_proven():
         assert not found, (path.name, found[:1])
         judged += sum(len(played.judged) for played in trace.rounds)
     assert judged > 1_000
+
+
+def test_a_verdict_s_laws_cut_to_few_tokens_are_laws(runs):
+    for rule in ("lenience:0.7", "unverified"):
+        event = next(e for e in runs[rule].events if isinstance(e, Judged))
+        found = excerpt(event, 4)
+        assert len(found.tokens) == len(set(found.tokens)) == 4
+        assert found.p == sorted(found.p, reverse=True)
+        assert sum(found.p) == pytest.approx(1)
+        assert (found.q is None) == (rule == "unverified")
+        assert found.q is None or sum(found.q) == pytest.approx(1)
+        assert found.p[0] * found.held_p == pytest.approx(max(event.rows.p))
+        listed = dict(zip(event.rows.tokens, event.rows.p, strict=True))
+        assert max(listed, key=listed.get) in found.tokens

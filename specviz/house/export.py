@@ -24,18 +24,12 @@ from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog.training import load_head
-<<<<<<< HEAD
+from specviz.drafters.kit.checkpoint import read_config
 from specviz.drafters.kit.training import Family, Frozen
 from specviz.house.data import Domain, held_out_windows
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
 from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, agreements
-=======
-from specviz.drafters.kit.checkpoint import read_config
-from specviz.house.data import Domain, held_out_windows, token_counts
-from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
-from specviz.house.train_heads import Plan, Pupil, agreements
 from specviz.models.files import size_of, weight_files
->>>>>>> wt-peers
 from specviz.models.target import Target
 
 WINDOWS = 16  # a domain, at the end

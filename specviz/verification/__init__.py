@@ -1,4 +1,10 @@
-"""The rules of verification, by name, and the one that fits a kind of candidates."""
+"""The rules of verification, by name, and the one that fits a kind of candidates.
+
+`rules`: greedy match, the point mass, speculative sampling and its siblings, lenience, ensemble.
+`siblings`: accept-reject, k-SEQ. `leaf_first`: block and traversal verification. `lossy`: typical,
+relaxed, thresholds, unverified. What each promises is in `trace.promises`, its scalar test in
+`trace.thresholds`. `exact`: what really comes out. `wild`: rules as found in public.
+"""
 
 from __future__ import annotations
 

@@ -41,12 +41,8 @@ class LayerSkip:
     def __init__(self, target: Target) -> None:
         """Raises Unsupported where the target's layers cannot be run one by one."""
         self.model = target.model
-<<<<<<< HEAD
-        self.made_for: MadeFor = target.card.hash
-=======
         check_split(target)
-        self.made_for: str | None = target.card.hash
->>>>>>> wt-peers
+        self.made_for: MadeFor = target.card.hash
         self.taps = Taps(layers=tuple(range(1, target.layers + 1)))
 
     @classmethod

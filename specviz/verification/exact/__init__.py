@@ -13,7 +13,9 @@ A map, for who shows it:
   sampler would show.
 - `transport`: the highest acceptance that any rule could reach.
 - `darts`: von Neumann's picture: points under q, kept under p.
-- `of_run`: at every judged position of a recorded run, the rule's law against p.
+- `of_run`: at every verdict of a recorded run, the rule's law against p (`steps`, `worst`); and a
+  verdict's laws cut to few tokens, for the sandbox (`excerpt`). The other half, one prompt many
+  times with and without speculation, needs models: `specviz.engine.repeats.repeat`.
 """
 
 from __future__ import annotations

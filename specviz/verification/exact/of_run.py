@@ -141,3 +141,35 @@ PROOFS: Mapping[str, Callable[[Judged], Bounds]] = {
     "thresholds": _above,
     "unverified": _kept,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A verdict's laws cut to few tokens, to be played with. p, q: of `tokens`, each scaled to 1;
+    q is None where the guess had none. held_p, held_q: what of the whole laws they hold.
+    """
+
+    tokens: list[int]
+    p: list[float]
+    q: list[float] | None
+    held_p: float
+    held_q: float
+
+
+def excerpt(event: Judged, many: int = 5) -> Excerpt:
+    """The tokens of a verdict that weigh most in p or q, by falling p.
+
+    Both laws are cut to the same tokens and scaled: lumping all others into one would change α,
+    since the lesser of two sums is more than the sum of the lesser ones.
+    """
+    rows = event.rows
+    q = rows.q or [0.0] * len(rows.tokens)
+    order = sorted(range(len(rows.tokens)), key=lambda at: -max(rows.p[at], q[at]))[:many]
+    order.sort(key=lambda at: -rows.p[at])
+    held = [sum(law[at] for at in order) for law in (rows.p, q)]
+    cut = [
+        [law[at] / total if total > 0 else 1 / len(order) for at in order]
+        for law, total in zip((rows.p, q), held, strict=True)
+    ]
+    tokens = [rows.tokens[at] for at in order]
+    return Excerpt(tokens, cut[0], cut[1] if rows.q else None, held[0], held[1])
