@@ -103,7 +103,7 @@ def test_other_architectures_decode_greedily_as_they_generate(make):
 
 
 @pytest.mark.parametrize("name", drafters())
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
     settings = replace(WARM, seed=seed)
     for prompt in PROMPTS[:3]:
@@ -185,13 +185,13 @@ def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
 def test_the_first_two_tokens_of_a_real_tree_run_follow_the_target(drawn):
-    """End to end, with caches, warm states, warpers: 3,000 seeds; false alarm 1 in 1,000."""
+    """End to end, with caches, warm states, warpers: 1,000 seeds; false alarm 1 in 1,000."""
     target = tiny.target()
     sampling = Sampling(1.3, top_k=4, top_p=0.97)
     settings = Settings(sampling, max_new_tokens=3)
     ids = target.encode("The cat", 3)
     counts: dict[tuple[int, ...], int] = {}
-    for seed in range(3_000):
+    for seed in range(1_000):
         drafter = Branching(drawn, (-1, 0, 0, 1))
         text = [
             t for r in rounds(target, drafter, ids, replace(settings, seed=seed)) for t in r.tokens

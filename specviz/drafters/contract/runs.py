@@ -35,12 +35,12 @@ def greedy_is_generate(case: Case) -> None:
         for shape in case.shapes:
             for schedule in ("fixed", "learning"):
                 settings = replace(shape, sampling=GREEDY, max_new_tokens=24, schedule=schedule)
-                trace = traced(target, drafter, prompt, settings)
+                after = schedule == "fixed"
+                trace = traced(target, drafter, prompt, settings, baseline=after)
                 demand(token_ids(trace) == wanted, f"It changed what {prompt!r} goes on with.")
-                demand(
-                    trace.baseline is not None and trace.baseline.token_ids == wanted,
-                    f"After it, plain decoding changed what {prompt!r} goes on with.",
-                )
+                plain_too = not trace.baseline or trace.baseline.token_ids == wanted
+                changed = f"After it, plain decoding changed what {prompt!r} goes on with."
+                demand(plain_too and (trace.baseline is not None) == after, changed)
                 check(trace)
 
 
