@@ -145,6 +145,7 @@ def test_block_verification_judges_chains_alone():
         ("typical", SAMPLED, 1, 0.95, 0.35),
         ("relaxed:2,0.2", SAMPLED, 1, 0.55, 0.35),
         ("thresholds:1,0.8", FIXED, 2, 0.4375, 0.0875),
+        ("thresholds:1,0.8", FIXED, 3, 0.6875, 0.1375),
         ("thresholds:1,0.5", FIXED, 2, 0.70, 0.35),
         ("thresholds:0.2,1", FIXED, 2, 1.0, 0.75),
         ("unverified", SAMPLED, 1, 1.0, 0.35),

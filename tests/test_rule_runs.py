@@ -22,7 +22,8 @@ from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
-from specviz.trace.promises import PROMISES
+from specviz.trace.promises import PROMISES, Leaves
+from specviz.trace.thresholds import TESTS
 from specviz.verification import Drawn, MismatchedRule, named
 from specviz.verification.base import Decision, Law
 from specviz.verification.exact.closed import closed
@@ -93,6 +94,8 @@ def test_the_page_says_what_was_decided(runs, rule):
         "unverified": "This rule checks nothing",
     }
     assert words[rule] in text
+    changes = PROMISES[runs[rule].header.rule].leaves is Leaves.RESIDUAL
+    assert changes or "eft of p" not in text
 
 
 def test_auto_is_what_it_was(tiny_target, tiny_draft):
@@ -120,18 +123,6 @@ LIES = {
         "lies between 0.01 and 1",
     ),
     "an α": ("typical", "judged", lambda d: d.update(alpha=0.5), "α does not follow"),
-    "an entropy": (
-        "typical", "judged", lambda d: d["inputs"].update(entropy=d["inputs"]["entropy"] + 9),
-        "the (entropy|threshold) is",
-    ),
-    "a rank": (
-        "relaxed:3,0.05", "judged", lambda d: d["inputs"].update(rank=d["inputs"]["rank"] + 99),
-        "the (rank|threshold) is",
-    ),
-    "a top token": (
-        "relaxed:3,0.05", "judged", lambda d: d["inputs"].update(top=d["inputs"]["top"] + 0.01),
-        "the (top token's p|threshold) is",
-    ),
     "a fact left out": (
         "typical", "judged", lambda d: d["inputs"].pop("entropy"), "the rule's inputs are",
     ),
@@ -144,17 +135,27 @@ def test_a_lie_is_refused_by_its_name(runs, lie):
     refused(runs[rule], event, change, says)
 
 
-def test_a_mass_or_a_bound_that_the_rows_contradict_is_refused(runs):
-    changes = {
-        "thresholds:0.5,0.6": ("before", 0.01, "was tried before|the threshold"),
-        "accept-reject": ("least", 0.9, "the least q/p is|the threshold"),
-        "k-seq": ("rho", 5.0, "ρ is|the threshold"),
-    }
-    for rule, (name, more, says) in changes.items():
-        event = next(e for e in runs[rule].events if isinstance(e, Judged))
-        inputs = {**event.inputs, name: event.inputs[name] + more}
-        with pytest.raises(CheckFailed, match=says):
-            check(edited(runs[rule], event, replace(event, inputs=inputs)))
+FACTS = {  # by rule, a fact, another value for it, and what is said of that
+    "typical": ("entropy", lambda fact: 0.0, "the entropy is 0.0"),
+    "relaxed:3,0.05": ("rank", lambda fact: fact + 1, "the rank is"),
+    "relaxed:3,0.05 ": ("top", lambda fact: fact + 0.01, "the top token's p is"),
+    "thresholds:0.5,0.6": ("before", lambda fact: fact + 1e-4, "what was tried before is"),
+    "accept-reject": ("least", lambda fact: 0.99, "the least q/p is"),
+    "k-seq": ("rho", lambda fact: 5.0, "ρ is 5.0, with"),
+}
+
+
+@pytest.mark.parametrize("rule", FACTS)
+def test_a_fact_that_the_rows_contradict_is_refused(runs, rule):
+    """At a verdict whose threshold is forged along with it, so that this alone is wrong."""
+    name, other, says = FACTS[rule]
+    trace = runs[rule.strip()]
+    event = next(e for e in trace.events if isinstance(e, Judged))
+    inputs = {**event.inputs, name: other(event.inputs[name])}
+    bar = TESTS[trace.header.rule](inputs)
+    forged = replace(event, inputs=inputs, threshold=bar)
+    with pytest.raises(CheckFailed, match=says):
+        check(edited(trace, event, forged))
 
 
 def test_a_last_token_from_another_law_is_refused(runs):
@@ -166,6 +167,19 @@ def test_a_last_token_from_another_law_is_refused(runs):
         forged = replace(forged, drawn=replace(drew.drawn, hi=0.9, u=min(drew.drawn.u, 0.8)))
         with pytest.raises(CheckFailed):
             check(edited(runs[rule], drew, forged))
+
+
+def test_a_last_token_from_another_share_of_p_is_refused(runs):
+    """k-SEQ draws from what p has beyond ρ q; here the heaviest such token has a little less."""
+    drew = next(
+        r.drew
+        for r in runs["k-seq"].rounds
+        if r.drew and r.drew.kind == "recovered" and r.drew.token == r.drew.tokens[0]
+    )
+    lighter = [*drew.p[:-1], drew.p[-1] * 0.5]
+    forged = replace(drew, p=lighter, rest_p=drew.rest_p + drew.p[-1] * 0.5)
+    with pytest.raises(CheckFailed, match="what p has beyond ρ q"):
+        check(edited(runs["k-seq"], drew, forged))
 
 
 # The proof of a run
