@@ -150,7 +150,7 @@ FAULTS = {
     "locked": (at("/v1/models", 401, {"error": "Unauthorized"}), "(401): Unauthorized"),
     "no list": (at("/v1/models", 200, [1]), "lists no model"),
     "adapters": (at("/v1/models", 200, {"data": [{"id": "a", "parent": "b"}]}), "lists no model"),
-    "no length": (at("/v1/models", 200, {"data": [{"id": "a"}]}), "0.10 or newer"),
+    "no length": (at("/v1/models", 200, {"data": [{"id": "a"}]}), "vLLM 0.32 can"),
     "another program": (at("/version", 404, {"detail": "Not Found"}), "no vLLM"),
     "no version": (at("/version", 200, {"ollama": 1}), "no vLLM"),
     "few": (listed(5), "--max-logprobs 9"),

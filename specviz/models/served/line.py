@@ -18,7 +18,7 @@ from specviz.models.errors import ServerFault
 from specviz.models.served.address import Address
 
 QUICK: Final = 10.0  # seconds for what a server knows by heart
-PASS: Final = 120.0  # for a pass, after the passes of others
+PASS: Final = 60.0  # for a pass, after the passes of others
 MOST: Final = 1 << 27  # bytes of an answer
 PIECE: Final = 1 << 16
 KEY: Final = "VLLM_API_KEY"  # as vLLM's own server and clients call it

@@ -19,7 +19,7 @@ MOST_LISTED: Final = 65  # tokens of a law that are asked for, where the server 
 FEWEST: Final = 9  # the eight that are shown of a law, and one that says what comes after
 LIMIT: Final = re.compile(r"max allowed:? (\d+)")
 APART: Final = 0.25  # nats: by which two ways of asking for one law may differ in half precision
-TOO_OLD: Final = "vLLM 0.10 or newer is needed"
+TOO_OLD: Final = "vLLM 0.32 can, older ones may not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Server:
         longest = card.get("max_model_len")
         if type(longest) is not int or longest < 2:
             raise ServerFault(
-                f"The server at {address} does not say how long a text its model sees: {TOO_OLD}."
+                f"The server at {address} does not say how long a text its model sees; {TOO_OLD}."
             )
         found = cls(line, name, root, longest, _version(line), MOST_LISTED)
         listed = found._limit()
