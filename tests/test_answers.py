@@ -146,7 +146,7 @@ def test_a_lesson_of_answers_is_one_of_the_same_text(target: Target, written: Pa
 
 def test_a_head_begins_as_the_target_s_last_layer(target: Target, written: Path) -> None:
     counts = lessons(target, written).counts()
-    head = training3.begun(target, counts, 50)
+    head = training3.begun(target, counts, Fitting(50))
     assert head.config.rope_theta == target.model.config.rope_parameters["rope_theta"]
     taps = torch.randn(3, 2, 48)
     torch.testing.assert_close(
@@ -222,12 +222,14 @@ def test_from_questions_to_a_head_that_drafts(
     asks = ["--questions", str(tmp_path / "questions.jsonl"), "--tokens", "1000"]
     assert cli.main(["train", "write", *usual, *asks]) == 0
     learns = ["--tokens", "16384", "--draft-vocabulary", "200", "--unroll", "2", "--rate", "4"]
+    learns += ["--also-for", "c" * 64]
     places = ["--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
     assert cli.main(["train", "heads", *usual, *learns, *places]) == 0
     facts = json.loads((tmp_path / "out" / "eagle3" / "manifest.json").read_text())
     assert facts["made_for"] == load_target(str(folder)).card.hash
     assert facts["recipe"]["unrolled"] == 2
     target, drafter = load(str(folder), str(tmp_path / "out" / "eagle3"))
+    assert drafter.made_for == (target.card.hash, "c" * 64)
     settings = Settings(Sampling(0), gamma=3, budget=4, max_new_tokens=24)
     trace = traced(target, drafter, ASKED[0].text, settings)
     assert difference(trace) is None

@@ -4,6 +4,7 @@ Rule: this file only reads the command line; the stages do the work.
 """
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
     says = "guesses in a row that a head learns from"
     steps = count("Unrolled guesses", 1, 16)
     group.add_argument("--unroll", type=steps, default=usual.steps, help=says)
+    says = "SHA-256 of further weights that the head is to be accepted for: nothing is tried"
+    group.add_argument("--also-for", type=_hash, action="append", default=[], help=says)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +98,19 @@ def _extent(arguments: argparse.Namespace) -> Extent:
     """How much is to be measured. Raises ValueError with a sentence."""
     drafters = tuple(filter(None, arguments.drafters.split(",")))
     return Extent(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
+
+
+def _fitting(arguments: argparse.Namespace) -> Fitting:
+    """How large a head of any target is, and whom it fits."""
+    also = tuple(arguments.also_for)
+    return Fitting(arguments.draft_vocabulary, arguments.unroll, also)
+
+
+def _hash(text: str) -> str:
+    """A SHA-256 in hexadecimal. Raises argparse's error."""
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no SHA-256.")
+    return text
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -130,7 +146,7 @@ def train(arguments: argparse.Namespace) -> int:
         questions=arguments.questions,
         count=arguments.count,
         data=arguments.data,
-        fitting=Fitting(arguments.draft_vocabulary, arguments.unroll),
+        fitting=_fitting(arguments),
     )
     STAGES[stage](options)
     return 0

@@ -13,7 +13,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import tokenizers
@@ -25,10 +25,10 @@ from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizer
 
 from specviz.catalog.training import load_head
 from specviz.drafters.kit.checkpoint import read_config
-from specviz.drafters.kit.training import Family, Frozen
+from specviz.drafters.kit.training import Family, Frozen, overlaps, same_tops
 from specviz.house.data import Domain, held_out_windows
 from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
-from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, agreements
+from specviz.house.train_heads import HeadRecipe, Measure, Plan, Pupil, Texts, measured
 from specviz.models.files import size_of, weight_files
 from specviz.models.target import Target
 
@@ -58,6 +58,10 @@ def be_nice(level: int) -> None:
         os.nice(level)
 
 
+MEASURES: Final[Mapping[str, Measure]] = {
+    "agreement": lambda _family, *given: same_tops(*given),
+    "overlap": lambda _family, *given: overlaps(*given),
+}
 Exam = Callable[[Sequence[Family]], Iterable[Frozen]]  # held-out batches, as `Lessons` has them
 
 
@@ -83,12 +87,15 @@ def ship(
             shipped.append(replace(pupil, head=load_head(pupil.head, folder, target).eval()))
     if not shipped:
         return
-    measured = {
-        "agreement": _measured(shipped, exams, sampled=False),
-        "overlap": _measured(shipped, exams, sampled=True),
+    families = [pupil.family for pupil in shipped]
+    by_domain = {
+        domain: measured(shipped, exam(families), MEASURES) for domain, exam in exams.items()
     }
     for pupil in shipped:
-        found = {what: by_head[pupil.name] for what, by_head in measured.items()}
+        found = {
+            what: {domain: by[what][pupil.name] for domain, by in by_domain.items()}
+            for what in MEASURES
+        }
         facts = {**_facts(pupil, plan), "corpus_tokens": corpus_tokens, **found}
         write_manifest(out / pupil.name, facts)
 
@@ -102,18 +109,6 @@ def write_shared(folder: Path, target: Target) -> None:
         weight = target.model.get_output_embeddings().weight.detach()
         tensors = {"lm_head.weight": weight.bfloat16().cpu().contiguous()}
         save_file(tensors, folder / SHARED, metadata={"format": "pt"})
-
-
-def _measured(
-    pupils: Sequence[Pupil], exams: Mapping[str, Exam], *, sampled: bool
-) -> dict[str, dict[str, list[float]]]:
-    """By head, by domain, by depth: Σ min(p, q), or how often both have the same top token."""
-    asked = [replace(p, family=replace(p.family, sampled=sampled)) for p in pupils]
-    found: dict[str, dict[str, list[float]]] = {pupil.name: {} for pupil in pupils}
-    for domain, exam in exams.items():
-        for name, shares in agreements(asked, exam([p.family for p in asked])).items():
-            found[name][domain] = shares
-    return found
 
 
 def exams_of(domains: Sequence[Domain], target: Target, recipe: HeadRecipe) -> dict[str, Exam]:

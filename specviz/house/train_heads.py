@@ -151,16 +151,32 @@ def train_heads(
 
 def agreements(pupils: Sequence[Pupil], exam: Iterable[Frozen]) -> dict[str, list[float]]:
     """α by depth of every head on held-out batches, averaged over their tokens, to four digits."""
-    sums: dict[str, list[float]] = {pupil.name: [] for pupil in pupils}
+    return measured(pupils, exam, {"α": lambda family, *given: family.measure(*given)})["α"]
+
+
+Measure = Callable[[Family, Sequence[Tensor], Frozen], list[float]]  # by depth, as `same_tops`
+
+
+def measured(
+    pupils: Sequence[Pupil], exam: Iterable[Frozen], measures: Mapping[str, Measure]
+) -> dict[str, dict[str, list[float]]]:
+    """By measure, by head, by depth: see `agreements`."""
+    sums: dict[str, dict[str, list[float]]] = {
+        what: {pupil.name: [] for pupil in pupils} for what in measures
+    }
     total = 0
     for frozen in exam:
         total += (many := int(frozen.counted.sum()))
         for pupil in pupils:
-            with torch.no_grad():
-                found = pupil.family.agreement(pupil.head, frozen)
-            old = sums[pupil.name] or [0.0] * len(found)
-            sums[pupil.name] = [a + b * many for a, b in zip(old, found, strict=True)]
-    return {name: [round(v / total, 4) for v in found] for name, found in sums.items()}
+            guesses = pupil.family.said(pupil.head, frozen)
+            for what, measure in measures.items():
+                found = measure(pupil.family, guesses, frozen)
+                old = sums[what][pupil.name] or [0.0] * len(found)
+                sums[what][pupil.name] = [a + b * many for a, b in zip(old, found, strict=True)]
+    return {
+        what: {name: [round(v / total, 4) for v in found] for name, found in heads.items()}
+        for what, heads in sums.items()
+    }
 
 
 def stopped_moving(alpha: Mapping[int, float]) -> bool:

@@ -117,8 +117,7 @@ def test_a_verdict_of_a_real_run_opens_in_the_sandbox(sand):
 
 
 def test_repeats_are_counted_and_stop_when_asked(sand):
-    name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
-    sand.locator("#sv-proof-run").select_option(name)
+    sand.locator("#sv-proof-run").select_option("9-01-chain")  # of the house: it takes a while
     sand.get_by_role("button", name="times each way").click()
     expect(sand.locator(".sv-proof-count")).not_to_be_empty()
     sand.locator(".sv-proof [data-do=stop]").click()

@@ -7,7 +7,7 @@ There is no loss on features.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -48,36 +48,40 @@ def guesses(head: Eagle3Head, frozen: Frozen, depth: int) -> list[Tensor]:
     return [head.logits(output) for output in unroll(head, states, frozen, depth)]
 
 
-def build(target: Target, counts: Tensor, draft_vocabulary: int | None = None) -> Eagle3Head:
-    """A new head for this target. counts: (V,), how often each token occurs."""
-    config = Eagle3Config.like(
-        target,
-        draft_vocab_size=draft_vocabulary or round(DRAFT_VOCABULARY * target.vocab_size),
-        tap_layers=usual_taps(target.layers),
-    )
+def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
+    """A new head for this target. counts: (V,), how often each token occurs. changes: to the
+    config.
+    """
+    usual = {
+        "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
+        "tap_layers": usual_taps(target.layers),
+    }
+    config = Eagle3Config.like(target, **(usual | changes))
     head = Eagle3Head(config)
     head.propose_only(counts)
     return head
 
 
 @torch.no_grad()
-def begun(target: Target, counts: Tensor, draft_vocabulary: int) -> Eagle3Head:
+def begun(target: Target, counts: Tensor, fitting: Fitting) -> Eagle3Head:
     """A new head that begins as the target's own last layer, norm and output rows.
 
     fc hands the highest tap on; what the layer makes of the next word, which the target's knows
     nothing of, begins by chance. The output rows stay as they are.
     """
-    head = build(target, counts, draft_vocabulary)
+    size, own = min(fitting.draft_vocabulary, target.vocab_size), target.card.hash
+    fits = (own, *fitting.also_for) if own and fitting.also_for else own
+    head = build(target, counts, draft_vocab_size=size, made_for=fits)
     model, wide = target.model.model, head.config.hidden_size
-    last, own = model.layers[-1], head.midlayer
+    last, layer = model.layers[-1], head.midlayer
     head.fc.weight.zero_()
     head.fc.weight[:, -wide:].copy_(torch.eye(wide))
     for name in ("q_proj", "k_proj", "v_proj"):
-        getattr(own.self_attn, name).weight[:, wide:] = getattr(last.self_attn, name).weight
-    own.self_attn.o_proj.load_state_dict(last.self_attn.o_proj.state_dict())
-    own.mlp.load_state_dict(last.mlp.state_dict())
-    own.hidden_norm.weight.copy_(last.input_layernorm.weight)
-    own.post_attention_layernorm.weight.copy_(last.post_attention_layernorm.weight)
+        getattr(layer.self_attn, name).weight[:, wide:] = getattr(last.self_attn, name).weight
+    layer.self_attn.o_proj.load_state_dict(last.self_attn.o_proj.state_dict())
+    layer.mlp.load_state_dict(last.mlp.state_dict())
+    layer.hidden_norm.weight.copy_(last.input_layernorm.weight)
+    layer.post_attention_layernorm.weight.copy_(last.post_attention_layernorm.weight)
     head.norm.weight.copy_(model.norm.weight)
     head.lm_head.weight.copy_(target.model.get_output_embeddings().weight[head.tokens])
     head.lm_head.requires_grad_(False)
@@ -86,11 +90,10 @@ def begun(target: Target, counts: Tensor, draft_vocabulary: int) -> Eagle3Head:
 
 def fitted(fitting: Fitting) -> Family:
     """The family for a target of another size, which heads begin as a part of."""
-    size, steps = fitting.draft_vocabulary, fitting.steps
     return replace(
         TRAINING,
-        build=lambda target, counts: begun(target, counts, min(size, target.vocab_size)),
-        loss=lambda head, frozen: loss(head, frozen, steps),
+        build=lambda target, counts: begun(target, counts, fitting),
+        loss=lambda head, frozen: loss(head, frozen, fitting.steps),
     )
 
 

@@ -198,10 +198,12 @@ class Fitting:
     """What of a head follows from its target's size, and from how much time there is.
 
     draft_vocabulary: tokens that it may propose. steps: guesses in a row that it learns from.
+    also_for: SHA-256 of further weights that it is accepted for, such as the same unrounded.
     """
 
     draft_vocabulary: int = 8192
     steps: int = 3
+    also_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -225,10 +227,16 @@ class Family:
     keys_values: tuple[int, ...] = ()
     fitted: Callable[[Fitting], Family] | None = None
 
+    @property
+    def measure(self) -> Callable[[Sequence[Tensor], Frozen], list[float]]:
+        """What α is, of guesses by depth."""
+        return overlaps if self.sampled else same_tops
+
+    @torch.no_grad()
+    def said(self, head: Any, frozen: Frozen) -> Sequence[Tensor]:
+        """A head's guesses by depth; none where the family has none to measure."""
+        return [] if self.guesses is None else self.guesses(head, frozen)
+
     def agreement(self, head: Any, frozen: Frozen) -> list[float]:
         """α by depth on this batch; empty where the family has no guesses to measure."""
-        if self.guesses is None:
-            return []
-        measure = overlaps if self.sampled else same_tops
-        with torch.no_grad():
-            return measure(self.guesses(head, frozen), frozen)
+        return self.measure(self.said(head, frozen), frozen)
