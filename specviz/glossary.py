@@ -16,6 +16,7 @@ TITLES: Final[Mapping[str, str]] = {
     "verify": "v, checking",
     "p": "p, the target's chance",
     "q": "q, the drafter's chance",
+    "tv": "TV, total variation",
     "coin": "u, the coin",
     "draft": "drafter",
     "unreached": "not reached",
@@ -37,6 +38,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "q": "The chance with which the drafter drew a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is the acceptance chance α.",
     "residual": "What p has above q, max(p − q, 0), scaled to 1: what a rejection draws from.",
+    "tv": "How far one law lies from another: half the sum of their differences, token by token. 0 "
+    "where they are the same, 1 where they share nothing.",
     "gamma": "How many tokens the drafter guesses in a row.",
     "alpha": "The chance that a judged position keeps one of its guesses, before any coin "
     "falls, averaged over judged positions. One sampled guess: Σ min(p, q). Sampled siblings: "

@@ -207,6 +207,8 @@ class Named(Word):
     Which names there are, and what may follow each, whoever reads it checks.
     """
 
+    name: ClassVar = "named"
+
     def check(self, noun: str, value: Any) -> None:
         """See `Kind`."""
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")

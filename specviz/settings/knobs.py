@@ -337,6 +337,9 @@ KNOBS: Final[tuple[Knob, ...]] = (
 )
 
 
+EVERYONES: Final = tuple(row.name for row in KNOBS if row.everyone)  # read with any drafter
+
+
 def knob(name: str) -> Knob:
     """The row of this name. Raises KeyError where there is none."""
     return {row.name: row for row in KNOBS}[name]

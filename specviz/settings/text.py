@@ -50,6 +50,6 @@ def _said(
 
 def heeded(row: Knob, reads: Sequence[str] | None) -> bool:
     """Whether a sentence may name this setting: all runs have it, or the drafter reads it."""
-    if row.group != "drafting":
+    if row.group != "drafting" or row.name in knobs.EVERYONES:
         return True
     return not row.few if reads is None else row.name in reads

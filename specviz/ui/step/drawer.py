@@ -12,7 +12,7 @@ import gradio as gr
 from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
 from specviz.figures.diagram import diagram
 from specviz.settings.kinds import Named, Text, Word
-from specviz.settings.knobs import Group, Knob, fields_of
+from specviz.settings.knobs import EVERYONES, Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.headings import headings
 from specviz.ui.request import HOUSE, RunRequest
@@ -141,7 +141,9 @@ def box(row: Knob, value: Any, form: str = "sv") -> Any:
         more["elem_id"] = elem_id(row, form)
     if isinstance(row.kind, Named):
         known = list(zip(row.kind.titles, row.kind.words, strict=True))
-        return gr.Dropdown(known, value=value, allow_custom_value=True, **more)
+        return gr.Dropdown(
+            known, value=value, allow_custom_value=True, elem_classes=["sv-pick"], **more
+        )
     if isinstance(row.kind, Word):
         return gr.Radio(
             list(zip(row.kind.titles, row.kind.words, strict=True)), value=value, **more
@@ -171,7 +173,7 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
     ignored = [
         f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
         for row in fields_of("drafting")
-        if not row.everyone
+        if row.name not in EVERYONES
     ]
     return ",\n".join(ignored) + f" {HIDDEN}\n"
 

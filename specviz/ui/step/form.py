@@ -27,7 +27,8 @@ FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
 # The settings in one sentence, by the rows that `settings.text` reads too; what a visitor typed
 # reaches the page as text only.
 SENTENCE: Final = """(method, ...typed) => {
-  const rows = %s, target = typed[%s], known = (%s)[method] || { title: method, reads: ['gamma'] };
+  const rows = %s, target = typed[%s], other = { title: method, reads: ['gamma', 'rule'] };
+  const known = (%s)[method] || other;
   const path = (target || '').trim().replace(/[\\\\/]+$/, '').split(/[\\\\/]/).pop();
   const name = (%s)[target] || path;
   const brief = {
@@ -35,6 +36,7 @@ SENTENCE: Final = """(method, ...typed) => {
       return many.some((one) => Number(one) > 1) ? many.join('·') : ''; },
     paths: (text) => (text || '').match(/[0-9][^;]*/g)?.length || '',
     text: (text) => text ? 'system text' : '',
+    named: (text) => text === 'auto' ? '' : text,
   };
   const said = {}, gone = [];
   rows.forEach((row, place) => {
@@ -68,7 +70,10 @@ def sentence() -> str:
         }
         for row in sentence_rows()
     ]
-    known = {entry.name: {"title": entry.title, "reads": entry.reads} for entry in drafters()}
+    known = {
+        entry.name: {"title": entry.title, "reads": [*entry.reads, *knobs.EVERYONES]}
+        for entry in drafters()
+    }
     titles = {entry.name: entry.title for entry in targets()}
     return SENTENCE % (json.dumps(rows), len(rows), json.dumps(known), json.dumps(titles))
 

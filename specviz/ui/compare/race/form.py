@@ -10,6 +10,7 @@ import gradio as gr
 
 from specviz.catalog.entry import entries
 from specviz.compare.race import FEWEST, MOST
+from specviz.settings.knobs import EVERYONES
 from specviz.shipped import prompts
 from specviz.ui.compare.race import lane as lanes
 from specviz.ui.compare.race import recorded
@@ -78,7 +79,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         entry.name: {
             "title": entry.title,
             "suits": suits(entry.name),
-            "reads": entry.reads,
+            "reads": [*entry.reads, *EVERYONES],
             "usual": suited(entry.name),
         }
         for entry in drafters()

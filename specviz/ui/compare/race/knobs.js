@@ -66,6 +66,7 @@ const BRIEF = {
   wholes: (list) =>
     list.split(",").some((one) => Number(one) > 1) ? list.replaceAll(",", "·") : "",
   paths: (list) => (list ? String(list.split(";").length) : ""),
+  named: (name) => (name === "auto" ? "" : name),
 };
 
 // The draft's shape in few words.

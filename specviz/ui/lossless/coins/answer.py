@@ -16,10 +16,12 @@ from specviz.ui.lossless.sandbox.answer import EXACT, packed, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, Unasked, number_of, read, whole
 from specviz.verification import MismatchedRule
 from specviz.verification.exact import Round, answer
+from specviz.verification.exact.darts import darts
 from specviz.verification.exact.enumeration import played
 from specviz.verification.exact.masses import Throws
 from specviz.verification.exact.monte_carlo import Thrown
 
+DARTS: Final = 600  # as many as one can tell apart
 PARTS: Final = 25  # pictures of one pour
 SURE: Final = 1e-3  # a fit worse than this by luck is not luck
 seeds = count(1)
@@ -45,8 +47,34 @@ def thrown(text: Any) -> str:
             "intervals": [[one.low, one.high] for one in found.intervals],
             "said": said(found),
             "told": told(found, answer(round_).tv),
+            "darts": board(round_, next(seeds)),
         }
     )
+
+
+def board(round_: Round, seed: int) -> dict[str, Any] | None:
+    """Von Neumann's picture of his rule: darts under M q, kept under p; None for other rules.
+
+    Also None where q misses a word of p: no M is large enough.
+    """
+    if round_.rule.promise.name != "accept-reject":
+        return None
+    p, q = round_.target(()), round_.draft(())
+    try:
+        thrown = darts(p, q, DARTS, seed)
+    except ValueError:
+        return None
+    return {
+        "high": (thrown.bound * q).tolist(),
+        "p": p.tolist(),
+        "bound": f"{thrown.bound:.2f}",
+        "darts": [
+            [token, round(height, 4), int(kept)]
+            for token, height, kept in zip(
+                thrown.tokens.tolist(), thrown.heights.tolist(), thrown.kept.tolist(), strict=True
+            )
+        ],
+    }
 
 
 def poured(round_: Round, throws: int, seed: int) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import { el, flat, percent, word } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
 import { there } from "../../shared/there.js";
+import { showBoard } from "./board.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -42,6 +43,7 @@ function show(answer) {
   $(".sv-coins-said").textContent = answer.said;
   for (const place of stage.all("[data-told]"))
     place.textContent = answer.told[there(place.dataset.told)];
+  showBoard(answer.darts);
   clearTimeout(pouring);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   pour(answer, calm ? answer.pours.length - 1 : 0);

@@ -21,6 +21,14 @@ export interface Thrown {
   intervals: [number, number][];
   said: string;
   told: Record<string, string>;
+  darts: Board | null;
+}
+/** Von Neumann's board. high: by word, M q. darts: the word, how high, and whether it was kept. */
+export interface Board {
+  high: number[];
+  p: number[];
+  bound: string;
+  darts: [word: number, height: number, kept: number][];
 }
 /** As much of the sandbox as is used here. */
 export interface Sandbox {
