@@ -45,7 +45,7 @@ def unproven(trace: Trace) -> list[str]:
     if trace.header.rule in WHOLE:
         fact = WHOLE[trace.header.rule]
         sentences.append(
-            f"{fact} follows from whole laws; a file keeps a few rows, and it is held against those."
+            f"{fact} follows from whole laws; it is held against the few rows that a file keeps."
         )
     older = sum(map(_without_tries, trace.rounds))
     if older:
