@@ -10,11 +10,13 @@ import json
 
 import counted
 import pytest
+import tiny
 import torch
 
 from specviz.catalog import load
 from specviz.drafters.contract.trial import rounds_of, story, traced
 from specviz.models.target import TargetRun
+from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids
 
 pytestmark = pytest.mark.slow
@@ -79,3 +81,15 @@ def test_a_gpu_is_warm_before_a_clock_runs_and_the_run_is_the_same(monkeypatch):
     here = traced(*load("house", "eagle", "cpu"), counted.PROMPT, settings)
     assert len(prompts) == 6
     assert token_ids(there) == token_ids(here)
+
+
+@pytest.mark.parametrize("rule", ["k-seq", "lenience", "typical", "relaxed", "thresholds"])
+def test_a_further_rule_judges_on_the_device_as_on_the_cpu(pair, rule):
+    def kept(device):
+        target, drafter = load(str(pair[0]), str(pair[1]), device, "float32")
+        settings = Settings(Sampling(1.1), max_new_tokens=12, gamma=3, rule=rule)
+        return token_ids(traced(target, drafter, tiny.PROMPT, settings))
+
+    with counted.gpu():
+        told = kept("cuda")
+    assert told == kept("cpu")

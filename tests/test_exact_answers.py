@@ -12,7 +12,7 @@ from example import P, Q, model
 
 from specviz.settings.settings import Sampling
 from specviz.verification import Drawn, named
-from specviz.verification.exact import Round, answer, exact_sampler_distance
+from specviz.verification.exact import Round, accepted_length, answer, exact_sampler_distance
 from specviz.verification.exact.closed import closed
 from specviz.verification.exact.darts import darts
 from specviz.verification.exact.drawing import plainly
@@ -37,6 +37,24 @@ def test_a_formula_gives_what_enumeration_gives(rule, candidates):
         exact = answer(Round.place(named(rule), p, q, SAMPLED, candidates))
         assert torch.allclose(found.through_draft, exact.through_draft, atol=1e-14)
         assert torch.allclose(found.through_rest, exact.through_rest, atol=1e-14)
+
+
+def test_independent_candidates_never_make_a_rejection_impossible():
+    """Not 1 − (1 − α)^k: each is judged by what those before it left."""
+    assert closed("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
+    assert closed("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
+
+
+def test_a_tree_brings_what_its_places_keep():
+    """Under one p and q everywhere: Σ over nodes of Π v, v the chance of the child at a place."""
+    round = Round.place(named("without-replacement"), P, Q, REPLACED, 2)
+    first = answer(Round.place(round.rule, P, Q, REPLACED)).acceptance
+    second = answer(round).acceptance - first
+    assert (first, second) == pytest.approx((0.65, 0.10636), abs=5e-6)
+    tree = Round(round.rule, round.target, round.draft, [-1, 0, 0, 1, 2], round.drawing)
+    kept = accepted_length(tree.rule, tree.target, tree.draft, tree.parents, tree.drawing)
+    assert kept == pytest.approx((first + second) * (1 + first), abs=1e-12)
+    assert kept == pytest.approx(1.248, abs=5e-4)
 
 
 @pytest.mark.parametrize(("rule", "candidates"), [("lenience", 2), ("greedy", 1)])

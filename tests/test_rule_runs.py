@@ -18,7 +18,7 @@ from specviz.frames.caption import caption
 from specviz.frames.inspector import inspector
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER as TRACES
-from specviz.trace.check import CheckFailed, check
+from specviz.trace.check import CheckFailed, check, unproven
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
@@ -61,6 +61,8 @@ def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
     assert trace.header.lossless == PROMISES[name].lossless
     assert summary(trace)["alpha"] is None
     assert any(played.judged for played in trace.rounds)
+    trusted = " ".join(unproven(trace))
+    assert ("follows from whole laws" in trusted) == (name in ("accept-reject", "k-seq", "typical"))
 
 
 @pytest.mark.parametrize("rule", ["typical", "ensemble", "unverified"])
