@@ -71,6 +71,11 @@ def test_the_ceiling_is_above_every_lossless_rule_and_reached_where_all_words_ar
     assert told(candidates=2)["told"]["ceiling"] == "0.7900"
 
 
+def test_a_round_of_four_places_brings_what_the_speed_law_says():
+    """VERIFICATION.md, section 4: 1 + α + … + α⁴ at α = 0.65, where both laws never change."""
+    assert told()["told"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
+
+
 def test_every_rule_that_can_be_chosen_answers_and_says_why():
     for row in rules():
         found = told(rule=row["name"])

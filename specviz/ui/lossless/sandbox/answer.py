@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from specviz.cost.law import expected_tokens
 from specviz.settings.settings import Sampling
 from specviz.trace.promises import Drawn, fitting
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, Unasked, number_of
@@ -22,6 +23,7 @@ from specviz.verification.exact import answer as answered
 from specviz.verification.exact.drawing import plainly
 from specviz.verification.exact.transport import ceiling
 
+DEEP: Final = 4  # places of a round; its laws are the same at each, so the speed law is exact
 EXACT: Final = 1e-9  # a distance below this is rounding
 WARM: Final = Sampling(1.0)
 HEADS: Final = ("p", "q", "min(p, q)", "p − q above 0", "through the draft", "instead", "out − p")
@@ -117,6 +119,7 @@ def told(asked: SandboxQuestion, found: Answer) -> dict[str, str]:
         "tv": "0" if found.tv < EXACT else f"{found.tv:.4f}",
         "kept": f"{found.acceptance:.4f}",
         "ceiling": f"{best:.4f}",
+        "tokens": f"{expected_tokens(min(found.acceptance, 1.0), DEEP):.3f}",
     }
 
 
