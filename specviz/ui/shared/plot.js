@@ -28,6 +28,23 @@ export function fetchPlotly() {
   return fetched;
 }
 
+/** @type {Map<string, string>} */
+const shades = new Map(); // the style sheet's colours by name, in the theme that is on
+let dark = false;
+
+// Read once a theme: each reading would have the browser compute the styles of all that has changed.
+/** @param {string} name @param {CSSStyleDeclaration} style */
+function shade(name, style) {
+  const now = document.body.classList.contains("dark");
+  if (now !== dark) shades.clear();
+  dark = now;
+  const known = shades.get(name);
+  if (known) return known;
+  const found = style.getPropertyValue("--sv" + name.slice(1)).trim();
+  shades.set(name, found);
+  return found;
+}
+
 // "--p" becomes the style sheet's colour of that name, anywhere in a figure.
 /**
  * @template Value
@@ -42,7 +59,7 @@ function resolved(value, style) {
 /** @param {unknown} value @param {CSSStyleDeclaration} style @returns {unknown} */
 function coloursOf(value, style) {
   if (typeof value === "string") {
-    return value.startsWith("--") ? style.getPropertyValue("--sv" + value.slice(1)).trim() : value;
+    return value.startsWith("--") ? shade(value, style) : value;
   }
   if (Array.isArray(value)) {
     return typeof value[0] === "string" ? value.map((item) => coloursOf(item, style)) : value;
