@@ -91,7 +91,7 @@ def test_the_page_says_what_was_decided(runs, rule):
         "lenience:0.7": "counts q times 0.7 only",
         "ensemble:0.6": "puts 0.6 p + 0.4 q in the place of p",
         "typical": "says the target's top token",
-        "relaxed:3,0.05": "among the likeliest 3, at most 0.05 below",
+        "relaxed:3,0.05": "Only the likeliest 3 within 0.05 of the top token's",
         "thresholds:0.5,0.6": "a p of 0.5 passes; less is divided by 0.6",
         "unverified": "This rule checks nothing",
     }

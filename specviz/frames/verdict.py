@@ -9,7 +9,7 @@ from typing import Final
 
 from specviz.frames.evidence import thrown
 from specviz.frames.numbers import LEAST, numbers, spoken, visible
-from specviz.frames.other_rules import other_test
+from specviz.frames.other_rules import NO_COIN, other_test
 from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
 from specviz.frames.whatif import stuck
@@ -23,7 +23,8 @@ def verdict(scene: Scene, judged: Judged) -> list[Part]:
     token: Part = {"w": scene.word(scene.guesses[judged.node - 1].token)}
     usual = scene.greedy and judged.accepted == (judged.inputs["p"] >= 1.0)
     if not usual and (how := other_test(scene, judged, token)) is not None:
-        return [*how, *([] if scene.greedy else _fell(scene, judged))]
+        coin = not scene.greedy and scene.header.rule not in NO_COIN
+        return [*how, *(_fell(scene, judged) if coin else [])]
     if scene.greedy:
         is_it = " is it." if judged.accepted else " is not."
         return ["At temperature 0 the target keeps only its top token, and ", token, is_it]
