@@ -32,7 +32,7 @@ export function showTime(frame, round) {
 /** @param {number} round @param {number} until */
 function measured(round, until) {
   const both = reel.baseline
-    ? "Both measured in this run, on one machine."
+    ? "Both measured in this run, one after the other."
     : "Measured in this run.";
   const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
   return (
