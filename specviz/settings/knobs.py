@@ -32,8 +32,6 @@ COLDEST: Final = 1e-30  # a score of float32 divided by it is a number still, in
 RULES: Final = (
     ("auto", "The rule that fits"),
     ("point-mass", "Point mass: p(x), then mask"),
-    ("block", "Block verification"),
-    ("traversal", "Traversal verification"),
     ("k-seq", "k-SEQ"),
     ("accept-reject", "Accept-reject (von Neumann)"),
     ("lenience", "Lossy: lenience"),

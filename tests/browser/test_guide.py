@@ -5,7 +5,7 @@ import json
 import pytest
 
 from specviz.glossary import GLOSSARY
-from specviz.ui.step.tour import INTRO, STOPS
+from specviz.ui.step.tour import EXACT, INTRO, STOPS
 
 OPEN = "[popover]:popover-open"
 
@@ -16,7 +16,7 @@ def stop(page):
 
 def test_the_line_says_what_this_is_and_is_gone_for_good_once_put_away(visit):
     page = visit.open()
-    assert page.inner_text(".sv-intro p") == INTRO
+    assert page.inner_text(".sv-intro p") == f"{INTRO} {EXACT}"
     page.click("[data-intro=away]")
     assert page.locator(".sv-intro").is_hidden()
     visit.open()

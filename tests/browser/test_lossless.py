@@ -134,6 +134,22 @@ def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(visit):
     assert page.evaluate(f"{SAND}.state.drawn") == "sampled"
 
 
+def test_a_run_under_a_lossy_rule_says_so_and_promises_nothing_else(visit, pair):
+    page = visit.open()
+    visit.fill_in(pair, "The cat")
+    page.get_by_label("Judged by").click()
+    page.get_by_role("option", name="Lossy: no verification").click()
+    visit.run()
+    expect(page.locator(".sv-lossy")).to_have_text("not lossless", timeout=60_000)
+    visit.wait_until_over()
+    expect(page.locator(".sv-if-exact")).to_be_hidden()
+    expect(page.locator(".sv-if-lossy")).to_be_visible()
+    expect(page.locator(".sv-where")).to_contain_text("unverified")
+    visit.ask("load('01-chain')")
+    expect(page.locator(".sv-if-exact")).to_be_visible()
+    assert page.locator(".sv-lossy").inner_text() == ""
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_tab_is_for_everybody(visit, theme):
     page = visit.page

@@ -63,6 +63,7 @@ function onRun(run) {
     ...(run.how ? [el("b", "", run.drafter + "."), " " + run.how] : []),
   );
   $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
+  document.body.classList.toggle("sv-is-lossy", !run.lossless);
   $(".sv").dataset.source = run.source;
   window.dispatchEvent(new CustomEvent("sv-run"));
 }

@@ -14,10 +14,9 @@ from specviz.ui.component import component
 from specviz.ui.step.recorded import names
 
 Place = Literal["plain", "guess", "check", "rejection", "recovery", "own"]  # what `tour.js` goes to
-INTRO: Final = (
-    "A small model guesses the next words; the big one checks them all in one pass. "
-    "The text is exactly what the big one would have written, sooner."
-)
+INTRO: Final = "A small model guesses the next words; the big one checks them all in one pass."
+EXACT: Final = "The text is exactly what the big one would have written, sooner."
+LOSSY: Final = "Here its rule is not lossless: the text is not the big one’s own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,8 @@ STOPS: Final = (
 
 def intro() -> gr.HTML:
     """The line above the run, and the way round."""
-    return component("sv-intro", "step/intro", config(), words={"intro": INTRO})
+    words = {"intro": INTRO, "exact": EXACT, "lossy": LOSSY}
+    return component("sv-intro", "step/intro", config(), words=words)
 
 
 def config() -> dict[str, Any]:
