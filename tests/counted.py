@@ -29,7 +29,11 @@ PROMPT = "Once upon a time there was a little girl called Lily. She"
 NEW = 16
 TEMPERATURES = (0.0, 0.8)
 KINDS = ("launches", "reads", "uploads", "waits")
-DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
+DRAFTERS = [
+    entry.name
+    for entry in entries()
+    if entry.kind == "drafter" and entry.made_for in ("house", None)
+]
 PLAIN = "plain"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,6 +94,25 @@ def test_answers_are_the_target_s_own_and_keep_what_it_thought(
         if answer.temperature == 0:
             assert torch.equal(answer.tokens[answer.prompt :].long(), frozen.tops[0, own][:-1])
         assert not set(answer.tokens[answer.prompt :].tolist()) & set(target.eos)
+
+
+def test_an_answer_ends_where_the_target_ends_it(
+    target: Target, written: Path, tmp_path: Path
+) -> None:
+    def greedy(folder: Path) -> list[list[int]]:
+        found = [
+            shard.read(i) for shard in map(Shard, shards(folder)) for i in range(len(shard.facts))
+        ]
+        cats = [a for a in found if a.domain == "cats" and not a.temperature]
+        return [a.tokens[a.prompt :].tolist() for a in cats]
+
+    last = greedy(written)[-1][5]
+    sooner = copy(target)
+    sooner.eos = (*target.eos, last)
+    write_answers(sooner, ASKED, WRITING, tmp_path, 10**6)
+    cut = [said[: said.index(last)] if last in said else said for said in greedy(written)]
+    assert cut != greedy(written)
+    assert greedy(tmp_path) == cut
 
 
 def test_writing_goes_on_where_it_was_stopped(

@@ -35,6 +35,7 @@ TEXT = [3, 5, 7, 9, 11, 1, 2, 4, 6, 8, 10, 3, 5, 1]
 PLAIN, FAST = published.rates(10_000.0), published.rates(500_000.0)
 SHIPPED = [entry for entry in entries() if entry.kind == "drafter" and entry.folder]
 HEADS = [entry for entry in SHIPPED if entry.name != "draft-model"]
+HOUSE = [entry for entry in HEADS if entry.made_for == "house"]
 
 
 @pytest.fixture(autouse=True)
@@ -337,7 +338,7 @@ def test_two_names_for_one_tensor_are_refused(tmp_path):
         loaded(tmp_path / "head")
 
 
-@pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", HOUSE, ids=lambda entry: entry.name)
 def test_a_shipped_config_is_what_its_writer_writes(entry, tmp_path):
     load_drafter(entry.name, load_target("house")).head.save(tmp_path)
     assert read_config(tmp_path) == read_config(entry.path)

@@ -11,7 +11,7 @@ import tiny
 from specviz.bench import methods as entrants
 from specviz.bench.measure import take_turns
 from specviz.bench.methods import Prompt
-from specviz.catalog import entries, find
+from specviz.catalog import Entry, entries, find
 from specviz.commands.cli import main
 from specviz.drafters.eagle.drafter import width_under
 from specviz.drafters.kit.rank_paths import chosen_paths
@@ -19,6 +19,7 @@ from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
 from specviz.house import measure
 from specviz.house import measure as budget
+from specviz.house.card import lone
 from specviz.house.card import measured as card_measured
 from specviz.house.card.base import StaleMeasurements, percents, read_models, wording
 from specviz.house.card.card import card, write_card
@@ -363,3 +364,19 @@ def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
     text = (MODELS / "README.md").read_text(encoding="utf-8")
     assert "Here are 4 heads and a tree of 8 guesses" in text
     assert "The usual tree here has 9 guesses; that of the paper's code has 25." in text
+
+
+LONE = [e for e in entries() if e.kind == "drafter" and e.path and e.made_for != "house"]
+
+
+@pytest.mark.parametrize("entry", LONE, ids=lambda entry: entry.name)
+def test_the_card_of_a_head_for_another_target_is_what_was_trained_and_measured(
+    entry: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (entry.path / "README.md").read_text(encoding="utf-8")
+    assert text == lone.lone_card(entry.path)
+    with pytest.raises(ValueError, match="no head in"):
+        lone.lone_card(MODELS / "eagle3" / "nowhere")
+    monkeypatch.setattr(lone, "fingerprint", lambda _files: "f" * 64)
+    with pytest.raises(StaleMeasurements, match=f"measure {entry.name} again"):
+        lone.lone_card(entry.path)

@@ -238,7 +238,7 @@ def test_unpacked_ends_also_after_an_error():
 def test_everything_of_the_catalogue_that_has_weights_is_packed():
     target = load_target("house", "cpu")
     assert is_packed(target.model)
-    own = [e for e in entries() if e.kind == "drafter" and e.folder is not None]
+    own = [e for e in entries() if e.made_for == "house"]
     assert len(own) > 9
     for entry in own:
         drafter = load_drafter(entry.name, target)

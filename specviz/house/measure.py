@@ -21,13 +21,13 @@ from tqdm import tqdm
 
 from specviz.bench.measure import Row, measure, shares, tokens_per_pass
 from specviz.bench.methods import Entrant, Prompt, drafters_for, encoded, entrants, ours, plain
-from specviz.catalog import find, load_target
+from specviz.catalog import entries, find, load_target
 from specviz.catalog.entry import filled
 from specviz.house.export import versions
 from specviz.models.devices import describe, processor
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.shipped import MEASURED
+from specviz.shipped import HOUSE, MEASURED
 
 SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.width_under`
 NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
@@ -104,22 +104,30 @@ class Extent:
         return {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
 
 
-def write_measured(folder: Path, extent: Extent) -> Path:
+def write_measured(folder: Path, extent: Extent, target: str = HOUSE) -> Path:
     """Measure, and write `folder`/measured.json. What is not on this machine is left out, told why.
 
     Raises ValueError for a folder of other models than those that the catalogue names.
     """
-    house = find("house", "target")
-    assert house is not None
-    assert house.path is not None
-    if folder.resolve() != house.path.parent.resolve():
-        raise ValueError(
-            f"Only the app's own models can be measured, in {str(house.path.parent)!r}."
-        )
-    facts = measure_drafters(load_target("house", extent.device), extent)
+    home = home_of(target)
+    if home is None:
+        raise ValueError(f"The catalogue has no weights that were made for {target!r}.")
+    if folder.resolve() != home.resolve():
+        raise ValueError(f"Only the app's own models can be measured, in {str(home)!r}.")
+    facts = measure_drafters(load_target(target, extent.device), extent)
     path = folder / MEASURED.name
     path.write_text(as_text(facts), encoding="utf-8")
     return path
+
+
+def home_of(target: str) -> Path | None:
+    """Where the numbers of a target belong: above the house's; beside a head of one that is no
+    part of the app. None where the app has neither.
+    """
+    if target == HOUSE:
+        return MEASURED.parent
+    heads = (each for each in entries() if each.made_for == target and each.path)
+    return next((each.path for each in heads), None)
 
 
 def as_text(facts: Mapping[str, Any]) -> str:
@@ -130,7 +138,7 @@ def as_text(facts: Mapping[str, Any]) -> str:
 
 def measure_drafters(target: Target, extent: Extent) -> dict[str, Any]:
     """What the file says, drafter by drafter and domain by domain."""
-    names = list(extent.drafters) or drafters_for("house", None)
+    names = list(extent.drafters) or drafters_for(target.card.name, None)
     taking, absent = entrants(target, names, lambda name: extent.settings(name, 0.0))
     for name, why in absent.items():
         tqdm.write(f"{name} is left out: {why}")

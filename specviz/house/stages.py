@@ -26,6 +26,7 @@ from specviz.house.answers.questions import read_questions, write_questions
 from specviz.house.answers.teaching import taught
 from specviz.house.answers.writer import Writing, write_answers
 from specviz.house.card.card import write_card
+from specviz.house.card.lone import write_lone_card
 from specviz.house.data import Domain, Mixture, load_domains, token_counts
 from specviz.house.export import (
     be_nice,
@@ -54,6 +55,7 @@ from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, train_head
 from specviz.house.training import Diverged, Loss, Recipe, Trainer, total_steps
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
+from specviz.shipped import HOUSE
 from specviz.trace.events import ModelCard
 
 
@@ -181,12 +183,12 @@ def report(pupils: Sequence[Pupil]) -> None:
 def make_measurements(options: Options) -> None:
     """Measure every drafter that is on this machine, for the card."""
     torch.set_num_threads(options.threads)
-    write_measured(options.out, replace(options.measure, device=options.device))
+    write_measured(options.out, replace(options.measure, device=options.device), options.target)
 
 
 def make_card(options: Options) -> None:
     """Write the card from the manifests of the finished models and from what was measured."""
-    write_card(options.out)
+    (write_card if options.target == HOUSE else write_lone_card)(options.out)
 
 
 def make_questions(options: Options) -> None:

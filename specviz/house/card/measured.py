@@ -100,11 +100,21 @@ def measured_sections(models: Models) -> str:
     return "\n\n".join(
         [
             f"## Measured\n\n{_where(facts)}\n\n{_definitions(facts)}{_left_out(facts)}",
-            _overview(facts),
-            *_domains(facts),
+            *tables(facts),
             _same_budget(facts["same_budget"]),
         ]
     )
+
+
+def section_of(facts: dict[str, Any]) -> str:
+    """All that was measured of a target that is no part of the app."""
+    about = f"## Measured\n\n{_where(facts)}\n\n{_definitions(facts)}"
+    return "\n\n".join([about, *tables(facts)])
+
+
+def tables(facts: dict[str, Any]) -> list[str]:
+    """An overview, and a table a domain and temperature."""
+    return [_overview(facts), *_domains(facts)]
 
 
 def differences(models: Models) -> str:

@@ -18,7 +18,7 @@ from specviz.catalog.entry import filled, reads_of, title_of
 from specviz.compare.lane_text import LaneRequest, parse_lane
 from specviz.compare.race import LONGEST_NAME, MOST, Lane, Race, distinct
 from specviz.models.files import public_name
-from specviz.settings.knobs import knob
+from specviz.settings.knobs import EVERYONES, knob
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
 from specviz.settings.text import shape as brief_shape
 from specviz.ui.request import HOUSE, RunRequest
@@ -33,7 +33,7 @@ SHARED: Final = (
     "system",
     "coins",
 )  # never a lane's own
-QUIET: Final = ("candidates", "schedule")  # said only where they are not as usual
+QUIET: Final = ("candidates", "schedule", *EVERYONES)  # said only where they are not as usual
 
 
 class LaneAsked(NamedTuple):
