@@ -95,7 +95,7 @@ def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
     fields = page.locator("#sv-raceform-fields")
     expect(fields.get_by_role("heading")).to_have_text("Settings of lane 3: EAGLE-3")
     assert labels(page, "#sv-raceform-fields") == [
-        knob(name).label for name in ("gamma", "schedule", "budget", "fan_out")
+        knob(name).label for name in ("gamma", "schedule", "budget", "fan_out", "rule")
     ]
     fields.get_by_label("γ, guesses in a row").first.fill("7")
     expect(words(page, 3)).to_have_text("γ 7 · best 10")
