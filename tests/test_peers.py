@@ -110,7 +110,12 @@ def test_medusa_s_folder_has_the_target_s_projection_for_programs_that_share_non
 
 
 def test_all_that_ships_fits_in_the_weights_budget():
-    assert sum(file.stat().st_size for file in MODELS.rglob("*.safetensors")) < 48e6
+    """48 MB for the house, projections that only vLLM reads among them, and 90 MB in all."""
+    files = list(MODELS.rglob("*.safetensors"))
+    house = [file for file in files if not file.parent.name.endswith("-smollm2")]
+    assert len(house) < len(files)
+    assert sum(file.stat().st_size for file in house) < 48e6
+    assert sum(file.stat().st_size for file in files) < 90e6
 
 
 def test_the_card_says_what_was_seen():

@@ -105,7 +105,8 @@ def write_shared(folder: Path, target: Target) -> None:
 
     A file of its own, which nothing here reads.
     """
-    if read_config(folder).get("original_lm_head"):
+    own = (folder / "config.json").is_file() and read_config(folder)
+    if own and own.get("original_lm_head"):
         weight = target.model.get_output_embeddings().weight.detach()
         tensors = {"lm_head.weight": weight.bfloat16().cpu().contiguous()}
         save_file(tensors, folder / SHARED, metadata={"format": "pt"})
