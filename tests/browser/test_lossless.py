@@ -160,4 +160,6 @@ def test_the_tab_is_for_everybody(visit, theme):
     assert page.evaluate(AXE, [WCAG, []]) == []
     assert [each for each in contrasts(page) if each[0] < ENOUGH - 0.005] == []
     page.set_viewport_size({"width": 390, "height": 844})
+    page.locator(".sv-wild-list button").nth(3).click()
+    expect(page.locator(".sv-wild-one h3")).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -2,6 +2,7 @@
 
 import pytest
 from serve import SHIPPED
+from test_layout import resize
 from test_look import tops
 
 # Recorded runs whose drafters say why; the others' are a model's guesses, or tell it in one round.
@@ -42,7 +43,7 @@ def test_why_is_said_nothing_moves_and_nothing_sticks_out(visit, name):
     assert len(tops(visit, (1, 2))) == 1
     said = 0
     for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 1400})
+        resize(page, width, 1400)
         for _ in reasons(visit, (2,)):
             assert page.inner_text(".sv-why h3").startswith("Why ")
             assert page.inner_text(".sv-why p")

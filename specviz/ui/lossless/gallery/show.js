@@ -33,7 +33,11 @@ function entry(each) {
   const made = el("button", "", badge(each), el("span", "", each.name), el("b", "", each.tv));
   made.type = "button";
   made.dataset.key = each.key;
-  made.addEventListener("click", () => showOne(each));
+  made.addEventListener("click", () => {
+    showOne(each);
+    // Under the list, where there is no room beside it.
+    if (matchMedia("(max-width: 1100px)").matches) $(".sv-wild-one").scrollIntoView();
+  });
   return made;
 }
 
