@@ -16,7 +16,8 @@ from specviz.cost.figures.map import cost_map, gamma_map
 from specviz.cost.figures.tree import small_tree
 from specviz.cost.point import MeasuredPoint
 from specviz.cost.terms import Terms
-from specviz.ui.cost.law.question import LawQuestion, Unasked, places, widths
+from specviz.ui.cost.law.question import LawQuestion, places, widths
+from specviz.ui.question import Unasked, number_of
 
 NEAR: Final = 0.03  # the law and a run that differ by less agree
 
@@ -26,7 +27,7 @@ def answer(text: Any) -> str:
     try:
         asked = LawQuestion.from_text(text)
     except Unasked as problem:
-        return _json({"id": _number_of(text), "problem": str(problem), "field": problem.field})
+        return _json({"id": number_of(text), "problem": str(problem), "field": problem.field})
     terms, gamma, run = asked.terms, asked.gamma, asked.run
     end = shown_to(terms, gamma, run.gamma if run else 0.0)
     chart = gamma_map(terms, gamma, end, run) if asked.map == "gamma" else cost_map(terms, run)
@@ -183,14 +184,6 @@ def times(value: float) -> str:
     """A ratio to plain decoding; more digits only where two would say 1 of what is not."""
     digits = next((d for d in (2, 3, 4) if round(value, d) != 1.0 or value == 1.0), 2)
     return f"{value:.{digits}f} ×"
-
-
-def _number_of(text: Any) -> int:
-    """The number of a question that cannot be answered, so that the page knows which it was."""
-    try:
-        return int(json.loads(text)["id"])
-    except Exception:
-        return 0
 
 
 def _json(data: dict[str, Any]) -> str:

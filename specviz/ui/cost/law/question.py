@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -11,8 +10,8 @@ from typing import Any, Final, Self
 
 from specviz.cost.point import MeasuredPoint
 from specviz.cost.terms import Terms
+from specviz.ui.question import Unasked, read
 
-LONGEST_TEXT: Final = 4000  # characters of what is asked, and of a tree's text far less
 LONGEST_LIST: Final = 100
 MOST_GUESSES: Final = 64
 MOST_PLACES: Final = 8
@@ -25,14 +24,6 @@ LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # how it is called, l
     "verify": ("The checking pass", 0.1, 20.0),
     "c_hat": ("ĉ", 0.0, 10.0),
 }
-
-
-class Unasked(ValueError):
-    """This cannot be asked; `field` says which box it is about, "" where none."""
-
-    def __init__(self, sentence: str, field: str = "") -> None:
-        super().__init__(sentence)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +41,7 @@ class LawQuestion:
     @classmethod
     def from_text(cls, text: Any) -> Self:
         """What JSON text asks. Raises Unasked with a sentence."""
-        data = _object(text)
+        data = read(text)
         if data.get("map") not in MAPS:
             raise Unasked(f"A map is one of {', '.join(MAPS)}.")
         found = {name: _number(data.get(name), name) for name in LIMITS}
@@ -91,18 +82,6 @@ def places(text: str) -> list[float]:
         said = f"Only one sibling can be kept, and these chances sum to {sum(found):.4g}."
         raise Unasked(said, "places")
     return found
-
-
-def _object(text: Any) -> Mapping[str, Any]:
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise Unasked(f"A question is JSON text of {LONGEST_TEXT:,} characters at most.")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise Unasked("This is not whole JSON, so no question.") from problem
-    if not isinstance(data, dict):
-        raise Unasked("A question is a JSON object.")
-    return data
 
 
 def _finite(value: Any, called: str, field: str = "") -> float:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import gradio as gr
-
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.law.answer import answer
 from specviz.ui.cost.law.question import LIMITS
@@ -28,17 +27,4 @@ def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     limits = {name: [least, most] for name, (_, least, most) in LIMITS.items()}
     view = component(NAME, "cost/law/law", {"start": START, "terms": TERMS, "limits": limits})
-    wish = gr.Textbox(visible=False)
-    ask = gr.Button("Ask the law", elem_id="sv-law-ask", elem_classes="sv-hidden")
-    # "multiple": the next question may leave before Gradio is done with the last one.
-    ask.click(
-        answer,
-        wish,
-        view,
-        js="() => [window.specviz.law.wish()]",
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    question.wire(view, "law", f"{NAME}-ask", answer)

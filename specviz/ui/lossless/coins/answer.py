@@ -13,7 +13,8 @@ import torch
 
 from specviz.ui.lossless.coins.throws import THROWS
 from specviz.ui.lossless.sandbox.answer import EXACT, packed, round_of
-from specviz.ui.lossless.sandbox.question import SandboxQuestion, Unasked, number_of, read, whole
+from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
+from specviz.ui.question import Unasked, number_of, read
 from specviz.verification import MismatchedRule
 from specviz.verification.exact import Round, answer
 from specviz.verification.exact.darts import darts

@@ -3,6 +3,7 @@
 import { el, flat, percent, word } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
 import { there } from "../../shared/there.js";
+import { whisker } from "../shared/whisker.js";
 import { showBoard } from "./board.js";
 import { $, stage } from "./stage.js";
 
@@ -77,15 +78,6 @@ function columns({ thrown, kept, filled }, intervals) {
   $(".sv-coins-columns").replaceChildren(...made);
   const said = words.map((one, at) => flat(one) + " " + shares[at].toFixed(3));
   $(".sv-coins-columns").setAttribute("aria-label", "What came out: " + said.join(", "));
-}
-
-/** @param {[number, number] | undefined} interval @param {(share: number) => string} high */
-function whisker(interval, high) {
-  if (!interval) return null;
-  const made = el("i", "sv-coins-whisker");
-  made.style.bottom = high(interval[0]);
-  made.style.top = "calc(100% - " + high(interval[1]) + ")";
-  return made;
 }
 
 // The sandbox has moved on: what fell for its old place is no news of the new one.

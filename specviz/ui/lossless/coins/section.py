@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import gradio as gr
-
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.lossless.coins.throws import THROWS
 
@@ -22,16 +21,4 @@ def answered(text: Any) -> str:
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     view = component(NAME, "lossless/coins/coins", {"throws": list(THROWS)})
-    wish = gr.Textbox(visible=False)
-    ask = gr.Button("Throw the coins", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
-    ask.click(
-        answered,
-        wish,
-        view,
-        js="() => [window.specviz.coins.wish()]",
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    question.wire(view, "coins", f"{NAME}-ask", answered)

@@ -1,6 +1,7 @@
 // Columns of a law over words, with the outline of what it should be.
 
 import { el, flat, percent, word } from "../../shared/dom.js";
+import { whisker } from "../shared/whisker.js";
 
 /** @import { Word } from "../../shared/data.js" */
 
@@ -30,13 +31,4 @@ export function columns(words, out, p, intervals = []) {
   bars.setAttribute("aria-label", "What comes out: " + said.join(", "));
   const names = el("div", "sv-sand-words", ...shown.map((at) => el("span", "", word(words[at]))));
   return [bars, names];
-}
-
-/** @param {[number, number] | undefined} interval @param {(share: number) => string} high */
-function whisker(interval, high) {
-  if (!interval) return null;
-  const made = el("i", "sv-coins-whisker");
-  made.style.bottom = high(interval[0]);
-  made.style.top = "calc(100% - " + high(interval[1]) + ")";
-  return made;
 }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import gradio as gr
-
 from specviz.frames.words import word
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.lossless.sandbox.presets import WORDS
 
@@ -24,16 +23,4 @@ def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     words = [word(text.encode()) for text in WORDS]
     view = component(NAME, "lossless/gallery/gallery", {"words": words})
-    wish = gr.Textbox(visible=False)
-    ask = gr.Button("Ask the gallery", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
-    ask.click(
-        answered,
-        wish,
-        view,
-        js="() => [window.specviz.wild.wish()]",
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    question.wire(view, "wild", f"{NAME}-ask", answered)

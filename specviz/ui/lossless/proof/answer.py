@@ -13,14 +13,8 @@ from specviz.frames.numbers import significant
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
 from specviz.ui.lossless.sandbox.answer import packed
-from specviz.ui.lossless.sandbox.question import (
-    FEWEST_WORDS,
-    MOST_WORDS,
-    Unasked,
-    number_of,
-    read,
-    whole,
-)
+from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS, whole
+from specviz.ui.question import Unasked, number_of, read
 from specviz.ui.step import recorded
 from specviz.verification.exact.of_run import Step, steps, worst
 

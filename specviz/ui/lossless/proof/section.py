@@ -15,6 +15,7 @@ import gradio as gr
 from specviz.catalog.entry import filled
 from specviz.settings.settings import Settings
 from specviz.shipped import Recipe
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, wire
 from specviz.ui.queue import Ticket
@@ -43,19 +44,8 @@ def build(place: TabContext) -> None:
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
     view = component(NAME, "lossless/proof/proof", known)
     told = component(f"{NAME}-told", "lossless/proof/told")
-    wish, chosen = gr.Textbox(visible=False), gr.Textbox(visible=False)
-    ask = gr.Button("Ask for the proof", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
-    ask.click(
-        answered,
-        wish,
-        view,
-        js=f"() => [{OURS}.wish()]",
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    chosen = gr.Textbox(visible=False)
+    question.wire(view, "proof", f"{NAME}-ask", answered)
     go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)

@@ -16,7 +16,8 @@ from torch import Tensor
 from specviz.cost.law import expected_tokens
 from specviz.settings.settings import Sampling
 from specviz.trace.promises import Drawn, fitting
-from specviz.ui.lossless.sandbox.question import SandboxQuestion, Unasked, number_of
+from specviz.ui.lossless.sandbox.question import SandboxQuestion
+from specviz.ui.question import Unasked, number_of
 from specviz.verification import MismatchedRule, Rule, named
 from specviz.verification.exact import Answer, Drawing, Round
 from specviz.verification.exact import answer as answered

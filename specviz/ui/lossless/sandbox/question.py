@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum, isfinite
 from typing import Any, Final, Self
 
 from specviz.trace.promises import Drawn
+from specviz.ui.question import Unasked, read
 
-LONGEST_TEXT: Final = 4000  # characters
 FEWEST_WORDS: Final = 2
 MOST_WORDS: Final = 6
 MOST_CANDIDATES: Final = 3
@@ -21,10 +20,6 @@ DRAWN: Final[Mapping[str, Drawn]] = {
     "without-replacement": Drawn.WITHOUT_REPLACEMENT,
     "top": Drawn.POINT_MASS,
 }
-
-
-class Unasked(ValueError):
-    """This cannot be asked; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +57,6 @@ class SandboxQuestion:
             ),
             rule=rule,
         )
-
-
-def read(text: Any) -> Mapping[str, Any]:
-    """The JSON object that a text is. Raises Unasked with a sentence."""
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise Unasked(f"A question is JSON text of {LONGEST_TEXT:,} characters at most.")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise Unasked("This is not whole JSON, so no question.") from problem
-    if not isinstance(data, dict):
-        raise Unasked("A question is a JSON object.")
-    return data
-
-
-def number_of(text: Any) -> int:
-    """The number of a question that cannot be answered, so that the page knows which it was."""
-    try:
-        return int(json.loads(text)["id"])
-    except Exception:
-        return 0
 
 
 def whole(value: Any, called: str, least: int, most: int) -> int:

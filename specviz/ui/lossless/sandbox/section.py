@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import gradio as gr
-
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.lossless.sandbox.choices import DRAWN, rules
 from specviz.ui.lossless.sandbox.presets import PRESETS
@@ -34,17 +33,4 @@ def build(place: TabContext) -> None:
         "most": MOST_CANDIDATES,
     }
     view = component(NAME, "lossless/sandbox/sandbox", known)
-    wish = gr.Textbox(visible=False)
-    ask = gr.Button("Ask the sandbox", elem_id="sv-sand-ask", elem_classes="sv-hidden")
-    # "multiple": the next question may leave before Gradio is done with the last one.
-    ask.click(
-        answered,
-        wish,
-        view,
-        js="() => [window.specviz.sandbox.wish()]",
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    question.wire(view, "sandbox", f"{NAME}-ask", answered)
