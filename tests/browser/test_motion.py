@@ -117,24 +117,24 @@ def test_on_a_narrow_screen_a_round_keeps_its_place_and_the_dock_stays_below(vis
     assert page.evaluate(SHIFTS, [SLIM, True, True, SEVERAL]) == {}
 
 
-# After two whole trips every line of the run, every figure and nearly all compiled code is there
-# (measured, trip by trip: 310, 100, 50, 30 KiB more); the same trip again ends on the same frame
-# so whatever has grown since then was kept by mistake. 256 KiB in 500 steps is half a kilobyte a
+# After a few trips every line of these rounds, every figure and nearly all compiled code is there;
+# the same trips again end on the same frame, so whatever has grown since was kept by mistake. 256 KiB in 500 steps is half a kilobyte a
 # step: one forgotten text node and its listener are more.
-TRIP = """(steps) => {
+TRIPS = """(trips) => {
   const player = window.specviz.players["sv-step"];
-  for (let at = 0; at < steps; at += 1) player.next();
-  for (let at = 0; at < steps; at += 1) player.back();
+  for (let trip = 0; trip < trips; trip += 1) {
+    for (let at = 0; at < 50; at += 1) player.next();
+    for (let at = 0; at < 50; at += 1) player.back();
+  }
 }"""
 GROWN = {"JSHeapUsedSize": 256 * 1024, "Nodes": 50, "JSEventListeners": 20}
 
 
 def test_five_hundred_steps_leave_the_heap_as_it_was(visit):
     page = visit.open("?trace=06-long-chain")
-    for _ in range(2):
-        page.evaluate(TRIP, 250)
+    page.evaluate(TRIPS, 7)
     before = kept(page)
-    page.evaluate(TRIP, 250)
+    page.evaluate(TRIPS, 5)
     after = kept(page)
     assert visit.ask("cursor") == {"round": 1, "step": 0}
     assert {n: after[n] - before[n] for n in GROWN if after[n] - before[n] > GROWN[n]} == {}

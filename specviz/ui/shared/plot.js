@@ -82,12 +82,14 @@ function coloured(trace, style) {
 }
 
 /**
- * @param {HTMLElement} place
- * @param {Figure | null | undefined} figure
- * @param {((customdata: number) => void) | null} [onPick]
- * @param {number} [squash] How much less high than its layout says; words keep their size.
+ * @typedef {object} Fit
+ * @property {((customdata: number) => void) | null} [onPick]
+ * @property {number} [squash] How much less high than its layout says; words keep their size.
+ * @property {number} [room] The width that there is, where it was read already.
  */
-export function plot(place, figure, onPick, squash = 1) {
+
+/** @param {HTMLElement} place @param {Figure | null | undefined} figure @param {Fit} [fit] */
+export function plot(place, figure, { onPick, squash = 1, room = roomOf(place) } = {}) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
   const style = getComputedStyle(place);
@@ -95,7 +97,7 @@ export function plot(place, figure, onPick, squash = 1) {
     .sort()
     .map((key) => coloured(figure.data[key], style));
   const layout = resolved(figure.layout, style);
-  layout.width = widthOf(place, layout);
+  layout.width = Math.min(layout.width, room || layout.width);
   layout.height *= squash;
   layout.hoverlabel = {
     bgcolor: resolved("--panel", style),
@@ -111,9 +113,8 @@ export function plot(place, figure, onPick, squash = 1) {
   }
 }
 
-/** @param {HTMLElement} place @param {{ width: number }} layout */
-const widthOf = (place, layout) =>
-  Math.min(layout.width, there(place.parentElement).clientWidth || layout.width);
+/** @param {HTMLElement} place */
+const roomOf = (place) => there(place.parentElement).clientWidth;
 
 const LAYERS = { scatter: ".scatterlayer > .trace", bar: ".barlayer .trace" };
 /** @param {Trace} trace */
@@ -141,7 +142,8 @@ export function unitsAt(place, { layout }, event) {
   const { l, r, t, b } = layout.margin;
   const [west, east] = layout.xaxis.range;
   const [south, north] = layout.yaxis.range;
-  const x = (event.clientX - left - l) / (widthOf(place, layout) - l - r);
+  const width = Math.min(layout.width, roomOf(place) || layout.width);
+  const x = (event.clientX - left - l) / (width - l - r);
   const y = (event.clientY - top - t) / (layout.height - t - b);
   return [west + x * (east - west), north - y * (north - south)];
 }

@@ -7,6 +7,7 @@ import { following, go } from "./cursor.js";
 import { waiting } from "./live.js";
 import { now } from "./now.js";
 import { reel, stepName } from "./reel.js";
+import { widthOf } from "./room.js";
 import { reserve } from "./size.js";
 import { $ } from "./stage.js";
 
@@ -32,17 +33,20 @@ export function showDock(round, step) {
   const beyond = reel.rounds.length - start - shown.length;
   if (beyond > 0) made.push(el("span", "sv-far", "+" + beyond));
   $(".sv-rounds").replaceChildren(...made);
+  oneStop($(".sv-rounds"), $(".sv-steps").querySelector("[aria-current]"));
+}
+
+// No step is cut: the oldest go where there is no room for all.
+export function fitSteps() {
   const steps = $(".sv-steps");
-  // No step is cut: the oldest go where there is no room for all.
   while (steps.scrollWidth > steps.clientWidth && steps.children.length > 1) {
     steps.children[0].remove();
   }
-  oneStop($(".sv-rounds"), steps.querySelector("[aria-current]"));
 }
 
 // Long numbers need room, and a narrow player has little.
 function roundsBeside() {
-  if ($(".sv").clientWidth < 900) return 2;
+  if (widthOf("player") < 900) return 2;
   if (!$(".sv").matches(".sv-one, .sv-tight")) return reel.rounds.length > 100 ? 6 : 11;
   return 4;
 }

@@ -2,7 +2,7 @@
 
 import { el, flat, percent, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";
-import { $ } from "./stage.js";
+import { widthOf } from "./room.js";
 import { GIVEN } from "./table.js";
 
 /** @import { Draw, Panel, Share } from "./data.js" */
@@ -19,7 +19,7 @@ function lumps(panel) {
 /** @param {Share} part */
 function fits(part) {
   const letters = part.rest ? 6 : flat(part.w).length;
-  return part.m * ($(".sv-panel").clientWidth - 85) > letters * 7.6 + 6;
+  return part.m * (widthOf("panel") - 85) > letters * 7.6 + 6;
 }
 
 // One token's stretch of the strip, or that of all that are not shown.

@@ -5,7 +5,7 @@ import { part } from "./caption.js";
 import { now } from "./now.js";
 import { reel } from "./reel.js";
 import { $, stage } from "./stage.js";
-import { givenText, past, showSource } from "./text.js";
+import { givenText, past } from "./text.js";
 
 /** @import { Word } from "../shared/data.js" */
 /** @import { Block, FactsBlock, GridBlock, LineBlock, RowsBlock } from "./data.js" */
@@ -24,7 +24,6 @@ export function showWhy(panel) {
   const told = reel.rounds.some((each) => each.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", told);
   markText(why?.marks ? why.marks : {});
-  showSource();
 }
 
 /** @param {Why} why @param {string} kind */

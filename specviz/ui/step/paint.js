@@ -2,25 +2,31 @@
 
 import { there } from "../shared/there.js";
 import { showCaption } from "./caption.js";
-import { showDock } from "./dock.js";
+import { fitSteps, showDock } from "./dock.js";
 import { whatNow } from "./ending.js";
 import { showGuess } from "./guess.js";
 import { remember } from "./links.js";
 import { animate } from "./motion.js";
 import { now } from "./now.js";
-import { showPanel } from "./panel.js";
+import { plotPanel, showPanel } from "./panel.js";
 import { frameAt, questionAt, reel } from "./reel.js";
+import { measure } from "./room.js";
 import { $, stage } from "./stage.js";
-import { showText } from "./text.js";
+import { scrollText, showText } from "./text.js";
 import { showTime } from "./time.js";
-import { showTree } from "./tree.js";
+import { follow, plotTree, showTree } from "./tree.js";
+
+/** @import { Tree } from "./data.js" */
 
 export function paint() {
   if (!reel.rounds.length) return;
+  measure();
   const { round, step } = now.at;
   const frame = now.question ? questionAt(...now.question) : frameAt(round, step);
   const refocus = holdFocus();
   now.supposed = null;
+  plotTree(frame.tree); // plotly reads places, which are known as long as nothing was written
+  plotPanel(frame.panel);
   showCaption(frame.caption);
   showText(frame, round);
   showPanel(frame.panel);
@@ -30,7 +36,16 @@ export function paint() {
   showTime(frame, round);
   remember(frame);
   showGuess();
+  settle(frame.tree);
   refocus();
+}
+
+// What needs the places of what was painted comes last, so that they are laid out once.
+/** @param {Tree} tree */
+function settle(tree) {
+  fitSteps();
+  scrollText();
+  follow(tree);
 }
 
 // The cursor has moved, perhaps one step on.

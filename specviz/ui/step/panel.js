@@ -5,6 +5,7 @@ import { plot } from "../shared/plot.js";
 import { trial } from "./coin.js";
 import { draw } from "./draw.js";
 import { showWhy } from "./evidence.js";
+import { widthOf } from "./room.js";
 import { squash } from "./size.js";
 import { $ } from "./stage.js";
 import { table } from "./table.js";
@@ -14,11 +15,15 @@ import { table } from "./table.js";
 const ORDINALS = ["", "", "2nd", "3rd"];
 
 /** @param {Panel} panel */
+export function plotPanel(panel) {
+  plot($(".sv-chart"), panel.figure, { squash: squash(), room: widthOf("panel") });
+}
+
+/** @param {Panel} panel */
 export function showPanel(panel) {
   const title = $(".sv-title");
   title.replaceChildren(...panelTitle(panel));
   $(".sv-panel").dataset.kind = panel.kind;
-  plot($(".sv-chart"), panel.figure, null, squash());
   $(".sv-facts").replaceChildren(...(panel.facts || []).map(fact));
   $(".sv-trial").replaceChildren(...(panel.kind === "trial" ? trial(panel) : []));
   $(".sv-table").replaceChildren(...(panel.table ? table(panel.table) : []));

@@ -1,11 +1,11 @@
 // Room on a coin's track: for the words "keep" and "reject" beside the pin, and for numbers.
 
 import { el, percent } from "../shared/dom.js";
-import { $ } from "./stage.js";
+import { widthOf } from "./room.js";
 
 /** @typedef {[from: number, to: number]} Stretch */
 
-export const trackWidth = () => Math.max($(".sv-panel").clientWidth - 71, 200);
+export const trackWidth = () => Math.max(widthOf("panel") - 71, 200);
 
 /** The share of a bar's track that its number takes.
  * @param {string[]} texts */

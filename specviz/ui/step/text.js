@@ -92,8 +92,18 @@ export function showText(frame, round) {
   $(".sv-prompt").replaceChildren(...(from ? ["… "] : given()));
   $(".sv-now").replaceChildren(...frame.chips.map((view) => chip(view)));
   oneStop($(".sv-past"), null);
+}
+
+// The newest line is in sight, and where a guess came from, if the text is longer than the strip.
+export function scrollText() {
   const box = $(".sv-text");
   box.scrollTop = box.scrollHeight;
+  /** @type {HTMLElement | null} */
+  const source = box.querySelector(".sv-src");
+  if (!source) return;
+  const line = Number.parseFloat(getComputedStyle(box).lineHeight);
+  const top = Math.floor(Math.max(0, source.offsetTop - box.offsetTop) / line) * line;
+  box.scrollTop = Math.min(box.scrollTop, top);
 }
 
 // The prompt: raw text, or turn by turn what was typed and what the template wrote around it.
@@ -134,17 +144,6 @@ export function prose(text) {
   return text
     .split(/(?<=\n)(\s*\n)/)
     .map((each, index) => (index % 2 ? el("span", "sv-blank", each) : each));
-}
-
-// Where a guess came from is in sight, if the text is longer than the strip.
-export function showSource() {
-  const box = $(".sv-text");
-  /** @type {HTMLElement | null} */
-  const source = box.querySelector(".sv-src");
-  if (!source) return;
-  const line = Number.parseFloat(getComputedStyle(box).lineHeight);
-  const top = Math.floor(Math.max(0, source.offsetTop - box.offsetTop) / line) * line;
-  box.scrollTop = Math.min(box.scrollTop, top);
 }
 
 export function clearText() {

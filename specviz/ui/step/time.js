@@ -2,6 +2,7 @@
 
 import { drawing, el, percent } from "../shared/dom.js";
 import { reel } from "./reel.js";
+import { widthOf } from "./room.js";
 import { $ } from "./stage.js";
 import { legend, swatch } from "./tree.js";
 
@@ -18,7 +19,7 @@ export function showTime(frame, round) {
   const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
   // Beside ours there is room for the end's words; on a narrow player they stand below.
   const said = (reel.baseline || reel.finished)?.summary.length || 0;
-  const words = (said * 7 + 20) / ($(".sv-lane-fast").clientWidth || 1000);
+  const words = (said * 7 + 20) / (widthOf("lane") || 1000);
   const room = words < 0.6 ? 1 / (1 - Math.max(words, 0.31)) : 1.45;
   const scale = 1 / Math.max(room * ours, theirs, 1e-9);
   const until = sum(reel.rounds.slice(0, round + 1).map(total));
@@ -179,7 +180,7 @@ function axis(scale) {
   const unit =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
   const made = [];
-  const room = 1 - 40 / ($(".sv-axis").clientWidth || 1000); // for the last one's words
+  const room = 1 - 40 / (widthOf("axis") || 1000); // for the last one's words
   for (let at = 0; at <= whole * room; at += unit) {
     const tick = el("span", "", unit < 0.1 ? Math.round(at * 1000) + " ms" : at.toFixed(1) + " s");
     tick.style.left = percent(at * scale);

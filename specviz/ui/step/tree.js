@@ -4,6 +4,7 @@ import { el, flat, mark, percent, termed } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { showKeys } from "./keys.js";
+import { widthOf } from "./room.js";
 import { squash } from "./size.js";
 import { $ } from "./stage.js";
 import { chip } from "./text.js";
@@ -41,14 +42,17 @@ export function legends() {
 }
 
 /** @param {Tree} tree */
+export function plotTree(tree) {
+  plot($(".sv-tree"), tree.figure, { onPick: pickNode, squash: squash(), room: widthOf("tree") });
+}
+
+/** @param {Tree} tree */
 export function showTree(tree) {
   const guesses = Object.keys(tree.nodes).length;
   const said = guesses === 1 ? "1 guess" : guesses + " guesses";
   $(".sv-sub").textContent = guesses ? "· " + said : "· nothing drafted";
-  plot($(".sv-tree"), tree.figure, pickNode, squash());
   $(".sv-tree").setAttribute("aria-label", "Draft tree: " + said);
   showSpots(tree);
-  follow(tree);
   const more = tree.figure.more;
   const hidden = [
     more.deeper ? "+" + more.deeper + " deeper" : "",
@@ -79,16 +83,17 @@ function showSpots(tree) {
 
 // Where there is no room for all columns, the one that is spoken of is in sight.
 /** @param {Tree} tree */
-function follow(tree) {
+export function follow(tree) {
   const { customdata, x } = tree.figure.data["80-hover"];
   const asked = tree.slot ? customdata.indexOf(-1) : customdata.indexOf(tree.here ?? 0);
   const proposed = Object.values(tree.nodes).every((node) => node.is === "waiting");
   const right = asked >= 0 ? x[asked] + 46 : proposed ? Math.max(0, ...x) + 46 : 0;
   const box = $(".sv-treebox");
-  const columns = Math.ceil((right - box.clientWidth) / 92);
+  const width = widthOf("columns");
+  const columns = Math.ceil((right - width) / 92);
   box.scrollLeft = columns > 0 ? columns * 92 : 0;
   const most = Math.max(0, ...x) + 30;
-  box.classList.toggle("sv-more-right", most > box.scrollLeft + box.clientWidth);
+  box.classList.toggle("sv-more-right", most > box.scrollLeft + width);
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.
