@@ -10,16 +10,15 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import chromium
 import pytest
 import tiny
+from chrome import running
 from made import RUNS, made
 from playwright.sync_api import Browser, sync_playwright
 from visit import Visit
 from windows import Windows
 
 HERE = Path(__file__).resolve().parent
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,17 +60,20 @@ def wait_for(address: str) -> None:
     raise TimeoutError(address)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the tests of a file.
+@pytest.fixture(scope="session")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the one Chromium is."""
+    with running(tmp_path_factory.mktemp("profile")) as address:
+        yield address
 
-    Not for the whole run: while Playwright is open its event loop runs in this thread, where no
-    other test could then start one of its own.
-    """
+
+@pytest.fixture(scope="module")
+def browser(chrome: str) -> Iterator[Browser]:
+    """The one Chromium, for the tests of a file."""
     with sync_playwright() as playwright:
-        made_browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
-        yield made_browser
-        made_browser.close()
+        connected = playwright.chromium.connect_over_cdp(chrome)
+        yield connected
+        connected.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,31 @@ TOPS = """() => ['.sv-strip', '.sv-caption', '.sv-evidence', '.sv-panel', '.sv-t
   .join(' ')"""
 
 
+# What is asked at every step of some rounds.
+AT_EVERY_STEP = """(rounds) => {
+  const player = window.specviz.players["sv-step"];
+  const found = [];
+  for (const round of rounds) {
+    player.go(round, 0);
+    while (player.cursor.round === round) {
+      const { step } = player.cursor;
+      found.push((ASKED)());
+      player.go(round, step + 1);
+      if (player.cursor.step === step) break;
+    }
+  }
+  return found;
+}"""
+
+
+def at_every_step(visit, rounds, asked):
+    """What is answered at every step of some rounds, in their order."""
+    return visit.page.evaluate(AT_EVERY_STEP.replace("ASKED", asked), list(rounds))
+
+
 def tops(visit, rounds):
     """Where the parts of the player stand, at every step of some rounds."""
-    seen = set()
-    for index in rounds:
-        visit.ask(f"go({index}, 0)")
-        while visit.ask("cursor.round") == index:
-            step = visit.ask("cursor.step")
-            seen.add(visit.page.evaluate(TOPS))
-            visit.ask(f"go({index}, {step + 1})")
-            if visit.ask("cursor.step") == step:
-                break
-    return seen
+    return set(at_every_step(visit, rounds, TOPS))
 
 
 @pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0"])

@@ -22,7 +22,9 @@ class Windows:
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
-        self.free: list[Page] = []
+        self.own = browser.contexts[0]  # the browser's own profile, which outlives this connection
+        self.own.set_default_timeout(PATIENCE)
+        self.free = [self.own.pages[0] if self.own.pages else self.own.new_page()]
 
     @contextmanager
     def visitor(self, url: str, motion: str = "reduce") -> Iterator[Visit]:
@@ -45,9 +47,10 @@ class Windows:
         return context.new_page()
 
     def close(self) -> None:
-        """Close them all."""
+        """Close them all but the browser's own."""
         for page in self.free:
-            page.context.close()
+            if page.context != self.own:
+                page.context.close()
 
 
 def sweep(page: Page, url: str) -> None:

@@ -18,10 +18,21 @@ const ALWAYS =
 
 /** @typedef {Record<string, string>} Styles */
 
+/** @type {string[]} */
+let names = []; // of all styles that count, which are the same for every element
+/** @type {Set<string>} */
+let always = new Set();
+
 /** @param {CSSStyleDeclaration} style @returns {Styles} */
 function named(style) {
-  const names = [...style].filter((name) => !IDLE.test(name));
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(name)]));
+  if (!names.length) {
+    names = [...style].filter((name) => !IDLE.test(name));
+    always = new Set(names.filter((name) => ALWAYS.test(name)));
+  }
+  /** @type {Styles} */
+  const found = {};
+  for (const name of names) found[name] = style.getPropertyValue(name);
+  return found;
 }
 
 // An empty page, to see what elements look like there.
@@ -49,7 +60,7 @@ class Blank {
 /** @param {Styles} styles @param {Styles} usual */
 const written = (styles, usual) =>
   Object.entries(styles)
-    .filter(([name, value]) => usual[name] !== value || ALWAYS.test(name))
+    .filter(([name, value]) => usual[name] !== value || always.has(name))
     .map(([name, value]) => name + ":" + value)
     .join(";");
 

@@ -1,0 +1,86 @@
+"""One Chromium for all tests of a worker.
+
+A new one compiles all of the page's scripts anew, which costs more than most tests. Playwright can
+not stay open from file to file (its event loop would be in the way of tests that start their own),
+so the browser runs by itself, and each file connects to it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import chromium
+from playwright.sync_api import sync_playwright
+
+# A mouse, which may rest on something.
+POINTERS = [
+    "primaryHoverType=2",
+    "availableHoverTypes=2",
+    "primaryPointerType=4",
+    "availablePointerTypes=4",
+]
+# What Playwright gives a browser that it starts itself, as far as tests could tell.
+FLAGS = [
+    "--headless",
+    "--hide-scrollbars",
+    "--mute-audio",
+    f"--blink-settings={','.join(POINTERS)}",
+    "--force-color-profile=srgb",
+    "--export-tagged-pdf",
+    "--no-first-run",
+    "--enable-automation",
+    "--disable-back-forward-cache",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-field-trial-config",
+    "--disable-hang-monitor",
+    "--disable-ipc-flooding-protection",
+    "--disable-popup-blocking",
+    "--disable-search-engine-choice-screen",
+    "--disable-gpu",
+    "--no-sandbox",
+]
+
+
+@contextmanager
+def running(profile: Path) -> Iterator[str]:
+    """The address at which a browser with this profile can be connected to."""
+    own = ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    command = [program(), *FLAGS, *own, "about:blank"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as browser:
+        try:
+            yield f"http://127.0.0.1:{port(profile / 'DevToolsActivePort')}"
+        finally:
+            browser.terminate()
+
+
+def program() -> str:
+    """The browser's path; Playwright's own where the machine has none."""
+    found = chromium.executable()
+    if found:
+        return found
+    with sync_playwright() as playwright:
+        return playwright.chromium.executable_path
+
+
+def port(told: Path) -> int:
+    """The port, once the browser has told it. Raises TimeoutError where it never does."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if told.is_file() and os.linesep in (said := told.read_text(encoding="utf-8")):
+            return int(said.splitlines()[0])
+        time.sleep(0.05)
+    raise TimeoutError(told)
