@@ -98,9 +98,10 @@ AT_EACH = """(where) => {
   return found;
 }"""
 # The window has its size, and two frames have been drawn with it.
-LAID_OUT = """(width) => new Promise((done) => {
+LAID_OUT = """([width, height]) => new Promise((done) => {
   const drawn = () => requestAnimationFrame(() => requestAnimationFrame(done));
-  const look = () => (innerWidth === width ? drawn() : requestAnimationFrame(look));
+  const look = () =>
+    (innerWidth === width && innerHeight === height ? drawn() : requestAnimationFrame(look));
   look();
 })"""
 # How far each thing of the moment reaches below the dock's upper edge, the dock below the window.
@@ -138,7 +139,7 @@ def problems(visit, where, check):
 def resize(page, width, height):
     """Give the window a size, and wait until the player is laid out for it."""
     page.set_viewport_size({"width": width, "height": height})
-    page.evaluate(LAID_OUT, width)
+    page.evaluate(LAID_OUT, [width, height])
 
 
 CHAT = next(name for name in SHIPPED if name.endswith("smollm2-edit"))

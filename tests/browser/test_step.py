@@ -160,15 +160,24 @@ def test_clicking_a_judged_guess_in_the_tree_goes_to_its_verdict(visit):
     page.wait_for_function(f"window.specviz.players['sv-step'].frame.step.id === 'judge-{node}'")
 
 
+# What is written at two steps of each of so many rounds.
+WORDS = """(rounds) => {
+  const said = (name) => document.querySelector(name);
+  let seen = "";
+  for (let round = 0; round < rounds; round += 1)
+    for (const step of [1, 7]) {
+      window.specviz.players["sv-step"].go(round, step);
+      seen += said(".sv-table").innerText + said(".sv-now").innerText;
+      seen += said(".sv-tree").textContent;
+    }
+  return seen;
+}"""
+
+
 def test_tokens_show_as_themselves_and_execute_nothing(visit):
     page = visit.open("?trace=05-odd-tokens")
     trace = made(RUNS["05-odd-tokens"])
-    seen = ""
-    for index in range(len(trace.rounds)):
-        for step in (1, 7):
-            visit.ask(f"go({index}, {step})")
-            seen += page.inner_text(".sv-table") + page.inner_text(".sv-now")
-            seen += page.locator(".sv-tree").evaluate("e => e.textContent")
+    seen = page.evaluate(WORDS, len(trace.rounds))
     plain = [token for token in ODD if all(isinstance(p, str) for p in word(token))]
     missing = [t for t in plain if flat(word(t)) not in seen]
     assert not missing
@@ -282,11 +291,8 @@ def guess_at(visit, query=""):
     """The first question of a run: its page, and the verdict's panel that is hidden."""
     page = visit.open(query)
     page.get_by_label("Guess first").check()
-    for _ in range(40):
-        if page.inner_text(".sv-verdict") == "Your guess?":
-            return page
-        visit.ask("next()")
-    raise AssertionError("nothing is asked")
+    visit.step_to("Your guess?")
+    return page
 
 
 def hidden_panel(visit):
@@ -434,11 +440,19 @@ def test_at_temperature_0_only_the_top_token_is_asked_for(visit):
     assert page.inner_text(".sv-score") == "0 of 1 good bets"
 
 
+# The first frames of a round, as the page shows them.
+FRAMES = """([round, steps]) => Array.from({ length: steps }, (_, step) => {
+  const player = window.specviz.players["sv-step"];
+  player.go(round, step);
+  return player.frame;
+})"""
+
+
 @pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
 def test_the_browser_restores_every_frame_from_its_patches(visit, name):
     visit.open(f"?trace={name}")
     trace = made(RUNS[name])
     for index in range(len(trace.rounds)):
-        for step, frame in enumerate(frames(Scene.of(trace, index))):
-            visit.ask(f"go({index}, {step})")
-            assert visit.ask("frame") == json.loads(json.dumps(drawn(frame)))
+        wanted = [json.loads(json.dumps(drawn(frame))) for frame in frames(Scene.of(trace, index))]
+        shown = visit.page.evaluate(FRAMES, [index, len(wanted)])
+        assert shown == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -49,20 +50,27 @@ class Visit:
 
     def step_to(self, verdict: str) -> None:
         """Step on until a badge says `verdict`."""
-        for _ in range(400):
-            if self.page.inner_text(".sv-verdict").strip() == verdict:
-                return
-            self.ask("next()")
-        raise AssertionError(f"no step says {verdict}")
+        badge = "document.querySelector('.sv-verdict').innerText.trim()"
+        assert self._step_on(f"{badge} === {json.dumps(verdict)}"), f"no step says {verdict}"
 
     def step_until(self, condition: str) -> None:
         """Step on until this holds of the `frame` on screen."""
-        holds = f"(({{ frame }}) => {condition})(window.specviz.players['sv-step'])"
-        for _ in range(400):
-            if self.page.evaluate(holds):
-                return
-            self.ask("next()")
-        raise AssertionError(f"no step has {condition}")
+        assert self._step_on(condition), f"no step has {condition}"
+
+    def _step_on(self, until: str) -> bool:
+        """Step on until this holds, `frame` being the one on screen; whether it ever does."""
+        found: bool = self.page.evaluate(
+            f"""() => {{
+              const player = window.specviz.players["sv-step"];
+              for (let steps = 0; steps < 400; steps += 1) {{
+                const {{ frame }} = player;
+                if ({until}) return true;
+                player.next();
+              }}
+              return false;
+            }}"""
+        )
+        return found
 
     def caption(self) -> str:
         """The sentence on screen."""
