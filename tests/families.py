@@ -6,6 +6,7 @@ Rule: one row a family; all weights follow from seeds.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import circle
 import dflash_made
@@ -30,15 +31,26 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import ModelCard
 
 
+@cache
+def small_model():
+    return tiny.small_llama()
+
+
 def small_target():
     """Reads prompts letter by letter; no letter is the token that ends a text."""
-    target = tiny.target(tiny.small_llama())
+    target = tiny.target(small_model())
     target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
     return target
 
 
+@cache
 def small_draft():
-    return tiny.draft(tiny.blurred(tiny.small_llama(), 0.1))
+    return tiny.draft(tiny.blurred(small_model(), 0.1))
+
+
+@cache
+def deep_model():
+    return deep()
 
 
 class Stocked(Lookahead):
@@ -111,7 +123,7 @@ CASES = {
     "moa": taught(lambda target: moa_made.drafter(), DYNAMIC, NARROW),
     "dflash": taught(lambda target: dflash_made.drafter(), *BLOCKS),
     "layerskip": Case(
-        lambda: tiny.target(deep()),
+        lambda: tiny.target(deep_model()),
         LayerSkip,
         [tiny.PROMPT, "The dog saw", "A"],
         EXITS,

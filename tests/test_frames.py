@@ -43,7 +43,7 @@ def run(name):
     if name in RECIPES:
         return made(RECIPES[name])
     trace = Trace.read(SHIPPED[name])
-    events = [event for event in trace.events if getattr(event, "round", 0) <= 12]
+    events = [event for event in trace.events if getattr(event, "round", 0) <= 8]
     return Trace(trace.header, events)
 
 

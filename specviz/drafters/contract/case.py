@@ -37,7 +37,7 @@ class Case:
     shapes: Sequence[Settings] = (Settings(gamma=4),)
     sampling: Sampling = WARM
     remembers: bool = False
-    runs: int = 400
+    runs: int = 300
 
     def settings(self, new: int = 24) -> Iterator[Settings]:
         """Every shape at temperature 0, then warm, for so many new tokens."""

@@ -31,9 +31,10 @@ def keeps_to_the_room(case: Case) -> None:
     target = case.ending()
     drafter, most = case.drafter(target), 0
     for settings in case.settings():
-        for prompt in case.prompts:
+        for at, prompt in enumerate(case.prompts):
             ids = target.encode(prompt, settings.max_new_tokens)
-            for room, rounds in ((room, rounds) for room in (1, 2, 3, 5) for rounds in (1, 4)):
+            turns = (1, 4) if at % 2 else (4, 1)  # early and late, each room on one prompt or more
+            for room, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
                 decoding = Decoding(target, drafter, ids, settings)
                 chance = [settings.chance(turn.number + 1) for turn in few(decoding, rounds)][-1]
                 proposal = decoding.session.propose(list(decoding.text), room, chance)
@@ -47,7 +48,7 @@ def nothing_follows_an_end(case: Case) -> None:
     shown = False
     for settings in (replace(s, max_new_tokens=16) for s in case.settings()):
         for prompt in case.prompts:
-            for token in followed(case, prompt, settings)[:3]:
+            for token in followed(case, prompt, settings)[:2]:
                 target = case.ending(token)
                 ids = target.encode(prompt, settings.max_new_tokens)
                 for played in Decoding(target, case.drafter(target), ids, settings).rounds():
