@@ -124,15 +124,19 @@ def test_a_prompt_with_markup_is_shown_as_it_is(visit, pair):
     assert page.evaluate("window.hacked") is None
 
 
-def test_a_visitor_who_leaves_makes_room_for_the_next(browser, url, visit, pair):
+def tab(visit, url):
+    """A visitor in a tab of the same window, who may close it."""
+    return Visit(visit.page.context.new_page(), url)
+
+
+def test_a_visitor_who_leaves_makes_room_for_the_next(url, visit, pair):
     """Runs go one at a time: the second could only start because the first was ended."""
-    context = browser.new_context()
-    leaver = Visit(context.new_page(), url)
+    leaver = tab(visit, url)
     leaver.open()
     leaver.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     leaver.run()
     live(leaver)
-    context.close()
+    leaver.page.close()
     visit.open()
     visit.fill_in(pair, PROMPT)
     visit.run()
@@ -166,9 +170,8 @@ def notice(visit, words):
     )
 
 
-def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, browser, url, pair):
-    context = browser.new_context(reduced_motion="reduce")
-    first = Visit(context.new_page(), url)
+def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, url, pair):
+    first = tab(visit, url)
     for visitor, tokens in ((first, 200), (another, 40), (visit, 12)):
         visitor.open()
         visitor.fill_in(pair, PROMPT, tokens=tokens, seed=SLOW)
@@ -189,12 +192,11 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
     live(visit)
     visit.wait_until_over()
     assert visit.page.locator(".sv-notice").is_hidden()
-    context.close()
+    first.page.close()
 
 
-def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, browser, url, pair):
-    context = browser.new_context(reduced_motion="reduce")
-    leaver = Visit(context.new_page(), url)
+def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, url, pair):
+    leaver = tab(visit, url)
     for visitor in (another, leaver, visit):
         visitor.open()
         visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
@@ -204,7 +206,7 @@ def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, b
     notice(leaver, "1 run before yours.")
     visit.run()
     notice(visit, "2 runs before yours.")
-    context.close()
+    leaver.page.close()
     notice(visit, "1 run before yours.")
     visit.page.click("#sv-stop")
     another.page.click("#sv-stop")
