@@ -189,6 +189,7 @@ def axe():
     return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 
 
+@pytest.mark.parametrize("seen", [(1280, "light"), (390, "dark")], indirect=True, ids=str)
 def test_axe_finds_nothing_serious(seen):
     found = {}
     seen.page.evaluate(axe())

@@ -3,6 +3,7 @@
 import pytest
 from made import RUNS
 from serve import SHIPPED
+from test_layout import resize
 
 LONGEST = 500  # ms of any motion
 WITH_REASONS = ("eagle3", "layerskip", "suffix")  # of the kinds of evidence, the tallest ones
@@ -111,15 +112,12 @@ def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, visit):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_pushed_about_by_any_step_of_a_run(visit, name):
+    """On a narrow screen a round keeps its place, and the dock stays below."""
     page = visit.open(f"?trace={name}")
     assert visit.ask("run.id") == name
     assert page.evaluate(SHIFTS, [WIDE, False, False, 99]) == {}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_on_a_narrow_screen_a_round_keeps_its_place_and_the_dock_stays_below(visit, name):
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = visit.open(f"?trace={name}")
+    resize(page, 390, 844)
+    visit.ask("go(1, 0)")
     assert page.evaluate(SHIFTS, [SLIM, True, True, SEVERAL]) == {}
 
 
