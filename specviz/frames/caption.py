@@ -98,7 +98,7 @@ def _trial(scene: Scene, many: int) -> str:
 def _commit(scene: Scene) -> list[Part]:
     committed = scene.round.committed
     assert committed is not None
-    accepted = len(path(scene.round.judged))
+    accepted = len(path(scene.round))
     kept = min(accepted, len(committed.tokens))  # a round can end early, at the limit or the end
     drew = scene.round.drew
     made = f"Round {scene.round.number} adds {count(len(committed.tokens), 'token')}"

@@ -109,7 +109,7 @@ def _product(shares: Sequence[float]) -> list[Part]:
 
 def _all_kept(scene: Scene) -> str:
     """That nothing fell at the branch's end; of the whole try only where it was that branch."""
-    kept = len(path(scene.round.judged))
+    kept = len(path(scene.round))
     whole = kept == len(scene.guesses)
     if kept == 1:
         return "The guess was kept" if whole else "The one guess on this branch was kept"
@@ -123,7 +123,7 @@ def _top(scene: Scene, drew: Drew, token: Part) -> list[Part]:
         place = "its" if fell == 1 else "their"
         return ["The target's top token, ", token, f", stands in {place} place."]
     if drew.kind == "bonus":
-        after = "it" if len(path(scene.round.judged)) == 1 else "them"
+        after = "it" if len(path(scene.round)) == 1 else "them"
         same = f"{_all_kept(scene)}, and the same pass gives "
         return [same, token, f", the top token after {after}."]
     return ["Nothing was drafted: the target gives ", token, ", its top token."]

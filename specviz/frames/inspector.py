@@ -179,7 +179,7 @@ def _law(scene: Scene, drew: Drew) -> list[Panel]:
 def _round(scene: Scene) -> Panel:
     """What the round came to: guesses, kept ones, and where its time went."""
     round = scene.round
-    accepted = len(path(round.judged))
+    accepted = len(path(round))
     facts: list[tuple[str, str]] = []
     if round.proposed:
         facts.append(("Drafted", str(len(scene.guesses))))

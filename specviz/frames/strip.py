@@ -58,7 +58,7 @@ def brought(scene: Scene) -> list[Brought]:
     committed = scene.round.committed
     if committed is None:
         return []
-    kept = path(scene.round.judged)
+    kept = path(scene.round)
     last = scene.round.drew.kind if scene.round.drew else "accepted"
     decided = {
         scene.round.judged[step.at].node: index
