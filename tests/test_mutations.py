@@ -113,7 +113,7 @@ FURTHER = {
     "owed without the reach": (LEAF_FIRST, "(law.reach * law.p - guess)", "(law.p - guess)"),
     "divided by what is owed and 1": (
         LEAF_FIRST,
-        "left / (left + 1.0 - reach) if",
+        "left / (left + beyond) if",
         "left / 1.0 if",
     ),
     "q not masked by traversal": (LEAF_FIRST, "return without(q, x)", "return q"),

@@ -65,7 +65,8 @@ class LeafFirst:
         left: S, of what is owed the sum. untried: the mass of q that was not tried yet; it does not
         matter, though it looks as if it might.
         """
-        return left / (left + 1.0 - reach) if left + 1.0 - reach > 0.0 else 1.0
+        beyond = 1.0 - reach  # in one piece, so that a full reach stays exactly 1
+        return left / (left + beyond) if left + beyond > 0.0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
