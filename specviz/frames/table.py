@@ -112,8 +112,8 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
     else:
         named.append(_law_head("q", q))
         short = f"{one},{other}" if p else f"{one}, {other}"  # two primes take the space's room
-        both = {"t": "both"} if shared else {"t": f"{one} and {other}", "in": short}
-        named.append(both | {"term": "both"})
+        wide = "both" if shared else f"{one} and {other}"
+        named.append({"t": wide, "in": "p, q" if shared else short, "term": "both"})
         apart = {"in": f"− {other}"} if shared else {}
         steps = [
             {"t": f"{one} − {other}", "term": "difference"} | apart,
@@ -230,7 +230,8 @@ def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
 
 def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dict[str, str]:
     rows = judged.rows
-    return {
+    apart = {"apart": ""} if rows.share < 1.0 else {}  # not 0, and no room for what it is
+    return apart | {
         "p": _total([*rows.claimed, rows.share * rows.rest_p], digits),
         "q": "" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
         "both": mass(rows.overlap, digits),

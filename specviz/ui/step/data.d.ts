@@ -291,7 +291,8 @@ export interface Table {
   heads: Head[];
   digits: number;
   rows: TableRow[];
-  total: { p: string; q: string; both: string; left: string; scaled: string };
+  /** apart: of p − q, where that is not 0. */
+  total: { p: string; q: string; both: string; left: string; scaled: string; apart?: string };
   soft: boolean;
 }
 /** in: where there is little room; of: whose number; left: of what earlier tries left. */
