@@ -28,7 +28,7 @@ def states(scene: Scene, step: Step) -> dict[int, State]:
     fallen = judged_by(scene, step)
     verdicts = {j.node: j.accepted for j in fallen}
     verdicts |= dict.fromkeys(way(scene.round, fallen), True)  # kept along with a later one
-    over = step.kind in ("draw", "commit") or (scene.leaf_first and any(verdicts.values()))
+    over = step.kind in ("draw", "commit")
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
             continue

@@ -17,8 +17,10 @@ from specviz.trace.events import Guess, Judged, Round
 from specviz.trace.thresholds import bought, ratio
 
 
-def check_leaf_first(played: Round, guesses: Sequence[Guess], where: str) -> None:
+def check_leaf_first(played: Round, guesses: Sequence[Guess], rule: str, where: str) -> None:
     """The visit of traversal verification (see `verification.leaf_first`), from what is stored."""
+    chain = len({guess.parent for guess in guesses}) == len(guesses)
+    demand(chain or rule != "block", where, "block verification judges chains, and this is a tree")
     visit = _Visit(played, guesses, where)
     visit.below(0, 1.0)
     many = len(played.judged)

@@ -47,7 +47,7 @@ def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> No
     check_later(played, guesses, plan)
     check_last_law(played, guesses, plan, where)
     if plan.promise.leaf_first:
-        check_leaf_first(played, guesses, where)
+        check_leaf_first(played, guesses, plan.promise.name, where)
     else:
         check_walk(played, guesses, where)
     check_end(played, plan, where)
