@@ -41,7 +41,7 @@ SHAPES = {
 @pytest.fixture(scope="module")
 def runs(tiny_target):
     """By name, runs warm and cold, and the one that ships."""
-    found = {"shipped": Trace.read(FOLDER / "32-block.jsonl")}
+    found = {"shipped": Trace.read(FOLDER / "11b-block.jsonl")}
     for name, (rule, drawn, shape) in SHAPES.items():
         drafter, settings = Branching(drawn, shape), replace(WARM, rule=rule)
         found[name] = traced(tiny_target, drafter, settings)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from specviz.frames import leaf_first
+from specviz.frames.leaf_first import after_falling, after_keeping
+from specviz.frames.leaf_first import chances as leaf_first_chances
+from specviz.frames.leaf_first import ways as leaf_first_ways
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, key
 from specviz.trace.events import Judged
@@ -56,7 +58,7 @@ def _after_keeping(scene: Scene, judged: Judged) -> Parts:
     if scene.guesses[node - 1].token in scene.header.eos:
         return ["The text would end with it."]
     if scene.leaf_first:
-        return leaf_first.after_keeping(scene, judged)
+        return after_keeping(scene, judged)
     children = scene.children[node]
     if children:
         return ["Next on trial would be ", _named(scene, children[0]), "."]
@@ -65,7 +67,7 @@ def _after_keeping(scene: Scene, judged: Judged) -> Parts:
 
 def _after_falling(scene: Scene, node: int) -> Parts:
     if scene.leaf_first:
-        return leaf_first.after_falling(scene, node)
+        return after_falling(scene, node)
     siblings = scene.children[scene.guesses[node - 1].parent]
     later = [sibling for sibling in siblings if sibling > node]
     if later:
@@ -85,7 +87,7 @@ def ways(scene: Scene) -> dict[str, list[list[int]]]:
     the leaf up, see `leaf_first.ways`.
     """
     if scene.leaf_first:
-        return leaf_first.ways(scene)
+        return leaf_first_ways(scene)
     found: dict[int, list[list[int]]] = {0: []}
     for node, guess in enumerate(scene.guesses, 1):
         before = [s for s in scene.children[guess.parent] if s < node]
@@ -103,7 +105,7 @@ def chances(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
     """
     if scene.round.scored is None or scene.greedy:
         return {}
-    found: dict[int, Bounds] = leaf_first.chances(scene) if scene.leaf_first else {}
+    found: dict[int, Bounds] = leaf_first_chances(scene) if scene.leaf_first else {}
     for siblings in scene.children:
         found |= _untried(scene, siblings)
     for judged in known:
