@@ -143,7 +143,7 @@ def laws(scene: Scene, judged: Judged) -> dict[str, Any]:
     left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
     found = {"p": "left of p" if left_p else "target p", "left": left}
     if scene.leaf_first and judged.rows.share < 1.0:
-        found["p"] = "reach\u00a0×\u00a0p′" if left_p else "reach\u00a0×\u00a0p"
+        found["p"] = "reach×p′" if left_p else "reach×p"  # the column is narrow
     if "q" not in judged.inputs:
         fixed = "none: fixed before any coin" if thrown(scene) else "none: not drawn by chance"
         return found | {"none": fixed if scene.point_mass else "not used by this rule"}

@@ -209,7 +209,7 @@ def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
     why = because(scene, judged)
     if weighs_owed(scene, judged):
         left, beyond = inputs["left"], 1.0 - inputs["reach"]
-        named = {"p": "owed", "q": "left there", "left": [], "owed": True}
+        named = {"p": "owed", "q": "all left", "left": [], "owed": True}
         whole = {"p": round(left, 6), "q": round(left + beyond, 6), "laws": named}
         text |= {"p": text["left"], "q": text["all"], "sum": text["threshold"]}
         if judged.threshold >= LEAST:
