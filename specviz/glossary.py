@@ -55,9 +55,13 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "above": "p − q where that is above 0: what the target has to give beyond the draft. "
     "Its sum is what a rejection draws from.",
     "waiting": "Guessed and not judged yet.",
-    "accepted": "The guess was kept: its coin fell below the chance of keeping it.",
+    "accepted": "The guess was kept: its coin fell below the chance of keeping it, or, judged from "
+    "the leaf up, that of a guess after it did.",
+    "reach": "Where judging goes from the leaf up: the share of the draft's chance of coming to a "
+    "guess that the target's chance can cover. 1 at the start; each guess makes it min(1, reach × "
+    "p ÷ q), so a weak one lowers it and a strong one raises it again.",
     "rejected": "The guess was dropped: its coin fell at or above the chance of keeping it.",
-    "unreached": "Not judged: an earlier guess on its branch fell, or a sibling was kept.",
+    "unreached": "Not judged: an earlier guess on its branch fell, or another branch was kept.",
     "recovered": "Drawn from the residual, in place of a rejected guess.",
     "bonus": "One token more, drawn from p after every guess on the branch was kept.",
     "plain": "Drawn from p where nothing was drafted.",

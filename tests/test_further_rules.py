@@ -218,7 +218,6 @@ def test_dials_not_given_are_as_usual():
     [
         ("lenience", FIXED, "divides by q"),
         ("k-seq", REPLACED, "not be lossless"),
-        ("block", SAMPLED, "judges a branch from its end"),
     ],
 )
 def test_a_rule_that_cannot_judge_a_run_is_refused(rule, drawn, says):

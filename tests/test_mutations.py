@@ -109,15 +109,15 @@ def test_the_source_as_it_is_passes(rule):
 LEAF_FIRST = "specviz.verification.leaf_first"
 SIBLINGS = "specviz.verification.siblings"
 FURTHER = {
-    "reach not handed down": (LEAF_FIRST, "own = reach * p[x].item()", "own = p[x].item()"),
-    "owed without the reach": (LEAF_FIRST, "owed = (reach * p - guess)", "owed = (p - guess)"),
+    "reach not handed down": (LEAF_FIRST, "own = law.reach * p", "own = p"),
+    "owed without the reach": (LEAF_FIRST, "(law.reach * law.p - guess)", "(law.p - guess)"),
     "divided by what is owed and 1": (
         LEAF_FIRST,
-        "left / (left + 1.0 - reach) if",
+        "left / (left + beyond) if",
         "left / 1.0 if",
     ),
-    "q not masked by traversal": (LEAF_FIRST, "q = without(q, x)", "pass"),
-    "p not what is owed": (LEAF_FIRST, "p, reach = scaled(owed, p),", "p, reach = p,"),
+    "q not masked by traversal": (LEAF_FIRST, "return without(q, x)", "return q"),
+    "p not what is owed": (LEAF_FIRST, "Law(scaled(rest, law.p),", "Law(law.p,"),
     "a node kept as if it were a leaf": (LEAF_FIRST, ', "left": left}', "}"),
     "point mass read as sampled": (LEAF_FIRST, "self.drawn is not Drawn.POINT_MASS", "True"),
     "least ratio from q": (SIBLINGS, "where(p > 0, p / q,", "where(q > 0, q / p,"),

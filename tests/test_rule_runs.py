@@ -107,7 +107,7 @@ def test_auto_is_what_it_was(tiny_target, tiny_draft):
 
 
 def test_a_rule_set_wrongly_is_refused_before_any_work(tiny_target, tiny_draft):
-    for rule, says in (("typical:2", "not at '2'"), ("block", "from its end")):
+    for rule, says in (("typical:2", "not at '2'"), ("greedy", "Use temperature 0")):
         with pytest.raises(MismatchedRule, match=says):
             traced(tiny_target, tiny_draft, Settings(rule=rule))
 

@@ -216,15 +216,24 @@ def _guessed(trace: Trace, passes: int) -> dict[str, Any]:
 
 
 def by_depth(trace: Trace) -> list[Depth]:
-    """What became of the guesses at every depth, from 1; to the deepest that was judged."""
+    """What became of the guesses at every depth, from 1; to the deepest that was come to.
+
+    A position was come to where the guess before it was kept. So a rule that judges from the leaf
+    up is counted as the others are, though its coins fall further down too.
+    """
     found: dict[int, list[int]] = {}
     for played in rounds(trace):
-        deep = played.proposed.depths if played.proposed else []
-        for event in played.judged:
-            here = found.setdefault(deep[event.node - 1], [0, 0, 0])
-            here[0] += 1
-            here[1] += event.alpha is not None
-            here[2] += event.accepted
+        guesses = played.proposed.guesses if played.proposed else []
+        depths = [0, *(played.proposed.depths if played.proposed else [])]
+        kept = metrics.path(played)
+        told = {node: guesses[node - 1].parent for node in metrics.decided(played)}
+        for place in (0, *kept):
+            below = [node for node, parent in told.items() if parent == place]
+            if below:
+                here = found.setdefault(depths[place] + 1, [0, 0, 0])
+                here[0] += len(below)
+                here[1] += 1
+                here[2] += any(node in kept for node in below)
     return [Depth(*found.get(d, (0, 0, 0))) for d in range(1, max(found, default=0) + 1)]
 
 

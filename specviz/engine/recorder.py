@@ -30,7 +30,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.promises import PROMISES, asked
-from specviz.verification import Drawn, Rule
+from specviz.verification import Decision, Drawn, Rule
 from specviz.verification.alpha import Alpha
 from specviz.verification.distributions import without
 
@@ -85,6 +85,7 @@ class Recorder:
         self.settings = settings
         rule = PROMISES.get(asked(settings.rule)[0])
         self.tells_alpha = rule is None or rule.tells_alpha  # "auto" takes none that does not
+        self.leaf_first = rule is not None and rule.leaf_first
         self.told: set[int] = set()
 
     def words(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
@@ -103,7 +104,7 @@ class Recorder:
         if number:
             events.append(self._proposed(played))
         events.append(self._scored(played, soft))
-        rows = laws_listed(verdict.decisions, played.proposal.tree, soft)
+        rows = laws_listed(verdict.decisions, played.proposal.tree, soft, self.leaf_first)
         for decision, row in zip(verdict.decisions, rows, strict=True):
             events.append(
                 Judged(
@@ -170,7 +171,7 @@ class Recorder:
         law, drawn = final.law, final.drawn
         tokens = likeliest(law, drawn.token)
         index = torch.tensor(tokens, device=law.device)
-        last = played.verdict.decisions[-1] if final.kind == "recovered" else None
+        last = _fallen(played) if final.kind == "recovered" else None
         return Drew(
             round=played.number,
             parent=final.parent,
@@ -191,6 +192,12 @@ class Recorder:
         if not self.settings.sampling.greedy:
             return None
         return played.scores.logits.to(played.p.dtype).softmax(-1)
+
+
+def _fallen(played: Played) -> Decision:
+    """The last guess that fell after the node which the last token follows."""
+    node = played.proposal.tree.children[played.verdict.final.parent][-1]
+    return next(decision for decision in played.verdict.decisions if decision.node == node)
 
 
 def drawn_with(proposal: Proposal, node: int) -> float:

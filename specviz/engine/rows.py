@@ -20,8 +20,13 @@ LISTED = 8  # tokens listed of each law at a decision
 DRAWN_LISTED = 12  # tokens listed of the law that the last token is drawn from
 
 
-def laws_listed(decisions: Sequence[Decision], tree: DraftTree, soft: Tensor | None) -> list[Rows]:
-    """The laws at every decision, in one batch. soft: (n, V), by node, at temperature 0 only."""
+def laws_listed(
+    decisions: Sequence[Decision], tree: DraftTree, soft: Tensor | None, leaf_first: bool = False
+) -> list[Rows]:
+    """The laws at every decision, in one batch. soft: (n, V), by node, at temperature 0 only.
+
+    leaf_first: whether a share of p can be claimed, which the rows then keep.
+    """
     if not decisions:
         return []
     p = torch.stack([decision.law.p for decision in decisions])
@@ -29,17 +34,25 @@ def laws_listed(decisions: Sequence[Decision], tree: DraftTree, soft: Tensor | N
     judged = torch.tensor([tree.tokens[d.node] for d in decisions], device=p.device)
     has_q = decisions[0].law.q is not None
     at = None if soft is None else soft[[tree.parents[d.node] for d in decisions]]
-    batch = _summed(p, q, at, torch.cat([judged[:, None], *_leaders(p, q, at, has_q)], dim=1))
-    return [_row(batch, i, has_q) for i in range(len(decisions))]
+    shares = torch.tensor([[d.law.reach] for d in decisions], dtype=p.dtype, device=p.device)
+    ids = torch.cat([judged[:, None], *_leaders(p, q, shares * p, at, has_q)], dim=1)
+    batch = _summed(p, q, shares * p, at, ids)
+    reach = [d.law.reach if leaf_first else None for d in decisions]
+    return [_row(batch, i, has_q, reach[i]) for i in range(len(decisions))]
 
 
-def _leaders(p: Tensor, q: Tensor, soft: Tensor | None, has_q: bool) -> list[Tensor]:
-    """Ids (d, few) of the tokens worth listing beside the candidate, law by law."""
+def _leaders(
+    p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, has_q: bool
+) -> list[Tensor]:
+    """Ids (d, few) of the tokens worth listing beside the candidate, law by law.
+
+    claimed: what can be claimed of p.
+    """
     few = min(LISTED, p.shape[-1])
     if soft is not None:  # p is one token
         return [p.argmax(dim=-1, keepdim=True), soft.topk(few, dim=-1).indices]
     if has_q:
-        return [law.topk(few, dim=-1).indices for law in (p, q, (p - q).clamp(min=0.0))]
+        return [law.topk(few, dim=-1).indices for law in (p, q, (claimed - q).clamp(min=0.0))]
     return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]  # the residual is p's own rest
 
 
@@ -52,9 +65,12 @@ def _draft_law(decision: Decision, tokens: Sequence[int]) -> Tensor:
     return mass
 
 
-def _summed(p: Tensor, q: Tensor, soft: Tensor | None, ids: Tensor) -> dict[str, Any]:
+def _summed(
+    p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, ids: Tensor
+) -> dict[str, Any]:
     """By law, its values at `ids` (d, k), the sum of all others and, where needed, of all."""
-    laws = {"p": p, "q": q, "both": torch.minimum(p, q), "above": (p - q).clamp(min=0.0)}
+    above = (claimed - q).clamp(min=0.0)
+    laws = {"p": p, "q": q, "both": torch.minimum(claimed, q), "above": above}
     if soft is not None:
         laws["soft"] = soft
     stack = torch.stack(list(laws.values()))
@@ -68,7 +84,7 @@ def _summed(p: Tensor, q: Tensor, soft: Tensor | None, ids: Tensor) -> dict[str,
     return batch | {"overlap": total[0], "residual": total[1]}
 
 
-def _row(batch: dict[str, Any], i: int, has_q: bool) -> Rows:
+def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Rows:
     """One decision of the batch: each listed token once, by falling p, then q, then id."""
     p, q, soft = batch["p"][i], batch["q"][i], batch.get("soft")
     first = {token: at for at, token in reversed(list(enumerate(batch["ids"][i])))}
@@ -88,6 +104,7 @@ def _row(batch: dict[str, Any], i: int, has_q: bool) -> Rows:
         rest_soft=0.0 if soft is None else batch["rest_soft"][i],
         overlap=batch["overlap"][i],
         residual=batch["residual"][i],
+        reach=reach,
     )
 
 

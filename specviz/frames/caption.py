@@ -88,6 +88,8 @@ def _trial(scene: Scene, many: int) -> str:
     """How the guesses will be judged, and that not all need be."""
     if many == 1:
         return "Is it the target's top token?" if scene.greedy else "Now it is judged."
+    if scene.leaf_first:
+        return _from_the_leaf(scene, many)
     if max(scene.depths) == many:
         return "Now they are judged in turn, up to the first that falls."
     if max(scene.depths) == 1:
@@ -95,10 +97,17 @@ def _trial(scene: Scene, many: int) -> str:
     return "At each place they are tried until one is kept, and then those that follow it."
 
 
+def _from_the_leaf(scene: Scene, many: int) -> str:
+    """The same where judging goes from the leaf up."""
+    if max(scene.depths) == many:
+        return "Now the last is judged first, and the first that is kept keeps all before it."
+    return "Each branch is judged from its end, and the first that is kept keeps all before it."
+
+
 def _commit(scene: Scene) -> list[Part]:
     committed = scene.round.committed
     assert committed is not None
-    accepted = len(path(scene.round.judged))
+    accepted = len(path(scene.round))
     kept = min(accepted, len(committed.tokens))  # a round can end early, at the limit or the end
     drew = scene.round.drew
     made = f"Round {scene.round.number} adds {count(len(committed.tokens), 'token')}"

@@ -27,7 +27,7 @@ def ending(scene: Scene, drew: Drew) -> list[Part]:
     if drew.kind == "recovered" and scene.leaves is not Leaves.RESIDUAL:
         return [ELSEWHERE[scene.leaves], *_picked(scene, token, at)]
     if drew.kind == "recovered":
-        left = _left(scene, scene.round.judged[-1], drew)
+        left = _left(scene, scene.last_fallen, drew)
         again: list[Part] = [" in all). Another coin, ", at, ", picks "]
         return [_why(scene), *left, *again, token, " there."]
     picks: list[Part] = [": a coin, ", at, ", picks ", token]
@@ -68,6 +68,9 @@ def _left(scene: Scene, last: Judged, drew: Drew) -> list[Part]:
     p = "p′" if scene.left_of_p(last) else "p"
     q = "q′" if scene.left_of_q(last) else "q"
     left = spoken(last.rows.residual, left_text(scene, last, drew))
+    share = spoken(last.rows.share)
+    if share not in ("1", "about 1"):
+        p = f"{share} of {p}"
     return [f"what {p} has above {q} (", number(left, "residual")]
 
 
@@ -75,10 +78,11 @@ def _without(scene: Scene, last: Judged, drew: Drew) -> list[Part]:
     """Of a point mass: the mass of p outside of all siblings that fell. Each rejection leaves its
     share of what was left before, so that is the product."""
     fell = [*scene.fallen(last), last]
-    shares = [judged.rows.residual for judged in fell]
+    shares = [judged.rows.residual / (judged.rows.share or 1.0) for judged in fell]
     tokens = list(dict.fromkeys(scene.guesses[judged.node - 1].token for judged in fell))
     if len(fell) == 1:
-        shown = spoken(shares[0], left_text(scene, last, drew))
+        claimed = last.rows.share == 1.0
+        shown = spoken(shares[0], left_text(scene, last, drew) if claimed else "")
         left: list[Part] = [number(shown, "residual")]
     else:
         left = _product(shares)
@@ -109,7 +113,7 @@ def _product(shares: Sequence[float]) -> list[Part]:
 
 def _all_kept(scene: Scene) -> str:
     """That nothing fell at the branch's end; of the whole try only where it was that branch."""
-    kept = len(path(scene.round.judged))
+    kept = len(path(scene.round))
     whole = kept == len(scene.guesses)
     if kept == 1:
         return "The guess was kept" if whole else "The one guess on this branch was kept"
@@ -119,11 +123,11 @@ def _all_kept(scene: Scene) -> str:
 def _top(scene: Scene, drew: Drew, token: Part) -> list[Part]:
     """At temperature 0, where nothing is drawn."""
     if drew.kind == "recovered":
-        fell = len(scene.fallen(scene.round.judged[-1])) + 1
+        fell = len(scene.fallen(scene.last_fallen)) + 1
         place = "its" if fell == 1 else "their"
         return ["The target's top token, ", token, f", stands in {place} place."]
     if drew.kind == "bonus":
-        after = "it" if len(path(scene.round.judged)) == 1 else "them"
+        after = "it" if len(path(scene.round)) == 1 else "them"
         same = f"{_all_kept(scene)}, and the same pass gives "
         return [same, token, f", the top token after {after}."]
     return ["Nothing was drafted: the target gives ", token, ", its top token."]

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from specviz.frames.frame import Frame
 from specviz.frames.inspector import laws, soft_of
+from specviz.frames.leaf_first import asked as asked_leaf_first
+from specviz.frames.leaf_first import bars, explained
 from specviz.frames.numbers import numbers, visible
 from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
@@ -37,6 +39,8 @@ def questions(scene: Scene, told: Sequence[Frame]) -> dict[int, Frame]:
 
 def _ask(scene: Scene, judged: Judged) -> list[Part]:
     token: Part = {"w": scene.word(scene.guesses[judged.node - 1].token)}
+    if scene.leaf_first:
+        return asked_leaf_first(scene, judged, token)
     if scene.greedy:
         return ["Is ", token, " the target's top token?"]
     shown = numbers(scene, judged).text
@@ -74,11 +78,12 @@ def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:
         soft = soft_of(judged, guess.token)
         known = {} if soft is None else {"soft": round(soft, 6), "text": {"p": visible(soft)}}
         return panel | known
-    shown = numbers(scene, judged).text
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
+    panel |= {"p": round(judged.inputs["p"], 6), "table": table(scene, explained(scene, judged))}
+    told = bars(scene, judged) if scene.leaf_first else {"text": numbers(scene, judged).text}
+    told.pop("because", None)  # it names the chance
+    panel |= told
     return panel | {
-        "p": round(judged.inputs["p"], 6),
-        "text": {name: shown[name] for name in ("p", "q") if name in shown},
-        "table": table(scene, judged),
+        "text": {name: panel["text"][name] for name in ("p", "q") if name in panel["text"]}
     }

@@ -8,6 +8,7 @@ from typing import Any, Final
 from specviz.frames.draw import awaited, drawn
 from specviz.frames.evidence import thrown, why
 from specviz.frames.evidence.forms import path_to
+from specviz.frames.leaf_first import bars, because, explained
 from specviz.frames.numbers import numbers, seconds
 from specviz.frames.scene import Scene, Step
 from specviz.frames.table import table
@@ -32,10 +33,11 @@ def inspector(scene: Scene, step: Step) -> Panel:
             return panel if told is None else _shortened(panel, step) | {"why": told}
         case "judge":
             judged = scene.round.judged[step.at]
-            panel = _trial(scene, judged) | {"table": table(scene, judged)}
+            laws_from = explained(scene, judged)
+            panel = _trial(scene, judged) | {"table": table(scene, laws_from)}
             if not scene.greedy:
                 panel["whatif"] = outcomes(scene, judged)
-            waits = not judged.accepted and scene.leaves is Leaves.RESIDUAL
+            waits = laws_from is judged and not judged.accepted and scene.leaves is Leaves.RESIDUAL
             if waits and not scene.greedy and open_slot(scene, step) is not None:
                 panel["draw"] = awaited(scene, judged)
             return panel
@@ -123,11 +125,13 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
     if scene.greedy:
         soft = soft_of(judged, guess.token)
         panel["text"] = {"p": str(int(judged.inputs["p"]))}
+        if scene.leaf_first:
+            panel["because"] = because(scene, judged)
         return panel | ({} if soft is None else {"soft": round(soft, 6)})
-    shown = numbers(scene, judged)
     panel["coin"] = {"u": round(judged.u, 6), "threshold": round(judged.threshold, 6)}
-    panel["text"] = dict(shown.text)
-    return panel
+    if scene.leaf_first:
+        return panel | bars(scene, judged)
+    return panel | {"text": dict(numbers(scene, judged).text)}
 
 
 def laws(scene: Scene, judged: Judged) -> dict[str, Any]:
@@ -138,6 +142,8 @@ def laws(scene: Scene, judged: Judged) -> dict[str, Any]:
     left_p, left_q = scene.left_of_p(judged), scene.left_of_q(judged)
     left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
     found = {"p": "left of p" if left_p else "target p", "left": left}
+    if scene.leaf_first and judged.rows.share < 1.0:
+        found["p"] = "reach×p′" if left_p else "reach×p"  # the column is narrow
     if "q" not in judged.inputs:
         fixed = "none: fixed before any coin" if thrown(scene) else "none: not drawn by chance"
         return found | {"none": fixed if scene.point_mass else "not used by this rule"}
@@ -156,8 +162,8 @@ def _draw(scene: Scene, drew: Drew) -> Panel:
     """After the last verdict: the table with the recovered token's row, or p with the bonus."""
     strip: Panel = {} if scene.greedy else {"draw": drawn(scene, drew)}
     if drew.kind == "recovered":
-        judged = scene.round.judged[-1]
-        panel = _trial(scene, judged) | {"table": table(scene, judged, drew)}
+        panel = _trial(scene, scene.round.judged[-1])
+        panel |= {"table": table(scene, scene.last_fallen, drew)}
         return panel | strip | {"drawn": scene.word(drew.token)}
     return {"kind": "law", "w": scene.word(drew.token), "rows": _law(scene, drew)} | strip
 
@@ -179,11 +185,12 @@ def _law(scene: Scene, drew: Drew) -> list[Panel]:
 def _round(scene: Scene) -> Panel:
     """What the round came to: guesses, kept ones, and where its time went."""
     round = scene.round
-    accepted = len(path(round.judged))
+    accepted = len(path(round))
     facts: list[tuple[str, str]] = []
     if round.proposed:
         facts.append(("Drafted", str(len(scene.guesses))))
-        facts.append(("Judged", str(len(round.judged))))
+        coins = "Coins that fell" if scene.leaf_first else "Judged"
+        facts.append((coins, str(len(round.judged))))
         facts.append(("Kept", str(accepted)))
     if round.committed:
         facts.append(("Tokens for one target pass", str(len(round.committed.tokens))))

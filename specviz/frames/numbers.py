@@ -16,9 +16,14 @@ from specviz.trace.promises import PROMISES
 
 
 def numbers(scene: Scene, judged: Judged) -> Shown:
-    """p, q (if there is one), the threshold and the coin, in digits that agree."""
+    """p, q (if there is one), the threshold and the coin, in digits that agree.
+
+    Where judging goes from the leaf up, also the reach, or what is weighed in place of p and q.
+    """
     p = judged.inputs["p"]
     promise = PROMISES.get(scene.header.rule)
+    if promise is not None and promise.leaf_first:
+        return share_test(judged) if "left" in judged.inputs else reach_test(judged)
     if promise is not None and not promise.tells_alpha:
         return seen_apart(p, judged.inputs.get("q"), judged.threshold, judged.u)
     if "q" in judged.inputs:
@@ -149,6 +154,51 @@ def ratio_test(p: float, q: float, threshold: float, u: float) -> Shown:
 
     digits, form = first(divides)
     return Shown({"p": form(p), "q": form(q), "threshold": bar(threshold), "u": coin(u)}, digits)
+
+
+def reach_test(judged: Judged) -> Shown:
+    """The reach, p, q and the coin, such that shown reach × p ÷ q is the shown threshold,
+    unless that is too little to be weighed."""
+    bar, coin = coin_forms(judged.threshold, judged.u)
+    reach, p, q = judged.rows.share, judged.inputs["p"], judged.inputs.get("q", 1.0)
+    told = {"reach": reach, **{name: judged.inputs[name] for name in "pq" if name in judged.inputs}}
+    ends = {"threshold": bar(judged.threshold), "u": coin(judged.u)}
+    if judged.threshold < LEAST:
+        return Shown({name: visible(value) for name, value in told.items()} | ends, FEWEST)
+
+    def divides(form: Form) -> bool:
+        shown = [read(form(value)) for value in (reach, p, q)]
+        if shown[2] <= 0 or (p > 0) != (shown[1] > 0) or (reach < 1) != (shown[0] < 1):
+            return False
+        return bar(min(1.0, shown[0] * shown[1] / shown[2])) == bar(judged.threshold)
+
+    digits, form = first(divides)
+    return Shown({name: form(value) for name, value in told.items()} | ends, digits)
+
+
+def share_test(judged: Judged) -> Shown:
+    """What is owed, what was drawn too often and both, such that shown owed ÷ both is the shown
+    threshold, unless that is too little to be weighed; and the coin."""
+    bar, coin = coin_forms(judged.threshold, judged.u)
+    left, beyond = judged.inputs["left"], 1.0 - judged.inputs["reach"]
+    ends = {"threshold": bar(judged.threshold), "u": coin(judged.u)}
+    if judged.threshold < LEAST:
+        told = {"left": left, "beyond": beyond, "all": left + beyond}
+        return Shown({name: visible(value) for name, value in told.items()} | ends, FEWEST)
+
+    def both(form: Form) -> float:
+        return read(form(left)) + read(form(beyond))
+
+    def divides(form: Form) -> bool:
+        if (left > 0) != (read(form(left)) > 0):
+            return False
+        if both(form) <= 0 or abs(read(form(both(form))) - both(form)) > 1e-12:
+            return both(form) <= 0 and left + beyond <= 0
+        return bar(read(form(left)) / both(form)) == bar(judged.threshold)
+
+    digits, form = first(divides)
+    text = {"left": form(left), "beyond": form(beyond), "all": form(both(form))}
+    return Shown(text | ends, digits)
 
 
 def mass_test(p: float, threshold: float, u: float) -> Shown:

@@ -182,6 +182,18 @@ class Scene:
         promise = PROMISES.get(self.header.rule)
         return promise.leaves if promise else Leaves.RESIDUAL
 
+    @property
+    def leaf_first(self) -> bool:
+        """Whether the run's rule judges from the leaf up."""
+        promise = PROMISES.get(self.header.rule)
+        return promise is not None and promise.leaf_first
+
+    @property
+    def last_fallen(self) -> Judged:
+        """The verdict whose fall left the law of a recovered token: on the last guess before it."""
+        after = self.children[self.round.drew.parent if self.round.drew else 0]
+        return next(event for event in self.round.judged if event.node == after[-1])
+
     def left_of_p(self, judged: Judged) -> bool:
         """Whether a verdict's law is p′, what earlier tries at its place have left of p."""
         changed = not self.greedy and self.leaves is Leaves.RESIDUAL

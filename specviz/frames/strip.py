@@ -23,8 +23,10 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
         node, passed = _next(scene, found, node)
         line += [_chip(scene, found, child) for child in passed]
     if step.kind == "draw" and scene.round.drew:
-        # What was never reached leaves the line, and the token that was drawn takes its place.
-        line = [chip for chip in line if chip["is"] != "unreached"]
+        # What was never reached leaves the line, and the token that was drawn takes its place; so
+        # does what stood after a guess that fell.
+        last = scene.depths[scene.round.drew.parent] + 1
+        line = [c for c in line if c["is"] != "unreached" and scene.depths[c["node"]] <= last]
         line.append({"w": scene.word(scene.round.drew.token), "is": scene.round.drew.kind})
     return line
 
@@ -58,7 +60,8 @@ def brought(scene: Scene) -> list[Brought]:
     committed = scene.round.committed
     if committed is None:
         return []
-    kept = path(scene.round.judged)
+    kept = path(scene.round)
+    by = next((j.node for j in reversed(scene.round.judged) if j.accepted), 0)
     last = scene.round.drew.kind if scene.round.drew else "accepted"
     decided = {
         scene.round.judged[step.at].node: index
@@ -67,7 +70,7 @@ def brought(scene: Scene) -> list[Brought]:
     }
     drawn = next((i for i, step in enumerate(scene.steps) if step.kind == "draw"), 0)
     return [
-        Brought(scene.word(token), "accepted", decided[kept[place]])
+        Brought(scene.word(token), "accepted", decided.get(kept[place], decided.get(by, 0)))
         if place < len(kept)
         else Brought(scene.word(token), last, drawn)
         for place, token in enumerate(committed.tokens)

@@ -34,15 +34,15 @@ class Line:
 
 
 def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
-    """Every token that the trace lists, and all others in one line."""
+    """Every token that the trace lists, and all others in one line. p: what can be claimed."""
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
     soft: Sequence[float | None] = rows.soft or [None] * len(rows.tokens)
     listed = [
         Line(token, p, q, max(p - q, 0.0), s)
-        for token, p, q, s in zip(rows.tokens, rows.p, q, soft, strict=True)
+        for token, p, q, s in zip(rows.tokens, rows.claimed, q, soft, strict=True)
     ]
     rest_soft = rows.rest_soft if rows.soft else None
-    return listed, Line(None, rows.rest_p, rows.rest_q, rows.rest_residual, rest_soft)
+    return listed, Line(None, rows.share * rows.rest_p, rows.rest_q, rows.rest_residual, rest_soft)
 
 
 def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
@@ -75,7 +75,7 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
     others = judged.rows.rest_tokens + len(listed) - len(shown)
     rest = lumped(rest, [line for line in listed if line not in shown])
     if drew is not None and all(line.token != drew.token for line in shown):
-        line = _drawn_line(listed, drew)
+        line = _drawn_line(listed, drew, judged.rows.share)
         shown = sorted([*shown, line], key=lambda line: -line.p)
         rest, others = lumped(rest, [line], -1), others - 1
     digits = digits_of(scene, judged, drew)
@@ -103,17 +103,20 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
     what the tries before it left, p′ and q′ ("left").
     """
     p, q = scene.left_of_p(judged), scene.left_of_q(judged)
-    named = [_law_head("p", p)]
+    one, other = _claimed(judged, "p′" if p else "p"), "q′" if q else "q"
+    shared = one not in ("p", "p′")
+    named = [_law_head("p", p) | ({"t": one} if shared else {})]
     if judged.rows.q is None:
         steps: list[Head] = [{"t": "without it", "in": "rest", "term": "above"}]
         named.append({"t": ""})
     else:
         named.append(_law_head("q", q))
-        one, other = "p′" if p else "p", "q′" if q else "q"
         short = f"{one},{other}" if p else f"{one}, {other}"  # two primes take the space's room
-        named.append({"t": f"{one} and {other}", "in": short, "term": "both"})
+        wide = "both" if shared else f"{one} and {other}"
+        named.append({"t": wide, "in": "p, q" if shared else short, "term": "both"})
+        apart = {"in": f"− {other}"} if shared else {}
         steps = [
-            {"t": f"{one} − {other}", "term": "difference"},
+            {"t": f"{one} − {other}", "term": "difference"} | apart,
             {"t": "above 0", "in": "> 0", "term": "above"},
         ]
     if not subtracts(scene, judged):
@@ -128,6 +131,12 @@ def subtracts(scene: Scene, judged: Judged) -> bool:
     return not judged.accepted and scene.leaves is Leaves.RESIDUAL
 
 
+def _claimed(judged: Judged, p: str) -> str:
+    """p, or its share, where only that can be claimed."""
+    share = visible(judged.rows.share)
+    return p if read(share) == 1.0 else f"{share} {p}"
+
+
 def _law_head(name: str, is_left: bool) -> Head:
     head = {"t": f"left\nof {name}", "left": "yes"} if is_left else {"t": name}
     return head | {"of": name, "term": name}
@@ -140,11 +149,11 @@ def _without_q(cell: dict[str, Any]) -> dict[str, Any]:
     return cell | {"t": [p, "", "", above, scaled], "m": masses}
 
 
-def _drawn_line(listed: Sequence[Line], drew: Drew) -> Line:
+def _drawn_line(listed: Sequence[Line], drew: Drew, share: float) -> Line:
     known = next((line for line in listed if line.token == drew.token), None)
     if known is not None:
         return known
-    p, q = drew.at_p or 0.0, drew.at_q or 0.0
+    p, q = share * (drew.at_p or 0.0), drew.at_q or 0.0
     return Line(drew.token, p, q, max(p - q, 0.0))
 
 
@@ -168,7 +177,7 @@ def digits_of(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
     if not judged.accepted:
         looked_at.append(max(listed, key=lambda line: line.above))
     if drew is not None:
-        looked_at.append(_drawn_line(listed, drew))
+        looked_at.append(_drawn_line(listed, drew, judged.rows.share))
     fewest = FEWEST if scene.greedy else numbers(scene, judged).digits
     for digits in range(min(fewest, MOST_DIGITS), MOST_DIGITS):
         if all(_agrees(line, judged.rows.residual, digits) for line in looked_at):
@@ -221,8 +230,9 @@ def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
 
 def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dict[str, str]:
     rows = judged.rows
-    return {
-        "p": _total([*rows.p, rows.rest_p], digits),
+    apart = {"apart": ""} if rows.share < 1.0 else {}  # not 0, and no room for what it is
+    return apart | {
+        "p": _total([*rows.claimed, rows.share * rows.rest_p], digits),
         "q": "" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
         "both": mass(rows.overlap, digits),
         "left": left_text(scene, judged, drew),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from specviz.frames.leaf_first import next_on_trial
 from specviz.frames.scene import Scene, Step
 from specviz.frames.whatif import chances, ways
 from specviz.trace.events import Judged, Scored
+from specviz.trace.metrics import way
 
 State = Literal["waiting", "accepted", "rejected", "unreached"]
 
@@ -23,7 +25,9 @@ def states(scene: Scene, step: Step) -> dict[int, State]:
     """The state of each guess on screen, by node, from the verdicts so far alone."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, State] = {}
-    verdicts = {j.node: j.accepted for j in judged_by(scene, step)}
+    fallen = judged_by(scene, step)
+    verdicts = {j.node: j.accepted for j in fallen}
+    verdicts |= dict.fromkeys(way(scene.round, fallen), True)  # kept along with a later one
     over = step.kind in ("draw", "commit")
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
@@ -49,7 +53,7 @@ def open_slot(scene: Scene, step: Step) -> int | None:
     """The node under which the round's last token will stand, once no guess is left to judge.
 
     It follows from the verdicts so far: a rejection with no sibling left, or a kept guess that
-    nothing was drafted after.
+    nothing was drafted after; from the leaf up, any kept guess, or the last one's rejection.
     """
     if step.kind in ("draw", "commit"):
         return scene.round.drew.parent if scene.round.drew else None
@@ -58,8 +62,10 @@ def open_slot(scene: Scene, step: Step) -> int | None:
     judged = scene.round.judged[step.at]
     guess = scene.guesses[judged.node - 1]
     if judged.accepted:
-        over = scene.children[judged.node] or guess.token in scene.header.eos
-        return None if over else judged.node
+        goes_on = scene.children[judged.node] and not scene.leaf_first
+        return None if goes_on or guess.token in scene.header.eos else judged.node
+    if scene.leaf_first:
+        return None if next_on_trial(scene, judged.node) else 0
     left = states(scene, step)
     siblings = scene.children[guess.parent]
     return None if any(left[n] == "waiting" for n in siblings) else guess.parent

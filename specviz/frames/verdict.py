@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from specviz.frames.evidence import thrown
+from specviz.frames.leaf_first import from_the_root, kept_with, weighed, weighs_owed
 from specviz.frames.numbers import LEAST, numbers, spoken, visible
 from specviz.frames.other_rules import NO_COIN, other_test
 from specviz.frames.parts import Part, listed, number
@@ -21,6 +22,9 @@ ROUNDING: Final = 1e-5  # of p, and of 1 − p: as near as two float32 passes co
 def verdict(scene: Scene, judged: Judged) -> list[Part]:
     """The sentence of a verdict."""
     token: Part = {"w": scene.word(scene.guesses[judged.node - 1].token)}
+    if scene.leaf_first and (scene.greedy or not _as_ever(scene, judged)):
+        fell = [] if scene.greedy else _fell(scene, judged)
+        return [*weighed(scene, judged, token), *fell, *from_the_root(scene, judged)]
     usual = scene.greedy and judged.accepted == (judged.inputs["p"] >= 1.0)
     if not usual and (how := other_test(scene, judged, token)) is not None:
         coin = not scene.greedy and scene.header.rule not in NO_COIN
@@ -28,8 +32,14 @@ def verdict(scene: Scene, judged: Judged) -> list[Part]:
     if scene.greedy:
         is_it = " is it." if judged.accepted else " is not."
         return ["At temperature 0 the target keeps only its top token, and ", token, is_it]
-    weighed = _over_q if "q" in judged.inputs else _alone
-    return [*weighed(scene, judged, token), *_fell(scene, judged)]
+    weighs = _over_q if "q" in judged.inputs else _alone
+    said = [*weighs(scene, judged, token), *_fell(scene, judged)]
+    return [*said, *from_the_root(scene, judged)] if scene.leaf_first else said
+
+
+def _as_ever(scene: Scene, judged: Judged) -> bool:
+    """Whether a guess that is judged from the leaf up has the chance that it has in any case."""
+    return judged.rows.share == 1.0 and not weighs_owed(scene, judged)
 
 
 def _over_q(scene: Scene, judged: Judged, token: Part) -> list[Part]:
@@ -116,7 +126,7 @@ def _fell(scene: Scene, judged: Judged) -> list[Part]:
     assert isinstance(chance, dict)
     bar: Part = "that" if chance["n"].startswith("about") else chance
     side = " is below " if judged.accepted else " is not below "
-    end = ": kept." if judged.accepted else ": rejected."
+    end = f": kept{kept_with(scene, judged)}." if judged.accepted else ": rejected."
     coin = number(numbers(scene, judged).text["u"], "u")
     vain = " No coin could do otherwise." if laid and stuck(judged) else ""
     return [f"The coin{laid} at ", coin, side, bar, end + vain]

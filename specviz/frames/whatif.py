@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from specviz.frames.leaf_first import after_falling, after_keeping
+from specviz.frames.leaf_first import chances as leaf_first_chances
+from specviz.frames.leaf_first import ways as leaf_first_ways
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, key
 from specviz.trace.events import Judged
@@ -36,7 +39,7 @@ def outcomes(scene: Scene, judged: Judged) -> dict[str, Any]:
     """
     found = {
         "coin": key(scene.round.number, JUDGE, judged.node),
-        "kept": _after_keeping(scene, judged.node),
+        "kept": _after_keeping(scene, judged),
         "rejected": _after_falling(scene, judged.node),
     }
     if stuck(judged):
@@ -50,9 +53,12 @@ def stuck(judged: Judged) -> bool:
     return judged.threshold in (0.0, 1.0)
 
 
-def _after_keeping(scene: Scene, node: int) -> Parts:
+def _after_keeping(scene: Scene, judged: Judged) -> Parts:
+    node = judged.node
     if scene.guesses[node - 1].token in scene.header.eos:
         return ["The text would end with it."]
+    if scene.leaf_first:
+        return after_keeping(scene, judged)
     children = scene.children[node]
     if children:
         return ["Next on trial would be ", _named(scene, children[0]), "."]
@@ -60,6 +66,8 @@ def _after_keeping(scene: Scene, node: int) -> Parts:
 
 
 def _after_falling(scene: Scene, node: int) -> Parts:
+    if scene.leaf_first:
+        return after_falling(scene, node)
     siblings = scene.children[scene.guesses[node - 1].parent]
     later = [sibling for sibling in siblings if sibling > node]
     if later:
@@ -75,8 +83,11 @@ def _named(scene: Scene, node: int) -> dict[str, Any]:
 def ways(scene: Scene) -> dict[str, list[list[int]]]:
     """For every guess, the verdicts that would lead to it and keep it: [node, 1 kept or 0 fallen].
 
-    A guess is kept where all on its path are, and each sibling tried before one of them fell.
+    A guess is kept where all on its path are, and each sibling tried before one of them fell; from
+    the leaf up, see `leaf_first.ways`.
     """
+    if scene.leaf_first:
+        return leaf_first_ways(scene)
     found: dict[int, list[list[int]]] = {0: []}
     for node, guess in enumerate(scene.guesses, 1):
         before = [s for s in scene.children[guess.parent] if s < node]
@@ -94,7 +105,7 @@ def chances(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
     """
     if scene.round.scored is None or scene.greedy:
         return {}
-    found: dict[int, Bounds] = {}
+    found: dict[int, Bounds] = leaf_first_chances(scene) if scene.leaf_first else {}
     for siblings in scene.children:
         found |= _untried(scene, siblings)
     for judged in known:

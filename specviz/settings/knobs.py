@@ -31,6 +31,8 @@ COLDEST: Final = 1e-30  # a score of float32 divided by it is a number still, in
 # What judges a run's guesses, and what a list calls it.
 RULES: Final = (
     ("auto", "The rule that fits"),
+    ("block", "Block verification (chains)"),
+    ("traversal", "Traversal verification (trees)"),
     ("point-mass", "Point mass: p(x), then mask"),
     ("k-seq", "k-SEQ"),
     ("accept-reject", "Accept-reject (von Neumann)"),

@@ -99,6 +99,8 @@ class Rows:
     tokens not listed hold together (rest_both = Σ min(p, q), compared one by one, then summed).
     overlap: Σ min(p, q) over the full vocabulary; for a point mass, p of the candidate.
     residual: Σ max(p − q, 0) over the full vocabulary, before scaling to 1.
+    reach: where judging goes from the leaf up, the share of p that can be claimed here: rest_both,
+    rest_residual, overlap and residual are then of reach · p and q. None elsewhere, which is 1.
     """
 
     tokens: list[int]
@@ -113,6 +115,17 @@ class Rows:
     rest_soft: float
     overlap: float
     residual: float
+    reach: float | None = None
+
+    @property
+    def claimed(self) -> list[float]:
+        """By listed token, what can be claimed of p: all of it, or its share."""
+        return self.p if self.reach is None else [self.reach * p for p in self.p]
+
+    @property
+    def share(self) -> float:
+        """What of p can be claimed: `reach`, or 1."""
+        return 1.0 if self.reach is None else self.reach
 
 
 @dataclass(frozen=True, slots=True)

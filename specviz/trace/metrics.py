@@ -38,15 +38,35 @@ def over_equal_text(ratios: Iterable[float]) -> float:
     return harmonic_mean(list(ratios))
 
 
-def path(judged: Sequence[Judged]) -> list[int]:
-    """The kept nodes, in order."""
-    return [event.node for event in judged if event.accepted]
+def path(played: Round) -> list[int]:
+    """The kept nodes, in order: the last that its coin kept, and all above it.
+
+    Judged from the root, each of these was kept by a coin of its own; from the leaf up, with it.
+    """
+    return way(played, played.judged)
+
+
+def way(played: Round, judged: Sequence[Judged]) -> list[int]:
+    """The kept nodes by the first verdicts of a round alone."""
+    guesses = played.proposed.guesses if played.proposed else []
+    node = next((event.node for event in reversed(judged) if event.accepted), 0)
+    found: list[int] = []
+    while 0 < node <= len(guesses) and node not in found:
+        found.append(node)
+        node = guesses[node - 1].parent
+    return found[::-1]
+
+
+def decided(played: Round) -> list[int]:
+    """The nodes that a coin decided on: their own, or that of a guess after them."""
+    own = [event.node for event in played.judged]
+    return own + [node for node in path(played) if node not in own]
 
 
 def kept(played: Round) -> list[int]:
     """The draft tokens that a round kept."""
     guesses = played.proposed.guesses if played.proposed else []
-    return [guesses[node - 1].token for node in path(played.judged)]
+    return [guesses[node - 1].token for node in path(played)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +117,16 @@ def summary(trace: Trace) -> dict[str, Any]:
     """The numbers of a run. Seconds leave out the recording itself.
 
     accepted_length averages over all rounds, round 0 included; acceptance_rate = accepted /
-    judged; alpha = the chance that a judged position keeps one of its candidates, as
-    `Judged.alpha` has it, averaged over judged positions.
+    judged, a guess that is kept along with a later one counting among both; alpha = the chance that
+    a judged position keeps one of its candidates, as `Judged.alpha` has it, averaged over judged
+    positions.
     Values that nothing was measured for (no baseline, nothing judged) are None.
     """
     rounds = [played for played in trace.rounds if played.committed]
     tokens, passes = sum(len(_tokens(r)) for r in rounds), len(rounds)
     judged = [event for played in rounds for event in played.judged]
-    accepted = sum(event.accepted for event in judged)
+    accepted = sum(len(path(played)) for played in rounds)
+    told = sum(len(decided(played)) for played in rounds)
     chances = [event.alpha for event in judged if event.alpha is not None]
     draft = sum(r.proposed.seconds for r in rounds if r.proposed)
     verify = sum(verify_seconds(r) for r in rounds)
@@ -116,7 +138,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "target_passes": passes,
         "tokens_per_pass": _share(tokens, passes),
         "accepted_length": _share(accepted, passes),
-        "acceptance_rate": _share(accepted, len(judged)),
+        "acceptance_rate": _share(accepted, told),
         "alpha": _share(sum(chances), len(chances)),
         "draft_seconds": draft,
         "verify_seconds": verify,

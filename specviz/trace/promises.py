@@ -49,7 +49,7 @@ class Promise:
     lossless: the text follows the target's law. temperature_zero: only where p is one-hot. leaves:
     what a rejection leaves. facts, dials: what the test reads beside p and q: of the laws, and what
     the rule can be set to. says: of a lossy rule, what it does and gives up, in a sentence.
-    leaf_first: it judges a branch from its end, so a run cannot be stepped through from the root.
+    leaf_first: it judges a branch from its end, and a guess that is kept keeps all before it.
     tells_alpha: α follows from the overlap of p and q, or from the candidates' p.
     """
 
@@ -185,11 +185,6 @@ def refusal(rule: Promise, drawn: Drawn, sampling: Sampling) -> str | None:
 
     A lossy rule is refused only where it cannot judge them at all.
     """
-    if rule.leaf_first:
-        return (
-            f"The rule {rule.name!r} judges a branch from its end, and a run is told from the root "
-            "on, so it has no runs here: its exact law is all there is of it."
-        )
     if rule.temperature_zero and not sampling.greedy:
         return (
             f"The rule {rule.name!r} keeps nothing but the target's top token, so at temperature "

@@ -58,7 +58,8 @@ def bought(inputs: Mapping[str, float]) -> float:
     reach, left = inputs["reach"], inputs.get("left")
     if left is None:
         return min(1.0, reach)
-    return min(1.0, left / (left + 1.0 - reach)) if left + 1.0 - reach > 0.0 else 1.0
+    beyond = 1.0 - reach  # in one piece, so that a full reach gives a chance of exactly 1
+    return min(1.0, left / (left + beyond)) if left + beyond > 0.0 else 1.0
 
 
 def lenient(inputs: Mapping[str, float]) -> float:

@@ -36,10 +36,15 @@ class Coins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The laws in force when a node was judged: p (V,), and q (V,) or None for a point mass."""
+    """The laws in force when a node was judged: p (V,), and q (V,) or None for a point mass.
+
+    reach: the share of p that can be claimed there; less than 1 only where judging goes from the
+    leaf up (see `leaf_first`).
+    """
 
     p: Tensor
     q: Tensor | None
+    reach: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,22 @@ below it fell.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from specviz.trace.promises import PROMISES, Drawn
-from specviz.verification.base import Coins, Decision, Final, Law, Verdict, decide
+from specviz.verification.base import (
+    Coins,
+    Decision,
+    Final,
+    Law,
+    MismatchedRule,
+    Verdict,
+    decide,
+)
 from specviz.verification.distributions import draw, scaled, without
 from specviz.verification.tree import DraftTree
 
@@ -41,12 +49,15 @@ class LeafFirst:
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
     ) -> Verdict:
-        """See `Rule`. Raises ValueError where block verification meets a tree."""
+        """See `Rule`. Raises MismatchedRule where block verification meets a tree."""
         if self.promise.name == "block" and not tree.is_chain:
-            raise ValueError("Block verification judges chains; traversal is the same on trees.")
+            raise MismatchedRule(
+                "Block verification judges chains, and this drafter proposes a tree: the rule "
+                "'traversal' is the same on trees."
+            )
         visit = _Visit(self, tree, drawn, p, q, chance)
-        kept, law = visit.below(0, 1.0)
-        return visit.verdict(0 if kept is None else kept, law)
+        found = visit.below(0, 1.0)
+        return visit.verdict(found.kept or 0, found.law.p)
 
     def after(self, left: float, reach: float, untried: float) -> float:
         """The reach that a fallen child leaves its node: S/(S + 1 − a), 0/0 being 1.
@@ -54,7 +65,19 @@ class LeafFirst:
         left: S, of what is owed the sum. untried: the mass of q that was not tried yet; it does not
         matter, though it looks as if it might.
         """
-        return left / (left + 1.0 - reach) if left + 1.0 - reach > 0.0 else 1.0
+        beyond = 1.0 - reach  # in one piece, so that a full reach stays exactly 1
+        return left / (left + beyond) if left + beyond > 0.0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a visit came to. kept: the node kept at or below, None where all fell. law: what the
+    round's last token would be drawn from there. owed: what the node's own coin is held against.
+    """
+
+    kept: int | None
+    law: Law
+    owed: dict[str, float]
 
 
 @dataclass
@@ -69,39 +92,52 @@ class _Visit:
     chance: Coins
     decisions: list[Decision] = field(default_factory=list)
 
-    def below(self, node: int, reach: float) -> tuple[int | None, Tensor]:
-        """Visit a node with its reach: the node kept at or below it, and the last token's law."""
-        p, inputs = self.p[node], {"reach": reach}
-        q, untried = self.q.get(node), 1.0
+    def below(self, node: int, reach: float) -> _Found:
+        """Visit a node's children, the node being come to with `reach`."""
+        sampled = self.drawn is not Drawn.POINT_MASS
+        law = Law(self.p[node], self.q.get(node) if sampled else None, reach)
+        owed, untried = {"reach": reach}, 1.0
         for child in self.tree.children[node]:
             x = self.tree.tokens[child]
-            guess = self._guess(q, p, x)
-            own = reach * p[x].item()
+            guess = self._guess(law, x)
             given = guess[x].item()
-            kept, law = self.below(child, min(1.0, own / given) if given > 0.0 else float(own > 0))
-            if kept is not None:
-                return kept, law
-            owed = (reach * p - guess).clamp(min=0.0)
-            left, untried = owed.sum().item(), untried - untried * given
-            inputs = {"reach": reach, "left": left}
-            p, reach = scaled(owed, p), self.rule.after(left, reach, untried)
-            if q is not None and self.drawn is Drawn.WITHOUT_REPLACEMENT:
-                q = without(q, x)
-        return self._own(node, inputs, Law(p, q)), p
+            found = self._try(child, law, law.p[x].item(), given)
+            if found.kept is not None:
+                return found
+            rest = (law.reach * law.p - guess).clamp(min=0.0)
+            left, untried = rest.sum().item(), untried - untried * given
+            owed = {"reach": law.reach, "left": left}
+            reach = self.rule.after(left, law.reach, untried)
+            law = Law(scaled(rest, law.p), self._without(law.q, x), reach)
+        return _Found(None, law, owed)
 
-    def _guess(self, q: Tensor | None, p: Tensor, x: int) -> Tensor:
-        """The law that candidate x was drawn from; all on x where it was fixed beforehand."""
-        if q is not None and self.drawn is not Drawn.POINT_MASS:
-            return q
-        return torch.zeros_like(p).index_fill_(0, torch.tensor(x, device=p.device), 1.0)
+    def _try(self, child: int, law: Law, p: float, q: float) -> _Found:
+        """A child that stands under `law`: first all below it, then its own coin.
 
-    def _own(self, node: int, inputs: dict[str, float], law: Law) -> int | None:
-        """The node's own coin, where all below it fell."""
-        if not node:
-            return None
+        p, q: of its token; q is 1 where it was fixed beforehand.
+        """
+        own = law.reach * p
+        found = self.below(child, min(1.0, own / q) if q > 0.0 else float(own > 0.0))
+        if found.kept is not None:
+            return found
+        inputs = {"p": p} if law.q is None else {"p": p, "q": q}
+        inputs |= found.owed
         name = self.rule.promise.name
-        self.decisions.append(decide(name, node, self.chance.judge(node), inputs, law))
-        return node if self.decisions[-1].accepted else None
+        self.decisions.append(decide(name, child, self.chance.judge(child), inputs, law))
+        return replace(found, kept=child if self.decisions[-1].accepted else None)
+
+    def _guess(self, law: Law, x: int) -> Tensor:
+        """The law that candidate x was drawn from; all on x where it was fixed beforehand."""
+        if law.q is not None:
+            return law.q
+        where = torch.tensor(x, device=law.p.device)
+        return torch.zeros_like(law.p).index_fill_(0, where, 1.0)
+
+    def _without(self, q: Tensor | None, x: int) -> Tensor | None:
+        """q for the next candidate, where x fell."""
+        if q is None or self.drawn is not Drawn.WITHOUT_REPLACEMENT:
+            return q
+        return without(q, x)
 
     def verdict(self, kept: int, law: Tensor) -> Verdict:
         """The verdict: the path to the node kept, and the last token."""

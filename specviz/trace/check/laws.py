@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from specviz.trace.check.alpha import check_alpha, children
-from specviz.trace.check.demands import TINY, TOLERANCE, chances, close, demand
+from specviz.trace.check.demands import TINY, TOLERANCE, CheckFailed, chances, close, demand
 from specviz.trace.check.draws import check_lower
 from specviz.trace.check.header import Plan
 from specviz.trace.events import Guess, Judged, Round, Rows, Scored
@@ -39,10 +39,7 @@ def check_laws(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
     if played.scored is None:
         return
     replaced = played.proposed is not None and played.proposed.drawn == "sampled"
-    positions: dict[int, list[Judged]] = {}
-    for event in played.judged:
-        positions.setdefault(guesses[event.node - 1].parent, []).append(event)
-    for parent, judged in positions.items():
+    for parent, judged in positions(played, guesses).items():
         where = f"Round {played.number}, node {judged[0].node}"
         close(judged[0].inputs["p"], played.scored.p[judged[0].node - 1], where, "p")
         check_places(judged[0].rows, parent, played.scored, guesses, where)
@@ -53,6 +50,14 @@ def check_laws(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
         else:
             silent = all(event.alpha is None and event.tries is None for event in judged)
             demand(silent, where, "α does not follow under this rule")
+
+
+def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]]:
+    """The verdicts by the node that their guesses stand under, in order."""
+    found: dict[int, list[Judged]] = {}
+    for event in played.judged:
+        found.setdefault(guesses[event.node - 1].parent, []).append(event)
+    return found
 
 
 def check_places(
@@ -79,12 +84,13 @@ def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: s
 
 def check_later(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
     """A later sibling is judged by what the rejection before it left of p (and of q)."""
-    for before, event in pairwise(played.judged):
+    tried = [pairwise(judged) for judged in positions(played, guesses).values()]
+    for before, event in chain.from_iterable(tried):
         if before.accepted or plan.promise.temperature_zero:
             continue
         where = f"Round {played.number}, node {event.node}"
-        tried = guesses[before.node - 1].token
-        left = remains(before.rows, tried)
+        fell = guesses[before.node - 1].token
+        left = remains(before.rows, fell)
         if plan.promise.leaves is not Leaves.RESIDUAL:
             left = dict(zip(before.rows.tokens, before.rows.p, strict=True))
         for token, p in zip(event.rows.tokens, event.rows.p, strict=True):
@@ -93,7 +99,7 @@ def check_later(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
         if event.rows.q is not None and before.rows.q is not None:
             known = dict(zip(before.rows.tokens, before.rows.q, strict=True))
             masked = played.proposed is not None and played.proposed.drawn != "sampled"
-            check_later_q(event.rows, known, tried if masked else None, where)
+            check_later_q(event.rows, known, fell if masked else None, where)
 
 
 def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, where: str) -> None:
@@ -107,12 +113,13 @@ def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, wh
 def remains(rows: Rows, tried: int) -> dict[int, float]:
     """What a rejection of `tried` leaves of p at the listed tokens: (p − q)₊ scaled to 1.
 
-    A point mass takes its own token out and nothing else. Empty where rounding is all there is.
+    Of p what can be claimed. A point mass takes its own token out and nothing else. Empty where
+    rounding is all there is.
     """
     q = rows.q or [1.0 if token == tried else 0.0 for token in rows.tokens]
     if rows.residual < TINY:
         return {}
-    above = (max(a - b, 0.0) / rows.residual for a, b in zip(rows.p, q, strict=True))
+    above = (max(a - b, 0.0) / rows.residual for a, b in zip(rows.claimed, q, strict=True))
     return dict(zip(rows.tokens, above, strict=True))
 
 
@@ -126,20 +133,35 @@ def check_last_law(played: Round, guesses: Sequence[Guess], plan: Plan, where: s
         known = top_alone(known)
     recovered = drew.kind == "recovered"
     demand((drew.at_p is not None) == recovered, where, "p in the rejected law")
-    with_q = recovered and plan.promise.reads_q
+    with_q = recovered and has_q(played, plan)
     demand((drew.at_q is not None) == with_q, where, "q in the rejected law")
     if recovered:
-        last = played.judged[-1]
+        last = last_fallen(played, guesses, drew.parent, where)
         check_rejected(last.rows, drew.token, drew.at_p, drew.at_q, where)
         if not plan.promise.temperature_zero:
             leaves = plan.promise.leaves
             known = left_last(last, guesses[last.node - 1].token, leaves)
             if leaves is Leaves.RESIDUAL and known and drew.at_p is not None:
-                left = max(drew.at_p - (drew.at_q or 0.0), 0.0) / last.rows.residual
-                known |= {drew.token: known.get(drew.token, left)}
+                left = max(last.rows.share * drew.at_p - (drew.at_q or 0.0), 0.0)
+                known |= {drew.token: known.get(drew.token, left / last.rows.residual)}
     for token, p in zip(drew.tokens, drew.p, strict=True):
         if token in known:
             close(p, known[token], where, f"the last law at token {token}")
+
+
+def has_q(played: Round, plan: Plan) -> bool:
+    """Whether the round's verdicts rest on a q: the rule reads it, and the guesses have one."""
+    fixed = played.proposed is not None and played.proposed.drawn == "point-mass"
+    return plan.promise.reads_q and not fixed
+
+
+def last_fallen(played: Round, guesses: Sequence[Guess], parent: int, where: str) -> Judged:
+    """The verdict on the last guess under `parent`, whose fall left the last token's law."""
+    last = max(children(guesses, parent), default=0)
+    found = next((event for event in played.judged if event.node == last), None)
+    if found is None:
+        raise CheckFailed(f"{where}: nothing fell where the last token was recovered.")
+    return found
 
 
 def left_last(last: Judged, tried: int, leaves: Leaves) -> dict[int, float]:

@@ -11,9 +11,17 @@ from specviz.trace.check.demands import close, demand, same
 from specviz.trace.check.draws import check_drew, check_interval, check_lower
 from specviz.trace.check.facts import check_facts
 from specviz.trace.check.header import Plan, check_drawn
-from specviz.trace.check.laws import check_last_law, check_later, check_laws, check_scored
+from specviz.trace.check.laws import (
+    check_last_law,
+    check_later,
+    check_laws,
+    check_scored,
+    has_q,
+)
+from specviz.trace.check.leaf_first import check_leaf_first
 from specviz.trace.check.rows import check_rows
 from specviz.trace.events import Guess, Judged, Proposed, Round
+from specviz.trace.metrics import path
 from specviz.trace.thresholds import TESTS
 
 
@@ -32,14 +40,17 @@ def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> No
     for event in played.judged:
         place = f"{where}, node {event.node}"
         demand(1 <= event.node <= len(guesses), place, "no such node")
-        check_judged(event, guesses[event.node - 1], plan, place)
+        check_judged(event, guesses[event.node - 1], plan, has_q(played, plan), place)
         check_rows(event.rows, guesses[event.node - 1].token, size, place)
     check_facts(played, guesses, where)
     check_laws(played, guesses, plan)
     check_later(played, guesses, plan)
     check_last_law(played, guesses, plan, where)
-    path = check_walk(played, guesses, where)
-    check_end(played, path, plan, where)
+    if plan.promise.leaf_first:
+        check_leaf_first(played, guesses, plan.promise.name, where)
+    else:
+        check_walk(played, guesses, where)
+    check_end(played, plan, where)
 
 
 def check_guesses(proposed: Proposed, chance: Chance) -> None:
@@ -57,15 +68,22 @@ def check_guesses(proposed: Proposed, chance: Chance) -> None:
             check_interval(guess.drawn, guess.q, where)
 
 
-def check_judged(event: Judged, guess: Guess, plan: Plan, where: str) -> None:
-    """One decision: the threshold follows from its inputs, the inputs are in the rows."""
-    reads_q, rows = plan.promise.reads_q, event.rows
-    inputs = {"p", "q"} if reads_q else {"p"}
+def check_judged(event: Judged, guess: Guess, plan: Plan, with_q: bool, where: str) -> None:
+    """One decision: the threshold follows from its inputs, the inputs are in the rows.
+
+    with_q: whether its round's verdicts rest on a q.
+    """
+    rows = event.rows
+    inputs = {"p", "q"} if with_q else {"p"}
     inputs |= plan.promise.facts | plan.dials.keys()
+    if plan.promise.leaf_first:  # `check_leaf_first` says which of the two it has
+        inputs |= {"reach", "left"} & event.inputs.keys()
     demand(set(event.inputs) == inputs, where, f"the rule's inputs are {sorted(inputs)}")
+    from_below = rows.reach is not None
+    demand(from_below == plan.promise.leaf_first, where, "p's share is there exactly leaf first")
     as_set = all(event.inputs[name] == value for name, value in plan.dials.items())
     demand(as_set, where, "the rule was set to something else")
-    demand((rows.q is not None) == reads_q, where, "the rows have q exactly when the rule reads it")
+    demand((rows.q is not None) == with_q, where, "the rows have q exactly when the rule reads it")
     same(event.threshold, TESTS[plan.promise.name](event.inputs), where, "the threshold")
     same(event.u, guess.u, where, "the coin")
     soft = rows.soft is not None
@@ -82,32 +100,30 @@ def check_judged(event: Judged, guess: Guess, plan: Plan, where: str) -> None:
             check_lower(guess.drawn, guess.token, law, rows.rest_q, where)
 
 
-def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> list[int]:
-    """The judged nodes are those of a walk from the root, children in order: the kept path."""
-    path: list[int] = []
+def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
+    """The judged nodes are those of a walk from the root, children in order."""
     left = children(guesses, 0)
     for event in played.judged:
         demand(bool(left) and left[0] == event.node, where, f"node {event.node} is out of turn")
         left = left[1:]
         if event.accepted:
-            path.append(event.node)
             left = children(guesses, event.node)
-    open_end = bool(left) and (not played.judged or played.judged[-1].accepted)
-    demand(not open_end and not left, where, "candidates were left untried")
-    return path
+    demand(not left, where, "candidates were left untried")
 
 
-def check_end(played: Round, path: Sequence[int], plan: Plan, where: str) -> None:
+def check_end(played: Round, plan: Plan, where: str) -> None:
     """The last token: its draw, its kind, and that the round committed what was kept."""
     guesses = played.proposed.guesses if played.proposed else []
-    emitted = [guesses[node - 1].token for node in path]
+    kept = path(played)
+    emitted = [guesses[node - 1].token for node in kept]
     drew = played.drew
     over = bool(emitted) and emitted[-1] in plan.eos
     demand((drew is None) == over, where, "a last token is drawn unless the text is over")
     if drew:
-        demand(drew.parent == (path[-1] if path else 0), where, "the last token's parent")
-        kind = "plain" if not played.judged else "recovered"
-        kind = "bonus" if played.judged and played.judged[-1].accepted else kind
+        end = kept[-1] if kept else 0
+        demand(drew.parent == end, where, "the last token's parent")
+        kind = "recovered" if children(guesses, end) else "bonus"
+        kind = kind if played.judged else "plain"
         demand(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
         u = plan.settings.chance(played.number).final()
         same(drew.drawn.u, u, where, "the draw's u")

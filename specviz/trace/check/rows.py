@@ -33,20 +33,30 @@ def check_values(rows: Rows, q: list[float], where: str) -> None:
     chances([*rows.p, rows.rest_p], where, "p")
     chances([*q, rows.rest_q], where, "q")
     chances([*(rows.soft or []), rows.rest_soft], where, "the softmax")
-    chances([rows.rest_both, rows.rest_residual, rows.overlap, rows.residual], where, "a mass")
+    masses = [rows.rest_both, rows.rest_residual, rows.overlap, rows.residual, rows.share]
+    chances(masses, where, "a mass")
 
 
 def check_totals(rows: Rows, q: list[float], where: str) -> None:
-    """Totals: p and q are 1; overlap and residual are what listed and lumped parts give."""
+    """Totals: p and q are 1; overlap and residual are what listed and lumped parts give.
+
+    Of p counts what can be claimed.
+    """
+    share = rows.share
     close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
     close(math.fsum([*q, rows.rest_q]), 1.0, where, "the total of q")
     if rows.soft is not None:
         close(math.fsum([*rows.soft, rows.rest_soft]), 1.0, where, "the total of the softmax")
-    both = math.fsum([*map(min, rows.p, q), rows.rest_both])
+    both = math.fsum([*map(min, rows.claimed, q), rows.rest_both])
     close(rows.overlap, both, where, "the overlap")
-    above = math.fsum([*(max(a - b, 0.0) for a, b in zip(rows.p, q, strict=True))])
+    above = math.fsum([*(max(a - b, 0.0) for a, b in zip(rows.claimed, q, strict=True))])
     close(rows.residual, above + rows.rest_residual, where, "the residual's mass")
-    most = min(rows.rest_p, rows.rest_q) + TOLERANCE
+    most = min(share * rows.rest_p, rows.rest_q) + TOLERANCE
     demand(rows.rest_both <= most, where, "all others share more than they have")
     # max(p − q, 0) = p − min(p, q), token by token, so of the sums too
-    close(rows.rest_residual, rows.rest_p - rows.rest_both, where, "the residual of all others")
+    close(
+        rows.rest_residual,
+        share * rows.rest_p - rows.rest_both,
+        where,
+        "the residual of all others",
+    )

@@ -30,8 +30,9 @@ function bars(panel, p) {
   const [covered, over] = [Math.min(p, whole) * scale, Math.max(whole - p, 0) * scale];
   /** @param {string} name */
   const left = (name) => (laws.left.includes(name) ? " sv-left-" + name : "");
-  const target = barRow(laws.p, there(text).p, "p");
-  target.track.append(fill("p" + left("p"), p * scale));
+  const [mine, ink] = laws.owed ? ["r", "residual"] : ["p" + left("p"), "p"];
+  const target = barRow(laws.p, there(text).p, ink);
+  target.track.append(fill(mine, p * scale));
   if (soft !== undefined) target.track.append(fill("soft", soft * scale));
   place(target.number, Math.max(p, soft || 0) * scale);
   const found = { covered, whole: whole * scale };
@@ -43,7 +44,7 @@ function bars(panel, p) {
   }
   const given = there(text);
   const draft = barRow(laws.q, "q" in given ? there(given.q) : "", "q");
-  draft.track.append(fill("q" + left("q"), covered), fill("over", over));
+  draft.track.append(fill(laws.owed ? "r" : "q" + left("q"), covered), fill("over", over));
   place(draft.number, whole * scale);
   return { ...found, rows: [target.row, draft.row] };
 }

@@ -235,11 +235,16 @@ interface Trial extends Shown {
   accepted: boolean;
   p: number;
   soft?: number;
+  /** Why its chance is what it is, where judging goes from the leaf up. */
+  because?: Part[];
 }
 /** What the bars are called; left: those that earlier tries left. */
 interface Laws {
   p: string;
   left: string[];
+  /** Where the bars are what is owed, and all that is left: the leaf-first verdict on a guess whose
+   * guesses after it fell. */
+  owed?: boolean;
 }
 /** none: why there is no q. */
 type WithoutQ = Laws & { none: string; q?: undefined };
@@ -255,14 +260,14 @@ export interface GreedyTrial extends Trial {
 export interface PointTrial extends Trial {
   q?: undefined;
   laws: WithoutQ;
-  text: { p: string; threshold: string; u: string };
+  text: { p: string; threshold: string; u: string; sum?: string };
   coin: Coin;
   whatif?: WhatIf;
 }
 export interface DrawnTrial extends Trial {
   q: number;
   laws: WithQ;
-  text: { p: string; q: string; threshold: string; u: string };
+  text: { p: string; q: string; threshold: string; u: string; sum?: string };
   coin: Coin;
   whatif?: WhatIf;
 }
@@ -286,7 +291,8 @@ export interface Table {
   heads: Head[];
   digits: number;
   rows: TableRow[];
-  total: { p: string; q: string; both: string; left: string; scaled: string };
+  /** apart: of p − q, where that is not 0. */
+  total: { p: string; q: string; both: string; left: string; scaled: string; apart?: string };
   soft: boolean;
 }
 /** in: where there is little room; of: whose number; left: of what earlier tries left. */

@@ -176,7 +176,8 @@ export function judgeChance(panel, said) {
 // Why no coin could have changed the verdict; nothing where one could.
 /** @param {TrialPanel} panel @returns {Part[] | null} */
 function certainty(panel) {
-  const { coin, accepted, w, q, laws } = panel;
+  const { coin, accepted, w, q, laws, because } = panel;
+  if (because) return !coin || panel.whatif?.stuck ? because : null;
   if (!coin && accepted) {
     return [{ w }, " is the target's top token, which is always kept at temperature 0."];
   }
@@ -190,7 +191,8 @@ function certainty(panel) {
 }
 
 /** @param {TossedTrial} panel @returns {Part[]} */
-function ratio({ q, laws, text }) {
+function ratio({ q, laws, text, because }) {
+  if (because) return because;
   const [p, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
   /** @type {Part} */
   const share = { n: text.threshold, as: "both" };

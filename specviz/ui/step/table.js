@@ -145,7 +145,7 @@ function totals(view) {
   if (hasQ(view)) made.append(cell("sv-qv", total.q), cell("", [both]));
   else made.append(cell("", []));
   if (view.full) {
-    if (hasQ(view)) made.append(cell("sv-dv", "0"));
+    if (hasQ(view)) made.append(cell("sv-dv", total.apart ?? "0"));
     made.append(cell("sv-ink-residual", total.left), cell("sv-ink-residual", total.scaled));
   }
   return made;

@@ -8,7 +8,8 @@ import { between, trackWidth } from "./sides.js";
 /** @param {TossedTrial} panel @param {number} u @param {string} said */
 export function coinTicks(panel, u, said) {
   const { threshold } = panel.coin;
-  const chance = panel.q === undefined ? panel.text.threshold : ratio(panel);
+  const { threshold: alone, sum } = panel.text;
+  const chance = sum ?? (panel.q === undefined ? alone : ratio(panel));
   const bar = el("span", "sv-ink-both", chance);
   const pin = el("span", "sv-u", "u = " + said);
   const [wide, slim] = [chance, "u = " + said].map((text) => (text.length * 7.9) / trackWidth());

@@ -23,7 +23,19 @@ export function pickNode(node) {
   for (let step = 0; step <= now.at.step; step += 1) {
     if (stepName(now.at.round, step).id === judged) return go(now.at.round, step);
   }
+  const kept = keptWith(node);
+  if (kept !== null) return go(now.at.round, kept);
   return node < 0 || now.question ? undefined : wonderAbout(node);
+}
+
+// The step whose verdict kept a guess along with a later one; null of any other guess.
+/** @param {number} node */
+function keptWith(node) {
+  if (frameAt(now.at.round, now.at.step).tree.nodes[node]?.is !== "accepted") return null;
+  for (let step = now.at.step; step >= 0; step -= 1) {
+    if (stepName(now.at.round, step).is === "accepted") return step;
+  }
+  return null;
 }
 
 /** @param {Part[]} parts @param {Coins | null} coins */

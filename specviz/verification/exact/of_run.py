@@ -72,6 +72,22 @@ def _residual(event: Judged) -> Bounds:
     return _known(abs(fell - rows.residual) / 2)
 
 
+def _bought(event: Judged) -> Bounds:
+    """Judged from the leaf up: of all that comes to this place its reach a is to come out as a p.
+
+    A guess comes with min(q, a p); where all below fell, the place is kept with S/(S + 1 − a) and
+    draws from (a p − q)₊, whose sum is S: output = min(q, a p) + κ (a p − q)₊, κ being what fell
+    over S + 1 − a, 1 for a sound trace.
+    """
+    rows = event.rows
+    reach, left = rows.share, rows.residual
+    fell = 1.0 - rows.overlap
+    if reach <= 0.0 or left <= 0.0:
+        return _known(max(0.0, reach - rows.overlap) / reach if reach > 0.0 else 0.0)
+    kappa = fell / (left + 1.0 - reach)
+    return _known(abs(kappa - 1.0) * left / (2 * reach))
+
+
 def _lenient(event: Judged) -> Bounds:
     """Out is above p where the test is too kind and nowhere else: TV = Σ min(q, p/l) − Σ min(p, q).
 
@@ -133,6 +149,8 @@ PROOFS: Mapping[str, Callable[[Judged], Bounds]] = {
     "without-replacement": _residual,
     "point-mass": _residual,
     "greedy": _greedy,
+    "block": _bought,
+    "traversal": _bought,
     "accept-reject": _darts,
     "lenience": _lenient,
     "ensemble": _mixed,

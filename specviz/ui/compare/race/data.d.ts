@@ -120,7 +120,10 @@ export interface LaneNumbers {
   runs: number[];
   noise: string | null;
   tokens_per_second: number | null;
+  /** None where nothing was guessed, or where none follows under the rule. */
   alpha: number | null;
+  guesses: number | null;
+  rule: string;
   depths: { positions: number; kept: number }[];
   flops_per_token: number | null;
   bytes: number;

@@ -83,6 +83,7 @@ function numbers(lane, scale) {
       el("span", "sv-race-label", COLUMNS[name][0]),
       el("span", "sv-race-shown", SHOWN[name](lane)),
       name === "speedup" ? apart(lane) : null,
+      name === "alpha" ? untold(lane) : null,
     ),
   ]);
   told.splice(3, 0, [
@@ -121,6 +122,15 @@ function numbers(lane, scale) {
 function apart({ speedups, noise }) {
   if (!speedups || noise) return null;
   return el("small", "sv-race-spread", fixed(speedups[0], 2) + " to " + fixed(speedups[1], 2));
+}
+
+// Said where guesses were judged and no α follows: what is kept hangs on more than p and q there.
+/** @param {LaneNumbers} lane */
+function untold({ alpha, guesses, rule }) {
+  if (alpha !== null || !guesses) return null;
+  const made = el("small", "sv-race-spread", "none: " + rule);
+  made.title = "Under the rule “" + rule + "” no α follows from p and q of a place alone";
+  return made;
 }
 
 // Said where its text is not plain decoding's.

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from specviz.frames import Scene
-from specviz.frames.numbers import significant
+from specviz.frames.numbers import count, significant
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
 from specviz.ui.lossless.sandbox.answer import packed
@@ -48,12 +48,13 @@ def proof(name: str) -> dict[str, Any]:
 def said(trace: Trace) -> str:
     """What all verdicts come to."""
     least, most = worst(trace)
-    many = sum(1 for _ in steps(trace))
+    many = count(sum(1 for _ in steps(trace)), "verdict")
+    start = f"{many} by the rule “{trace.header.rule}”. The largest distance from the target’s law"
     if most < ROUNDING:
         shown = "0" if most == 0.0 else f"{significant(1)(most)}, which is rounding"
-        return f"{many} verdicts; the largest distance from the target’s law is {shown}."
+        return f"{start} is {shown}: nothing is lost."
     found = f"{least:.4f}" if most - least < ROUNDING else f"between {least:.4f} and {most:.4f}"
-    return f"{many} verdicts; the largest distance from the target’s law is {found}."
+    return f"{start} is {found}."
 
 
 def told(trace: Trace, step: Step, judged: Judged) -> dict[str, Any]:

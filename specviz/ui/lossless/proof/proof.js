@@ -32,6 +32,7 @@ function receive() {
 /** @param {Answer} answer */
 function show({ said, verdicts, title }) {
   $(".sv-proof-said").textContent = said;
+  $(".sv-proof-key").hidden = !verdicts.length;
   $(".sv-proof-list").replaceChildren(
     ...verdicts.map((verdict) => el("li", "", entry(verdict, title))),
   );
@@ -67,6 +68,9 @@ export function start(element, props, watch, _trigger, config) {
       return run;
     },
   };
+  for (const state of /** @type {const} */ (["accepted", "rejected"])) {
+    $(`[data-mark=${state}]`).replaceChildren(there(mark(state)));
+  }
   /** @type {HTMLSelectElement} */
   const list = $("#sv-proof-run");
   list.replaceChildren(...config.runs.map(([name, title]) => new Option(title, name)));

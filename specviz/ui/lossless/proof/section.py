@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NAME: Final = "sv-proof"
 OURS: Final = "window.specviz.proof"
 TIMES: Final = 200  # pairs of runs: under a minute on the house's models
+RARE: Final = 0.001  # what luck brings less often than that is called no luck
 OFTEN: Final = 5  # pairs between two lines of progress
 
 
@@ -94,10 +95,12 @@ def counted(tally: Tally, greedy: bool) -> dict[str, Any]:
         same = "the same each time" if beginnings == 1 else f"{beginnings} in all"
         said = f"At temperature 0 there is nothing to draw: one beginning, {same}."
     else:
+        chance = tally.test.p_value
+        verdict = "no sign of another law" if chance >= RARE else "hardly one law"
         said = (
             f"{tally.done} runs with a draft and {tally.done} without began in {beginnings:,} "
             f"ways. Their distance is {tally.tv:.3f}; two samples of one law would show about "
             f"{tally.noise:.3f}. Luck alone would part them further "
-            f"{100 * tally.test.p_value:.0f} % of the time (G-test)."
+            f"{100 * chance:.0f} % of the time (G-test): {verdict}."
         )
     return {"done": tally.done, "of": tally.of, "said": said}

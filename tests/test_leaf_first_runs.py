@@ -1,0 +1,311 @@
+"""Live runs under block and traversal verification: their law, their numbers, their traces."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from math import prod
+from statistics import mean
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from fakes import Branching
+from test_check import edited, refused, traced
+
+from specviz.compare.report import by_depth
+from specviz.engine.loop import rounds
+from specviz.engine.repeats import repeat
+from specviz.settings.chance import DRAFT, FINAL, JUDGE, key
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace import metrics
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.events import Judged
+from specviz.trace.file import Trace
+from specviz.trace.thresholds import TESTS
+from specviz.verification import Drawn, MismatchedRule
+from specviz.verification.distributions import law
+from specviz.verification.exact import distance
+from specviz.verification.exact.of_run import worst
+
+CHAIN, TREE = (-1, 0, 1, 2), (-1, 0, 0, 1, 1, 2, 3)
+WARM = Settings(Sampling(1.4, top_k=12), max_new_tokens=24, gamma=3, seed=3)
+KINDS = [
+    *(("block", drawn, CHAIN) for drawn in (Drawn.SAMPLED, Drawn.POINT_MASS)),
+    *(("traversal", drawn, TREE) for drawn in Drawn),
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_target):
+    """By rule and way of drawing, a warm run."""
+    return {
+        (rule, drawn): traced(tiny_target, Branching(drawn, shape), replace(WARM, rule=rule))
+        for rule, drawn, shape in KINDS
+    }
+
+
+# The law of what really comes out: every coin of a round is laid by hand, in all ways that matter
+
+
+@dataclass
+class Live:
+    """Round 1 of runs that differ in their coins alone."""
+
+    target: Any
+    drafter: Any
+    settings: Settings
+    after: dict[tuple[int, ...], list[tuple[int, float]]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.ids = self.target.encode("The cat", 4)
+        names = [(DRAFT, n) for n in range(1, 7)] + [(JUDGE, n) for n in range(1, 7)]
+        self.names = [key(1, *name) for name in [*names, (FINAL, 0)]]
+        self.first = self.play({})[0].tokens
+
+    def play(self, coins):
+        """Rounds 0 and 1 with these coins in round 1, all others there at 0."""
+        laid = {name: coins.get(name, 0.0) for name in self.names}
+        settings = replace(self.settings, coins=laid)
+        return list(islice(rounds(self.target, self.drafter, self.ids, settings), 2))
+
+    def outcomes(self):
+        """Every round that coins can lead to, with its chance: an odometer of coins."""
+        coins: dict[str, float] = {}
+        while True:
+            played = self.play(coins)[1]
+            told = list(decided(played))
+            yield played, prod(hi - lo for _, lo, hi in told)
+            while told and told[-1][2] > 1 - 1e-12:
+                coins.pop(told.pop()[0], None)
+            if not told:
+                return
+            coins[told[-1][0]] = told[-1][2]
+
+    def law(self, length):
+        """The law of the tokens after the first, those that round 1 does not bring drawn from p."""
+        found: defaultdict[tuple[int, ...], float] = defaultdict(float)
+        for played, chance in self.outcomes():
+            for text, share in self.longer(played.tokens[:length], length):
+                found[text] += chance * share
+        return dict(found)
+
+    def longer(self, text, length):
+        """A text and all that plain decoding may add to it, with their chances."""
+        if len(text) == length or (text and text[-1] in self.target.eos):
+            yield tuple(text), 1.0
+            return
+        for token, chance in self.next(tuple(text)):
+            for whole, share in self.longer((*text, token), length):
+                yield whole, chance * share
+
+    def next(self, text):
+        """The target's law after a text, by transformers alone."""
+        if text not in self.after:
+            with torch.inference_mode():
+                row = self.target.model(torch.tensor([[*self.ids, *self.first, *text]])).logits
+            chances = law(row[0, -1], self.settings.sampling)
+            tokens = chances.nonzero().flatten().tolist()
+            self.after[text] = [(token, chances[token].item()) for token in tokens]
+        return self.after[text]
+
+
+def decided(played):
+    """What each coin of a round decided, in order: its name, and the stretch that it fell in."""
+    for node, draw in sorted(played.proposal.draws.items()):
+        yield key(1, DRAFT, node), draw.lo, draw.hi
+    for each in played.verdict.decisions:
+        bar = min(1.0, each.threshold)
+        yield key(1, JUDGE, each.node), *((0.0, bar) if each.accepted else (bar, 1.0))
+    drawn = played.verdict.final.drawn
+    yield key(1, FINAL, 0), drawn.lo, drawn.hi
+
+
+@pytest.mark.parametrize(
+    ("rule", "drawn", "shape"),
+    [
+        ("block", Drawn.SAMPLED, (-1, 0, 1)),
+        ("block", Drawn.POINT_MASS, CHAIN),
+        ("traversal", Drawn.SAMPLED, (-1, 0, 0, 1)),
+        ("traversal", Drawn.WITHOUT_REPLACEMENT, (-1, 0, 0, 1)),
+        ("traversal", Drawn.POINT_MASS, TREE),
+    ],
+)
+def test_what_a_live_round_brings_follows_the_target_exactly(tiny_target, rule, drawn, shape):
+    settings = Settings(Sampling(2.0, top_k=3), max_new_tokens=5, gamma=3, rule=rule)
+    live = Live(tiny_target, Branching(drawn, shape), settings)
+    ours = live.law(3)
+    assert sum(ours.values()) == pytest.approx(1, abs=1e-9)
+    assert distance(ours, dict(live.longer((), 3))) < 1e-6  # float32 scores of two shapes of pass
+
+
+@pytest.mark.parametrize("rule", ["block", "traversal"])
+def test_at_temperature_0_the_text_is_plain_decoding_s(tiny_target, rule):
+    shape = CHAIN if rule == "block" else TREE
+    settings = Settings(Sampling(0.0), max_new_tokens=24, gamma=3, rule=rule)
+    for drawn in Drawn:
+        trace = traced(tiny_target, Branching(drawn, shape), settings)
+        check(Trace.parse(trace.lines()))
+        assert metrics.token_ids(trace) == trace.baseline.token_ids
+        assert metrics.summary(trace)["accepted_length"] > 0
+        found = {e.threshold for played in trace.rounds for e in played.judged}
+        assert found == {0.0, 1.0}
+
+
+def test_the_same_prompt_many_times_begins_alike_with_and_without_a_draft(tiny_target, tiny_draft):
+    settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=3, gamma=2, rule="block")
+    ids = tiny_target.encode(tiny.PROMPT, 4)
+    last = list(repeat(tiny_target, tiny_draft, ids, settings, 30))[-1]
+    assert last.test.p_value > 1e-4
+
+
+# What a trace tells
+
+
+@pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
+def test_a_run_says_its_rule_is_proven_and_stands_up_to_check(runs, rule, drawn, shape):
+    trace = Trace.parse(runs[rule, drawn].lines())
+    check(trace)
+    assert (trace.header.rule, trace.header.lossless) == (rule, True)
+    assert sum(len(played.judged) for played in trace.rounds) > 20
+    assert worst(trace)[1] < 1e-14
+    assert metrics.summary(trace)["alpha"] is None
+
+
+@pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
+def test_what_was_kept_is_told_as_the_rule_kept_it(tiny_target, runs, rule, drawn, shape):
+    """Against the live verdicts of the same run: a guess that was kept has no coin of its own but
+    the last one."""
+    trace = runs[rule, drawn]
+    ids = trace.header.prompt_ids
+    again = list(rounds(tiny_target, Branching(drawn, shape), ids, replace(WARM, rule=rule)))
+    kept = [played.verdict.path for played in again]
+    assert [tuple(metrics.path(played)) for played in trace.rounds] == kept
+    assert any(kept)
+    summary = metrics.summary(trace)
+    assert summary["accepted_length"] == mean(map(len, kept))
+    told = [{*p.verdict.path, *(d.node for d in p.verdict.decisions)} for p in again]
+    assert summary["acceptance_rate"] == sum(map(len, kept)) / sum(map(len, told))
+    depths = by_depth(trace)
+    assert sum(depth.kept for depth in depths) == sum(map(len, kept))
+    for depth, (one, other) in enumerate(pairwise(depths), 1):
+        assert one.kept == sum(len(path) >= depth for path in kept)
+        assert other.kept <= other.positions <= one.kept
+
+
+def forged(trace, event, **inputs):
+    """The trace with other inputs at a verdict, its threshold along with them."""
+    found = {**event.inputs, **inputs}
+    bar = TESTS[trace.header.rule](found)
+    return edited(trace, event, replace(event, inputs=found, threshold=bar))
+
+
+def verdicts(trace, holds):
+    return [e for e in trace.events if isinstance(e, Judged) and holds(e)]
+
+
+@pytest.mark.parametrize("drawn", list(Drawn))
+def test_another_reach_or_debt_is_refused_though_its_threshold_follows(runs, drawn):
+    trace = runs["traversal", drawn]
+    leaf = verdicts(trace, lambda e: "left" not in e.inputs and 0.01 < e.inputs["reach"] < 0.9)[-1]
+    inner = verdicts(trace, lambda e: e.inputs.get("left", 0) > 0.001 and not e.accepted)[-1]
+    off = leaf.inputs["reach"] * 1.001
+    side = leaf.u < off if leaf.accepted else leaf.u >= off
+    assert side, "the verdict stays, so that this alone is wrong"
+    with pytest.raises(CheckFailed, match="its 'reach' is"):
+        check(forged(trace, leaf, reach=off))
+    with pytest.raises(CheckFailed, match="its 'left' is"):
+        check(forged(trace, inner, left=inner.inputs["left"] * 1.01))
+    with pytest.raises(CheckFailed, match="what it is held against"):
+        check(forged(trace, leaf, left=0.1))
+
+
+def test_a_place_s_reach_follows_from_scores_and_draws_alone(runs):
+    """Rows that agree with themselves, for a share of p that the path to them does not leave."""
+    trace = runs["block", Drawn.SAMPLED]
+    event = verdicts(trace, lambda e: 0.1 < e.rows.reach < 0.9)[0]
+    rows, reach = event.rows, event.rows.reach * 0.99
+    pairs = [(reach * p, q) for p, q in zip(rows.p, rows.q, strict=True)]
+    both = min(rows.rest_both, reach * rows.rest_p)
+    above = reach * rows.rest_p - both
+    other = replace(
+        rows,
+        reach=reach,
+        rest_both=both,
+        rest_residual=above,
+        overlap=sum(min(pair) for pair in pairs) + both,
+        residual=sum(max(p - q, 0) for p, q in pairs) + above,
+    )
+    with pytest.raises(CheckFailed, match="the reach of its place is"):
+        check(edited(trace, event, replace(event, rows=other)))
+
+
+LIES = {
+    "a share more than all": ("judged", lambda d: d["rows"].update(reach=1.5), "a mass holds 1.5"),
+    "no share": ("judged", lambda d: d["rows"].pop("reach"), "p's share is there exactly leaf"),
+    "an α": ("judged", lambda d: d.update(alpha=0.5), "α does not follow"),
+    "p left out": ("judged", lambda d: d["inputs"].pop("p"), "the rule's inputs are"),
+    "a score": ("scored", lambda d: d["p"].__setitem__(0, d["p"][0] * 0.9 + 1e-3), "token|p is"),
+    "that something is lost": ("header", lambda d: d.update(lossless=False), "says otherwise"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_refused_by_its_name(runs, lie):
+    event, change, says = LIES[lie]
+    refused(runs["traversal", Drawn.SAMPLED], event, change, says)
+
+
+def test_verdicts_out_of_turn_left_out_or_after_the_end_are_refused(runs):
+    trace = runs["block", Drawn.SAMPLED]
+    played = next(r for r in trace.rounds if len(r.judged) > 2)
+    one, other = played.judged[:2]
+    rest = [event for event in trace.events if event not in (one, other)]
+    at = trace.events.index(one)
+    for events in ([other, one], [other]):
+        with pytest.raises(CheckFailed, match=f"it is node {one.node}'s turn"):
+            check(Trace(trace.header, [*rest[:at], *events, *rest[at:]]))
+    early = next(r for r in trace.rounds if r.judged and r.judged[-1].accepted)
+    last = early.judged[-1]
+    after = trace.events.index(last) + 1
+    again = [*trace.events[:after], last, *trace.events[after:]]
+    with pytest.raises(CheckFailed, match="after one was kept"):
+        check(Trace(trace.header, again))
+
+
+def test_a_last_token_from_another_law_is_refused(runs):
+    trace = runs["traversal", Drawn.WITHOUT_REPLACEMENT]
+    drew = next(r.drew for r in trace.rounds if r.drew and r.drew.kind == "recovered")
+    p = [drew.p[0] * 0.9, *drew.p[1:]]
+    at = drew.tokens.index(drew.token)
+    other = replace(drew, p=p, rest_p=drew.rest_p + drew.p[0] * 0.1)
+    if at == 0:
+        other = replace(other, drawn=replace(drew.drawn, hi=p[0], u=min(drew.drawn.u, p[0] / 2)))
+    with pytest.raises(CheckFailed):
+        check(edited(trace, drew, other))
+
+
+def test_block_verification_of_a_tree_is_refused_and_traversal_named(tiny_target, runs):
+    settings = replace(WARM, rule="block")
+    with pytest.raises(MismatchedRule, match="the rule 'traversal' is the same on trees"):
+        traced(tiny_target, Branching(Drawn.SAMPLED, TREE), settings)
+    told = runs["traversal", Drawn.SAMPLED]
+    header = replace(told.header, rule="block", settings=told.header.settings | {"rule": "block"})
+    with pytest.raises(CheckFailed, match="judges chains, and this is a tree"):
+        check(Trace(header, told.events))
+
+
+def test_a_run_replays_and_a_coin_laid_by_hand_changes_nothing_before(tiny_target, runs):
+    trace = runs["traversal", Drawn.SAMPLED]
+    shape = Branching(Drawn.SAMPLED, TREE)
+    again = traced(tiny_target, shape, replace(WARM, rule="traversal"))
+    assert metrics.token_ids(again) == metrics.token_ids(trace)
+    event = verdicts(trace, lambda e: 0.05 < e.threshold < 1 and not e.accepted)[-1]
+    coins = {key(event.round, JUDGE, event.node): event.threshold / 2}
+    other = traced(tiny_target, shape, replace(WARM, rule="traversal", coins=coins))
+    check(other)
+    assert metrics.path(other.rounds[event.round])[-1] == event.node
+    before = [[r.committed.tokens for r in t.rounds[: event.round]] for t in (trace, other)]
+    assert before[0] == before[1]

@@ -1,0 +1,282 @@
+"""What Step tells of a verdict that is judged from the leaf up: sentences, states, questions."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from itertools import takewhile
+
+import pytest
+import tiny
+from fakes import Branching
+from test_check import traced
+from test_leaf_first_runs import CHAIN, TREE
+from test_leaf_first_runs import WARM as LONGER
+
+from specviz.engine.decode import run
+from specviz.frames import Scene, frames, questions
+from specviz.frames.leaf_first import chances, from_the_root, next_on_trial, ways
+from specviz.frames.numbers import read
+from specviz.frames.strip import brought
+from specviz.frames.whatif import FALLEN, KEPT
+from specviz.frames.words import flat
+from specviz.settings.chance import JUDGE, key
+from specviz.settings.settings import Sampling
+from specviz.shipped import FOLDER
+from specviz.trace.file import Trace
+from specviz.trace.metrics import path
+from specviz.trace.thresholds import ratio
+from specviz.verification import Drawn
+
+WARM = replace(LONGER, max_new_tokens=16)
+SHAPES = {
+    "chain": ("block", Drawn.SAMPLED, CHAIN),
+    "sampled tree": ("traversal", Drawn.SAMPLED, TREE),
+    "tree without replacement": ("traversal", Drawn.WITHOUT_REPLACEMENT, TREE),
+    "fixed tree": ("traversal", Drawn.POINT_MASS, TREE),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_target):
+    """By name, runs warm and cold, and the one that ships."""
+    found = {"shipped": Trace.read(FOLDER / "11b-block.jsonl")}
+    for name, (rule, drawn, shape) in SHAPES.items():
+        drafter, settings = Branching(drawn, shape), replace(WARM, rule=rule)
+        found[name] = traced(tiny_target, drafter, settings)
+        if name != "fixed tree":
+            cold = replace(settings, sampling=Sampling(0.0))
+            found[f"cold {name}"] = traced(tiny_target, drafter, cold)
+    return found
+
+
+EVERY = ["shipped", *SHAPES, "cold chain", "cold sampled tree", "cold tree without replacement"]
+OF_CHANCE = ["shipped", *SHAPES]
+
+
+def said(shot):
+    parts = shot["caption"]["parts"]
+    return "".join(
+        p if isinstance(p, str) else p.get("n") or p.get("t") or flat(p["w"]) for p in parts
+    )
+
+
+def steps(trace, kind="judge"):
+    """Every (scene, step, frame) of a kind."""
+    for index in range(len(trace.rounds)):
+        scene = Scene.of(trace, index)
+        for step, shot in zip(scene.steps, frames(scene), strict=True):
+            if step.kind == kind:
+                yield scene, step, shot
+
+
+def product(text):
+    """What a sum of a sentence comes to: factors, and at most one divisor, in its own digits."""
+    top, _, under = text.partition(" ÷ ")
+    found = 1.0
+    for factor in top.split(" × "):
+        found *= read(factor.strip())
+    return found / read(under) if under else found
+
+
+@pytest.mark.parametrize("name", OF_CHANCE)
+def test_the_numbers_of_a_sentence_come_to_its_chance_and_the_coin_lies_on_its_side(runs, name):
+    seen = 0
+    for scene, step, shot in steps(runs[name]):
+        judged, text = scene.round.judged[step.at], said(shot)
+        for whole, chance in re.findall(r"keep with chance (.+?) = ([\d.]+)\. The coin", text):
+            digits = len(chance.partition(".")[2])
+            assert round(min(1.0, product(whole)), digits) == pytest.approx(read(chance))
+            assert read(chance) == pytest.approx(judged.threshold, abs=0.6 * 10**-digits)
+            seen += 1
+        told = shot["panel"]["text"]
+        assert (read(told["u"]) < read(told["threshold"])) == judged.accepted
+        assert (": kept" in text) == judged.accepted
+        assert shot["panel"]["coin"] == {
+            "u": round(judged.u, 6),
+            "threshold": round(judged.threshold, 6),
+        }
+        assert shot["caption"]["label"] == ("Accepted" if judged.accepted else "Rejected")
+    assert seen > 1
+
+
+@pytest.mark.parametrize("name", OF_CHANCE)
+def test_the_coin_s_bar_is_the_second_bar_magnified(runs, name):
+    """Its covered part is "keep": what is owed of what is left, or reach × p of q."""
+    for scene, step, shot in steps(runs[name]):
+        judged, panel = scene.round.judged[step.at], shot["panel"]
+        whole = panel.get("q", 1.0)
+        assert panel["laws"].get("owed", False) == ("left" in judged.inputs)
+        if whole > 1e-3:
+            covered = min(panel["p"], whole) / whole
+            assert covered == pytest.approx(judged.threshold, abs=2e-6 / whole)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name):
+    for scene, step, shot in steps(runs[name]):
+        judged = scene.round.judged[step.at]
+        states = {int(node): view["is"] for node, view in shot["tree"]["nodes"].items()}
+        kept = path(scene.round) if judged.accepted else []
+        assert [n for n, state in sorted(states.items()) if state == "accepted"] == sorted(kept)
+        fell = [j.node for j in scene.round.judged[: step.at + 1] if not j.accepted]
+        assert {n for n, state in states.items() if state == "rejected"} == set(fell)
+        rest = "unreached" if judged.accepted else "waiting"
+        assert {s for n, s in states.items() if n not in (*kept, *fell)} <= {rest}
+        before = len(kept) - 1
+        how = "the guess before it" if before == 1 else f"the {before} guesses before it"
+        assert (f"and with it {how}" in said(shot)) == (before > 0)
+        over = judged.accepted or step.at == len(scene.round.judged) - 1
+        assert ("slot" in shot["tree"]) == over
+    for scene, _, shot in steps(runs[name], "commit"):
+        assert [chip["is"] for chip in shot["chips"]].count("accepted") == len(path(scene.round))
+        labels = [frame["step"]["id"] for frame in frames(scene)]
+        last = max((j.node for j in scene.round.judged if j.accepted), default=0)
+        for token in brought(scene)[: len(path(scene.round))]:
+            assert labels[token.step] == f"judge-{path(scene.round)[-1]}"
+        assert last or not path(scene.round)
+
+
+def test_it_says_which_guess_would_have_fallen_from_the_root_on(runs):
+    """By the same coins: the first of those kept whose coin is not below p over q."""
+    found = 0
+    for scene, step, shot in steps(runs["shipped"]):
+        judged = scene.round.judged[step.at]
+        falls = [
+            flat(scene.word(guess.token))
+            for node in (path(scene.round) if judged.accepted else [])
+            if (guess := scene.guesses[node - 1]).u
+            >= ratio({"p": scene.round.scored.p[node - 1], "q": guess.q})
+        ]
+        assert ("From the root on, " in said(shot)) == bool(falls)
+        assert not falls or f"From the root on, {falls[0]} would have fallen" in said(shot)
+        found += bool(falls)
+    assert found >= 2, "the run was chosen to show it"
+    assert not any(from_the_root(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"]))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_last_token_is_drawn_from_what_the_table_leaves(runs, name):
+    for scene, _, shot in steps(runs[name], "draw"):
+        if scene.round.drew.kind != "recovered":
+            continue
+        rows = scene.last_fallen.rows
+        assert scene.guesses[scene.last_fallen.node - 1].parent == scene.round.drew.parent
+        view = shot["panel"]["table"]
+        shown = read(view["total"]["left"])
+        assert shown == pytest.approx(rows.residual, abs=10 ** -view["digits"])
+        drawn = next(row for row in view["rows"] if row.get("is") == "drawn")
+        at = scene.round.drew.tokens.index(scene.round.drew.token)
+        assert drawn["m"][3] == pytest.approx(scene.round.drew.p[at], abs=1e-5)
+        if rows.share < 0.995 and not scene.greedy and rows.q is not None:
+            assert f" of p{'′' if scene.fallen(scene.last_fallen) else ''} has above" in said(shot)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_question_has_an_answer_and_does_not_hold_it(runs, name):
+    asked = 0
+    for index in range(len(runs[name].rounds)):
+        scene = Scene.of(runs[name], index)
+        told = frames(scene)
+        for at, question in questions(scene, told).items():
+            event = scene.round.judged[scene.steps[at].at]
+            judged = [
+                replace(j, u=0.0 if j.u else 0.999) if j is event else j for j in scene.round.judged
+            ]
+            elsewhere = replace(scene, round=replace(scene.round, judged=judged))
+            assert questions(elsewhere, told)[at] == question
+            panel = question["panel"]
+            assert panel["asked"] is True
+            assert not {"coin", "because", "whatif"} & panel.keys()
+            assert set(panel.get("text", {})) <= {"p", "q"}
+            assert question["tree"]["nodes"][str(event.node)]["is"] == "waiting"
+            parts = json.dumps(question["caption"]["parts"], ensure_ascii=False)
+            assert "chance" not in parts
+            assert "?" in parts
+            asked += 1
+    assert asked > 5
+
+
+def test_at_temperature_0_it_says_whether_all_are_top_tokens(runs):
+    for scene, step, shot in steps(runs["cold sampled tree"]):
+        judged = scene.round.judged[step.at]
+        nodes = [judged.node]
+        while scene.guesses[nodes[-1] - 1].parent:
+            nodes.append(scene.guesses[nodes[-1] - 1].parent)
+        top = all(scene.round.scored.p[node - 1] == 1.0 for node in nodes)
+        assert ("and every guess up to" in said(shot)) == top == judged.accepted
+        assert "coin" not in shot["panel"]
+
+
+# What if
+
+
+def played(target, name, number, coins):
+    """The same run with these coins, up to the end of a round."""
+    rule, drawn, shape = SHAPES[name]
+    settings = replace(WARM, rule=rule, coins=coins)
+    header, *events = takewhile(
+        lambda event: getattr(event, "round", 0) <= number,
+        run(target, Branching(drawn, shape), tiny.PROMPT, settings, baseline=False),
+    )
+    return Scene.of(Trace(header, events), number).round
+
+
+@pytest.mark.parametrize("name", ["chain", "sampled tree", "tree without replacement"])
+def test_a_moved_coin_does_what_the_page_says(tiny_target, runs, name):
+    turned = 0
+    for scene, step, shot in steps(runs[name]):
+        judged = scene.round.judged[step.at]
+        if not 0.02 < judged.threshold < 1 or turned > 5:
+            continue
+        kept = not judged.accepted
+        u = judged.threshold / 2 if kept else (1 + judged.threshold) / 2
+        coins = {shot["panel"]["whatif"]["coin"]: u}
+        after = played(tiny_target, name, scene.round.number, coins)
+        place = [j.node for j in after.judged].index(judged.node)
+        told = shot["panel"]["whatif"]["kept" if kept else "rejected"]
+        text = "".join(part for part in told if isinstance(part, str))
+        turned += 1
+        if place + 1 < len(after.judged):
+            then = after.judged[place + 1].node
+            assert not kept
+            assert then == next_on_trial(scene, judged.node)
+            assert {"w": scene.word(scene.guesses[then - 1].token)} in told
+        elif after.drew is not None:
+            owed = "still owed" in text
+            assert owed == (after.drew.kind == "recovered")
+    assert turned > 3
+
+
+@pytest.mark.parametrize("name", ["chain", "tree without replacement"])
+def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, runs, name):
+    came = 0
+    for index in range(1, 6):
+        scene = Scene.of(runs[name], index)
+        bounds = chances(scene)
+        for node, way in ways(scene).items():
+            coins = {key(scene.round.number, JUDGE, n): KEPT if k else FALLEN for n, k in way}
+            other = played(tiny_target, name, scene.round.number, coins)
+            inside = int(node) in path(other)
+            least, most = bounds.get(int(node), (0.0, 1.0))
+            if not inside:  # a coin cannot keep what has no chance, nor fell what must be kept
+                chance = {j.node: j.threshold for j in other.judged}
+                laid = [chance[n] for n, kept in way if not kept and n in chance]
+                assert chance.get(int(node)) == 0.0 or max(laid) > FALLEN
+                assert least == 0.0 or int(node) not in chance
+            assert not (inside and path(other)[-1] == int(node) and most == 0.0)
+            came += inside
+    assert came > 1
+
+
+@pytest.mark.parametrize("name", OF_CHANCE)
+def test_what_scores_tell_of_a_chance_is_what_its_verdict_then_shows(runs, name):
+    told = 0
+    for index, played in enumerate(runs[name].rounds):
+        bounds = chances(Scene.of(runs[name], index))
+        for judged in played.judged:
+            least, most = bounds.get(judged.node, (0.0, 1.0))
+            assert least - 1e-9 <= judged.threshold <= most + 1e-9
+            told += least == most
+    assert told > 3
