@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.drafters.kit.dynamic import Growth
+from specviz.drafters.kit.growth import Growth
 
 
 def logs(*shares):
