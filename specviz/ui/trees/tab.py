@@ -1,0 +1,11 @@
+"""The Trees tab, section by section."""
+
+from __future__ import annotations
+
+from specviz.ui.component import TabContext
+from specviz.ui.trees.grow import section as grow
+
+
+def build(place: TabContext) -> None:
+    """Lay the tab out, with everything wired."""
+    grow.build(place)
