@@ -6,11 +6,11 @@ import { ask, question, wish } from "./ask.js";
 import { controls, showControls } from "./controls.js";
 import { job, wanted } from "./live.js";
 import { drawMask, showPickedRow, startMask } from "./mask.js";
-import { showLists, showOne, showText, showWorth } from "./one.js";
+import { showLengths, showLists, showOne, showText, showWorth } from "./one.js";
 import { onPick } from "./pick.js";
 import { tell } from "./say.js";
 import { $, stage } from "./stage.js";
-import { showNow, startSteps } from "./steps.js";
+import { onStep, showNow, startSteps } from "./steps.js";
 import { state, view } from "./state.js";
 import { drawTree, showPicked, startTree } from "./tree.js";
 
@@ -47,6 +47,7 @@ function show(answer) {
   showText();
   showOne();
   showLists();
+  showLengths();
   showWorth();
 }
 
@@ -80,6 +81,11 @@ export function start(element, props, watch, _trigger, config) {
     showPickedRow();
     showText();
     showOne();
+  });
+  onStep(() => {
+    drawMask();
+    showOne();
+    showLengths();
   });
   startLive(config);
   watch("value", receive);

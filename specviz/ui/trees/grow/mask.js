@@ -3,7 +3,7 @@
 import { flat } from "../../shared/dom.js";
 import { pick } from "./pick.js";
 import { $ } from "./stage.js";
-import { answer, view } from "./state.js";
+import { answer, ranked, view } from "./state.js";
 import { draw } from "./tree.js";
 
 const SIDE = 372; // pixels
@@ -19,8 +19,11 @@ function sizes() {
   return [Math.min(18, (SIDE - left - right) / rows), left];
 }
 
-/** Draws the matrix anew. */
+/** Draws the matrix anew; nothing where it is not known yet who is in it. */
 export function drawMask() {
+  $(".sv-grow-later").hidden = ranked();
+  $(".sv-grow-mask").hidden = !ranked();
+  if (!ranked()) return;
   const { mask, positions, nodes, kept } = answer();
   const [cell, left] = sizes();
   const rows = mask.length;

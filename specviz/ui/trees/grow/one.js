@@ -3,7 +3,7 @@
 import { el, flat, running, word } from "../../shared/dom.js";
 import { fetchPlotly, plot } from "../../shared/plot.js";
 import { $ } from "./stage.js";
-import { answer, pathTo, view } from "./state.js";
+import { answer, pathTo, ranked, step, view } from "./state.js";
 
 /** @import { Node } from "./data.js" */
 
@@ -36,7 +36,8 @@ function rows(node, number) {
     told.push(["path’s log-probability", node.total], ["as a chance", share(node.believed)]);
     told.push(["place among all weighed", `${node.rank} of ${nodes.length - 1}`]);
   }
-  if (node.row === null) told.push(["in the tree", "no: dropped by the rerank"]);
+  if (!ranked()) told.push(["in the tree", "the rerank will say"]);
+  else if (node.row === null) told.push(["in the tree", "no: dropped by the rerank"]);
   else {
     told.push(["row of the pass", String(node.row)], ["position", String(positions[node.row])]);
     const sees = mask[node.row].map((row) => flat(nodes[kept[row]].w)).join(" ");
@@ -44,27 +45,36 @@ function rows(node, number) {
   }
   if (number) {
     told.push(["target’s p after its parent", share(node.p)]);
-    told.push(["chance that a round keeps it", share(node.kept)]);
+    const would = node.row === null ? "a round would keep it with" : "a round keeps it with";
+    told.push([would, share(node.kept)]);
     const judged = verdict.decisions.find((one) => one.node === number);
-    if (judged) told.push(["coin, and chance to keep", `${judged.u} against ${judged.p}`]);
+    if (judged && step().kind === "verify")
+      told.push(["coin, and chance to keep", `${judged.u} against ${judged.p}`]);
   }
   return told.map(([name, value]) => el("div", "", el("dt", "", name), el("dd", "", value)));
 }
 
-/** Accepted lengths and what each guess is worth. */
-export async function showWorth() {
-  const { lengths, margins } = answer();
+/** Accepted lengths; what was thrown only once it is judged. */
+export function showLengths() {
+  const { lengths } = answer();
   const most = Math.max(1, ...lengths.map(({ value }) => value));
   $(".sv-grow-lengths tbody").replaceChildren(
     ...lengths.map(({ name, said, value }) => {
       const bar = el("i", "sv-grow-length sv-grow-length-" + name);
       bar.style.width = (100 * value) / most + "%";
-      const number = name === "thrown" ? String(value) : value.toFixed(2);
+      const thrown = name === "thrown";
+      const number = thrown ? (step().kind === "verify" ? String(value) : "?") : value.toFixed(2);
+      if (number === "?") bar.style.width = "0";
       const head = el("th", "", said);
       head.setAttribute("scope", "row");
       return el("tr", "", head, el("td", "", number), el("td", "", bar));
     }),
   );
+}
+
+/** What each guess is worth. */
+export async function showWorth() {
+  const { margins } = answer();
   $(".sv-grow-paid").textContent = margins.said;
   await fetchPlotly();
   plot($(".sv-grow-figure"), margins.figure);

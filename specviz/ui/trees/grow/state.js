@@ -29,6 +29,15 @@ export const view = {
 export const answer = () => there(view.answer);
 export const step = () => answer().steps[view.at];
 
+/** Whether it is known which guesses are in the tree. */
+export const ranked = () => {
+  const { steps } = answer();
+  return (
+    ["rerank", "mask", "verify"].includes(step().kind) ||
+    steps.every((one) => one.kind !== "rerank")
+  );
+};
+
 /** The guesses from the first one to this, the root left out. @param {number} node */
 export function pathTo(node) {
   const path = [];

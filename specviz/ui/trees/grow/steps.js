@@ -97,7 +97,14 @@ function move(to) {
   view.at = to;
   showStep();
   showNow();
+  for (const hear of heard) hear();
 }
+
+/** @type {Set<() => void>} */
+const heard = new Set();
+
+/** Calls `hear` after every step. @param {() => void} hear */
+export const onStep = (hear) => heard.add(hear);
 
 /** The caption, and what the buttons can do. */
 export function showNow() {

@@ -123,8 +123,11 @@ export function showPicked() {
     group.classList.toggle("sv-grow-on", path.has(node));
     group.classList.toggle("sv-grow-picked", node === view.picked);
   }
-  for (const one of $(".sv-grow-svg").querySelectorAll("[data-line]"))
-    one.classList.toggle("sv-grow-on", path.has(Number(one.getAttribute("data-line"))));
+  for (const one of [...$(".sv-grow-svg").querySelectorAll("[data-line]")]) {
+    const on = path.has(Number(one.getAttribute("data-line")));
+    one.classList.toggle("sv-grow-on", on);
+    if (on) one.parentNode?.append(one); // over the lines that it shares a trunk with
+  }
 }
 
 /** The tree at the zoom in hand; 0 is as wide as there is room. */
