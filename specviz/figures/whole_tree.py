@@ -33,8 +33,11 @@ class Spread:
     height: float
 
 
-def spread(parents: Sequence[int], widths: Sequence[float]) -> Spread:
-    """Places for every node. parents: as in DraftTree. widths: by node, of its pill."""
+def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) -> Spread:
+    """Places for every node. parents: as in DraftTree. widths: by node, of its pill.
+
+    gap: between columns.
+    """
     depths = depths_of(list(parents))
     graph = nx.DiGraph()
     graph.add_node(0)
@@ -43,7 +46,7 @@ def spread(parents: Sequence[int], widths: Sequence[float]) -> Spread:
     widest = [0.0] * (max(depths) + 1)
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)
-    columns = list(accumulate((width + GAP for width in widest[:-1]), initial=float(MARGIN)))
+    columns = list(accumulate((width + gap for width in widest[:-1]), initial=float(MARGIN)))
     return Spread(
         [columns[depth] for depth in depths],
         [HEAD + ROW * (rows[node] + 0.5) for node in range(len(parents))],

@@ -5,12 +5,9 @@ The numbers are those of DRAFTERS.md section 12, computed anew wherever they are
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-
-import torch
 
 from specviz.trees.field import Field, Path, Row
 from specviz.trees.parameters import Parameters
@@ -114,7 +111,7 @@ def field_of(example: Example) -> Field:
         vocabulary=26,
         width=example.parameters.width,
         deepest=example.parameters.depth,
-        spelling={"0": "·"} | {str(token): chr(96 + token) for token in letters},
+        spelling={"0": "root"} | {str(token): chr(96 + token) for token in letters},
         machine="",
         dtype="",
         versions={},
@@ -131,11 +128,8 @@ def path_of(place: str) -> Path:
 
 def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
     """Guesses with their chances as a place of a field: logs in float32."""
+    import torch  # only here: titles are shown by a page that has asked nothing yet
+
     chances = torch.tensor([chance for _, chance in guesses], dtype=torch.float64)
     tokens = [ord(letter) - 96 for letter, _ in guesses]
     return Row(tokens, chances.log().float().tolist(), [0.0] * len(tokens), tokens[0], 0.0)
-
-
-def exact_total(chances: Sequence[float]) -> float:
-    """The sum of logs in float64."""
-    return math.fsum(map(math.log, chances))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path as File
 from typing import Any, Final, Self
 
@@ -46,7 +46,8 @@ class Field:
     width: guesses asked for at every place. deepest: levels of guesses at most. spelling: the
     bytes of every token shown, as latin-1 text. vocabulary: how many tokens the target has.
     draft_seconds: of the drafter's passes by level; verify_seconds: of one target pass over all of
-    it, as they came.
+    it, as they came. exhibit: by node of the tree of `exhibit.SIZE` with its parents off by one,
+    the target's p of its token; empty where nobody asked for it.
     """
 
     target: str
@@ -66,6 +67,7 @@ class Field:
     draft_seconds: list[float]
     verify_seconds: float
     rows: Mapping[Path, Row]
+    exhibit: list[float] = field(default_factory=list)
 
     def titled(self, title: str) -> Field:
         """The same under another title."""

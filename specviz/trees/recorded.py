@@ -13,12 +13,14 @@ from specviz.catalog.entry import filled
 from specviz.settings.settings import Settings
 from specviz.settings.shapes import PUBLISHED
 from specviz.shipped import ASSETS, text_of
+from specviz.trees.exhibit import SIZE, shifted
 from specviz.trees.field import Field
 from specviz.trees.parameters import DEEPEST, Parameters
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
     from specviz.models.target import Target
+    from specviz.trees.explore import Walk
 
 FOLDER: Final = ASSETS / "trees"
 LEVELS: Final = 7  # of guesses, in a recorded position
@@ -80,7 +82,23 @@ def looked(
             break
         walk.step()
     field, _ = walk.field(wants(target.vocab_size), shapes())
-    return replace(field, prompt=prompt)
+    return replace(field, prompt=prompt, exhibit=off_by_one(walk, field))
+
+
+def off_by_one(walk: Walk, field: Field) -> list[float]:
+    """What the target says of the tree whose parents are off by one: by node, p of its token."""
+    from specviz.trees.explore import WARM
+    from specviz.trees.growing import grown
+    from specviz.verification.distributions import law
+    from specviz.verification.tree import DraftTree
+
+    tree = grown(field, SIZE).tree
+    wrong = DraftTree(tree.tokens, tuple(shifted(tree.parents)))
+    p = law(walk.score(wrong).logits, WARM).cpu()
+    chances = [
+        p[parent, token].item() for token, parent in zip(wrong.tokens, wrong.parents, strict=True)
+    ]
+    return [1.0, *(float(f"{chance:.6g}") for chance in chances[1:])]
 
 
 def wants(vocabulary: int) -> list[Any]:

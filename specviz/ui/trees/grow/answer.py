@@ -12,7 +12,6 @@ from typing import Any, Final
 from specviz.catalog.entry import title_of
 from specviz.cost import trees as law
 from specviz.cost.sweep import Sweep, SweepError
-from specviz.figures.whole_tree import spread
 from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS, HOUSE
@@ -27,10 +26,11 @@ from specviz.trees.shapes import paths_of
 from specviz.trees.worth import Table, Worth, chances, greedy, passes, prices, worth
 from specviz.ui.lossless.sandbox.answer import packed
 from specviz.ui.question import Unasked, number_of
+from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.grow.question import GrowQuestion
 from specviz.ui.trees.grow.steps import steps, told
 from specviz.ui.trees.places import place
-from specviz.ui.trees.words import label, pill, quoted, shown
+from specviz.ui.trees.words import quoted, shown
 
 SWEEP: Final = ASSETS / "cost" / "sweep.json"
 ROUND: Final = 1  # of the coins that are thrown here
@@ -136,18 +136,7 @@ def layout(field: Field, one: Grown, only: Sequence[int] | None) -> dict[str, An
     chosen = list(range(len(one.growth.tokens))) if only is None else list(only)
     new = {node: place for place, node in enumerate(chosen)}
     parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
-    labels = [label(field, one.growth.tokens[node]) for node in chosen]
-    widths = [pill(text) for text in labels]
-    made = spread(parents, widths)
-    places = {
-        str(node): [made.x[at], made.y[at], widths[at], labels[at]] for node, at in new.items()
-    }
-    return {
-        "places": places,
-        "columns": made.columns,
-        "width": made.width,
-        "height": made.height,
-    }
+    return placed(field, [one.growth.tokens[node] for node in chosen], parents, names=chosen)
 
 
 def lists(one: Grown) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 // What the growing tree asks, what Python answers, and what it is told at the start.
 
 import type { Figure, StateLine, ErrorLine, Word } from "../../shared/data.js";
+import type { Layout, Twig } from "../shared/data.js";
 
 export interface Config {
   places: [name: string, title: string][];
@@ -21,24 +22,14 @@ export interface State {
   cold: boolean;
 }
 /** A guess of the pool. total: its log-probability as text; rank: among all weighed; row: in the target's pass, null where it was dropped. kept, forecast, believed: the chance that a round keeps it, by p here, by rank, by the drafter. */
-export interface Node {
-  w: Word;
-  parent: number;
+export interface Node extends Twig {
   depth: number;
-  total: string;
   rank: number;
   row: number | null;
   p: number;
   kept: number;
   forecast: number;
   believed: number;
-}
-export type Place = [x: number, y: number, wide: number, label: string];
-export interface Layout {
-  places: Record<string, Place>;
-  columns: number[];
-  width: number;
-  height: number;
 }
 /** born: how many guesses of the pool are there. node: being read. level: all read in this pass. */
 export interface Step {

@@ -1,10 +1,10 @@
 // Who sees whom: the ancestor mask as a matrix, with every row's word and position.
 
 import { flat } from "../../shared/dom.js";
+import { draw } from "../shared/svg.js";
 import { pick } from "./pick.js";
 import { $ } from "./stage.js";
 import { answer, ranked, view } from "./state.js";
-import { draw } from "./tree.js";
 
 const SIDE = 372; // pixels
 const LABELLED = 26; // rows that have room for a word

@@ -1,76 +1,22 @@
 // The tree: one group a guess, drawn once an answer; a step only changes what the groups are.
 
-import { flat } from "../../shared/dom.js";
+import { become, treeOf } from "../shared/svg.js";
 import { pick } from "./pick.js";
 import { $ } from "./stage.js";
 import { answer, pathTo, step, view } from "./state.js";
 
-/** @import { Place } from "./data.js" */
-
-const SVG = "http://www.w3.org/2000/svg";
-const HIGH = 21; // of a pill
-const TRUNK = 52; // before a column, where lines turn
 /** @type {Map<number, SVGGElement>} */
 let groups = new Map();
-
-/**
- * @template {keyof SVGElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string | number>} facts
- * @param {string} [text]
- */
-export function draw(tag, facts, text) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(facts)) made.setAttribute(name, String(value));
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 const layout = () => answer().layouts[view.shown];
 
 /** Draws the whole tree anew. */
 export function drawTree() {
-  const { places, columns, width, height } = layout();
-  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "sv-grow-svg" });
-  columns.forEach((x, at) => {
-    const name = at ? "+" + at : "the text’s last token";
-    svg.append(draw("text", { x: x + 2, y: 14, class: "sv-grow-head" }, name));
-  });
-  groups = new Map();
-  const lines = draw("g", {});
-  const boxes = draw("g", {});
-  for (const [name, place] of Object.entries(places)) {
-    const node = Number(name);
-    const parent = places[String(answer().nodes[node].parent)];
-    const group = draw("g", { class: "sv-grow-node", "data-node": node });
-    if (parent) lines.append(line(node, parent, place));
-    group.append(...box(node, place));
-    boxes.append(group);
-    groups.set(node, group);
-  }
-  svg.append(lines, boxes);
+  const [svg, drawn] = treeOf(layout(), answer().nodes);
+  groups = drawn;
   $(".sv-grow-view").replaceChildren(svg);
   zoomed();
   showStep();
-}
-
-/** @param {number} node @param {Place} from @param {Place} to */
-function line(node, [x0, y0, wide], [x, y]) {
-  const turn = x - TRUNK;
-  const d = y === y0 ? `M${x0 + wide} ${y}H${x}` : `M${turn} ${y0}V${y - 6}q0 6 6 6H${x}`;
-  return draw("path", { d, class: "sv-grow-line", "data-line": node });
-}
-
-/** @param {number} node @param {Place} place */
-function box(node, [x, y, wide, label]) {
-  const { total, w } = answer().nodes[node];
-  const made = [
-    draw("title", {}, flat(w)),
-    draw("rect", { x, y: y - HIGH / 2, width: wide, height: HIGH, rx: 5 }),
-    draw("text", { x: x + 8, y: y + 4.5, class: "sv-grow-word" }, label),
-  ];
-  if (total) made.push(draw("text", { x: x - 5, y: y - 4, class: "sv-grow-total" }, total));
-  return made;
 }
 
 /** What every guess is at this step: a word for its class. @param {number} node */
@@ -89,43 +35,32 @@ function role(node) {
   return decisions.some((one) => one.node === node) ? "rejected" : "unreached";
 }
 
-const SIGNS = { accepted: "M-4 .5-1.3 3.2 4-3.2", rejected: "M-3.4-3.4 3.4 3.4M3.4-3.4-3.4 3.4" };
-
 /** Shows the step in hand on the drawn tree. */
 export function showStep() {
   const { born, node: read } = step();
   const { places } = layout();
   for (const [node, group] of groups) {
     const is = role(node);
-    group.setAttribute("class", "sv-grow-node sv-grow-is-" + is);
-    group.querySelector(".sv-grow-mark")?.remove();
-    if (is === "accepted" || is === "rejected") group.append(sign(places[String(node)], SIGNS[is]));
+    become(group, is, places[String(node)]);
     const fresh =
       read !== undefined && node > 0 && answer().nodes[node].parent === read && node < born;
-    group.classList.toggle("sv-grow-fresh", fresh);
+    group.classList.toggle("sv-twig-fresh", fresh);
   }
-  for (const path of $(".sv-grow-svg").querySelectorAll("[data-line]"))
-    path.classList.toggle("sv-grow-unborn", Number(path.getAttribute("data-line")) >= born);
+  for (const path of $(".sv-twig-svg").querySelectorAll("[data-line]"))
+    path.classList.toggle("sv-twig-unborn", Number(path.getAttribute("data-line")) >= born);
   showPicked();
-}
-
-/** @param {Place} place @param {string} d */
-function sign([x, y, wide], d) {
-  const made = draw("g", { class: "sv-grow-mark", transform: `translate(${x + wide + 1} ${y})` });
-  made.append(draw("circle", { r: 7.5 }), draw("path", { d }));
-  return made;
 }
 
 /** The guess that is pointed at, with its path. */
 export function showPicked() {
   const path = new Set(view.picked < 0 ? [] : [0, ...pathTo(view.picked)]);
   for (const [node, group] of groups) {
-    group.classList.toggle("sv-grow-on", path.has(node));
-    group.classList.toggle("sv-grow-picked", node === view.picked);
+    group.classList.toggle("sv-twig-on", path.has(node));
+    group.classList.toggle("sv-twig-picked", node === view.picked);
   }
-  for (const one of [...$(".sv-grow-svg").querySelectorAll("[data-line]")]) {
+  for (const one of [...$(".sv-twig-svg").querySelectorAll("[data-line]")]) {
     const on = path.has(Number(one.getAttribute("data-line")));
-    one.classList.toggle("sv-grow-on", on);
+    one.classList.toggle("sv-twig-on", on);
     if (on) one.parentNode?.append(one); // over the lines that it shares a trunk with
   }
 }
@@ -135,7 +70,7 @@ export function zoomed() {
   const { width, height } = layout();
   const room = $(".sv-grow-view").clientWidth;
   const scale = view.zoom || Math.min(1, room / width);
-  const svg = $(".sv-grow-svg");
+  const svg = $(".sv-twig-svg");
   svg.setAttribute("width", String(Math.round(width * scale)));
   svg.setAttribute("height", String(Math.round(height * scale)));
 }
