@@ -93,7 +93,7 @@ def static(field: Field, paths: Sequence[Path]) -> Grown:
         widths[path[:-1]] = max(widths.get(path[:-1], 0), path[-1] + 1)
     for ranks, width in widths.items():
         node = nodes.get(ranks)
-        if node is None or made.growth.tokens[node] in field.eos:
+        if node is None or (node and made.growth.tokens[node] in field.eos):
             continue
         first = len(made.growth.tokens)
         put(made, field, node, width)
