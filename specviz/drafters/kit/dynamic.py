@@ -79,8 +79,7 @@ class DynamicSession:
         growth = Growth([context[-1]])
         for level in growth.levels(room - 1, self.fan_out, self.budget, self.eos):
             logits = self.after(context, growth.tokens, growth.parents, level)
-            for node, (tokens, logs) in zip(level, likeliest(logits, self.fan_out), strict=True):
-                growth.add(node, tokens, logs)
+            growth.spread(level, likeliest(logits, self.fan_out))
         return self._proposal(growth)
 
     def after(
@@ -102,8 +101,8 @@ class DynamicSession:
 
     def _proposal(self, growth: Growth) -> Proposal:
         """The best of what was grown, with what a reader can be shown of it."""
-        tree, kept = growth.tree(self.budget)
-        place = {node: i for i, node in enumerate(growth.best(self.budget))}
+        tree, best = growth.tree(self.budget)
+        kept, place = sorted(best), {node: i for i, node in enumerate(best)}
         score: dict[int, float] = {}
         evidence: dict[int, dict[str, Any]] = {0: self._remark(growth, kept)}
         for node, old in enumerate(kept[1:], start=1):

@@ -54,9 +54,9 @@ class Totals:
         """The total of the empty path."""
         return 0.0 if self.how == "sum" else 1.0
 
-    def under(self, total: float, logs: Tensor) -> list[float]:
-        """The totals of children. total: their parent's. logs: (n,), float32."""
-        above = torch.tensor(total, dtype=self.dtype, device=logs.device)
+    def under(self, totals: Sequence[float], logs: Tensor) -> list[float]:
+        """The totals of children. totals: by child, its parent's, or one for all. logs: (n,)."""
+        above = torch.tensor(totals, dtype=self.dtype, device=logs.device)
         if self.how == "sum":
             return (above + logs.to(self.dtype)).tolist()
         exact = logs.double() if self.dtype is torch.float64 else logs
@@ -64,6 +64,7 @@ class Totals:
 
 
 SUMS: Final = Totals("sum", torch.float32)
+Guesses = tuple[Sequence[int], Tensor]  # tokens, likeliest first, and their log-probabilities
 
 
 @dataclass(slots=True)
@@ -96,27 +97,36 @@ class Growth:
             yield level
 
     def add(self, parent: int, tokens: Sequence[int], log_probs: Tensor) -> None:
-        """Put guesses under `parent` in the order tried. log_probs: (n,), float32.
+        """Put guesses under `parent` in the order tried; see `spread`."""
+        self.spread([parent], [(tokens, log_probs)])
+
+    def spread(self, parents: Sequence[int], guesses: Sequence[Guesses]) -> None:
+        """Put guesses under each of these nodes in the order tried. log_probs: (n,), float32.
 
         Raises ValueError for logs in another precision, above 0 or NaN: no parent could be sure to
         rank before its children.
         """
-        if log_probs.dtype is not torch.float32 or not bool((log_probs <= 0).all()):
+        logs = torch.cat([some for _, some in guesses])
+        if logs.dtype is not torch.float32 or not bool((logs <= 0).all()):
             raise ValueError("Log-probabilities must be float32 and at most 0.")
-        self.tokens += tokens
-        self.parents += [parent] * len(tokens)
-        self.depths += [self.depths[parent] + 1] * len(tokens)
-        self.totals += self.kind.under(self.totals[parent], log_probs)
+        above = [
+            parent
+            for parent, (tokens, _) in zip(parents, guesses, strict=True)
+            for _ in range(len(tokens))
+        ]
+        self.tokens += [token for tokens, _ in guesses for token in tokens]
+        self.totals += self.kind.under([self.totals[parent] for parent in above], logs)
+        self.depths += [self.depths[parent] + 1 for parent in above]
+        self.parents += above
 
     def best(self, budget: int) -> list[int]:
         """The root and the `budget` likeliest guesses, likeliest first.
 
         Ties: the shallower, then the older, so that a node never comes without its ancestors.
         """
-        order = sorted(
-            range(1, len(self.tokens)), key=lambda n: (-self.totals[n], self.depths[n], n)
-        )
-        return [0, *order[:budget]]
+        by_depth = sorted(range(1, len(self.tokens)), key=self.depths.__getitem__)
+        falling = [-total for total in self.totals]
+        return [0, *sorted(by_depth, key=falling.__getitem__)[:budget]]  # sorting keeps ties as is
 
     def frontier(self, width: int, budget: int, ends: Collection[int]) -> list[int]:
         """The nodes to go on from: the `width` likeliest of the deepest level, likeliest first.
@@ -129,10 +139,12 @@ class Growth:
         return [n for n in level if self.tokens[n] not in ends][:width]
 
     def tree(self, budget: int) -> tuple[DraftTree, list[int]]:
-        """The `budget` likeliest guesses as a tree, and which nodes of the pool they are."""
-        kept = sorted(self.best(budget))  # in the order made: parents before children
+        """The `budget` likeliest guesses as a tree, and which nodes of the pool they are, likeliest
+        first; the tree has them in the order made, so that parents stand before children.
+        """
+        best = self.best(budget)
         whole = DraftTree(tuple(self.tokens), tuple(self.parents))
-        return whole.kept(kept), kept  # raises where an ancestor is missing
+        return whole.kept(sorted(best)), best  # raises where an ancestor is missing
 
 
 def likeliest(logits: Tensor, width: int) -> list[tuple[list[int], Tensor]]:
@@ -140,8 +152,11 @@ def likeliest(logits: Tensor, width: int) -> list[tuple[list[int], Tensor]]:
 
     Tokens that are forbidden are left out: a reduced vocabulary may have fewer.
     """
-    logs = logits.float().log_softmax(-1).clamp(max=0)
+    logs = logits.float().log_softmax(-1)
     values, ids = read(*logs.topk(min(width, logs.shape[-1])))
+    values = values.clamp(max=0)
+    if bool(values.isfinite().all()):
+        return list(zip(ids.tolist(), values, strict=True))
     possible = values.isfinite().sum(-1).tolist()
     rows = zip(values, ids.tolist(), possible, strict=True)
     return [(tokens[:some], row[:some]) for row, tokens, some in rows]

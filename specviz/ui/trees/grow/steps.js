@@ -3,7 +3,7 @@
 import { el, icon } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
 import { answer, step, view } from "./state.js";
-import { drawTree, showStep, zoomed } from "./tree.js";
+import { drawTree, showStep } from "./tree.js";
 
 /** @import { Shown } from "./data.js" */
 
@@ -82,7 +82,7 @@ export function startSteps() {
       made.title = said;
       made.addEventListener("click", () => {
         view.zoom = to(view.zoom);
-        zoomed();
+        drawTree();
       });
       return made;
     }),

@@ -10,12 +10,24 @@ let groups = new Map();
 
 const layout = () => answer().layouts[view.shown];
 
-/** Draws the whole tree anew. */
+const HIGHEST = 760; // of the view, see its style sheet
+const MORE = 400; // pixels drawn beyond what is in view, at either side
+let drawnAt = 0; // how far the view was scrolled then
+
+const scale = () => view.zoom || Math.min(1, $(".sv-grow-view").clientWidth / layout().width);
+
+/** Draws the tree anew: as much of it as is in view, so that a large one is as quick as a small. */
 export function drawTree() {
-  const [svg, drawn] = treeOf(layout(), answer().nodes);
+  const place = $(".sv-grow-view");
+  const top = place.scrollTop;
+  drawnAt = top;
+  const high = (top + HIGHEST + MORE) / scale();
+  const [svg, drawn] = treeOf(layout(), answer().nodes, [(top - MORE) / scale(), high]);
   groups = drawn;
-  $(".sv-grow-view").replaceChildren(svg);
-  zoomed();
+  place.replaceChildren(svg);
+  const { width, height } = layout();
+  svg.setAttribute("width", String(Math.round(width * scale())));
+  svg.setAttribute("height", String(Math.round(height * scale())));
   showStep();
 }
 
@@ -51,28 +63,22 @@ export function showStep() {
   showPicked();
 }
 
+/** @type {Element[]} */
+let lit = []; // what is drawn as the path that is pointed at
+
 /** The guess that is pointed at, with its path. */
 export function showPicked() {
-  const path = new Set(view.picked < 0 ? [] : [0, ...pathTo(view.picked)]);
-  for (const [node, group] of groups) {
-    group.classList.toggle("sv-twig-on", path.has(node));
-    group.classList.toggle("sv-twig-picked", node === view.picked);
-  }
-  for (const one of [...$(".sv-twig-svg").querySelectorAll("[data-line]")]) {
-    const on = path.has(Number(one.getAttribute("data-line")));
-    one.classList.toggle("sv-twig-on", on);
-    if (on) one.parentNode?.append(one); // over the lines that it shares a trunk with
-  }
-}
-
-/** The tree at the zoom in hand; 0 is as wide as there is room. */
-export function zoomed() {
-  const { width, height } = layout();
-  const room = $(".sv-grow-view").clientWidth;
-  const scale = view.zoom || Math.min(1, room / width);
+  for (const one of lit) one.classList.remove("sv-twig-on", "sv-twig-picked");
+  const path = view.picked < 0 ? [] : [0, ...pathTo(view.picked)];
   const svg = $(".sv-twig-svg");
-  svg.setAttribute("width", String(Math.round(width * scale)));
-  svg.setAttribute("height", String(Math.round(height * scale)));
+  lit = path.flatMap((node) => {
+    const group = groups.get(node);
+    const line = svg.querySelector(`[data-line="${node}"]`);
+    line?.parentNode?.append(line); // over the lines that it shares a trunk with
+    return [group, line].filter((one) => one instanceof Element);
+  });
+  for (const one of lit) one.classList.add("sv-twig-on");
+  groups.get(view.picked)?.classList.add("sv-twig-picked");
 }
 
 /** Lets the tree be dragged, pointed at, and walked by keys. */
@@ -96,20 +102,36 @@ export function startTree() {
   window.addEventListener("pointerup", () => {
     held = null;
   });
+  place.addEventListener("scroll", () => {
+    if (Math.abs(place.scrollTop - drawnAt) > MORE / 2) drawTree();
+  });
   place.addEventListener("keydown", (event) => {
     const to = neighbour(event.key);
     if (to === null || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     pick(to);
-    groups.get(to)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    reveal(to);
   });
+}
+
+/** Scrolls the view, and no more of the page, to a guess. @param {number} node */
+function reveal(node) {
+  const place = $(".sv-grow-view");
+  const [x, y, wide] = layout()
+    .places[String(node)].slice(0, 3)
+    .map((at) => Number(at) * scale());
+  const { clientHeight, clientWidth, scrollLeft, scrollTop } = place;
+  if (y < scrollTop + 30 || y > scrollTop + clientHeight - 30)
+    place.scrollTop = y - clientHeight / 2;
+  if (x < scrollLeft || x + wide > scrollLeft + clientWidth) place.scrollLeft = x - 80;
 }
 
 /** The guess that a key leads to; null where it leads nowhere. @param {string} key */
 function neighbour(key) {
   const { nodes } = answer();
   const now = Math.max(0, view.picked);
-  const seen = [...groups.keys()].filter((node) => node < step().born);
+  const drawn = Object.keys(layout().places).map(Number);
+  const seen = drawn.filter((node) => node < step().born);
   if (key === "ArrowLeft") return now ? nodes[now].parent : null;
   if (key === "ArrowRight") return seen.find((node) => node && nodes[node].parent === now) ?? null;
   if (key !== "ArrowDown" && key !== "ArrowUp") return null;

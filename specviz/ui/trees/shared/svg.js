@@ -22,12 +22,14 @@ export function draw(tag, facts, text) {
 }
 
 /**
- * The tree's SVG, and its groups by node.
+ * The tree's SVG, and its groups by node; only what can be seen between two heights, where told.
  * @param {Layout} layout
  * @param {Twig[]} nodes
+ * @param {[low: number, high: number]} [seen]
  * @returns {[svg: SVGSVGElement, groups: Map<number, SVGGElement>]}
  */
-export function treeOf({ places, columns, width, height, gap }, nodes) {
+export function treeOf({ places, columns, width, height, gap }, nodes, seen = [0, height]) {
+  const [low, high] = seen;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "sv-twig-svg" });
   svg.setAttribute("width", String(Math.round(width)));
   svg.setAttribute("height", String(Math.round(height)));
@@ -43,8 +45,10 @@ export function treeOf({ places, columns, width, height, gap }, nodes) {
   for (const [name, place] of Object.entries(places)) {
     const node = Number(name);
     const parent = places[String(nodes[node].parent)];
+    if (parent && place[1] >= low && parent[1] <= high)
+      lines.append(line(node, parent, place, gap));
+    if (place[1] < low || place[1] > high) continue;
     const group = draw("g", { class: "sv-twig-node", "data-node": node });
-    if (parent) lines.append(line(node, parent, place, gap));
     group.append(...box(nodes[node], place));
     boxes.append(group);
     groups.set(node, group);
@@ -62,11 +66,12 @@ function line(node, [x0, y0, wide], [x, y], gap) {
 
 /** @param {Twig} twig @param {Place} place */
 function box({ total, w }, [x, y, wide, label]) {
+  /** @type {SVGElement[]} */
   const made = [
-    draw("title", {}, flat(w)),
     draw("rect", { x, y: y - HIGH / 2, width: wide, height: HIGH, rx: 5 }),
     draw("text", { x: x + 8, y: y + 4.5, class: "sv-twig-word" }, label),
   ];
+  if (label.endsWith("…")) made.push(draw("title", {}, flat(w)));
   if (total) made.push(draw("text", { x: x - 5, y: y - 4, class: "sv-twig-total" }, total));
   return made;
 }
@@ -76,7 +81,7 @@ const SIGNS = { accepted: "M-4 .5-1.3 3.2 4-3.2", rejected: "M-3.4-3.4 3.4 3.4M3
 /** Says what a guess is: its class, and a mark where it was judged. @param {SVGGElement} group @param {string} is @param {Place} place */
 export function become(group, is, [x, y, wide]) {
   group.setAttribute("class", "sv-twig-node sv-twig-is-" + is);
-  group.querySelector(".sv-twig-mark")?.remove();
+  if (group.lastElementChild?.classList.contains("sv-twig-mark")) group.lastElementChild.remove();
   if (is !== "accepted" && is !== "rejected") return;
   const made = draw("g", { class: "sv-twig-mark", transform: `translate(${x + wide + 9} ${y})` });
   made.append(draw("circle", { r: 7.5 }), draw("path", { d: SIGNS[is] }));
