@@ -1,6 +1,6 @@
 // The steps of a growth: first, back, next, last; and which guesses are shown, how large.
 
-import { el, icon } from "../../shared/dom.js";
+import { el, icon, termed } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
 import { answer, step, view } from "./state.js";
 import { drawTree, showStep } from "./tree.js";
@@ -88,7 +88,10 @@ export function startSteps() {
     }),
   );
   $(".sv-grow-keys").replaceChildren(
-    ...KEYS.map(([name, said]) => el("li", "", el("i", "sv-grow-key sv-grow-key-" + name), said)),
+    ...KEYS.map(([name, said]) => {
+      const words = termed(el("span", "", said), name);
+      return el("li", "", el("i", "sv-grow-key sv-grow-key-" + name), words);
+    }),
   );
 }
 
