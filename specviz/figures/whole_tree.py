@@ -19,6 +19,7 @@ from specviz.trace.depths import depths_of
 ROW: Final = 27
 GAP: Final = 60  # between columns: a line, with a number of seven characters on it
 MARGIN: Final = 4
+MARK: Final = 18  # behind a pill, for what became of it
 HEAD: Final = 24  # over the first row: the positions' names
 
 
@@ -51,6 +52,6 @@ def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) ->
         [columns[depth] for depth in depths],
         [HEAD + ROW * (rows[node] + 0.5) for node in range(len(parents))],
         columns,
-        columns[-1] + widest[-1] + MARGIN,
+        columns[-1] + widest[-1] + MARGIN + MARK,
         HEAD + ROW * (max(rows.values()) + 1.0) + MARGIN,
     )

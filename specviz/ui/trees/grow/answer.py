@@ -66,7 +66,7 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
         "mask": views.mask(one.tree.parents),
         "positions": views.positions(one.tree.parents, field.length),
         "views": lists(one),
-        "names": asked.parameters.names,
+        "names": asked.parameters.names if asked.kind == "dynamic" else {},
         "verdict": verdict,
         "lengths": lengths(one, value, verdict, bool(table)),
         "margins": marginal(one, value),

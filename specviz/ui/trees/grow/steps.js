@@ -3,7 +3,7 @@
 import { el, icon, termed } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
 import { answer, step, view } from "./state.js";
-import { drawTree, showStep } from "./tree.js";
+import { drawTree, follow, showStep } from "./tree.js";
 
 /** @import { Shown } from "./data.js" */
 
@@ -99,6 +99,7 @@ export function startSteps() {
 function move(to) {
   view.at = to;
   showStep();
+  follow();
   showNow();
   for (const hear of heard) hear();
 }

@@ -114,6 +114,17 @@ export function startTree() {
   });
 }
 
+/** Brings what a step put down into view: the guess that is read, and the first and last under it. */
+export function follow() {
+  const { node, born } = step();
+  if (node === undefined) return;
+  const { nodes } = answer();
+  const kids = nodes.map((_, at) => at).filter((at) => at < born && nodes[at].parent === node);
+  for (const at of [node, kids[kids.length - 1] ?? node, kids[0] ?? node]) {
+    if (String(at) in layout().places) reveal(at);
+  }
+}
+
 /** Scrolls the view, and no more of the page, to a guess. @param {number} node */
 function reveal(node) {
   const place = $(".sv-grow-view");
