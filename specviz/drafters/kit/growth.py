@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.verification.crossing import read
-from specviz.verification.tree import DraftTree
+from specviz.verification.tree import DraftTree, kept
 
 
 class Foresight(Protocol):
@@ -143,8 +143,7 @@ class Growth:
         first; the tree has them in the order made, so that parents stand before children.
         """
         best = self.best(budget)
-        whole = DraftTree(tuple(self.tokens), tuple(self.parents))
-        return whole.kept(sorted(best)), best  # raises where an ancestor is missing
+        return kept(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
 
 
 def likeliest(logits: Tensor, width: int) -> list[tuple[list[int], Tensor]]:
