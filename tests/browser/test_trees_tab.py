@@ -99,6 +99,12 @@ def test_a_text_of_one_s_own_is_looked_at_live(trees):
     expect(trees.locator(".sv-grow-source")).to_contain_text("live", timeout=60_000)
     settled(trees)
     expect(trees.locator(".sv-grow-source")).to_contain_text("Medusa")
+    place = trees.evaluate(f"{GROW}.state.place")
+    trees.locator("#sv-judge-place").select_option(place)
+    trees.locator("#sv-rank-place").select_option(place)
+    trees.wait_for_function("window.specviz.ranking.idle && window.specviz.judging.idle")
+    expect(trees.locator(".sv-judge-notice, .sv-rank-notice").first).to_be_hidden()
+    expect(trees.locator(".sv-judge-notice")).to_be_hidden()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,6 +1,7 @@
 // A look at the visitor's own text: the page numbers it, the server looks once.
 
 import { Job } from "../../shared/job.js";
+import { hand } from "../../shared/tabs.js";
 import { ask } from "./ask.js";
 import { addPlace } from "./controls.js";
 import { tell } from "./say.js";
@@ -59,7 +60,9 @@ export function receive(text) {
     else {
       /** @type {HTMLInputElement} */
       const prompt = $("#sv-grow-prompt");
-      addPlace(line.place, "Live: " + prompt.value.slice(-40));
+      const title = "Live: " + prompt.value.slice(-40);
+      addPlace(line.place, title);
+      for (const part of ["sv-rank", "sv-judge"]) hand(part, { place: line.place, title });
       view.at = 0;
       tell("");
       ask();

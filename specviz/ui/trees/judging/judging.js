@@ -2,6 +2,7 @@
 
 import { el, mark } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
+import { listLive } from "../shared/places.js";
 import { become, treeOf } from "../shared/svg.js";
 import { $, stage } from "./stage.js";
 
@@ -113,6 +114,7 @@ export function start(element, props, watch, _trigger, config) {
   state.place = config.places[0][0];
   state.drawn = config.drawn[0][0];
   watch("value", receive);
+  listLive("sv-judge", () => $("#sv-judge-place"));
   ask();
 }
 

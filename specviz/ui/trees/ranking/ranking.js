@@ -2,6 +2,7 @@
 
 import { el } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
+import { listLive } from "../shared/places.js";
 import { become, treeOf } from "../shared/svg.js";
 import { $, stage } from "./stage.js";
 import { startStudy, wayName } from "./study.js";
@@ -167,6 +168,7 @@ export function start(element, props, watch, _trigger, config) {
   };
   list.addEventListener("change", choose);
   watch("value", receive);
+  listLive("sv-rank", () => list);
   choose();
 }
 

@@ -2,6 +2,11 @@
 
 import type { Word } from "../../shared/data.js";
 
+/** A position that was looked at live. */
+export interface Handed {
+  place: string;
+  title: string;
+}
 /** In pixels: the pill's left end, its middle's height, its width, and its word, cut to it. */
 export type Place = [x: number, y: number, wide: number, label: string];
 /** places: by node. columns: left ends, by depth. gap: between columns. */
