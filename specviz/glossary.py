@@ -50,6 +50,16 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "draft tree": "The guesses of a round: each stands right of the token that it would follow; "
     "those one above the other are alternatives for the same place.",
     "node": "One guess in the draft tree.",
+    "pool": "All guesses that were weighed while a dynamic tree grew, kept or not.",
+    "frontier": "The likeliest guesses of the newest level of a tree: only they are read on.",
+    "rerank": "The last choice in a dynamic tree: of the whole pool, the guesses with the highest "
+    "totals are kept, whatever their level.",
+    "total": "The sum of the drafter’s log-probabilities along a path, from the first guess on. 0 "
+    "is sure; every guess makes it less.",
+    "ancestor mask": "What each row of the target’s pass may see: the text, the guesses above it "
+    "in the tree, and itself. To the target every path is then a text of its own.",
+    "acceptance by rank": "How often the target’s next token is the drafter’s best guess, its "
+    "second, and so on: the mean of the target’s p, measured over real texts.",
     "difference": "p − q: above 0 where the target gives a token more chance than the drafter, "
     "below where less.",
     "above": "p − q where that is above 0: what the target has to give beyond the draft. "

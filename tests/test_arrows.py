@@ -25,6 +25,7 @@ FLOORS = (
     "drafters",
     "catalog",
     "cost",
+    "trees",
     "bench",
     "compare",
     "house",

@@ -239,8 +239,8 @@ def test_every_event_of_the_page_is_private_but_the_api_s(facts):
 
 
 def test_no_run_waits_in_gradio_s_queue_where_nobody_would_be_told_its_place(facts):
-    """A run, a branch, a race, a map, a sweep, repeats, the API: all come to our shorter line."""
-    assert facts["limited"] == [None] * 7
+    """A run, a branch, a race, a map, a sweep, repeats, a look, the API: all come to our line."""
+    assert facts["limited"] == [None] * 8
     assert facts["queue"] == 64
     assert launch_arguments(Options())["max_threads"] > LONGEST
 

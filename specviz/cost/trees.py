@@ -80,22 +80,25 @@ def full(widths: Sequence[int]) -> list[int]:
     return parents
 
 
-def best(chances: Sequence[float], nodes: int) -> list[int]:
+def best(chances: Sequence[float], nodes: int, depth: int | None = None) -> list[int]:
     """Parents of the tree with the most expected tokens for its number of guesses.
 
     chances: by place among siblings, never rising. Every guess adds its own `reached`, and no child
-    has more than its parent, so taking the likeliest guess each time is best.
+    has more than its parent, so taking the likeliest guess each time is best. depth: levels at
+    most; the tree is smaller than asked for where no more fit.
     """
     not_negative("The number of guesses", nodes)
     _together(chances)
     if not chances or any(a < b for a, b in pairwise(chances)):
         raise ValueError("There must be chances by place, and none above the one before it.")
-    parents: list[int] = [-1]
+    parents, levels = [-1], [0]
     waiting = [(-chances[0], 0, 0, 1.0)]  # likeliest first; the parent, the place under it, its own
-    while len(parents) <= nodes:
+    while waiting and len(parents) <= nodes:
         _, parent, place, above = heappop(waiting)
         here = above * chances[place]
-        heappush(waiting, (-here * chances[0], len(parents), 0, here))
+        levels.append(levels[parent] + 1)
+        if depth is None or levels[-1] < depth:
+            heappush(waiting, (-here * chances[0], len(parents), 0, here))
         if place + 1 < len(chances):
             heappush(waiting, (-above * chances[place + 1], parent, place + 1, above))
         parents.append(parent)

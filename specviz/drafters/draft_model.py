@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.drafters.kit.levels import LevelReader
@@ -23,9 +24,11 @@ from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal
 from specviz.settings.chance import Chance
+from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
+from specviz.verification.tree import DraftTree
 
 
 class DraftModel:
@@ -51,6 +54,8 @@ class DraftModel:
 class DraftModelSession:
     """The small model's cache, cut back to the text before every proposal."""
 
+    deepest = MAX_GAMMA
+
     def __init__(self, drafter: DraftModel, target: TargetRun, settings: Settings) -> None:
         self.reader = LevelReader(drafter.model, drafter.card.name)
         self.vocab_size = target.target.vocab_size
@@ -70,13 +75,25 @@ class DraftModelSession:
         for depth in range(room - 1):
             if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break
-            read = self.reader.level(grown.tree(), level) if depth else self.reader.text(context)
-            logits = fit(read, self.vocab_size)
+            logits = self.after(context, grown.tokens, grown.parents, level)
             grown.branch(level, logits, depth, self.settings, self.eos, chance)
             level = range(level.stop, len(grown.tokens))
         return Proposal(
             grown.tree(), self.drawn, grown.q, grown.draws, grown.score, work=self.reader.work
         )
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """See `Foresight`."""
+        if nodes[0] == 0:
+            return fit(self.reader.text(context), self.vocab_size)
+        tree = DraftTree(tuple(tokens), tuple(parents))
+        return fit(self.reader.level(tree, nodes), self.vocab_size)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""

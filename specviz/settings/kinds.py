@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
+from specviz.settings.shapes import PUBLISHED
+
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
 COIN: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
 
@@ -268,7 +270,10 @@ class Paths:
 
     name: ClassVar = "paths"
 
-    range: str = ""
+    @property
+    def range(self) -> str:
+        """See `Kind`."""
+        return f"or by name: {', '.join(PUBLISHED)}"
 
     def check(self, noun: str, value: Any) -> None:
         """See `Kind`."""
@@ -279,7 +284,8 @@ class Paths:
 
     def read(self, noun: str, value: Any) -> list[list[int]]:
         """See `Kind`."""
-        return paths(noun, value)
+        known = PUBLISHED.get(str(value or "").strip())
+        return [list(path) for path in known.paths] if known else paths(noun, value)
 
     def text(self, value: Any, space: str = "") -> str:
         """See `Kind`."""

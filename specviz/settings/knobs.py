@@ -159,7 +159,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         "Rank paths",
         "a tree by ranks: 0;1;0,0 is the top first word, the second, and the top next one under 0",
         label="Or paths by rank",
-        placeholder="like 0; 1; 0,0",
+        placeholder="like 0; 1; 0,0, or medusa-63",
         example="N,...;N,...",
         brief="{} paths",
         instead="siblings",

@@ -19,6 +19,7 @@ from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
+from specviz.ui.trees import tab as trees
 from specviz.ui.worker import Machine, Worker
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -26,6 +27,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 # Events that Gradio lets go on at once. Those in line hold no thread, but each counts as one.
 THREADS: Final = LONGEST + 16
+TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), ("Cost", cost))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
                 fields = step.build(place)
-            for name, tab in (("Compare", compare), ("Lossless?", lossless), ("Cost", cost)):
+            for name, tab in TABS:
                 with gr.Tab(name):
                     tab.build(place)
             with gr.Tab("Models"):

@@ -77,8 +77,14 @@ class DraftTree:
 
         Raises ValueError where a node is kept without its parent.
         """
-        new = {old: i for i, old in enumerate(nodes)}
-        if any(node and self.parents[node] not in new for node in nodes):
-            raise ValueError("A node can be kept only with its parent.")
-        parents = tuple(new[self.parents[n]] if n else -1 for n in nodes)
-        return DraftTree(tuple(self.tokens[n] for n in nodes), parents)
+        return kept(self.tokens, self.parents, nodes)
+
+
+def kept(tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> DraftTree:
+    """The tree of some nodes of a larger one that is not made; see `DraftTree.kept`."""
+    new = {old: i for i, old in enumerate(nodes)} | {-1: -1}
+    try:
+        above = tuple(new[parents[node]] for node in nodes)
+    except KeyError:
+        raise ValueError("A node can be kept only with its parent.") from None
+    return DraftTree(tuple(tokens[node] for node in nodes), above)

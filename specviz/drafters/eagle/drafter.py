@@ -26,6 +26,7 @@ from specviz.models.passes import Riders, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
+from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 
@@ -51,6 +52,8 @@ class Eagle(HeadDrafter):
 class EagleSession:
     """The head's cache of the text, cut back before every proposal. Shape: see `width_under`."""
 
+    deepest = MAX_GAMMA
+
     def __init__(self, reader: FeatureReader, target: Target, settings: Settings) -> None:
         self.reader = reader
         self.vocab_size = target.vocab_size
@@ -75,7 +78,8 @@ class EagleSession:
             if not level:
                 break
             first = len(grown.tokens)
-            self._branch(grown, level, self._read(level, grown, len(context)), paths, chance)
+            logits = self.after(context, grown.tokens, grown.parents, level)
+            self._branch(grown, level, logits, paths, chance)
             level = list(range(first, len(grown.tokens)))
         return self._proposal(grown, paths)
 
@@ -84,11 +88,17 @@ class EagleSession:
         states.cover(len(tokens))
         self.reader.take(states, tokens)
 
-    def _read(self, level: Sequence[int], grown: Growing, length: int) -> Tensor:
-        """Logits (n, V) of what follows the nodes of a level."""
-        if level[0] == 0:
-            return fit(self.reader.text(length), self.vocab_size)
-        return fit(self.reader.level(level, grown.tokens, grown.parents), self.vocab_size)
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """See `Foresight`."""
+        if nodes[0] == 0:
+            return fit(self.reader.text(len(context)), self.vocab_size)
+        return fit(self.reader.level(nodes, tokens, parents), self.vocab_size)
 
     def _branch(
         self,

@@ -73,6 +73,7 @@ class RankPathSession:
         self.eos = eos
         self.settings = settings
         self.chosen = chosen_paths(settings)
+        self.ahead = torch.empty(0)  # (D, V), for `after`
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
@@ -89,6 +90,29 @@ class RankPathSession:
             }
             score, work = confidence(tree, ahead.logits), ahead.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """See `Foresight`."""
+        if nodes[0] == 0:
+            self.ahead = self.heads.ahead(len(context) - 1, self.deepest).logits
+        depth = 0
+        node = nodes[0]
+        while node:
+            depth, node = depth + 1, parents[node]
+        if depth < len(self.ahead):
+            return self.ahead[depth].expand(len(nodes), -1)
+        return torch.full((len(nodes), 1), -torch.inf)  # the heads say no more
+
+    @property
+    def deepest(self) -> int:
+        """See `Foresight`: as deep as the heads reach."""
+        return self.heads.most
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 
 from specviz.drafters.kit.growing import Growing, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
@@ -23,6 +24,7 @@ from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal
 from specviz.settings.chance import Chance
+from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings, require
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
@@ -78,9 +80,11 @@ class LayerSkipSession:
     def __init__(self, target: TargetRun, settings: Settings, exit_layer: int) -> None:
         self.target = target
         self.settings = settings
+        self.deepest = MAX_GAMMA
         self.exit_layer = exit_layer
         self.eos = target.target.eos
         self.drawn = kind(settings)
+        self.reader = ExitReader(target, exit_layer)  # a new one for every proposal
         self.tree: DraftTree | None = None  # what was proposed and is not yet committed
         self.before: Callable[[], dict[str, Any]] = dict  # what the last verification showed
 
@@ -90,20 +94,34 @@ class LayerSkipSession:
 
         Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
         """
-        reader = ExitReader(self.target, self.exit_layer)
+        self.reader = ExitReader(self.target, self.exit_layer)
         grown, level = Growing([context[-1]]), range(1)
         for depth in range(room - 1):
             if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break
-            logits = reader.level(grown.tree(), level)
+            logits = self.after(context, grown.tokens, grown.parents, level)
             grown.branch(level, logits, depth, self.settings, self.eos, chance)
             level = range(level.stop, len(grown.tokens))
         self.tree = tree = grown.tree()
+        reader = self.reader
         evidence = self._evidence(tree, len(reader.states))
         warm, work = reader.warm(), Work(head=reader.rows)
         return Proposal(
             tree, self.drawn, grown.q, grown.draws, grown.score, evidence, warm=warm, work=work
         )
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """See `Foresight`."""
+        if nodes[0] == 0:
+            self.reader = ExitReader(self.target, self.exit_layer)
+        tree = DraftTree(tuple(tokens), tuple(parents))
+        return self.reader.level(tree, range(nodes[0], len(tree)))
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The states of all layers are kept for the next round's remark."""

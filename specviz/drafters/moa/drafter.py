@@ -78,9 +78,19 @@ class MoaSession(DynamicSession):
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DynamicSession`. Evidence of the try: also how many tokens the memory holds."""
-        self.memory_reader.context = context
         self.remark["memory"] = len(context) - 1
         return super().propose(context, room, chance)
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """See `Foresight`."""
+        self.memory_reader.context = context
+        return super().after(context, tokens, parents, nodes)
 
 
 class MemoryReader:

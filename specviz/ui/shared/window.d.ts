@@ -15,6 +15,9 @@ interface Window {
     coins?: object;
     wild?: object;
     proof?: object;
+    grow?: object;
+    ranking?: object;
+    judging?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
     measured?: import("./data.js").NamedPoint | null;

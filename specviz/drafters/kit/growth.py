@@ -1,0 +1,161 @@
+"""A tree that grows from its likeliest guesses (EAGLE-2, 2406.16858): a pool, and the best of it.
+
+Rule: a total is one number a node, the same for whoever expands, keeps or draws; how it is computed
+(a sum of logs or a product, and in which precision) is data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from specviz.verification.crossing import read
+from specviz.verification.tree import DraftTree, kept
+
+
+class Foresight(Protocol):
+    """A session that can say what it thinks follows any node, so that any tree can grow on it.
+
+    deepest: how many levels of guesses it can see.
+    """
+
+    deepest: int
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """Logits (n, V) of what follows these nodes; [0] comes first and begins anew.
+
+        tokens, parents: by node, of a tree in which whole levels were asked about before, in order.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How the total of a path follows from its log-probabilities: summed, or multiplied as chances.
+
+    Every step is rounded to `dtype`, as a loop on a GPU rounds it.
+    """
+
+    how: Literal["sum", "product"]
+    dtype: torch.dtype
+
+    @property
+    def root(self) -> float:
+        """The total of the empty path."""
+        return 0.0 if self.how == "sum" else 1.0
+
+    def under(self, totals: Sequence[float], logs: Tensor) -> list[float]:
+        """The totals of children. totals: by child, its parent's, or one for all. logs: (n,)."""
+        above = torch.tensor(totals, dtype=self.dtype, device=logs.device)
+        if self.how == "sum":
+            return (above + logs.to(self.dtype)).tolist()
+        exact = logs.double() if self.dtype is torch.float64 else logs
+        return (above * exact.exp().to(self.dtype)).tolist()
+
+
+SUMS: Final = Totals("sum", torch.float32)
+Guesses = tuple[Sequence[int], Tensor]  # tokens, likeliest first, and their log-probabilities
+
+
+@dataclass(slots=True)
+class Growth:
+    """A pool of guesses of which the likeliest become the draft tree.
+
+    By node, in the order made: token, parent, depth, and total. Totals of runs are sums of float32
+    logs, not products, and not of half precision, where many of them tie.
+    """
+
+    tokens: list[int]  # [root] to begin with, as the others
+    parents: list[int] = field(default_factory=lambda: [-1])
+    depths: list[int] = field(default_factory=lambda: [0])
+    totals: list[float] = field(default_factory=list)
+    kind: Totals = SUMS
+
+    def __post_init__(self) -> None:
+        self.totals = self.totals or [self.kind.root]
+
+    def levels(
+        self, most: int, width: int, budget: int, ends: Collection[int]
+    ) -> Iterator[list[int]]:
+        """The nodes to go on from, level by level; whoever asks adds their guesses in between."""
+        level = [0]
+        for depth in range(most):
+            if depth:
+                level = self.frontier(width, budget, ends)
+            if not level:
+                return
+            yield level
+
+    def add(self, parent: int, tokens: Sequence[int], log_probs: Tensor) -> None:
+        """Put guesses under `parent` in the order tried; see `spread`."""
+        self.spread([parent], [(tokens, log_probs)])
+
+    def spread(self, parents: Sequence[int], guesses: Sequence[Guesses]) -> None:
+        """Put guesses under each of these nodes in the order tried. log_probs: (n,), float32.
+
+        Raises ValueError for logs in another precision, above 0 or NaN: no parent could be sure to
+        rank before its children.
+        """
+        logs = torch.cat([some for _, some in guesses])
+        if logs.dtype is not torch.float32 or not bool((logs <= 0).all()):
+            raise ValueError("Log-probabilities must be float32 and at most 0.")
+        above = [
+            parent
+            for parent, (tokens, _) in zip(parents, guesses, strict=True)
+            for _ in range(len(tokens))
+        ]
+        self.tokens += [token for tokens, _ in guesses for token in tokens]
+        self.totals += self.kind.under([self.totals[parent] for parent in above], logs)
+        self.depths += [self.depths[parent] + 1 for parent in above]
+        self.parents += above
+
+    def best(self, budget: int) -> list[int]:
+        """The root and the `budget` likeliest guesses, likeliest first.
+
+        Ties: the shallower, then the older, so that a node never comes without its ancestors.
+        """
+        by_depth = sorted(range(1, len(self.tokens)), key=self.depths.__getitem__)
+        falling = [-total for total in self.totals]
+        return [0, *sorted(by_depth, key=falling.__getitem__)[:budget]]  # sorting keeps ties as is
+
+    def frontier(self, width: int, budget: int, ends: Collection[int]) -> list[int]:
+        """The nodes to go on from: the `width` likeliest of the deepest level, likeliest first.
+
+        Those that end a text are left out, and those outside the `budget` likeliest: what would
+        stand under them could not be kept. Empty where growing is over.
+        """
+        deepest = max(self.depths)
+        level = [n for n in self.best(budget) if self.depths[n] == deepest]
+        return [n for n in level if self.tokens[n] not in ends][:width]
+
+    def tree(self, budget: int) -> tuple[DraftTree, list[int]]:
+        """The `budget` likeliest guesses as a tree, and which nodes of the pool they are, likeliest
+        first; the tree has them in the order made, so that parents stand before children.
+        """
+        best = self.best(budget)
+        return kept(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
+
+
+def likeliest(logits: Tensor, width: int) -> list[tuple[list[int], Tensor]]:
+    """By row of logits (n, V), the `width` likeliest tokens and their logs, falling: (w,), float32.
+
+    Tokens that are forbidden are left out: a reduced vocabulary may have fewer.
+    """
+    logs = logits.float().log_softmax(-1)
+    values, ids = read(*logs.topk(min(width, logs.shape[-1])))
+    values = values.clamp(max=0)
+    if bool(values.isfinite().all()):
+        return list(zip(ids.tolist(), values, strict=True))
+    possible = values.isfinite().sum(-1).tolist()
+    rows = zip(values, ids.tolist(), possible, strict=True)
+    return [(tokens[:some], row[:some]) for row, tokens, some in rows]

@@ -1,0 +1,135 @@
+"""Small trees in which rounding shows: two or three branches, chances chosen for one effect each.
+
+The numbers are those of DRAFTERS.md section 12, computed anew wherever they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from specviz.trees.field import Field, Path, Row
+from specviz.trees.parameters import Parameters
+
+Chances = Mapping[str, Sequence[tuple[str, float]]]  # by place, as letters: the guesses there
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """name: in addresses. says: what to look for. chances: letters are tokens."""
+
+    name: str
+    title: str
+    says: str
+    chances: Chances
+    parameters: Parameters
+
+
+def chains(*branches: Sequence[float]) -> Chances:
+    """Branches side by side: the first is all a, the second all b, and so on."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for letter, branch in zip("abcd", branches, strict=False):
+        for depth, chance in enumerate(branch):
+            found.setdefault(letter * depth, []).append((letter, chance))
+    return found
+
+
+FACTORS: Final = (0.86, 0.58, 0.9, 0.57)
+EXAMPLES: Final = (
+    Example(
+        "deep-sum",
+        "A close pair, deep down",
+        "Under a parent of 0.01 stand guesses of 0.300 and 0.295. As bfloat16 logs both totals are "
+        "−5.8125, a tie; as products they still differ.",
+        {"": [("a", 0.01)], "a": [("b", 0.3), ("c", 0.295)]},
+        Parameters(2, 2, 2),
+    ),
+    Example(
+        "near-one",
+        "A close pair near 1",
+        "0.999 and 0.9985 are the same bfloat16 chance, 1. Their logs are not: near 1, logs win.",
+        {"": [("a", 0.999), ("b", 0.9985)]},
+        Parameters(1, 2, 1),
+    ),
+    Example(
+        "underflow",
+        "Products that vanish",
+        "Five times 0.02 and five times 0.03: in float16 both products are 0. Their logs are far "
+        "apart, and float32 has room for either.",
+        chains([0.03] * 5, [0.02] * 5),
+        Parameters(5, 2, 9),
+    ),
+    Example(
+        "other-tree",
+        "Rounding makes another tree",
+        "The path a, b has 0.90 × 0.0905 = 0.08145, the leaf c alone 0.0812. In bfloat16 they tie, "
+        "summed or multiplied, and the shallower one wins: another tree is verified.",
+        {"": [("a", 0.9), ("c", 0.0812)], "a": [("b", 0.0905)]},
+        Parameters(2, 2, 2),
+    ),
+    Example(
+        "orders",
+        "One product, four orders",
+        "The same four chances in four orders. float32 rounds every step, so the totals differ in "
+        "their last digit: only ties of that size can flip in float32.",
+        chains(
+            FACTORS,
+            FACTORS[::-1],
+            [FACTORS[i] for i in (1, 3, 0, 2)],
+            [FACTORS[i] for i in (2, 0, 3, 1)],
+        ),
+        Parameters(4, 4, 13),
+    ),
+    Example(
+        "orphan",
+        "A child without its parent",
+        "The child is nearly sure, 0.99, so in bfloat16 logs its total is its parent’s. One place "
+        "is left. torch.topk may give it to the child; here ties go to the shallower guess.",
+        {
+            "": [("b", 0.3), ("c", 0.25), ("d", 0.2), ("a", 0.003)],
+            "b": [("f", 0.5), ("g", 0.2)],
+            "a": [("e", 0.99)],
+        },
+        Parameters(2, 4, 6),
+    ),
+)
+
+
+def field_of(example: Example) -> Field:
+    """An example as a field. Its places have no target, so p is 0."""
+    rows = {path_of(place): row_of(guesses) for place, guesses in example.chances.items()}
+    letters = {token for path in rows for token in (*path, *rows[path].tokens)}
+    return Field(
+        target="",
+        drafter="",
+        title=example.title,
+        prompt="",
+        context=[0],
+        length=0,
+        eos=[],
+        vocabulary=26,
+        width=example.parameters.width,
+        deepest=example.parameters.depth,
+        spelling={"0": "root"} | {str(token): chr(96 + token) for token in letters},
+        machine="",
+        dtype="",
+        versions={},
+        draft_seconds=[],
+        verify_seconds=0.0,
+        rows=rows,
+    )
+
+
+def path_of(place: str) -> Path:
+    """Letters as tokens: a is 1."""
+    return tuple(ord(letter) - 96 for letter in place)
+
+
+def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
+    """Guesses with their chances as a place of a field: logs in float32."""
+    import torch  # only here: titles are shown by a page that has asked nothing yet
+
+    chances = torch.tensor([chance for _, chance in guesses], dtype=torch.float64)
+    tokens = [ord(letter) - 96 for letter, _ in guesses]
+    return Row(tokens, chances.log().float().tolist(), [0.0] * len(tokens), tokens[0], 0.0)

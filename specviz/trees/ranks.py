@@ -1,0 +1,95 @@
+"""Acceptance by rank, measured: how often the target's next token is the drafter's best, second, …
+
+Sequoia's positional view (2402.12374). Walks real texts that the target itself wrote; at every
+place the drafter is asked along the true continuation, so depth d says what its guess is worth once
+all before it were kept. Averaged is the target's own p of each guess, not whether one draw hit it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from specviz.drafters.kit.growth import likeliest
+from specviz.engine.loop import plain
+from specviz.engine.protocol import Drafter
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.shipped import ASSETS
+from specviz.trees.explore import WARM, Walk
+from specviz.verification.distributions import law
+from specviz.verification.tree import DraftTree
+
+FILE: Final = ASSETS / "trees" / "ranks.json"
+DEEPEST: Final = 5
+RANKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """One drafter's. by_depth: (D, R), mean p of the guess of each rank. positions: how many."""
+
+    positions: int
+    by_depth: list[list[float]]
+
+    def to_json(self) -> dict[str, Any]:
+        """For a file: four digits, which is more than so few positions tell."""
+        table = [[round(value, 4) for value in row] for row in self.by_depth]
+        return {"positions": self.positions, "by_depth": table}
+
+
+def measure(
+    target: Target,
+    drafter: Drafter,
+    texts: Sequence[Sequence[int]],
+    settings: Settings,
+    every: int = 1,
+) -> Ranks:
+    """Acceptance by depth and rank over these prompts, as token ids. settings: how texts go on."""
+    total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
+    seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
+    for ids in texts:
+        told = [step.token for step in plain(target, ids, settings)]
+        walk = Walk(target, drafter, ids, settings, told)
+        for place in range(len(told) - 1):
+            if place % every:
+                walk.step()
+                continue
+            for depth, row in enumerate(along(walk, told[place + 1 : place + DEEPEST])):
+                total[depth, : len(row)] += row
+                seen[depth] += 1
+    deep = int((seen > 0).sum())
+    return Ranks(int(seen[0]), (total / seen.clamp(min=1))[:deep].tolist())
+
+
+@torch.inference_mode()
+def along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
+    """By depth, the target's p of the drafter's guesses after the true tokens so far; one step on.
+
+    future: the true tokens after the root, one fewer than there are rows.
+    """
+    tree = DraftTree.chain(walk.text[-1], future)
+    guessed = []
+    for node in range(min(len(tree), walk.foresight.deepest)):
+        tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
+        logits = walk.foresight.after(walk.text, tokens, parents, [node])
+        guessed += [found for found, _ in likeliest(logits, RANKS)]
+    scores = walk.score(tree)
+    p = law(scores.logits, WARM).cpu()
+    walk.go_on(scores)
+    return [p[node, tokens] for node, tokens in enumerate(guessed)]
+
+
+@cache
+def known(file: Path = FILE) -> Mapping[str, Ranks]:
+    """The measured ones by drafter; none where there is no file. Raises ValueError."""
+    if not file.is_file():
+        return {}
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return {name: Ranks(**row) for name, row in data["drafters"].items()}

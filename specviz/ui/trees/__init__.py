@@ -1,0 +1,1 @@
+"""The Trees tab, one folder a section."""

@@ -1,0 +1,32 @@
+"""A tree's places as the page's script draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specviz.figures.whole_tree import GAP, spread
+from specviz.trees.field import Field
+from specviz.ui.trees.words import label, pill
+
+
+def placed(
+    field: Field,
+    tokens: Sequence[int],
+    parents: Sequence[int],
+    gap: float = GAP,
+    names: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Places by node, in pixels. names: what the nodes are called; their numbers unless told."""
+    labels = [label(field, token) for token in tokens]
+    widths = [pill(text) for text in labels]
+    made = spread(parents, widths, gap)
+    called = range(len(tokens)) if names is None else names
+    rows = zip(called, made.x, made.y, widths, labels, strict=True)
+    return {
+        "places": {str(name): [x, y, wide, text] for name, x, y, wide, text in rows},
+        "columns": made.columns,
+        "width": made.width,
+        "height": made.height,
+        "gap": gap,
+    }

@@ -1,0 +1,247 @@
+"""The answer to one question about a growing tree: nodes, places, steps, mask, verdict, worth.
+
+Pure: text in, text out. All of it is computed from a position's field, with no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from specviz.catalog.entry import title_of
+from specviz.cost import trees as law
+from specviz.cost.sweep import Sweep, SweepError
+from specviz.frames.numbers import count
+from specviz.settings.chance import Chance
+from specviz.shipped import ASSETS, HOUSE
+from specviz.trees import views
+from specviz.trees.faults import BadTree
+from specviz.trees.field import Field, FieldError
+from specviz.trees.figure import margins
+from specviz.trees.growing import Grown, grown, static
+from specviz.trees.judging import World
+from specviz.trees.ranks import known
+from specviz.trees.shapes import paths_of
+from specviz.trees.worth import Table, Worth, chances, greedy, passes, prices, worth
+from specviz.ui.lossless.sandbox.answer import packed
+from specviz.ui.question import Unasked, number_of
+from specviz.ui.trees.drawn import placed
+from specviz.ui.trees.grow.question import GrowQuestion
+from specviz.ui.trees.grow.steps import steps, told
+from specviz.ui.trees.places import place
+from specviz.ui.trees.words import quoted, shown
+
+SWEEP: Final = ASSETS / "cost" / "sweep.json"
+ROUND: Final = 1  # of the coins that are thrown here
+SHOWN: Final = 24  # words of the text before the tree
+
+
+def answer(text: Any) -> str:
+    """JSON for the page; a question that cannot be answered gets the sentence that says why."""
+    try:
+        asked = GrowQuestion.from_text(text)
+        return packed({"id": asked.number, **whole(asked)})
+    except (Unasked, BadTree, FieldError) as problem:
+        return packed({"id": number_of(text), "problem": str(problem)})
+    except OSError:
+        sentence = "This recorded position cannot be read any more."
+        return packed({"id": number_of(text), "problem": sentence})
+
+
+def whole(asked: GrowQuestion) -> dict[str, Any]:
+    """Everything that the section shows of one tree on one position."""
+    field = place(asked.place)
+    table = ranks(field)
+    one = tree_of(asked, field, table)
+    value = chances_of(field, one, table, asked.cold)
+    verdict = verified(field, one, asked)
+    return {
+        "from": origin(field),
+        "text": [shown(field, token) for token in field.context[-SHOWN:]],
+        "nodes": nodes(field, one, value),
+        "kept": one.kept,
+        "layouts": {"all": layout(field, one, None), "kept": layout(field, one, one.kept)},
+        "steps": [*steps(field, one, asked.kind == "dynamic"), judged(field, one, verdict)],
+        "mask": views.mask(one.tree.parents),
+        "positions": views.positions(one.tree.parents, field.length),
+        "views": lists(one),
+        "names": asked.parameters.names if asked.kind == "dynamic" else {},
+        "verdict": verdict,
+        "lengths": lengths(one, value, verdict, bool(table)),
+        "margins": marginal(one, value),
+        "notes": notes(asked, field, one),
+    }
+
+
+def tree_of(asked: GrowQuestion, field: Field, table: Table) -> Grown:
+    """The tree that is asked for. Raises BadTree."""
+    asked.parameters.check_vocabulary(field.vocabulary)
+    if asked.kind == "dynamic":
+        return grown(field, asked.parameters)
+    first = list(table[0]) if table else list(field.rows[()].p)
+    return static(field, paths_of(asked.parents(first)))
+
+
+def ranks(field: Field) -> Table:
+    """Acceptance by rank of the position's drafter; nothing where it was not measured."""
+    found = known().get(field.drafter) if field.target == HOUSE else None
+    return found.by_depth if found else []
+
+
+def chances_of(field: Field, one: Grown, table: Table, cold: bool) -> Worth:
+    """What the guesses are worth, at temperature 1 or 0."""
+    warm = worth(field, one, table)
+    if not cold:
+        return warm
+    return Worth(law.reached(one.growth.parents, greedy(field, one)), warm.ranks, warm.believed)
+
+
+def origin(field: Field) -> dict[str, Any]:
+    """Whose numbers these are."""
+    return {
+        "drafter": title_of(field.drafter),
+        "target": title_of(field.target),
+        "machine": f"{field.machine} · {field.dtype}",
+        "prompt": field.prompt,
+        "deepest": field.deepest,
+        "widest": field.width,
+    }
+
+
+def nodes(field: Field, one: Grown, value: Worth) -> list[dict[str, Any]]:
+    """By node of the pool, what it is and what is known of it."""
+    growth, p = one.growth, chances(field, one)
+    at = {node: row for row, node in enumerate(one.kept)}
+    rank = {node: number for number, node in enumerate(one.order, 1)}
+    return [
+        {
+            "w": shown(field, token),
+            "parent": growth.parents[node],
+            "depth": growth.depths[node],
+            "total": told(growth.totals[node]) if node else "",
+            "rank": rank.get(node, 0),
+            "row": at.get(node),
+            "p": round(p[node], 5),
+            "kept": round(value.exact[node], 5),
+            "forecast": round(value.ranks[node], 5),
+            "believed": round(value.believed[node], 5),
+        }
+        for node, token in enumerate(growth.tokens)
+    ]
+
+
+def layout(field: Field, one: Grown, only: Sequence[int] | None) -> dict[str, Any]:
+    """Places in pixels by node of the pool, of all or of some of them."""
+    chosen = list(range(len(one.growth.tokens))) if only is None else list(only)
+    new = {node: place for place, node in enumerate(chosen)}
+    parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
+    return placed(field, [one.growth.tokens[node] for node in chosen], parents, names=chosen)
+
+
+def lists(one: Grown) -> dict[str, Any]:
+    """The tree as engines write it."""
+    parents = one.tree.parents
+    links = views.linked(parents)
+    paths = ";".join(",".join(map(str, path)) for path in paths_of(parents))
+    return {
+        "parents": list(parents),
+        "next_token": links.next_token,
+        "next_sibling": links.next_sibling,
+        "retrieve_indices": views.retrieve_indices(parents),
+        "rank_paths": paths,
+    }
+
+
+def verified(field: Field, one: Grown, asked: GrowQuestion) -> dict[str, Any]:
+    """One throw of the coins on this tree, by the rule for fixed guesses."""
+    verdict = World(field).verify(one, Chance(asked.seed, ROUND), asked.cold)
+    decisions = [
+        {
+            "node": one.kept[each.node],
+            "u": round(each.u, 3),
+            "p": round(each.threshold, 3),
+            "is": "accepted" if each.accepted else "rejected",
+        }
+        for each in verdict.decisions
+    ]
+    return {"path": [one.kept[node] for node in verdict.path], "decisions": decisions}
+
+
+def judged(field: Field, one: Grown, verdict: dict[str, Any]) -> dict[str, Any]:
+    """The last step: what the target's pass lets stand."""
+    path = verdict["path"]
+    words = " ".join(quoted(field, one.growth.tokens[node]) for node in path)
+    kept = f"{count(len(path), 'guess', 'guesses')} kept: {words}." if path else "No guess is kept."
+    many = count(len(verdict["decisions"]), "guess", "guesses")
+    said = f"The target judges {many} on the way down. {kept} One token more comes from the target."
+    return {"kind": "verify", "born": len(one.growth.tokens), "say": said}
+
+
+def lengths(
+    one: Grown, value: Worth, verdict: dict[str, Any], measured: bool
+) -> list[dict[str, Any]]:
+    """Accepted lengths by where they come from, in the order shown."""
+    found = value.length(one.kept)
+    rows = [
+        ("ranks", "by acceptance by rank, measured before", found["ranks"] if measured else None),
+        ("believed", "by the drafter’s own confidence", found["believed"]),
+        ("exact", "by the target’s p here, exactly", found["exact"]),
+        ("thrown", "in this throw", float(len(verdict["path"]))),
+    ]
+    return [
+        {"name": name, "said": said, "value": round(length, 3)}
+        for name, said, length in rows
+        if length is not None
+    ]
+
+
+def marginal(one: Grown, value: Worth) -> dict[str, Any]:
+    """What each guess brings, in the order kept, and what it costs to check."""
+    kept = one.order[: len(one.kept) - 1]
+    gains = [value.exact[node] for node in kept]
+    brought = [1.0]
+    for gain in gains:
+        brought.append(brought[-1] + gain)
+    sweep = measured_sweep()
+    costs = [passes(sweep, 1 + many) if sweep else None for many in range(len(kept) + 1)]
+    price = prices(brought, costs)
+    forecast = [value.ranks[node] for node in kept]
+    paying = [gain > cost for gain, cost in zip(gains, price, strict=True) if cost is not None]
+    last = max((at for at, pays in enumerate(paying, 1) if pays), default=0)
+    said = _paid(last, len(kept), sweep)
+    return {"figure": margins(gains, forecast, price), "said": said}
+
+
+def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
+    if sweep is None:
+        return "What a pass costs was not measured here."
+    where = f"on {sweep.machine}, where this target’s pass was timed over 1 to 64 tokens"
+    if last == guesses:
+        return f"Every guess brings more than its part of the pass costs {where}."
+    if not last:
+        return f"No guess brings more than its part of the pass costs {where}."
+    return f"After guess {last} none brings more than its part of the pass costs {where}."
+
+
+@cache
+def measured_sweep() -> Sweep | None:
+    """The pass by tokens, as it was measured for Cost; None where that is not there."""
+    try:
+        return Sweep.read(SWEEP)
+    except (OSError, SweepError):
+        return None
+
+
+def notes(asked: GrowQuestion, field: Field, one: Grown) -> list[str]:
+    """What is not as asked, if anything."""
+    found = []
+    if asked.kind == "dynamic" and asked.parameters.depth > field.deepest:
+        found.append(
+            f"{field.drafter} sees {count(field.deepest, 'level')} ahead here, so the tree is not "
+            f"{asked.parameters.depth} deep."
+        )
+    if one.missing:
+        many = count(len(one.missing), "guess", "guesses")
+        found.append(f"What follows {many} was not recorded, so nothing grows there.")
+    return found

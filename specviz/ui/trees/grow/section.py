@@ -1,0 +1,97 @@
+"""Growing a tree: on a recorded position at once, on a visitor's own text when asked.
+
+Rule: a position is looked at once, in the line of all that computes; after that every tree on it is
+a question that no model answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from typing import Any, Final
+
+import gradio as gr
+
+from specviz.catalog.entry import entries, filled, title_of
+from specviz.settings.settings import Settings
+from specviz.shipped import prompts
+from specviz.trees.parameters import PRESETS
+from specviz.trees.recorded import LEVELS, WIDEST, recipes
+from specviz.ui import question
+from specviz.ui.component import TabContext, component
+from specviz.ui.live import Job, Start, wire
+from specviz.ui.queue import Ticket
+from specviz.ui.request import HOUSE, RunRequest
+from specviz.ui.stream import Stream, line
+from specviz.ui.trees.grow.question import KINDS
+from specviz.ui.worker import Worker
+
+NAME: Final = "sv-grow"
+OURS: Final = "window.specviz.grow"
+MOST_SKIPPED: Final = 64  # tokens of the answer before the tree
+GROWS: Final = (
+    "eagle3", "eagle2", "eagle", "medusa", "moa", "draft-model", "layerskip", "mtp-parallel",
+    "lmtp", "oracle",
+)  # fmt: skip
+
+
+def answered(text: Any) -> str:
+    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    from specviz.ui.trees.grow.answer import answer
+
+    return answer(text)
+
+
+def build(place: TabContext) -> None:
+    """Lay the section out, with everything wired."""
+    here = {entry.name for entry in entries() if entry.kind == "drafter"}
+    known = {
+        "places": [[recipe.name, recipe.title] for recipe in recipes()],
+        "kinds": list(KINDS.items()),
+        "presets": [[title, [p.depth, p.width, p.budget]] for title, p in PRESETS],
+        "drafters": [[name, title_of(name)] for name in GROWS if name in here],
+        "prompt": prompts()["stories"][1],
+        "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
+    }
+    view = component(NAME, "trees/grow/grow", known)
+    told = component(f"{NAME}-told", "trees/grow/told")
+    question.wire(view, "grow", f"{NAME}-ask", answered)
+    wish = gr.Textbox(visible=False)
+    go = gr.Button("Look at it", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+    halt = gr.Button("Stop looking", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    number = gr.Number(visible=False)
+    begin = Start(go, [wish], partial(wanted, place.runs), f"[{OURS}.live]")
+    wire(place.runs, Job("trees", OURS, halt, number), told, begin)
+
+
+def wanted(runs: Worker, text: Any) -> Callable[[str, float], AsyncGenerator[str, None]]:
+    """The story of a look at a visitor's text. Raises ValueError with a sentence."""
+    data = question.read(text)
+    skip = data.get("skip")
+    if not isinstance(skip, int) or isinstance(skip, bool) or not 0 <= skip <= MOST_SKIPPED:
+        raise ValueError(f"The place is 0 to {MOST_SKIPPED} tokens into the answer.")
+    prompt = data.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise ValueError("A prompt is needed: some words to go on from.")
+    wish = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
+    return lambda visitor, number: runs.story(visitor, number, partial(tell, runs, wish, skip))
+
+
+def tell(runs: Worker, wish: RunRequest, skip: int, ticket: Ticket, story: Stream) -> None:
+    """Load, then look; nothing of it where it was stopped before."""
+    if ticket.unwanted():
+        return
+    story.say("loading")
+    target, (drafter,) = runs.load(HOUSE, [wish.drafter])
+    from specviz.trees.recorded import looked
+    from specviz.ui.trees.places import HELD, LIVE
+
+    if ticket.unwanted():
+        return
+    story.say("drafting")
+    said = {"sampling": {"temperature": 0.8}, "seed": 1}
+    settings = Settings.from_json(filled(wish.drafter, said))
+    field = looked(target, drafter, str(wish.prompt), settings, skip)
+    key = f"{ticket.visitor.split()[0]}-{story.nonce}"
+    HELD.keep(key, field)
+    story.tell(line("position", {"id": story.nonce, "place": LIVE + key}))

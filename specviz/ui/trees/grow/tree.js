@@ -1,0 +1,152 @@
+// The tree: one group a guess, drawn once an answer; a step only changes what the groups are.
+
+import { become, treeOf } from "../shared/svg.js";
+import { pick } from "./pick.js";
+import { $ } from "./stage.js";
+import { answer, pathTo, step, view } from "./state.js";
+
+/** @type {Map<number, SVGGElement>} */
+let groups = new Map();
+
+const layout = () => answer().layouts[view.shown];
+
+const HIGHEST = 760; // of the view, see its style sheet
+const MORE = 400; // pixels drawn beyond what is in view, at either side
+let drawnAt = 0; // how far the view was scrolled then
+
+const scale = () => view.zoom || Math.min(1, $(".sv-grow-view").clientWidth / layout().width);
+
+/** Draws the tree anew: as much of it as is in view, so that a large one is as quick as a small. */
+export function drawTree() {
+  const place = $(".sv-grow-view");
+  const top = place.scrollTop;
+  drawnAt = top;
+  const high = (top + HIGHEST + MORE) / scale();
+  const [svg, drawn] = treeOf(layout(), answer().nodes, [(top - MORE) / scale(), high]);
+  groups = drawn;
+  place.replaceChildren(svg);
+  const { width, height } = layout();
+  svg.setAttribute("width", String(Math.round(width * scale())));
+  svg.setAttribute("height", String(Math.round(height * scale())));
+  showStep();
+}
+
+/** What every guess is at this step: a word for its class. @param {number} node */
+function role(node) {
+  const { kind, born, level, node: read } = step();
+  if (node >= born) return "unborn";
+  const late = kind === "rerank" || kind === "mask" || kind === "verify";
+  if (!late) {
+    if (node === read) return "reading";
+    return level?.includes(node) ? "frontier" : "pool";
+  }
+  if (answer().nodes[node].row === null) return "dropped";
+  if (kind !== "verify" || !node) return "kept";
+  const { path, decisions } = answer().verdict;
+  if (path.includes(node)) return "accepted";
+  return decisions.some((one) => one.node === node) ? "rejected" : "unreached";
+}
+
+/** Shows the step in hand on the drawn tree. */
+export function showStep() {
+  const { born, node: read } = step();
+  const { places } = layout();
+  for (const [node, group] of groups) {
+    const is = role(node);
+    become(group, is, places[String(node)]);
+    const fresh =
+      read !== undefined && node > 0 && answer().nodes[node].parent === read && node < born;
+    group.classList.toggle("sv-twig-fresh", fresh);
+  }
+  for (const path of $(".sv-twig-svg").querySelectorAll("[data-line]"))
+    path.classList.toggle("sv-twig-unborn", Number(path.getAttribute("data-line")) >= born);
+  showPicked();
+}
+
+/** @type {Element[]} */
+let lit = []; // what is drawn as the path that is pointed at
+
+/** The guess that is pointed at, with its path. */
+export function showPicked() {
+  for (const one of lit) one.classList.remove("sv-twig-on", "sv-twig-picked");
+  const path = view.picked < 0 ? [] : [0, ...pathTo(view.picked)];
+  const svg = $(".sv-twig-svg");
+  lit = path.flatMap((node) => {
+    const group = groups.get(node);
+    const line = svg.querySelector(`[data-line="${node}"]`);
+    line?.parentNode?.append(line); // over the lines that it shares a trunk with
+    return [group, line].filter((one) => one instanceof Element);
+  });
+  for (const one of lit) one.classList.add("sv-twig-on");
+  groups.get(view.picked)?.classList.add("sv-twig-picked");
+}
+
+/** Lets the tree be dragged, pointed at, and walked by keys. */
+export function startTree() {
+  const place = $(".sv-grow-view");
+  /** @type {{ x: number, y: number, left: number, top: number } | null} */
+  let held = null;
+  place.addEventListener("pointerover", ({ target }) => {
+    const group = target instanceof Element && target.closest("[data-node]");
+    if (group && !held) pick(Number(group.getAttribute("data-node")));
+  });
+  place.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "mouse" || event.button !== 0) return; // fingers scroll by themselves
+    held = { x: event.clientX, y: event.clientY, left: place.scrollLeft, top: place.scrollTop };
+  });
+  window.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    place.scrollLeft = held.left - (event.clientX - held.x);
+    place.scrollTop = held.top - (event.clientY - held.y);
+  });
+  window.addEventListener("pointerup", () => {
+    held = null;
+  });
+  place.addEventListener("scroll", () => {
+    if (Math.abs(place.scrollTop - drawnAt) > MORE / 2) drawTree();
+  });
+  place.addEventListener("keydown", (event) => {
+    const to = neighbour(event.key);
+    if (to === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    pick(to);
+    reveal(to);
+  });
+}
+
+/** Brings what a step put down into view: the guess that is read, and the first and last under it. */
+export function follow() {
+  const { node, born } = step();
+  if (node === undefined) return;
+  const { nodes } = answer();
+  const kids = nodes.map((_, at) => at).filter((at) => at < born && nodes[at].parent === node);
+  for (const at of [node, kids[kids.length - 1] ?? node, kids[0] ?? node]) {
+    if (String(at) in layout().places) reveal(at);
+  }
+}
+
+/** Scrolls the view, and no more of the page, to a guess. @param {number} node */
+function reveal(node) {
+  const place = $(".sv-grow-view");
+  const [x, y, wide] = layout()
+    .places[String(node)].slice(0, 3)
+    .map((at) => Number(at) * scale());
+  const { clientHeight, clientWidth, scrollLeft, scrollTop } = place;
+  if (y < scrollTop + 30 || y > scrollTop + clientHeight - 30)
+    place.scrollTop = y - clientHeight / 2;
+  if (x < scrollLeft || x + wide > scrollLeft + clientWidth) place.scrollLeft = x - 80;
+}
+
+/** The guess that a key leads to; null where it leads nowhere. @param {string} key */
+function neighbour(key) {
+  const { nodes } = answer();
+  const now = Math.max(0, view.picked);
+  const drawn = Object.keys(layout().places).map(Number);
+  const seen = drawn.filter((node) => node < step().born);
+  if (key === "ArrowLeft") return now ? nodes[now].parent : null;
+  if (key === "ArrowRight") return seen.find((node) => node && nodes[node].parent === now) ?? null;
+  if (key !== "ArrowDown" && key !== "ArrowUp") return null;
+  const column = seen.filter((node) => nodes[node].depth === nodes[now].depth);
+  column.sort((a, b) => layout().places[a][1] - layout().places[b][1]);
+  return column[column.indexOf(now) + (key === "ArrowDown" ? 1 : -1)] ?? null;
+}

@@ -1,0 +1,1 @@
+"""Two rules on one drawn tree."""

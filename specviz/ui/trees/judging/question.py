@@ -1,0 +1,40 @@
+"""What a visitor asks of the two rules, as data: checked, with a sentence for what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from specviz.trees.faults import within
+from specviz.trees.judging import SHAPES, WAYS
+from specviz.ui.question import Unasked, read
+
+SEEDS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingQuestion:
+    """place: a position's name. shape: of SHAPES, by its number. drawn: of WAYS."""
+
+    number: int
+    place: str
+    shape: int
+    drawn: str
+    seed: int
+    average: bool
+
+    @classmethod
+    def from_text(cls, text: Any) -> Self:
+        """What JSON text asks. Raises Unasked or BadTree with a sentence."""
+        data = read(text)
+        drawn = data.get("drawn")
+        if drawn not in WAYS:
+            raise Unasked(f"Guesses are drawn in one of these ways: {', '.join(WAYS)}.")
+        return cls(
+            number=within("The number of a question", data.get("id"), -(2**53), 2**53),
+            place=str(data.get("place")),
+            shape=within("The shape", data.get("shape"), 0, len(SHAPES) - 1),
+            drawn=str(drawn),
+            seed=within("The seed", data.get("seed"), 0, SEEDS),
+            average=bool(data.get("average")),
+        )

@@ -1,0 +1,56 @@
+"""Positions that trees grow on: those that ship, and those that visitors had looked at lately."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Final
+
+from specviz.trees.field import Field
+from specviz.trees.recorded import position, recipes
+from specviz.ui.question import Unasked
+
+MOST: Final = 64  # live positions held for all visitors together: 50 kB each
+LIVE: Final = "live:"
+
+
+class Held:
+    """Live positions by key, the least lately used dropped first."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Field] = OrderedDict()
+        self._lock = Lock()
+
+    def keep(self, key: str, field: Field) -> None:
+        """Hold one more."""
+        with self._lock:
+            self._held[LIVE + key] = field
+            while len(self._held) > MOST:
+                self._held.popitem(last=False)
+
+    def find(self, name: str) -> Field | None:
+        """The one of this name, if it is still here."""
+        with self._lock:
+            if name in self._held:
+                self._held.move_to_end(name)
+            return self._held.get(name)
+
+
+HELD: Final = Held()
+
+
+def names() -> list[tuple[str, str]]:
+    """The recorded positions, by name and title, in the order shown."""
+    return [(recipe.name, recipe.title) for recipe in recipes()]
+
+
+def place(name: object) -> Field:
+    """A position by its name. Raises Unasked with a sentence."""
+    if isinstance(name, str) and name.startswith(LIVE):
+        found = HELD.find(name)
+        if found is None:
+            raise Unasked("This position is no longer held here. Look at it anew.")
+        return found
+    if name not in [known for known, _ in names()]:
+        raise Unasked("There is no recorded position of this name here.")
+    return position(str(name))

@@ -1,0 +1,1 @@
+"""The ranking lab: one tree, eight ways to rank it."""

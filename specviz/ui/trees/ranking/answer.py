@@ -1,0 +1,153 @@
+"""The ranking lab's answer: one tree ranked eight ways, side by side.
+
+Pure: text in, text out. All eight are computed in the precision that they name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specviz.frames.numbers import count
+from specviz.trees import exhibit
+from specviz.trees.faults import BadTree
+from specviz.trees.field import Field, FieldError, Path
+from specviz.trees.growing import grown
+from specviz.trees.ranking import EXACT, Ranked, ranked
+from specviz.trees.worth import chances, worth
+from specviz.ui.lossless.sandbox.answer import packed
+from specviz.ui.question import Unasked, number_of
+from specviz.ui.trees.drawn import placed
+from specviz.ui.trees.ranking.question import RankingQuestion
+from specviz.ui.trees.words import quoted, shown
+from specviz.verification.tree import DraftTree
+
+GAP: Final = 96  # a line's number has up to eleven characters here
+DIGITS: Final = 5
+SHORT: Final = 34  # between columns, where no number stands
+
+
+def answer(text: Any) -> str:
+    """JSON for the page; a question that cannot be answered gets the sentence that says why."""
+    try:
+        asked = RankingQuestion.from_text(text)
+        return packed({"id": asked.number, **whole(asked)})
+    except (Unasked, BadTree, FieldError) as problem:
+        return packed({"id": number_of(text), "problem": str(problem)})
+    except OSError:
+        sentence = "This recorded position cannot be read any more."
+        return packed({"id": number_of(text), "problem": sentence})
+
+
+def whole(asked: RankingQuestion) -> dict[str, Any]:
+    """Everything that the lab shows of one tree."""
+    field, parameters = asked.field()
+    made = ranked(field, parameters)
+    paths = union(made)
+    at = {path: node for node, path in enumerate(paths)}
+    parents = [at[path[:-1]] if path else -1 for path in paths]
+    tokens = [path[-1] if path else field.root for path in paths]
+    words = [shown(field, token) for token in tokens]
+    real = asked.example is None
+    return {
+        "nodes": [{"w": word, "parent": up} for word, up in zip(words, parents, strict=True)],
+        "layout": placed(field, tokens, parents, GAP),
+        "ways": [way(field, one, paths, real) for one in made],
+        "exhibit": off_by_one(field) if real and field.exhibit else None,
+    }
+
+
+def union(made: list[Ranked]) -> list[Path]:
+    """Every path that some way keeps, and the guess that each just leaves out; level by level."""
+    found: set[Path] = {()}
+    for one in made:
+        found |= one.grown.paths
+        for node in one.grown.order[one.grown.budget : one.grown.budget + 1]:
+            path = one.grown.path(node)
+            found |= {path[:length] for length in range(1, len(path) + 1)}
+    first = made[0].grown
+    order = {first.path(node): node for node in range(len(first.growth.tokens))}
+    return sorted(found, key=lambda path: (len(path), order.get(path, len(order)), path))
+
+
+def way(field: Field, one: Ranked, paths: list[Path], real: bool) -> dict[str, Any]:
+    """One way of ranking. roles: by node drawn; totals: by node, where this way weighed it."""
+    totals = one.grown.growth.totals
+    at = {one.grown.path(node): node for node in range(len(totals))}
+    last = totals[one.grown.order[len(one.grown.kept) - 2]]
+    ties = {path for path, node in at.items() if totals[node] == last}
+    length = worth(field, one.grown, []).length(one.grown.kept)["exact"] if real else None
+    return {
+        "name": one.way,
+        "differ": len(one.gained),
+        "tied": one.tied,
+        "zeros": one.zeros,
+        "orphans": [quoted(field, one.grown.growth.tokens[node]) for node in one.orphans],
+        "length": None if length is None else round(length, 4),
+        "roles": [role(path, one, ties) for path in paths],
+        "totals": [figure(totals[at[path]]) if at.get(path) else "" for path in paths],
+        "said": said(one),
+    }
+
+
+def role(path: Path, one: Ranked, ties: set[Path]) -> str:
+    """What a guess is under one way. ties: paths with the total of the last one kept."""
+    if path in one.gained:
+        return "gained"
+    if path in one.lost:
+        return "lost"
+    if not path or path in one.grown.paths:
+        return "kept"
+    return "tied" if path in ties else "dropped"
+
+
+def figure(total: float) -> str:
+    """A total with digits enough to tell neighbours apart."""
+    return f"{total:.{DIGITS}g}".replace("-", "−")
+
+
+def said(one: Ranked) -> str:
+    """What this way does to the tree."""
+    if one.way == EXACT:
+        told = ["Exact but for float64’s own rounding: the measure of the others."]
+    elif one.gained:
+        many = count(len(one.gained), "guess", "guesses")
+        told = [f"{many} here that exact ranking drops; as many are lost for it."]
+    else:
+        told = ["The same tree as exact ranking."]
+    if one.tied:
+        many = count(one.tied, "dropped guess has", "dropped guesses have")
+        told.append(f"{many} the very total of the last one kept: order alone decided.")
+    if one.zeros:
+        told.append(f"{count(one.zeros, 'product')} came to 0, so nothing ranks them any more.")
+    if one.orphans:
+        many = count(len(one.orphans), "guess", "guesses")
+        promise = "torch.topk, which promises no order among equals,"
+        told.append(f"{promise} keeps {many} here without its parent.")
+    return " ".join(told)
+
+
+def off_by_one(field: Field) -> dict[str, Any]:
+    """The tree of the exhibit's size, right and with its parents off by one."""
+    one = grown(field, exhibit.SIZE)
+    tree = one.tree
+    wrong = exhibit.shifted(tree.parents)
+    p = chances(field, one)
+    right = exhibit.length(tree.parents, tree.tokens, [p[node] for node in one.kept])
+    off = exhibit.length(wrong, tree.tokens, field.exhibit)
+    shapes = (("As drafted", list(tree.parents), right), ("Parents off by one", wrong, off))
+    return {"trees": [_hung(field, tree, *each) for each in shapes]}
+
+
+def _hung(
+    field: Field, tree: DraftTree, name: str, parents: list[int], length: float
+) -> dict[str, Any]:
+    """The guesses of a tree under these parents."""
+    words = [shown(field, token) for token in tree.tokens]
+    rows = zip(words, parents, strict=True)
+    return {
+        "name": name,
+        "nodes": [{"w": word, "parent": parent, "total": ""} for word, parent in rows],
+        "layout": placed(field, tree.tokens, parents, SHORT),
+        "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
+        "length": round(length, 2),
+    }

@@ -1,0 +1,52 @@
+"""What a visitor asks of the ranking lab, as data: checked, with a sentence for what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from specviz.trees.examples import EXAMPLES, Example, field_of
+from specviz.trees.faults import within
+from specviz.trees.field import Field
+from specviz.trees.parameters import Parameters
+from specviz.ui.question import Unasked, read
+from specviz.ui.trees.places import place
+
+MADE_UP: Final = "example:"
+
+
+@dataclass(frozen=True, slots=True)
+class RankingQuestion:
+    """place: a position, or `example:` and a name. parameters: read for positions alone."""
+
+    number: int
+    place: str
+    parameters: Parameters
+
+    @classmethod
+    def from_text(cls, text: Any) -> Self:
+        """What JSON text asks. Raises Unasked or BadTree with a sentence."""
+        data = read(text)
+        return cls(
+            number=within("The number of a question", data.get("id"), -(2**53), 2**53),
+            place=str(data.get("place")),
+            parameters=Parameters.of(data.get("tree")),
+        )
+
+    @property
+    def example(self) -> Example | None:
+        """The made-up tree that is asked about, if it is one. Raises Unasked."""
+        if not self.place.startswith(MADE_UP):
+            return None
+        name = self.place.removeprefix(MADE_UP)
+        found = next((one for one in EXAMPLES if one.name == name), None)
+        if found is None:
+            raise Unasked(f"There is no example called {name!r:.40}.")
+        return found
+
+    def field(self) -> tuple[Field, Parameters]:
+        """Where the tree grows, and its size. Raises Unasked."""
+        example = self.example
+        if example is not None:
+            return field_of(example), example.parameters
+        return place(self.place), self.parameters

@@ -1,0 +1,180 @@
+// What is wired once, and what others may use: `window.specviz.ranking`.
+
+import { el } from "../../shared/dom.js";
+import { Question } from "../../shared/question.js";
+import { listLive } from "../shared/places.js";
+import { become, treeOf } from "../shared/svg.js";
+import { $, stage } from "./stage.js";
+import { startStudy, wayName } from "./study.js";
+
+/** @import { Start } from "../../shared/data.js" */
+/** @import { Answer, Config, Exhibit, Fault, Way } from "./data.js" */
+
+const SILENT = "The server does not answer. Try again.";
+const question = new Question("sv-rank-ask", () => tell(SILENT), 30000);
+/** @type {{ place: string, way: string, answer: Answer | null }} */
+const state = { place: "", way: "sum bfloat16", answer: null };
+/** @type {[name: string, said: string][]} */
+const KEYS = [
+  ["kept", "kept, as exact ranking does"],
+  ["gained", "kept here only"],
+  ["lost", "kept by exact ranking only"],
+  ["tied", "dropped, though its total is the last kept one’s"],
+  ["dropped", "dropped"],
+];
+
+/** @param {string} sentence */
+function tell(sentence) {
+  $(".sv-rank-notice").textContent = sentence;
+  $(".sv-rank-notice").hidden = !sentence;
+}
+
+const wish = () => {
+  const [depth, width, budget] = stage.config.size;
+  return JSON.stringify({
+    id: question.number,
+    place: state.place,
+    tree: { depth, width, budget },
+  });
+};
+
+function receive() {
+  /** @type {Answer | Fault | null} */
+  const answer = stage.props.value && JSON.parse(stage.props.value);
+  if (!answer || !question.answers(answer.id)) return;
+  tell(answer.problem || "");
+  if (answer.problem === undefined) {
+    state.answer = answer;
+    if (state.place.startsWith("example:")) state.way = telling(answer);
+    showWays(answer);
+    showTree(answer);
+    showExhibit(answer.exhibit);
+  }
+  question.next();
+}
+
+// The way that shows most of what an example is about.
+/** @param {Answer} answer */
+function telling({ ways }) {
+  /** @param {Way} way */
+  const weight = ({ differ, orphans, zeros, tied }) =>
+    1000 * differ + 500 * orphans.length + 100 * zeros + tied;
+  return ways.reduce((best, way) => (weight(way) > weight(best) ? way : best)).name;
+}
+
+const HEADS = ["", "other guesses", "ties at the cut", "zeros", "accepted length"];
+
+/** @param {Answer} answer */
+function showWays(answer) {
+  const real = answer.ways.some(({ length }) => length !== null);
+  const heads = real ? HEADS : HEADS.slice(0, -1);
+  const head = heads.map((text) => {
+    const made = el("th", "", text);
+    made.setAttribute("scope", "col");
+    return made;
+  });
+  $(".sv-rank-ways thead").replaceChildren(el("tr", "", ...head));
+  $(".sv-rank-ways tbody").replaceChildren(...answer.ways.map((way) => row(way, real)));
+}
+
+/** @param {Way} way @param {boolean} real */
+function row(way, real) {
+  const { name, differ, tied, zeros, length } = way;
+  const button = el("button", "", wayName(name));
+  button.type = "button";
+  button.setAttribute("aria-pressed", String(name === state.way));
+  button.addEventListener("click", () => {
+    state.way = name;
+    if (!state.answer) return;
+    for (const one of stage.all(".sv-rank-ways button"))
+      one.setAttribute("aria-pressed", String(one === button));
+    showTree(state.answer);
+  });
+  const head = el("th", "", button);
+  head.setAttribute("scope", "row");
+  const told = [differ, tied, zeros].map((many) =>
+    el("td", many ? "sv-rank-some" : "", String(many)),
+  );
+  if (real) told.push(el("td", "", length === null ? "" : length.toFixed(3)));
+  return el("tr", "", head, ...told);
+}
+
+/** @param {Answer} answer */
+function showTree({ nodes, layout, ways }) {
+  const way = ways.find(({ name }) => name === state.way) || ways[0];
+  const drawn = nodes.map((node, at) => ({ ...node, total: way.totals[at] }));
+  const [svg, groups] = treeOf(layout, drawn);
+  for (const [node, group] of groups) become(group, way.roles[node], layout.places[String(node)]);
+  const view = $(".sv-rank-view");
+  view.replaceChildren(svg);
+  const lit = way.roles.findIndex((role) => role === "gained" || role === "lost");
+  if (lit > 0) {
+    const [x, y] = layout.places[String(lit)];
+    view.scrollTo(x - view.clientWidth / 2, y - view.clientHeight / 2);
+  }
+  $(".sv-rank-said").textContent = way.said;
+}
+
+/** @param {Exhibit | null} exhibit */
+function showExhibit(exhibit) {
+  $(".sv-rank-exhibit").hidden = !exhibit;
+  if (!exhibit) return;
+  $(".sv-rank-pair").replaceChildren(
+    ...exhibit.trees.map(({ name, nodes, layout, moved, length }) => {
+      const [svg, groups] = treeOf(layout, nodes);
+      for (const [node, group] of groups)
+        become(group, moved[node] ? "gained" : "kept", layout.places[String(node)]);
+      const said = el(
+        "p",
+        "sv-rank-text",
+        el("b", "", name),
+        `: expected accepted length ${length.toFixed(2)}`,
+      );
+      return el("div", "", said, el("div", "sv-rank-small", svg));
+    }),
+  );
+}
+
+/** @type {Start<Config>} */
+export function start(element, props, watch, _trigger, config) {
+  stage.set(element, props, config);
+  window.specviz.ranking = {
+    wish,
+    get idle() {
+      return question.idle;
+    },
+    get answer() {
+      return state.answer;
+    },
+  };
+  startStudy();
+  $(".sv-rank-keys").replaceChildren(
+    ...KEYS.map(([name, said]) => el("li", "", el("i", "sv-rank-key sv-rank-key-" + name), said)),
+  );
+  /** @type {HTMLSelectElement} */
+  const list = $("#sv-rank-place");
+  list.replaceChildren(
+    group("Real positions, steps 6, top-k 10, 60 tokens", config.places),
+    group(
+      "Made up, one effect each",
+      config.examples.map(([name, title]) => [name, title]),
+    ),
+  );
+  const choose = () => {
+    state.place = list.value;
+    const example = config.examples.find(([name]) => name === list.value);
+    $(".sv-rank-says").textContent = example ? example[2] : "";
+    question.ask();
+  };
+  list.addEventListener("change", choose);
+  watch("value", receive);
+  listLive("sv-rank", () => list);
+  choose();
+}
+
+/** @param {string} label @param {[string, string][]} rows */
+function group(label, rows) {
+  const made = el("optgroup", "", ...rows.map(([value, title]) => new Option(title, value)));
+  made.label = label;
+  return made;
+}

@@ -1,0 +1,15 @@
+"""The Trees tab, section by section."""
+
+from __future__ import annotations
+
+from specviz.ui.component import TabContext
+from specviz.ui.trees.grow import section as grow
+from specviz.ui.trees.judging import section as judging
+from specviz.ui.trees.ranking import section as ranking
+
+
+def build(place: TabContext) -> None:
+    """Lay the tab out, with everything wired."""
+    grow.build(place)
+    ranking.build(place)
+    judging.build(place)

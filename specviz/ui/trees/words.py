@@ -1,0 +1,35 @@
+"""Tokens of a position as the page shows them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from specviz.figures.pen import SIZE, WIDER
+from specviz.figures.text_width import cut, width
+from specviz.frames.words import Word, flat, special, word
+from specviz.trees.field import Field
+
+ROOM: Final = 96.0  # pixels of a word in its pill
+SIDES: Final = 16.0
+LEAST: Final = 30.0
+
+
+def shown(field: Field, token: int) -> Word:
+    """A token as pieces."""
+    data = field.spelled(token)
+    return special(data) if token in field.eos else word(data)
+
+
+def label(field: Field, token: int) -> str:
+    """A token as one line, cut to a pill's room."""
+    return cut(flat(shown(field, token)), SIZE, ROOM)
+
+
+def pill(text: str) -> float:
+    """How wide a pill with this text is."""
+    return max(LEAST, round(width(text, SIZE) * WIDER + SIDES, 1))
+
+
+def quoted(field: Field, token: int) -> str:
+    """A token in a sentence."""
+    return f"‘{flat(shown(field, token))}’"

@@ -1,0 +1,124 @@
+"""The Trees tab in a real browser: a recorded growth at once, steps, links between the views."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+from test_access import AXE, ENOUGH, WCAG, axe, contrasts
+
+GROW = "window.specviz.grow"
+
+
+@pytest.fixture
+def trees(visit):
+    """The tab, with everything answered."""
+    page = visit.page
+    page.goto(visit.url)
+    page.get_by_role("tab", name="Trees").click()
+    page.wait_for_selector(".sv-grow-view .sv-twig-node")
+    page.wait_for_selector(".sv-rank-ways tbody tr")
+    page.wait_for_selector(".sv-judge-card")
+    return page
+
+
+def settled(page):
+    page.wait_for_function(f"{GROW}.idle")
+
+
+def test_a_recorded_growth_is_there_at_once_and_is_watched_step_by_step(trees):
+    expect(trees.locator(".sv-grow-source")).to_contain_text("recorded")
+    expect(trees.locator(".sv-grow-kindword")).to_have_text("Verify")
+    trees.get_by_role("button", name="Next", exact=True).click()
+    expect(trees.locator(".sv-grow-kindword")).to_have_text("Start")
+    expect(trees.locator(".sv-grow-later")).to_be_visible()
+    expect(trees.locator(".sv-grow-lengths tr").last).to_contain_text("?")
+    assert trees.locator(".sv-grow-view .sv-twig-node:not(.sv-twig-is-unborn)").count() == 1
+    trees.get_by_role("button", name="Next", exact=True).click()
+    assert trees.locator(".sv-grow-view .sv-twig-fresh").count() == 3
+    for _ in range(40):
+        if trees.locator(".sv-grow-kindword").inner_text() == "Rerank":
+            break
+        trees.get_by_role("button", name="Next", exact=True).click()
+    assert trees.locator(".sv-grow-view .sv-twig-is-kept").count() == 11
+    expect(trees.locator(".sv-grow-matrix")).to_be_visible()
+
+
+def test_tree_matrix_text_and_numbers_follow_one_pointer(trees):
+    trees.locator(".sv-grow-view").focus()
+    for key in ("ArrowRight", "ArrowRight"):
+        trees.keyboard.press(key)
+    assert trees.locator(".sv-grow-text .sv-grow-chip").count() == 2
+    assert trees.locator(".sv-grow-view .sv-twig-node.sv-twig-on").count() == 3
+    assert trees.locator(".sv-grow-cross").get_attribute("d")
+    expect(trees.locator(".sv-grow-one")).to_contain_text("place among all weighed")
+    box = trees.locator(".sv-grow-matrix").bounding_box()
+    trees.mouse.move(box["x"] + 40, box["y"] + 25)
+    assert trees.evaluate(f"{GROW}.view.picked") == 0
+
+
+def test_controls_grow_another_tree_and_bad_ones_get_a_sentence(trees):
+    trees.locator("#sv-grow-preset").select_option("1")
+    settled(trees)
+    assert trees.evaluate(f"{GROW}.view.answer.nodes.length") > 300
+    assert trees.locator(".sv-grow-view .sv-twig-node").count() < 100, "as many as are in view"
+    trees.get_by_role("button", name="Kept only").click()
+    expect(trees.locator(".sv-grow-view .sv-twig-node")).to_have_count(60)
+    expect(trees.locator("[data-dial=budget] small")).to_contain_text("num_draft_tokens 60")
+    trees.locator("#sv-grow-budget").fill("9")
+    settled(trees)
+    assert len(trees.evaluate(f"{GROW}.view.answer.kept")) == 10
+    trees.locator("#sv-grow-kind").select_option("own")
+    trees.locator("#sv-grow-own").fill("[-1, 2, 1]")
+    expect(trees.locator(".sv-grow-notice")).to_contain_text("round in a circle")
+    trees.locator("#sv-grow-own").fill("[-1, 0, 0]")
+    expect(trees.locator(".sv-grow-notice")).to_be_hidden()
+    trees.get_by_text("The same tree as SGLang").click()
+    expect(trees.locator(".sv-grow-lists")).to_contain_text("[1,-1,-1]")
+
+
+def test_the_lab_lights_what_rounding_changes_and_two_rules_share_their_coins(trees):
+    trees.locator("#sv-rank-place").select_option("example:other-tree")
+    expect(trees.locator(".sv-rank-says")).to_contain_text("0.0812")
+    expect(trees.locator(".sv-rank-view .sv-twig-is-gained")).to_have_count(1)
+    trees.get_by_role("button", name="product, float32").click()
+    expect(trees.locator(".sv-rank-view .sv-twig-is-gained")).to_have_count(0)
+    expect(trees.locator(".sv-rank-verdict")).to_contain_text("In float32")
+    expect(trees.locator(".sv-judge-card")).to_have_count(2)
+    trees.get_by_role("button", name="Average over").click()
+    expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal")
+
+
+def test_a_text_of_one_s_own_is_looked_at_live(trees):
+    trees.get_by_text("On your own text, live").click()
+    trees.get_by_label("Prompt").last.fill("")
+    trees.get_by_role("button", name="Look at it live").click()
+    expect(trees.locator(".sv-grow-notice")).to_contain_text("A prompt is needed")
+    trees.locator("#sv-grow-prompt").fill("Once upon a time")
+    trees.locator("#sv-grow-drafter").select_option("medusa")
+    trees.get_by_role("button", name="Look at it live").click()
+    expect(trees.locator(".sv-grow-source")).to_contain_text("live", timeout=60_000)
+    settled(trees)
+    expect(trees.locator(".sv-grow-source")).to_contain_text("Medusa")
+    place = trees.evaluate(f"{GROW}.state.place")
+    trees.locator("#sv-judge-place").select_option(place)
+    trees.locator("#sv-rank-place").select_option(place)
+    trees.wait_for_function("window.specviz.ranking.idle && window.specviz.judging.idle")
+    expect(trees.locator(".sv-judge-notice, .sv-rank-notice").first).to_be_hidden()
+    expect(trees.locator(".sv-judge-notice")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_tab_is_for_everybody(visit, theme):
+    page = visit.page
+    page.goto(visit.url + f"?__theme={theme}")
+    page.get_by_role("tab", name="Trees").click()
+    page.wait_for_selector(".sv-judge-card")
+    page.wait_for_selector(".sv-rank-ways tbody tr")
+    if theme == "light":  # what it looks for beside contrast does not change with the theme
+        page.evaluate(axe())
+        assert page.evaluate(AXE, [WCAG, []]) == []
+    assert [each for each in contrasts(page) if each[0] < ENOUGH - 0.005] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator(".sv-grow-kindword")).to_have_text("Start")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,158 @@
+"""Prints how long trees take: to grow, to lay out, and to be on screen; asserts nothing.
+
+Usage: python tests/measure_trees.py [URL]. Without a URL it serves the page itself.
+
+What is measured: building a dynamic tree of 60 tokens (6, 10, 60) beside the drafter's passes in
+it, each with its law's top guesses, in one process, on real places; the layout of the kept tree and
+of the whole pool; a question's answer on the server; and in the browser, from a slider's move to
+after the second animation frame that shows the new tree.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import chromium
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+SIZE = {"depth": 6, "width": 10, "budget": 59}
+PLACES = 30
+MOVE = """(to) => new Promise((done) => {
+  const box = document.querySelector("#sv-grow-budget");
+  const began = performance.now();
+  const before = window.specviz.grow.view.answer.id;
+  const look = () => window.specviz.grow.view.answer.id === before ? requestAnimationFrame(look)
+    : requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+  box.value = String(to);
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  requestAnimationFrame(look);
+})"""
+
+
+def main() -> None:
+    """Measure and print."""
+    building()
+    laying_out()
+    if len(sys.argv) > 1:
+        painting(sys.argv[1])
+        return
+    from measure_page import served
+
+    with served(["app.py", "--port"], 7897) as url:
+        painting(url)
+
+
+def said(name: str, seconds: list[float]) -> None:
+    """A median and the range, in milliseconds."""
+    low, high = min(seconds), max(seconds)
+    print(
+        f"{name}: {1e3 * statistics.median(seconds):.2f} ms ({1e3 * low:.2f} to {1e3 * high:.2f})"
+    )
+
+
+def building() -> None:
+    """A tree of 60 tokens, and how much of its time the drafter's passes take."""
+    from specviz.catalog.loading import load_drafter, load_target
+    from specviz.drafters.kit import dynamic
+    from specviz.drafters.kit.growth import likeliest
+    from specviz.models.prompt import read
+    from specviz.settings.chance import Chance
+    from specviz.settings.settings import Sampling, Settings
+    from specviz.shipped import prompts
+    from specviz.trees.explore import Walk
+
+    target = load_target("house", "cpu")
+    settings = Settings(Sampling(1.0), gamma=6, fan_out=10, budget=59)
+    for name in ("eagle2", "eagle3", "moa"):
+        ids = read(target, prompts()["stories"][0], settings).ids
+        walk = Walk(target, load_drafter(name, target), ids, settings)
+        session: Any = walk.session
+        passes: list[float] = []
+        session.after = timed(session.after, passes)
+        dynamic.likeliest = timed(likeliest, passes)
+        whole, share = [], []
+        for place in range(PLACES):
+            passes.clear()
+            start = perf_counter()
+            session.propose(walk.text, 7, Chance(1, place))
+            whole.append(perf_counter() - start)
+            share.append(whole[-1] / sum(passes) - 1.0)
+            walk.step()
+        said(f"{name}, 60 tokens", whole)
+        print(f"  beyond the drafter's passes: {100 * statistics.median(share[3:]):.1f} %")
+
+
+def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
+    """The same call, with its time kept."""
+
+    def clocked(*args: Any) -> Any:
+        start = perf_counter()
+        found = call(*args)
+        seconds.append(perf_counter() - start)
+        return found
+
+    return clocked
+
+
+def laying_out() -> None:
+    """Places of the kept tree and of the pool, and the whole answer."""
+    from specviz.trees.growing import grown
+    from specviz.trees.parameters import Parameters
+    from specviz.trees.recorded import position
+    from specviz.ui.trees.grow.answer import answer, layout
+
+    field = position("2-eagle2-dialogue")
+    one = grown(field, Parameters(**SIZE))
+    for name, only in (("layout of 60 nodes", one.kept), ("layout of the pool", None)):
+        said(name, [clocked(lambda only=only: layout(field, one, only)) for _ in range(50)])
+    usual = {"id": 1, "place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}
+    question = json.dumps(usual | {"tree": SIZE})
+    said(
+        f"answer, {len(one.order)} weighed", [clocked(lambda: answer(question)) for _ in range(20)]
+    )
+
+
+def clocked(call: Callable[[], Any]) -> float:
+    """How long a call takes."""
+    start = perf_counter()
+    call()
+    return perf_counter() - start
+
+
+def painting(url: str) -> None:
+    """From a slider's move to the new tree on screen."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(url)
+        page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
+        page.get_by_role("tab", name="Trees").click()
+        page.wait_for_selector(".sv-grow-view .sv-twig-node")
+        page.wait_for_selector(".sv-judge-card")
+        moves(page, "a slider's move, tree of 10 of 30")
+        page.locator("#sv-grow-preset").select_option("1")
+        page.wait_for_function("window.specviz.grow.idle")
+        moves(page, "a slider's move, tree of 60 of 450, all drawn")
+        page.get_by_role("button", name="Kept only").click()
+        moves(page, "a slider's move, tree of 60, kept only")
+        browser.close()
+
+
+def moves(page: Page, name: str) -> None:
+    """Twenty moves there and back."""
+    at = int(page.locator("#sv-grow-budget").input_value())
+    found = [page.evaluate(MOVE, at - 1 + step % 2) / 1e3 for step in range(20)]
+    said(name, found[2:])
+
+
+if __name__ == "__main__":
+    main()

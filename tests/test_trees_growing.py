@@ -1,0 +1,349 @@
+"""Trees that grow on a field: closed under ancestors, best-first, whatever the precision; their
+verdicts, what they are worth, and how they lie on the page."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise, product
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specviz.cost.sweep import Sweep
+from specviz.drafters.kit.growth import SUMS, Totals
+from specviz.figures.whole_tree import GAP, spread
+from specviz.settings.chance import Chance
+from specviz.shipped import ASSETS
+from specviz.trace.promises import Drawn
+from specviz.trees import exhibit, shapes
+from specviz.trees.examples import EXAMPLES, field_of
+from specviz.trees.field import Field, FieldError, Row
+from specviz.trees.growing import grown, static
+from specviz.trees.judging import CUT, SHAPES, WAYS, World, average
+from specviz.trees.parameters import Parameters
+from specviz.trees.ranking import WAYS as KINDS
+from specviz.trees.ranking import ranked
+from specviz.trees.recorded import FOLDER, position, recipes
+from specviz.trees.worth import chances, passes, prices, worth
+from specviz.verification import named
+from specviz.verification.exact import verdicts
+from specviz.verification.tree import DraftTree
+
+WORDS = 4
+
+
+def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
+    """Every path of so many words, so deep, under random laws; `round_to` makes many ties."""
+    dice = torch.Generator().manual_seed(seed)
+    rows = {}
+    for length in range(depth + 1):
+        for path in product(range(1, words + 1), repeat=length):
+            logits = torch.randn(2, words, generator=dice) * scale
+            logs, order = logits[0].log_softmax(-1).sort(descending=True)
+            if round_to:
+                logs = ((logs / round_to).round() * round_to).clamp(max=0)
+            p = (logits[1].softmax(-1) * 0.9).tolist()  # the rest is on words that nobody guesses
+            tokens = (order + 1).tolist()
+            chance = [p[token - 1] for token in tokens]
+            top = tokens[chance.index(max(chance))]
+            rows[path] = Row(tokens, logs.tolist(), chance, top, max(chance))
+    return replace(field_of(EXAMPLES[0]), rows=rows, deepest=depth, width=words, vocabulary=50)
+
+
+def by_hand(field, depth):
+    """Every path with its total, by float32 sums."""
+    totals = {(): torch.tensor(0.0)}
+    for path, row in sorted(field.rows.items(), key=lambda one: len(one[0])):
+        for token, log in zip(row.tokens, row.logs, strict=True):
+            if len(path) < depth:
+                totals[*path, token] = totals[path] + torch.tensor(log)
+    return {path: total.item() for path, total in totals.items() if path}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("depth", "budget"), [(1, 3), (2, 7), (3, 20), (3, 84)])
+def test_where_all_go_on_growth_is_a_best_first_search(seed, depth, budget):
+    field = made_field(seed, 3)
+    one = grown(field, Parameters(depth, 16, budget))
+    totals = by_hand(field, depth)
+    assert one.paths == set(sorted(totals, key=lambda path: -totals[path])[:budget])
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.integers(1, 40),
+    st.sampled_from(sorted(KINDS)),
+    st.sampled_from([0.0, 0.02, 2.0]),
+    st.sampled_from([0.3, 3.0, 30.0]),
+)
+def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to, scale):
+    """Nearly sure guesses make a child's rounded total its parent's; ties must not orphan it."""
+    field = made_field(seed, 3, scale, round_to)
+    one = grown(field, Parameters(3, width, budget), KINDS[way])
+    kept = set(one.kept)
+    assert all(one.growth.parents[node] in kept for node in one.kept if node)
+    assert len(one.kept) == 1 + min(budget, len(one.order))
+    mask = one.tree.mask()
+    for node in range(len(one.tree)):
+        assert mask[node].nonzero().flatten().tolist() == list(one.tree.path(node))
+        assert one.tree.depths[node] == int(mask[node].sum()) - 1
+    totals = [one.growth.totals[node] for node in one.order]
+    assert all(a >= b for a, b in pairwise(totals))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_chain_is_the_1_ary_tree(seed):
+    field = made_field(seed, 3)
+    chain = static(field, shapes.paths_of(shapes.chain(3)))
+    assert grown(field, Parameters(3, 1, 3)).paths == chain.paths
+    assert chain.tree.is_chain
+
+
+def test_a_static_tree_takes_each_rank_and_ends_where_the_text_does():
+    field = made_field(3, 3)
+    one = static(field, shapes.paths_of(shapes.regular(2, 2)))
+    first = field.rows[()].tokens[:2]
+    assert one.paths == {
+        *((token,) for token in first),
+        *((token, after) for token in first for after in field.rows[token,].tokens[:2]),
+    }
+    over = static(replace(field, eos=[first[0]]), shapes.paths_of(shapes.regular(2, 2)))
+    assert {path for path in one.paths if path[0] != first[0] or len(path) == 1} == over.paths
+
+
+def test_a_place_that_was_not_recorded_is_told_and_nothing_grows_there():
+    field = made_field(1, 2)
+    best = field.rows[()].tokens[0]
+    cut = replace(field, rows={path: row for path, row in field.rows.items() if path != (best,)})
+    one = grown(cut, Parameters(2, 4, 30))
+    assert [one.path(node) for node in one.missing] == [(best,)]
+    assert not any(len(path) == 2 and path[0] == best for path in one.paths)
+
+
+def test_a_field_survives_its_file():
+    field = made_field(5, 2)
+    read = Field.from_text(field.to_text())
+    assert read.rows.keys() == field.rows.keys()
+    for path, row in field.rows.items():
+        assert torch.equal(torch.tensor(read.rows[path].logs), torch.tensor(row.logs))
+        assert read.rows[path].tokens == row.tokens
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "specviz-field", "version": 2}'])
+def test_a_file_that_is_no_field_gets_a_sentence(text):
+    with pytest.raises(FieldError, match="field"):
+        Field.from_text(text)
+
+
+def test_a_field_with_half_a_row_is_refused():
+    lines = made_field(5, 1).to_text().splitlines()
+    row = json.loads(lines[1])
+    with pytest.raises(FieldError, match="no whole row"):
+        Field.from_text("\n".join([lines[0], json.dumps(row | {"p": [0.5]})]))
+
+
+@pytest.mark.parametrize("cold", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_is_worth_what_its_verdicts_come_to(seed, cold):
+    """The point-mass rule on every branch of the coins, against a sum of products of p."""
+    field = made_field(seed, 3)
+    one = grown(field, Parameters(2, 3, 7))
+    world = World(field)
+    say = world.greedy if cold else world.p
+    p = torch.stack([say(one.path(node)) for node in one.kept])
+    tokens = (0, *(world.place[token] for token in one.tree.tokens[1:]))
+    tree = DraftTree(tokens, one.tree.parents)
+    found = sum(
+        mass * len(verdict.path)
+        for mass, verdict in verdicts(named("point-mass"), tree, Drawn.POINT_MASS, p, {})
+    )
+    if cold:
+        path = world.verify(one, Chance(1, 1), cold=True).path
+        assert found == pytest.approx(len(path))
+    else:
+        assert found == pytest.approx(worth(field, one, []).length(one.kept)["exact"])
+
+
+class ByPath:
+    """Coins that belong to paths, so that they stay where they are when nodes are renumbered."""
+
+    def __init__(self, paths):
+        self.paths = paths
+
+    def judge(self, node):
+        return Chance(7, 1).judge(hash(self.paths[node]) % 10**6)
+
+    def final(self):
+        return 0.5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_verdict_does_not_hang_on_how_nodes_are_numbered(seed):
+    """Level by level, as trees grow, against branch by branch."""
+    field = made_field(seed, 3)
+    one = grown(field, Parameters(3, 3, 12))
+    world = World(field)
+    paths = [one.path(node) for node in one.kept]
+    order = []
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting += reversed(one.tree.children[node])
+    found = []
+    for numbering in (list(range(len(paths))), order):
+        new = {old: at for at, old in enumerate(numbering)}
+        parents = tuple(new[one.tree.parents[old]] if old else -1 for old in numbering)
+        mine = [paths[old] for old in numbering]
+        tokens = (0, *(world.place[path[-1]] for path in mine[1:]))
+        p = torch.stack([world.p(path) for path in mine])
+        rule = named("point-mass")
+        verdict = rule.judge(DraftTree(tokens, parents), Drawn.POINT_MASS, p, {}, ByPath(mine))
+        found.append([mine[node] for node in verdict.path])
+    assert found[0] == found[1]
+
+
+def test_the_worked_examples_come_out_as_they_were_computed():
+    """DRAFTERS.md section 12; ties as counted at the cut."""
+    found = {
+        example.name: {one.way: one for one in ranked(field_of(example), example.parameters)}
+        for example in EXAMPLES
+    }
+    deep = {way: one.grown.growth.totals[-2:] for way, one in found["deep-sum"].items()}
+    assert deep["sum bfloat16"] == [-5.8125, -5.8125]
+    assert deep["product bfloat16"] == pytest.approx([0.0030060, 0.0029449], abs=5e-8)
+    assert deep["sum float16"] == pytest.approx([-5.8086, -5.8281], abs=5e-5)
+    near = {way: one.grown.growth.totals[-2:] for way, one in found["near-one"].items()}
+    assert near["product bfloat16"] == [1.0, 1.0]
+    assert near["sum bfloat16"][0] > near["sum bfloat16"][1]
+    assert found["underflow"]["product float16"].zeros == 2
+    assert not found["underflow"]["product float32"].zeros
+    other = found["other-tree"]
+    assert {way for way, one in other.items() if one.gained} == {"product bfloat16", "sum bfloat16"}
+    ends = {way: len(set(one.grown.growth.totals[-4:])) for way, one in found["orders"].items()}
+    assert (ends["product float32"], ends["sum float32"]) == (3, 2) or ends["product float32"] > 1
+    child = found["orphan"]["sum bfloat16"].grown.growth
+    assert child.totals[-1] == child.totals[child.parents[-1]], "a child as likely as its parent"
+
+
+def test_a_selection_without_an_order_among_equals_can_leave_a_parent_out():
+    field = field_of(next(one for one in EXAMPLES if one.name == "orphan"))
+    for one in ranked(field, Parameters(2, 4, 6)):
+        assert all(one.grown.growth.parents[node] for node in one.orphans)
+        assert one.way == "sum bfloat16" or not one.orphans
+
+
+def test_totals_round_every_step():
+    logs = torch.tensor([0.3, 0.295]).log()
+    assert Totals("sum", torch.bfloat16).under([-4.59375], logs) == [-5.8125, -5.8125]
+    assert SUMS.under([0.0], logs) == logs.tolist()
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_off_by_one_is_a_tree_still_judged_on_the_paths_that_it_has(recipe):
+    """Where the field knows such a wrong path, its p is the one that the pass over it gave."""
+    field = position(recipe.name)
+    one = grown(field, exhibit.SIZE)
+    wrong = DraftTree(one.tree.tokens, tuple(exhibit.shifted(one.tree.parents)))
+    for node, parent in enumerate(one.tree.parents[1:], 1):
+        assert wrong.parents[node] == max(0, parent - 1)
+    known = 0
+    for node in range(1, len(wrong)):
+        *above, token = (wrong.tokens[each] for each in wrong.path(node)[1:])
+        row = field.rows.get(tuple(above))
+        if row is not None and token in row.tokens:
+            assert field.exhibit[node] == pytest.approx(row.p[row.tokens.index(token)], abs=1e-4)
+            known += 1
+    assert known
+    p = chances(field, one)
+    right = exhibit.length(one.tree.parents, one.tree.tokens, [p[node] for node in one.kept])
+    assert right == pytest.approx(worth(field, one, []).length(one.kept)["exact"])
+
+
+def test_a_twin_under_one_parent_is_worth_nothing():
+    assert exhibit.length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_recorded_positions_answer_every_tree_of_the_controls(recipe):
+    field = position(recipe.name)
+    assert {path.stem for path in FOLDER.glob("*.jsonl")} == {one.name for one in recipes()}
+    assert (field.drafter, field.target, field.title) == (recipe.drafter, "house", recipe.title)
+    for width, depth in product((1, 2, 4, 7, 10), (1, 3, 7)):
+        one = grown(field, Parameters(depth, width, 63))
+        assert not one.missing
+        assert len(one.kept) > min(depth, field.deepest)
+    for place, row in field.rows.items():
+        assert sum(row.p) <= 1.0 + 1e-4, place
+        assert row.top_p >= max(row.p, default=0.0) - 1e-5
+
+
+@pytest.mark.parametrize("drawn", sorted(WAYS))
+def test_traversal_keeps_no_fewer_on_average_and_both_expect_what_they_keep(drawn):
+    world = World(made_field(4, 3))
+    found = average(world, (2, 2), WAYS[drawn], 60, 1)
+    assert found.lengths["traversal"] >= found.lengths["top-down"] - 3 * found.error
+    draft = world.draft((2, 2), WAYS[drawn], Chance(3, 1))
+    kept = {"top-down": 0, "traversal": 0}
+    for number in range(300):
+        for way, verdict in draft.verdicts(Chance(11, number)).items():
+            kept[way] += len(verdict.path)
+    for way, expected in draft.expected().items():
+        assert kept[way] / 300 == pytest.approx(expected, abs=0.25)
+
+
+def test_drawn_trees_are_of_their_shape_and_without_twins_where_that_is_said():
+    world = World(made_field(4, 4))
+    for widths in SHAPES:
+        draft = world.draft(widths, Drawn.WITHOUT_REPLACEMENT, Chance(5, 2))
+        assert len(draft.tree) == 1 + sum(math.prod(widths[: d + 1]) for d in range(len(widths)))
+        for kids in draft.tree.children:
+            assert len({draft.tree.tokens[kid] for kid in kids}) == len(kids)
+        for law in draft.q.values():
+            assert int((law > 0).sum()) == CUT
+            assert law[-1] == 0, "q has nothing in the lump"
+
+
+def test_the_price_of_a_guess_is_its_share_of_the_pass():
+    sweep = Sweep.read(ASSETS / "cost" / "sweep.json")
+    costs = [passes(sweep, 1 + guesses) for guesses in range(4)]
+    assert costs[0] == 1.0
+    assert None not in costs
+    assert passes(sweep, 65) is None
+    found = prices([1.0, 1.5, 1.8, 1.9], costs)
+    step = costs[1] - 1.0
+    assert found == pytest.approx([step, 1.5 / costs[1] * step, 1.8 / costs[2] * step])
+
+
+@settings(max_examples=30)
+@given(st.randoms(use_true_random=False), st.lists(st.floats(30, 110), min_size=60, max_size=60))
+def test_sixty_guesses_lie_clear_of_each_other_and_no_lines_cross(random, widths):
+    parents = [-1] + [random.randrange(max(0, node - 12), node) for node in range(1, 60)]
+    made = spread(parents, widths)
+    boxes = sorted((y, x, x + wide) for x, y, wide in zip(made.x, made.y, widths, strict=True))
+    for (y, _, right), (below, left, _) in pairwise(boxes):
+        assert below > y or left >= right + GAP - 1e-6, "in one row, a gap apart"
+    lines = []
+    for node, parent in enumerate(parents):
+        if node:
+            turn = made.x[node] - GAP + 8
+            assert made.x[parent] + widths[parent] <= turn, "a line turns behind its parent's box"
+            lines.append((parent, turn, made.y[parent], made.y[node], made.x[node]))
+    for one, other in product(lines, lines):
+        (mine, turn, top, low, _), (theirs, _, _, y, end) = one, other
+        start = made.x[theirs] + widths[theirs] if made.y[theirs] == y else other[1]
+        crossed = mine != theirs and top < y < low and start < turn < end
+        assert not crossed
+
+
+def test_sixty_kept_guesses_fit_a_page_at_1280():
+    field = position("2-eagle2-dialogue")
+    one = grown(field, Parameters(6, 10, 59))
+    made = spread(one.tree.parents, [80.0] * len(one.tree))
+    assert made.width <= 1216

@@ -1,0 +1,216 @@
+"""What the Trees tab answers: whole for every recorded position, a sentence for whatever is wrong;
+and a walk through a text with every family on which trees grow."""
+
+from __future__ import annotations
+
+import json
+
+import families
+import pytest
+import torch
+
+from specviz.drafters.kit.growth import SUMS
+from specviz.settings.settings import Sampling, Settings
+from specviz.trees import ranks, study
+from specviz.trees.explore import WARM, Walk
+from specviz.trees.faults import BadTree
+from specviz.trees.growing import grown, static
+from specviz.trees.parameters import Parameters
+from specviz.trees.recorded import position, recipes
+from specviz.trees.sweep import Tally
+from specviz.ui.trees.grow.answer import answer as grow
+from specviz.ui.trees.grow.section import wanted
+from specviz.ui.trees.judging.answer import answer as judge
+from specviz.ui.trees.places import HELD, LIVE, MOST
+from specviz.ui.trees.ranking.answer import answer as rank
+from specviz.verification.distributions import law
+from specviz.verification.tree import DraftTree
+
+SIZE = {"depth": 4, "width": 3, "budget": 10}
+PLACE = recipes()[0].name
+GROWS = ("eagle", "eagle2", "eagle3", "medusa", "moa", "lmtp", "layerskip", "oracle")
+
+
+def asked(of, **changes):
+    """The answer to the usual question with some changes."""
+    usual = {"id": 3, "place": PLACE, "kind": "dynamic", "tree": SIZE, "seed": 1, "cold": False}
+    usual |= {"shape": 0, "drawn": "sampled", "average": False}
+    return json.loads(of(json.dumps(usual | changes)))
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+def test_a_growth_is_told_step_by_step_and_the_verdict_comes_last(recipe):
+    found = asked(grow, place=recipe.name)
+    assert found["id"] == 3
+    steps = found["steps"]
+    assert [steps[0]["kind"], *(step["kind"] for step in steps[-3:])] == [
+        "start", "rerank", "mask", "verify",
+    ]  # fmt: skip
+    born = [step["born"] for step in steps]
+    assert born == sorted(born)
+    assert born[-1] == len(found["nodes"])
+    kept = [node for node, one in enumerate(found["nodes"]) if one["row"] is not None]
+    assert found["kept"] == kept
+    assert [found["nodes"][node]["row"] for node in kept] == list(range(len(kept)))
+    assert len(found["mask"]) == len(found["positions"]) == len(kept) == 11
+    drawn = found["layouts"]
+    assert (len(drawn["all"]["places"]), len(drawn["kept"]["places"])) == (born[-1], len(kept))
+    thrown = next(one for one in found["lengths"] if one["name"] == "thrown")
+    assert thrown["value"] == len(found["verdict"]["path"])
+
+
+def test_static_shapes_stand_on_the_same_places():
+    for kind in ("chain", "regular", "eagle-25", "medusa-63", "optimised"):
+        found = asked(grow, kind=kind)
+        assert found["steps"][-2]["kind"] == "mask"
+        assert all(node["row"] is not None for node in found["nodes"]), "nothing is dropped"
+    own = asked(grow, kind="own", own="[-1, 0, 0, 1]")
+    assert own["views"]["parents"] == [-1, 0, 0, 1]
+    assert own["views"]["rank_paths"] == "0;1;0,0"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"tree": SIZE | {"budget": 0}}, "The budget is a whole number from 1"),
+        ({"tree": SIZE | {"depth": 0}}, "The depth is a whole number from 1"),
+        ({"tree": SIZE | {"width": 99}}, "branching (top-k)"),
+        ({"tree": {"depth": 4}}, "three numbers"),
+        ({"kind": "own", "own": "[-1, 2, 1]"}, "round in a circle"),
+        ({"kind": "bush"}, "one of these"),
+        ({"place": "nowhere"}, "no recorded position"),
+        ({"place": "live:gone"}, "no longer held"),
+        ({"seed": -1}, "The seed"),
+    ],
+)
+def test_what_cannot_be_grown_gets_a_sentence(changes, says):
+    found = asked(grow, **changes)
+    assert found["id"] == 3
+    assert says in found["problem"]
+
+
+def test_no_json_is_no_question():
+    for of in (grow, rank, judge):
+        assert "whole JSON" in json.loads(of("{"))["problem"]
+
+
+def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():
+    found = asked(rank, tree=SIZE)
+    assert len(found["ways"]) == 8
+    for way in found["ways"]:
+        assert len(way["roles"]) == len(way["totals"]) == len(found["nodes"])
+        assert way["roles"].count("gained") == way["roles"].count("lost") == way["differ"]
+    right, wrong = found["exhibit"]["trees"]
+    assert right["length"] > wrong["length"]
+    assert not any(right["moved"])
+    assert any(wrong["moved"])
+    made_up = asked(rank, place="example:other-tree")
+    assert made_up["exhibit"] is None
+    assert "no example" in asked(rank, place="example:none")["problem"]
+
+
+def test_two_rules_judge_one_drawn_tree():
+    found = asked(judge, shape=2, drawn="without-replacement")
+    assert [rule["name"] for rule in found["rules"]] == ["top-down", "traversal"]
+    for rule in found["rules"]:
+        assert rule["kept"] == rule["roles"].count("accepted")
+        assert len(rule["coins"]) >= rule["kept"] or rule["name"] == "traversal"
+    assert "one of these ways" in asked(judge, drawn="top")["problem"]
+    assert "The shape" in asked(judge, shape=77)["problem"]
+
+
+def test_live_positions_are_held_for_a_while():
+    for number in range(MOST + 1):
+        HELD.keep(f"test-{number}", position(PLACE))
+    assert HELD.find(LIVE + "test-0") is None
+    assert "nodes" in asked(grow, place=f"{LIVE}test-{MOST}")
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ({"prompt": "", "drafter": "eagle3", "skip": 0}, "A prompt is needed"),
+        ({"prompt": "a", "drafter": "eagle3", "skip": 65}, "0 to 64"),
+        ({"prompt": "a", "drafter": "/etc", "skip": 0}, "No drafter is called"),
+    ],
+)
+def test_a_look_that_nobody_can_take_gets_a_sentence(wish, says):
+    with pytest.raises(ValueError, match=says):
+        wanted(None, json.dumps(wish))
+
+
+@pytest.mark.parametrize("name", GROWS)
+def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
+    """Each path anew, in a walk of its own; the target by one plain pass."""
+    target = families.target_of(name)
+    drafter = families.KNOWING_NOTHING[name](target)
+    ids = target.encode("The cat saw the", 9)
+    chosen = Settings(Sampling(1.0), seed=2)
+    walk = Walk(target, drafter, ids, chosen)
+    walk.step()
+    deep = min(3, walk.foresight.deepest)
+    shape = [(0,), (1,), (0, 0), (1, 0)]
+    field, _ = walk.field([(Parameters(deep, 2, 9), SUMS)], [shape])
+    one = grown(field, Parameters(deep, 2, 9))
+    assert not one.missing
+    assert len(one.tree) > deep
+    for path, row in list(field.rows.items())[:4]:
+        again = Walk(target, drafter, ids, chosen)
+        again.step()
+        assert again.text == walk.text
+        tree = DraftTree.chain(again.text[-1], path)
+        for node in range(len(tree)):
+            tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
+            with torch.inference_mode():
+                logits = again.foresight.after(again.text, tokens, parents, [node])
+        logs = logits.float().log_softmax(-1)[0, row.tokens]
+        assert torch.allclose(logs, torch.tensor(row.logs), atol=2e-4)
+        with torch.inference_mode():
+            plain = target.model(torch.tensor([[*again.text, *path]])).logits[0, -1]
+        p = law(plain, WARM)
+        assert torch.allclose(p[row.tokens], torch.tensor(row.p).double(), atol=1e-4)
+    assert static(field, shape).paths >= {(token,) for token in field.rows[()].tokens[:2]}
+
+
+def test_a_drafter_that_ranks_nothing_under_its_guesses_is_refused():
+    case = families.CASES["ngram"]
+    target = case.target()
+    with pytest.raises(BadTree, match="no tree grows on it"):
+        Walk(target, case.drafter(target), [1, 2, 3], Settings())
+
+
+def test_ranks_are_measured_along_the_text_that_the_target_wrote():
+    """The oracle knows the target's law, so the mean p of its ranks falls, and never by depth."""
+    case = families.CASES["oracle"]
+    target = case.target()
+    found = ranks.measure(
+        target, case.drafter(target), [[1, 2, 3]], Settings(Sampling(1.0), max_new_tokens=8)
+    )
+    assert found.positions == 7
+    for row in found.by_depth:
+        assert row == sorted(row, reverse=True)
+        assert sum(row) <= 1.0 + 1e-6
+
+
+def test_what_was_measured_is_told_as_it_stands_in_the_file():
+    data = study.measured()
+    assert set(ranks.known()) >= set(data["drafters"])
+    for ways in data["drafters"].values():
+        for size, rows in ways.items():
+            assert rows["sum float64"]["gain"] == 0.0, size
+            said = study.verdict(rows, 240, 59)
+            assert f"{100 * rows['sum bfloat16']['differ']:.0f} %" in said
+            low, high = rows["sum bfloat16"]["gain_interval"]
+            assert low <= rows["sum bfloat16"]["gain"] <= high
+
+
+def test_luck_is_told_from_a_difference_by_enough_rounds():
+    assert study.luck(2.0, study.rounds_to_tell(0.006, 2.0)) == pytest.approx(0.006, rel=1e-3)
+    assert study.rounds_to_tell(0.006, 2.0) > 800_000
+
+
+def test_an_interval_over_prompts_holds_their_mean():
+    tally = Tally([{"places": 2.0, "gain": value} for value in (0.0, 0.2, 0.4, -0.1)])
+    low, high = tally.interval("gain", draws=400)
+    assert tally.mean("gain") == pytest.approx(0.0625)
+    assert low < 0.0625 < high

@@ -1,0 +1,134 @@
+"""Shapes of draft trees as data: published, regular, optimised, from a file; and other engines'
+names and lists for the same tree."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.cost import trees as law
+from specviz.settings.knobs import knob
+from specviz.settings.shapes import PUBLISHED
+from specviz.trees import shapes, views
+from specviz.trees.faults import BadTree
+from specviz.trees.parameters import PRESETS, Parameters
+from specviz.verification.tree import DraftTree
+
+
+@st.composite
+def parents(draw, most=12):
+    size = draw(st.integers(2, most))
+    return [-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)]
+
+
+def test_published_shapes_have_their_sizes_and_every_beginning():
+    assert {name: len(shape.paths) for name, shape in PUBLISHED.items()} == {
+        "eagle-25": 25,
+        "medusa-63": 63,
+    }
+    for name, shape in PUBLISHED.items():
+        made = shapes.published(name)
+        assert shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
+
+
+def test_a_run_can_be_told_a_published_shape_by_name():
+    assert len(knob("rank_paths").read("medusa-63")) == 63
+    assert knob("rank_paths").read("0; 0,0") == [[0], [0, 0]]
+
+
+def test_a_chain_is_the_1_ary_tree():
+    assert (
+        shapes.chain(7) == shapes.regular(1, 7) == shapes.parents_of([[0] * d for d in range(1, 8)])
+    )
+
+
+@given(parents())
+def test_every_view_is_the_same_tree(tree):
+    assert views.linked(tree).parents == tree
+    seen = DraftTree(tuple(range(len(tree))), tuple(tree))
+    assert [row.nonzero().flatten().tolist() for row in seen.mask()] == views.mask(tree)
+    assert views.positions(tree, 9) == [9 + depth for depth in seen.depths]
+    rows = views.retrieve_indices(tree)
+    assert {node for row in rows for node in row} - {-1} == set(range(len(tree)))
+    for row in rows:
+        real = [node for node in row if node != -1]
+        assert real == list(seen.path(real[-1]))
+        assert not seen.children[real[-1]]
+        assert row[len(real) :] == [-1] * (len(row) - len(real))
+
+
+@given(parents(), st.randoms())
+def test_a_file_may_number_its_nodes_in_any_order(tree, random):
+    order = list(range(len(tree)))
+    random.shuffle(order)
+    place = {old: new for new, old in enumerate(order)}
+    mixed = [-1 if tree[old] < 0 else place[tree[old]] for old in order]
+    read = shapes.from_text(json.dumps(mixed))
+    assert sorted(views.positions(read)) == sorted(views.positions(tree))
+    assert sorted(map(len, views.mask(read))) == sorted(map(len, views.mask(tree)))
+
+
+@pytest.mark.parametrize("depth", [None, 1, 2, 3])
+def test_the_optimised_shape_beats_every_other_of_its_size(depth):
+    """Against every tree of five guesses whose ranks have no gap."""
+    chances = [0.55, 0.25, 0.1]
+    found = shapes.optimised(chances, 5, depth)
+    best = max(
+        law.expected_tokens(other, law.by_position(other, chances))
+        for tail in product(*(range(node) for node in range(1, 6)))
+        if max(views.positions(other := [-1, *tail])) <= (depth or 9)
+    )
+    assert law.expected_tokens(found, law.by_position(found, chances)) == pytest.approx(best)
+    assert max(views.positions(found)) <= (depth or 9)
+
+
+def test_noise_in_measured_ranks_does_not_stop_the_shape():
+    assert len(shapes.optimised([0.4, 0.1, 0.12], 9)) == 10
+
+
+@given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
+def test_every_engine_s_names_mean_the_same_tree(depth, width, budget):
+    made = Parameters(depth, width, budget)
+    assert Parameters.of(made.names["SGLang"]) == Parameters.of(made.names["EAGLE"]) == made
+    assert Parameters.of({"depth": depth, "width": width, "budget": budget}) == made
+
+
+def test_the_numbers_that_people_come_with():
+    six = dict(PRESETS)["SGLang 6, 10, 60"]
+    assert (six.depth, six.width, six.budget, six.pool) == (6, 10, 59, 510)
+    assert six == dict(PRESETS)["EAGLE-2: 60 tokens, depth 5, k 10"]
+    assert Parameters.eagle(60, 7, 10).pool == 710
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: Parameters(5, 4, 0), "The budget is a whole number from 1 to 128, not 0"),
+        (lambda: Parameters(0, 4, 8), "The depth is a whole number from 1"),
+        (lambda: Parameters(5, 0, 8), "top-k"),
+        (lambda: Parameters(5, 2.5, 8), "whole number"),
+        (lambda: Parameters.sglang(5, 4, 1), "num_draft_tokens, which counts the root"),
+        (lambda: Parameters.eagle(1, 4, 8), "total_tokens"),
+        (lambda: Parameters.of({"steps": 5, "budget": 4}), "under one engine’s names"),
+        (lambda: Parameters(5, 10, 8).check_vocabulary(9), "more than the 9 tokens"),
+        (lambda: shapes.regular(4, 5), "makes 1,364 guesses; a tree can have 128"),
+        (lambda: shapes.chain(0), "length of a chain"),
+        (lambda: shapes.published("eagle-26"), "there is eagle-25"),
+        (lambda: shapes.parents_of([[0], [1, 0]]), "needs [1] in the tree before it"),
+        (lambda: shapes.optimised([], 4), "chances from 0 to 1"),
+        (lambda: shapes.from_text("[-1, 2, 1]"), "Nodes 1, 2 never lead to the root"),
+        (lambda: shapes.from_text("[-1, 0, -1]"), "one root"),
+        (lambda: shapes.from_text("[-1, 7]"), "Node 1 has parent 7"),
+        (lambda: shapes.from_text("[-1, 0"), "not whole JSON"),
+        (lambda: shapes.from_text('{"a": 1}'), "list of parents"),
+        (lambda: shapes.from_text("[-1]"), "a root and 1 to 128 guesses, not 0"),
+        (lambda: shapes.from_text("[" * 100_000), "20,000 characters"),
+    ],
+)
+def test_what_is_no_tree_gets_a_sentence(made, says):
+    with pytest.raises(BadTree, match=says.replace("[", r"\[")):
+        made()
