@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise, product
 
+import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
 from specviz.drafters.kit.growth import SUMS, Totals
-from specviz.figures.whole_tree import GAP, spread
+from specviz.figures.layout import branches
+from specviz.figures.whole_tree import GAP, rows_of, spread
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
 from specviz.trace.promises import Drawn
@@ -340,6 +342,16 @@ def test_sixty_guesses_lie_clear_of_each_other_and_no_lines_cross(random, widths
         start = made.x[theirs] + widths[theirs] if made.y[theirs] == y else other[1]
         crossed = mine != theirs and top < y < low and start < turn < end
         assert not crossed
+
+
+@settings(max_examples=20)
+@given(st.randoms(use_true_random=False), st.integers(1, 40))
+def test_rows_are_those_of_step_s_own_layout(random, size):
+    parents = [-1] + [random.randrange(node) for node in range(1, size)]
+    graph = nx.DiGraph()
+    graph.add_node(0)
+    graph.add_edges_from((parent, node) for node, parent in enumerate(parents) if node)
+    assert dict(enumerate(rows_of(parents))) == branches(graph)
 
 
 def test_sixty_kept_guesses_fit_a_page_at_1280():

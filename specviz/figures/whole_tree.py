@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-import networkx as nx
-
-from specviz.figures.layout import branches
 from specviz.trace.depths import depths_of
 
 ROW: Final = 27
@@ -39,11 +36,7 @@ def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) ->
 
     gap: between columns.
     """
-    depths = depths_of(list(parents))
-    graph = nx.DiGraph()
-    graph.add_node(0)
-    graph.add_edges_from((parent, node) for node, parent in enumerate(parents) if node)
-    rows = branches(graph)
+    depths, rows = depths_of(list(parents)), rows_of(parents)
     widest = [0.0] * (max(depths) + 1)
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)
@@ -53,5 +46,23 @@ def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) ->
         [HEAD + ROW * (rows[node] + 0.5) for node in range(len(parents))],
         columns,
         columns[-1] + widest[-1] + MARGIN + MARK,
-        HEAD + ROW * (max(rows.values()) + 1.0) + MARGIN,
+        HEAD + ROW * (max(rows) + 1.0) + MARGIN,
     )
+
+
+def rows_of(parents: Sequence[int]) -> list[int]:
+    """By node, its row, as `layout.branches` has it, quick enough for every level of a pool."""
+    children: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents):
+        if node:
+            children[parent].append(node)
+    rows, last, waiting = [0] * len(parents), 0, [0]
+    while waiting:
+        node = waiting.pop()
+        if node and children[parents[node]][0] == node:
+            rows[node] = rows[parents[node]]
+        elif node:
+            last += 1
+            rows[node] = last
+        waiting += reversed(children[node])
+    return rows

@@ -17,6 +17,7 @@ from specviz.drafters.kit.growth import Totals
 from specviz.trees.field import Field, Path
 from specviz.trees.growing import Grown, grown
 from specviz.trees.parameters import Parameters
+from specviz.trees.study import EXACT
 
 DTYPES: Final[Mapping[str, torch.dtype]] = {
     "float64": torch.float64,
@@ -24,7 +25,6 @@ DTYPES: Final[Mapping[str, torch.dtype]] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-EXACT: Final = "sum float64"
 WAYS: Final[Mapping[str, Totals]] = {
     f"{how} {name}": Totals(how, dtype)
     for how in ("product", "sum")

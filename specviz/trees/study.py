@@ -72,8 +72,8 @@ def verdict(ways: Mapping[str, Way], places: int, guesses: int) -> str:
         else "Even in float32 some trees differ."
     )
     return (
-        f"{first} In bfloat16, sums change {_percent(sums['differ'])} of the trees and products "
-        f"{_percent(products['differ'])}, by about one guess of {guesses} where they do. "
+        f"{first} In bfloat16, sums change {_percent(sums['differ'])} of the trees"
+        f"{_each(sums, guesses)} and products {_percent(products['differ'])}{_each(products)}. "
         f"The accepted length moves by {signed(sums['gain'])} with sums and "
         f"{signed(products['gain'])} with products, of {ways[EXACT]['length']:.2f}."
     )
@@ -95,6 +95,14 @@ def noise(ways: Mapping[str, Way], reported: Reported) -> str:
 def signed(value: float) -> str:
     """A small difference with its sign."""
     return f"{value:+.4f}".replace("-", "−")
+
+
+def _each(way: Way, guesses: int = 0) -> str:
+    """By how many guesses a changed tree differs, on average."""
+    if not way["differ"]:
+        return ""
+    of = f" of {guesses} guesses" if guesses else ""
+    return f" (by {way['nodes'] / way['differ']:.1f}{of} where they do)"
 
 
 def _percent(share: float) -> str:

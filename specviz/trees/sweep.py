@@ -24,7 +24,8 @@ from specviz.shipped import ASSETS
 from specviz.trees.explore import Walk
 from specviz.trees.field import Field
 from specviz.trees.parameters import Parameters
-from specviz.trees.ranking import DTYPES, EXACT, WAYS, Ranked, ranked
+from specviz.trees.ranking import DTYPES, WAYS, Ranked, ranked
+from specviz.trees.study import EXACT
 from specviz.trees.worth import chances, greedy
 
 FILE: Final = ASSETS / "trees" / "ranking.json"

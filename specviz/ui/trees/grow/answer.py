@@ -12,6 +12,7 @@ from typing import Any, Final
 from specviz.catalog.entry import title_of
 from specviz.cost import trees as law
 from specviz.cost.sweep import Sweep, SweepError
+from specviz.figures.whole_tree import rows_of
 from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS, HOUSE
@@ -62,6 +63,7 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
         "nodes": nodes(field, one, value),
         "kept": one.kept,
         "layouts": {"all": layout(field, one, None), "kept": layout(field, one, one.kept)},
+        "rows": rows_by_level(one),
         "steps": [*steps(field, one, asked.kind == "dynamic"), judged(field, one, verdict)],
         "mask": views.mask(one.tree.parents),
         "positions": views.positions(one.tree.parents, field.length),
@@ -137,6 +139,15 @@ def layout(field: Field, one: Grown, only: Sequence[int] | None) -> dict[str, An
     new = {node: place for place, node in enumerate(chosen)}
     parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
     return placed(field, [one.growth.tokens[node] for node in chosen], parents, names=chosen)
+
+
+def rows_by_level(one: Grown) -> list[list[int]]:
+    """By depth, the rows of the pool's guesses down to there: a growing tree has no holes."""
+    parents, depths = one.growth.parents, one.growth.depths
+    return [
+        rows_of(parents[: sum(depth <= deepest for depth in depths)])
+        for deepest in range(max(depths) + 1)
+    ]
 
 
 def lists(one: Grown) -> dict[str, Any]:

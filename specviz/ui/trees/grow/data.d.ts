@@ -66,6 +66,8 @@ export interface Answer {
   nodes: Node[];
   kept: number[];
   layouts: Record<Shown, Layout>;
+  /** By depth, the rows of the guesses down to there. */
+  rows: number[][];
   steps: Step[];
   mask: number[][];
   positions: number[];

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from specviz.trees import shapes
-from specviz.trees.faults import BadTree, within
+from specviz.trees.faults import within
 from specviz.trees.parameters import Parameters
 from specviz.ui.question import Unasked, read
 
@@ -64,6 +64,3 @@ class GrowQuestion:
         if self.kind == "own":
             return shapes.from_text(self.own)
         return shapes.published(self.kind)
-
-
-__all__ = ["KINDS", "BadTree", "GrowQuestion"]

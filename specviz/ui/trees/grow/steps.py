@@ -66,7 +66,7 @@ def _reranked(one: Grown) -> str:
         return f"All {count(weighed, 'guess', 'guesses')} weighed fit the budget; none is dropped."
     last, first = one.order[kept - 1], one.order[kept]
     return (
-        f"Rerank: of {weighed} guesses weighed, the {kept} with the highest totals are kept, "
+        f"Of {weighed} guesses weighed, the {kept} with the highest totals are kept, "
         f"whatever their level. The last one in has {told(totals[last])}, the first one out "
         f"{told(totals[first])}. No child has more than its parent, so none is kept without it."
     )

@@ -5,10 +5,35 @@ import { pick } from "./pick.js";
 import { $ } from "./stage.js";
 import { answer, pathTo, step, view } from "./state.js";
 
+/** @import { Place } from "../shared/data.js" */
+
 /** @type {Map<number, SVGGElement>} */
 let groups = new Map();
 
-const layout = () => answer().layouts[view.shown];
+const ROW = 27; // as figures/whole_tree.py has it
+const HEAD = 24;
+let drawnLevel = -1; // the deepest level of what is drawn; -1 for the whole pool
+
+/** The deepest level that there is at this step; -1 once all of the pool is there. */
+function level() {
+  const { kind, born } = step();
+  const late = kind === "rerank" || kind === "mask" || kind === "verify";
+  return late ? -1 : answer().nodes[born - 1].depth;
+}
+
+/** Where everything stands: while the tree grows, as if there were no deeper levels. */
+function layout() {
+  const base = answer().layouts[view.shown];
+  const rows = answer().rows[level()];
+  if (view.shown === "kept" || !rows) return base;
+  /** @type {Record<string, Place>} */
+  const places = {};
+  rows.forEach((row, node) => {
+    const [x, , wide, label] = base.places[String(node)];
+    places[String(node)] = [x, HEAD + ROW * (row + 0.5), wide, label];
+  });
+  return { ...base, places, height: HEAD + ROW * (Math.max(...rows) + 1) + 4 };
+}
 
 const HIGHEST = 760; // of the view, see its style sheet
 const MORE = 400; // pixels drawn beyond what is in view, at either side
@@ -19,6 +44,7 @@ const scale = () => view.zoom || Math.min(1, $(".sv-grow-view").clientWidth / la
 /** Draws the tree anew: as much of it as is in view, so that a large one is as quick as a small. */
 export function drawTree() {
   const place = $(".sv-grow-view");
+  drawnLevel = level();
   const top = place.scrollTop;
   drawnAt = top;
   const high = (top + HIGHEST + MORE) / scale();
@@ -47,8 +73,12 @@ function role(node) {
   return decisions.some((one) => one.node === node) ? "rejected" : "unreached";
 }
 
-/** Shows the step in hand on the drawn tree. */
+/** Shows the step in hand on the drawn tree; another level is drawn anew. */
 export function showStep() {
+  if (drawnLevel !== level()) {
+    drawTree();
+    return;
+  }
   const { born, node: read } = step();
   const { places } = layout();
   for (const [node, group] of groups) {

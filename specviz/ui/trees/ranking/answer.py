@@ -12,7 +12,8 @@ from specviz.trees import exhibit
 from specviz.trees.faults import BadTree
 from specviz.trees.field import Field, FieldError, Path
 from specviz.trees.growing import grown
-from specviz.trees.ranking import EXACT, Ranked, ranked
+from specviz.trees.ranking import Ranked, ranked
+from specviz.trees.study import EXACT
 from specviz.trees.worth import chances, worth
 from specviz.ui.lossless.sandbox.answer import packed
 from specviz.ui.question import Unasked, number_of

@@ -154,7 +154,7 @@ export function start(element, props, watch, _trigger, config) {
   /** @type {HTMLSelectElement} */
   const list = $("#sv-rank-place");
   list.replaceChildren(
-    group("Real positions, steps 6, top-k 10, 60 tokens", config.places),
+    group("Recorded positions; steps 6, top-k 10, 60 tokens", config.places),
     group(
       "Made up, one effect each",
       config.examples.map(([name, title]) => [name, title]),

@@ -51,7 +51,7 @@ export function startStudy() {
   );
   const [{ width }] = study.arithmetic;
   $(".sv-rank-where").textContent =
-    `One step of a tree’s loop, (1, ${width}) by (1, ${width}, ${width}), medians of 2,000 in turns on ${study.where}. Either takes about as long as calling torch does; a pass of the drafter takes a thousand times longer.`;
+    `One step of a tree’s loop, (1, ${width}) by (1, ${width}, ${width}), medians of 2,000 in turns on ${study.where}. Either takes about as long as calling torch does; a pass of the drafter takes hundreds of times longer.`;
   /** @type {HTMLSelectElement} */
   const list = $("#sv-rank-study");
   const named = study.rows.map(
