@@ -199,7 +199,8 @@ def test_what_was_measured_is_told_as_it_stands_in_the_file():
         for size, rows in ways.items():
             assert rows["sum float64"]["gain"] == 0.0, size
             said = study.verdict(rows, 240, 59)
-            assert f"{100 * rows['sum bfloat16']['differ']:.0f} %" in said
+            share = f"{100 * rows['sum bfloat16']['differ']:.0f}\u00a0%"
+            assert share in said
             low, high = rows["sum bfloat16"]["gain_interval"]
             assert low <= rows["sum bfloat16"]["gain"] <= high
 

@@ -106,4 +106,4 @@ def _each(way: Way, guesses: int = 0) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}\u00a0%"  # on one line with its number

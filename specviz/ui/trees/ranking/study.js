@@ -103,7 +103,8 @@ function gain({ gain: mean, gain_interval: [low, high] }) {
   line.style.setProperty("--low", at(low) + "%");
   line.style.setProperty("--high", at(high) + "%");
   line.style.setProperty("--mean", at(mean) + "%");
-  return el("span", "sv-rank-gain", line, `${signed(mean)} (${signed(low)} to ${signed(high)})`);
+  const said = `${signed(mean)} (${signed(low)} to ${signed(high)})`;
+  return el("span", "sv-rank-gain", line, el("span", "", said));
 }
 
 /** @param {string} way */
