@@ -37,13 +37,16 @@ DRAFTERS = [
 PLAIN = "plain"
 
 
+SHELVES: tuple[Shelf[Any], Shelf[Any]] = (Shelf(), Shelf())  # what was loaded onto the device
+
+
 @contextmanager
 def gpu() -> Iterator[Meetings]:
-    """The pretended device, and shelves of its own: nothing that lies there is left behind."""
+    """The pretended device, and shelves of its own: nothing that lies there is met outside."""
     with (
         pretended() as meetings,
-        patch.object(loading, "SHELF", Shelf()),
-        patch.object(loading, "HEADS", Shelf()),
+        patch.object(loading, "SHELF", SHELVES[0]),
+        patch.object(loading, "HEADS", SHELVES[1]),
     ):
         yield meetings
 

@@ -228,6 +228,9 @@ def test_a_batch_and_a_load_are_those_of_the_conditions():
 def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
     trace = Trace.read(path)
     point, numbers = measured_point(trace), metrics.summary(trace)
+    if numbers["alpha"] is None:  # judged from the leaf up, so it has no place on the law
+        assert point is None
+        return
     assert point.alpha == numbers["alpha"]
     assert point.speedup == numbers["speedup"]
     drafts = [

@@ -3,6 +3,7 @@ names and lists for the same tree."""
 
 from __future__ import annotations
 
+import argparse
 import json
 from itertools import product
 
@@ -10,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specviz.catalog.entry import settings_of
+from specviz.commands.tree_size import add_tree_size
 from specviz.cost import trees as law
 from specviz.settings.knobs import knob
+from specviz.settings.options import add_settings
 from specviz.settings.shapes import PUBLISHED
 from specviz.trees import shapes, views
 from specviz.trees.faults import BadTree
@@ -132,3 +136,34 @@ def test_the_numbers_that_people_come_with():
 def test_what_is_no_tree_gets_a_sentence(made, says):
     with pytest.raises(BadTree, match=says.replace("[", r"\[")):
         made()
+
+
+def read(*words):
+    """What a command line with a tree's size says."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_settings(parser)
+    add_tree_size(parser)
+    return settings_of(parser.parse_args(words), "eagle3")
+
+
+@pytest.mark.parametrize(
+    "said", ["steps=6,topk=10,num_draft_tokens=60", "total_tokens=60, depth=5, top_k=10"]
+)
+def test_a_run_takes_a_trees_size_in_any_engines_words(said):
+    ours = read("--gamma", "6", "--fan-out", "10", "--budget", "59")
+    assert read("--tree-size", said) == ours
+    assert read("--tree-size", said, "--budget", "20").budget == 20
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ("60", "write a tree's size as steps=6"),
+        ("steps=six,topk=10,num_draft_tokens=60", "write a tree's size as steps=6"),
+        ("steps=6,topk=10", "under one engine’s names"),
+        ("steps=0,topk=10,num_draft_tokens=60", "The depth is a whole number from 1"),
+    ],
+)
+def test_a_size_that_is_none_gets_a_sentence(said, says):
+    with pytest.raises(argparse.ArgumentError, match=says):
+        read("--tree-size", said)

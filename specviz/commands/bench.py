@@ -18,6 +18,7 @@ from tqdm import tqdm
 from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
 from specviz.commands.run import STOPPED, add_models, interruptible
+from specviz.commands.tree_size import add_tree_size
 from specviz.settings.options import MOST, add_settings, count
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--repeats", type=repeats, default=3, help="turns per prompt")
     add_models(parser)
     add_settings(parser)
+    add_tree_size(parser)
     parser.set_defaults(func=run, temperature=0.0, drafter=None)
 
 

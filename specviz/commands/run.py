@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import settings_of
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
+from specviz.commands.tree_size import add_tree_size
 from specviz.settings.options import add_settings, prompt
 from specviz.trace.promises import PROMISES
 
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--trace", metavar="FILE", help="write the trace, an event a line")
     add_models(parser)
     add_settings(parser)
+    add_tree_size(parser)
     parser.set_defaults(func=run)
 
 

@@ -43,6 +43,11 @@ def number_of(text: Any) -> int:
         return 0
 
 
+def packed(data: Mapping[str, Any]) -> str:
+    """JSON as it travels."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
 def wire(view: gr.HTML, part: str, elem_id: str, answer: Callable[[Any], str]) -> None:
     """Let a part ask: a hidden button, which its script presses, brings the answer to `view`.
 

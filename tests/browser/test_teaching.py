@@ -47,6 +47,34 @@ def test_the_link_of_a_race_and_of_cost_opens_them(visit, another):
     there.wait_for_selector("[role=tab][aria-selected=true]:text('Cost')")
 
 
+def test_the_link_of_the_sandbox_and_of_a_tree_opens_them(visit, another):
+    page = visit.open()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("tab", name="Lossless?").click()
+    laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}
+    sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "dials": [0.4]}
+    page.wait_for_function("window.specviz.sandbox?.idle")
+    page.evaluate("to => window.specviz.sandbox.go(to)", sandbox)
+    there = another.open(copied(page).removeprefix(another.url))
+    there.wait_for_selector("[role=tab][aria-selected=true]:text('Lossless?')")
+    found = there.evaluate("window.specviz.sandbox.state")
+    assert {name: found[name] for name in sandbox} == sandbox
+    page.get_by_role("tab", name="Trees").click()
+    page.wait_for_function("window.specviz.grow?.view.answer")
+    page.locator("#sv-grow-kind").select_option("chain")
+    page.locator("#sv-grow-depth").fill("3")
+    page.locator(".sv-grow-cold").check()
+    page.wait_for_function("window.specviz.grow.idle")
+    link = copied(page)
+    assert "rules=" not in link
+    there.goto(link)
+    there.wait_for_selector("[role=tab][aria-selected=true]:text('Trees')")
+    wanted, found = (one.evaluate("window.specviz.grow.state") for one in (page, there))
+    assert wanted == found
+    assert (found["kind"], found["tree"]["depth"], found["cold"]) == ("chain", 3, True)
+    assert there.is_checked(".sv-grow-cold")
+
+
 @pytest.mark.parametrize("name", [*PARTS, "timeline"])
 def test_a_part_is_kept_as_svg_and_as_png_of_its_own_size(visit, name):
     page = visit.open("?trace=01-chain")

@@ -56,6 +56,9 @@ def test_why_is_said_nothing_moves_and_nothing_sticks_out(visit, name):
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name.endswith(("suffix", "lmtp"))])
 def test_places_in_the_text_that_a_guess_came_from_are_marked(visit, name):
     visit.open(f"?trace={name}")
-    marks = [marked for marked in at_every_step(visit, range(1, 6), MARKED) if marked is not None]
-    assert marks, "no mark"
-    assert all(marks)
+    for index in range(1, 6):
+        found = at_every_step(visit, [index], MARKED)
+        if marks := [marked for marked in found if marked is not None]:
+            assert all(marks)
+            return
+    raise AssertionError("no mark")

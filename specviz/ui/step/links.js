@@ -25,7 +25,15 @@ export function lost() {
 
 // Keys that other tabs read once they are opened: a link with one of them opens its tab.
 /** @type {Record<string, string>} */
-const TABS = { race: "Compare", alpha: "Cost", gamma: "Cost", c: "Cost", verify: "Cost" };
+const TABS = {
+  race: "Compare",
+  rules: "Lossless?",
+  tree: "Trees",
+  alpha: "Cost",
+  gamma: "Cost",
+  c: "Cost",
+  verify: "Cost",
+};
 
 export function openLinked() {
   const key = Object.keys(TABS).find((name) => asked.has(name));

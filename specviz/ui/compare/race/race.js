@@ -4,7 +4,7 @@ import { icon, mark, meaning } from "../../shared/dom.js";
 import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { there } from "../../shared/there.js";
-import { onScreen } from "./address.js";
+import { keepLink } from "./address.js";
 import { act, lead, pause, play, playIfSeen, seek, showPlay, showSpeed, time } from "./clock.js";
 import { hands } from "./hands.js";
 import { rows } from "./lanes.js";
@@ -69,7 +69,7 @@ export function start(element, props, watch, _trigger, config) {
   legends();
   fit();
   new ResizeObserver(fit).observe(element);
-  new ResizeObserver(() => onScreen(element.clientWidth > 0)).observe(element);
+  keepLink();
   new IntersectionObserver(onSight, { threshold: SIGHTS }).observe($(".sv-race-board"));
   document.addEventListener("visibilitychange", playIfSeen);
   $("[data-race=again]").prepend(icon("first"));

@@ -12,9 +12,9 @@ from typing import Any, Final
 import torch
 
 from specviz.ui.lossless.coins.throws import THROWS
-from specviz.ui.lossless.sandbox.answer import EXACT, packed, round_of
+from specviz.ui.lossless.sandbox.answer import EXACT, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
-from specviz.ui.question import Unasked, number_of, read
+from specviz.ui.question import Unasked, number_of, packed, read
 from specviz.verification import MismatchedRule
 from specviz.verification.exact import Round, answer
 from specviz.verification.exact.darts import darts

@@ -10,10 +10,10 @@ from itertools import count
 from typing import Any, Final
 
 from specviz.ui.lossless.coins.answer import SURE, seldom
-from specviz.ui.lossless.sandbox.answer import packed, tensor
+from specviz.ui.lossless.sandbox.answer import tensor
 from specviz.ui.lossless.sandbox.presets import WORDS
 from specviz.ui.lossless.sandbox.question import law, whole
-from specviz.ui.question import Unasked, number_of, read
+from specviz.ui.question import Unasked, number_of, packed, read
 from specviz.verification.exact.statistics import g_test, wilson_each
 from specviz.verification.wild import EXACT, GALLERY, Exhibit, Result, evidence, exhibit
 

@@ -12,9 +12,8 @@ from specviz.frames import Scene
 from specviz.frames.numbers import count, significant
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox.answer import packed
 from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS, whole
-from specviz.ui.question import Unasked, number_of, read
+from specviz.ui.question import Unasked, number_of, packed, read
 from specviz.ui.step import recorded
 from specviz.verification.exact.of_run import Step, steps, worst
 

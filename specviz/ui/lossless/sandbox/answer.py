@@ -6,7 +6,6 @@ can take; nothing here knows a rule's formula.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from specviz.cost.law import expected_tokens
 from specviz.settings.settings import Sampling
 from specviz.trace.promises import Drawn, fitting
 from specviz.ui.lossless.sandbox.question import SandboxQuestion
-from specviz.ui.question import Unasked, number_of
+from specviz.ui.question import Unasked, number_of, packed
 from specviz.verification import MismatchedRule, Rule, named
 from specviz.verification.exact import Answer, Drawing, Round
 from specviz.verification.exact import answer as answered
@@ -139,8 +138,3 @@ def rows(law: Sequence[float], found: Answer) -> list[list[str]]:
 def signed(value: float) -> str:
     """A difference with its sign; 0 where it is rounding."""
     return "0" if abs(value) < EXACT else f"{value:+.4f}".replace("-", "−")
-
-
-def packed(data: Mapping[str, Any]) -> str:
-    """JSON as it travels."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False)

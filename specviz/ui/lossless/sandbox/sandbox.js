@@ -4,6 +4,7 @@ import { el } from "../../shared/dom.js";
 import { expect } from "../../shared/tabs.js";
 import { ask, question, wish } from "./ask.js";
 import { bars } from "./bars.js";
+import { keepLink, linked } from "./link.js";
 import { choose, controls, load, showControls } from "./controls.js";
 import { last, onAnswer, receive } from "./show.js";
 import { $, stage } from "./stage.js";
@@ -19,14 +20,18 @@ const KEYS = [
   ["outline", "the target's p"],
 ];
 
+let write = () => {}; // to the page's address
+
 /** @param {boolean} laws */
 function changed(laws) {
+  write();
   if (laws) bars(moved);
   showControls(() => ask());
   ask();
 }
 
 function moved() {
+  write();
   showControls();
   ask();
 }
@@ -64,5 +69,6 @@ export function start(element, props, watch, _trigger, config) {
   choose("auto");
   watch("value", receive);
   expect("sv-sand", (to) => go(to));
-  changed(true);
+  write = keepLink();
+  go(linked() ?? {});
 }

@@ -25,8 +25,7 @@ from specviz.trees.judging import World
 from specviz.trees.ranks import known
 from specviz.trees.shapes import paths_of
 from specviz.trees.worth import Table, Worth, chances, greedy, passes, prices, worth
-from specviz.ui.lossless.sandbox.answer import packed
-from specviz.ui.question import Unasked, number_of
+from specviz.ui.question import Unasked, number_of, packed
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.grow.question import GrowQuestion
 from specviz.ui.trees.grow.steps import steps, told

@@ -2,6 +2,7 @@
 
 import { el } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
+import { fromLink } from "./link.js";
 import { state, view } from "./state.js";
 
 /** @import { Dial } from "./data.js" */
@@ -57,6 +58,8 @@ export function controls(changed) {
     changed();
   });
   state.place = places[0][0];
+  fromLink();
+  select("#sv-grow-place", state.place);
   showControls();
 }
 

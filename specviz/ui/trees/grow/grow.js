@@ -4,6 +4,7 @@ import { byId } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
 import { ask, question, wish } from "./ask.js";
 import { controls, showControls } from "./controls.js";
+import { keepLink } from "./link.js";
 import { job, wanted } from "./live.js";
 import { drawMask, showPickedRow, startMask } from "./mask.js";
 import { showLengths, showLists, showOne, showText, showWorth } from "./one.js";
@@ -16,6 +17,8 @@ import { drawTree, showPicked, startTree } from "./tree.js";
 
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Answer, Config, Fault } from "./data.js" */
+
+let write = () => {}; // to the page's address
 
 function receive() {
   const answer = stage.props.value && JSON.parse(stage.props.value);
@@ -34,6 +37,7 @@ function show(answer) {
   tell(answer.notes.join(" "));
   const atEnd = view.answer === null || view.at >= view.answer.steps.length - 1;
   view.answer = answer;
+  write();
   const last = answer.steps.length - 1;
   view.at = atEnd ? last : Math.min(view.at, last);
   view.picked = Math.min(view.picked, answer.nodes.length - 1);
@@ -88,6 +92,7 @@ export function start(element, props, watch, _trigger, config) {
     showLengths();
   });
   startLive(config);
+  write = keepLink();
   watch("value", receive);
   ask();
 }
@@ -116,4 +121,7 @@ function startLive({ drafters, prompt, most }) {
   });
   $(".sv-grow-asked").addEventListener("submit", (event) => event.preventDefault());
   showControls();
+  /** @type {HTMLInputElement} */
+  const cold = $(".sv-grow-cold");
+  cold.checked = state.cold;
 }

@@ -5,7 +5,7 @@ Pure: text in, text out. The production rules are run; nothing here knows their 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from specviz.frames.numbers import count
@@ -13,8 +13,7 @@ from specviz.settings.chance import Chance
 from specviz.trees.faults import BadTree
 from specviz.trees.field import Field, FieldError
 from specviz.trees.judging import SHAPES, WAYS, Draft, World, average
-from specviz.ui.lossless.sandbox.answer import packed
-from specviz.ui.question import Unasked, number_of
+from specviz.ui.question import Unasked, number_of, packed
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.judging.question import JudgingQuestion
 from specviz.ui.trees.places import place
@@ -105,7 +104,7 @@ def mean(asked: JudgingQuestion) -> dict[str, Any]:
     return dict(_mean(asked.place, asked.shape, asked.drawn))
 
 
-@cache
+@lru_cache(64)  # positions of visitors come and go
 def _mean(name: str, shape: int, drawn: str) -> tuple[tuple[str, Any], ...]:
     found = average(World(place(name)), SHAPES[shape], WAYS[drawn], TREES, 1)
     gain = found.lengths["traversal"] - found.lengths["top-down"]

@@ -15,8 +15,7 @@ from specviz.trees.growing import grown
 from specviz.trees.ranking import Ranked, ranked
 from specviz.trees.study import EXACT
 from specviz.trees.worth import chances, worth
-from specviz.ui.lossless.sandbox.answer import packed
-from specviz.ui.question import Unasked, number_of
+from specviz.ui.question import Unasked, number_of, packed
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.ranking.question import RankingQuestion
 from specviz.ui.trees.words import quoted, shown

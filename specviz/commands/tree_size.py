@@ -1,0 +1,51 @@
+"""`--tree-size`: a dynamic tree's three numbers, under the names of whichever engine one knows."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from specviz.trees.faults import BadTree
+from specviz.trees.parameters import Parameters
+
+EXAMPLE = "steps=6,topk=10,num_draft_tokens=60"
+
+
+class TreeSize(argparse.Action):
+    """Fills in γ, the fan-out and the budget; a later option of theirs changes one of them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """See argparse."""
+        assert isinstance(values, Parameters)  # what `size` made
+        for name, value in values.names["specviz"].items():
+            setattr(namespace, name, value)
+
+
+def add_tree_size(parser: argparse.ArgumentParser) -> None:
+    """Add the option."""
+    parser.add_argument(
+        "--tree-size",
+        type=size,
+        action=TreeSize,
+        default=argparse.SUPPRESS,
+        metavar="NAME=N,NAME=N,NAME=N",
+        help=f"a dynamic tree as SGLang writes it ({EXAMPLE}) or EAGLE "
+        "(total_tokens=60,depth=5,top_k=10), in the place of --gamma, --fan-out and --budget",
+    )
+
+
+def size(text: str) -> Parameters:
+    """The tree that three named numbers mean. Raises ArgumentTypeError with a sentence."""
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    try:
+        return Parameters.of({name.strip(): int(value) for name, _, value in pairs})
+    except BadTree as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from problem
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(f"write a tree's size as {EXAMPLE}") from problem

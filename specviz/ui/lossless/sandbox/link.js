@@ -1,0 +1,56 @@
+// The sandbox in the page's address: ?rules=PRESET,DRAWN,HOW-MANY,RULE leads back to it, with
+// ?p=0.5,0.3,... and ?q=... where somebody moved them.
+
+import { linkable, linkedText } from "../../shared/address.js";
+import { stage } from "./stage.js";
+import { ruleText, state } from "./state.js";
+
+/** @import { Preset, State } from "./data.js" */
+
+// Laws that came from a run have words of their own, and are reached by that run's link.
+function told() {
+  const { preset, from, drawn, candidates } = state;
+  return from ? "" : [preset, drawn, candidates, ruleText().replaceAll(",", "_")].join();
+}
+
+/** @param {"p" | "q"} name */
+const law = (name) => () =>
+  state.preset || state.from ? "" : state[name].map((chance) => +chance.toFixed(4)).join();
+
+/** What the page's address asks for; null where it asks nothing that can be tried.
+ * @returns {Partial<State> | null} */
+export function linked() {
+  const [preset, drawn, many, ruled = ""] = linkedText("rules").split(",");
+  const { presets, drawn: ways, rules, most } = stage.config;
+  const [rule, dials] = ruled.split(":");
+  const candidates = Number(many);
+  const known =
+    rules.some(({ name }) => name === rule) && ways.some(({ value }) => value === drawn);
+  if (!known || !Number.isInteger(candidates) || candidates < 1 || candidates > most) return null;
+  const found = presets.find(({ name }) => name === preset);
+  const laws = found ? { ...found, preset: found.name } : own(presets[0]);
+  const { words, p, q } = laws;
+  const numbers = dials ? { dials: dials.split("_").map(Number) } : {};
+  const way = /** @type {State["drawn"]} */ (drawn);
+  return { words, p, q, preset: laws.preset, drawn: way, candidates, rule, ...numbers };
+}
+
+/** @param {Preset} usual */
+function own(usual) {
+  const [p, q] = ["p", "q"].map((name) => linkedText(name).split(",").map(Number));
+  const whole = [p, q].every(
+    (one) => one.length === usual.words.length && one.every((chance) => chance >= 0),
+  );
+  return whole ? { words: usual.words, p, q, preset: "" } : { ...usual, preset: usual.name };
+}
+
+export function keepLink() {
+  const writes = [
+    linkable("rules", told, stage.element),
+    linkable("p", law("p"), stage.element),
+    linkable("q", law("q"), stage.element),
+  ];
+  return () => {
+    for (const write of writes) write();
+  };
+}

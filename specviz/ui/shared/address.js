@@ -1,0 +1,38 @@
+// A part's own place in the page's address: ?key=text leads back to it. The key is there while the
+// part is on screen, so that a link made on another tab opens that one.
+
+const given = new URLSearchParams(location.search);
+
+/** What the link that opened the page says to a part; "" where nothing. @param {string} key */
+export const linkedText = (key) => given.get(key) ?? "";
+
+/**
+ * Keeps a part's place in the address: always, or from when a link named it or somebody wants one.
+ * @param {string} key
+ * @param {() => string} told Where the part stands; "" where no link can lead.
+ * @param {HTMLElement} element
+ * @param {boolean} [always]
+ * @returns {() => void} To be called when it stands elsewhere.
+ */
+export function linkable(key, told, element, always = false) {
+  let here = false;
+  let wanted = always || given.has(key);
+  const write = () => {
+    const url = new URL(location.href);
+    const text = here && wanted ? told() : "";
+    if (text) url.searchParams.set(key, text);
+    else url.searchParams.delete(key);
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+  };
+  window.addEventListener("sv-link", () => {
+    wanted ||= here;
+    write();
+  });
+  new ResizeObserver(() => {
+    const is = element.clientWidth > 0;
+    if (is === here) return;
+    here = is;
+    write();
+  }).observe(element);
+  return write;
+}
