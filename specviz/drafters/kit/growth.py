@@ -80,6 +80,10 @@ class Growth:
     depths: list[int] = field(default_factory=lambda: [0])
     totals: list[float] = field(default_factory=list)
     kind: Totals = SUMS
+    # The likeliest so far, and what they were chosen from: (budget, nodes seen), so that a level
+    # is weighed against those alone and not against the whole pool again.
+    _top: list[int] = field(default_factory=list)
+    _of: tuple[int, int] = (0, 1)
 
     def __post_init__(self) -> None:
         self.totals = self.totals or [self.kind.root]
@@ -124,9 +128,15 @@ class Growth:
 
         Ties: the shallower, then the older, so that a node never comes without its ancestors.
         """
-        by_depth = sorted(range(1, len(self.tokens)), key=self.depths.__getitem__)
-        falling = [-total for total in self.totals]
-        return [0, *sorted(by_depth, key=falling.__getitem__)[:budget]]  # sorting keeps ties as is
+        known, seen = self._of
+        if known != budget:
+            self._top, seen = [], 1
+        if seen < len(self.tokens):
+            weighed = [*self._top, *range(seen, len(self.tokens))]
+            weighed.sort(key=self.depths.__getitem__)  # sorting keeps ties as they are
+            weighed.sort(key=self.totals.__getitem__, reverse=True)  # and so does this
+            self._top, self._of = weighed[:budget], (budget, len(self.tokens))
+        return [0, *self._top]
 
     def frontier(self, width: int, budget: int, ends: Collection[int]) -> list[int]:
         """The nodes to go on from: the `width` likeliest of the deepest level, likeliest first.
