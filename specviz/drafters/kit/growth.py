@@ -84,6 +84,7 @@ class Growth:
     # is weighed against those alone and not against the whole pool again.
     _top: list[int] = field(default_factory=list)
     _of: tuple[int, int] = (0, 1)
+    _deepest: int = 0
 
     def __post_init__(self) -> None:
         self.totals = self.totals or [self.kind.root]
@@ -111,17 +112,18 @@ class Growth:
         rank before its children.
         """
         logs = torch.cat([some for _, some in guesses])
-        if logs.dtype is not torch.float32 or not bool((logs <= 0).all()):
+        highest = float(logs.max()) if len(logs) else 0.0
+        if logs.dtype is not torch.float32 or not highest <= 0.0:  # NaN is no number at most 0
             raise ValueError("Log-probabilities must be float32 and at most 0.")
-        above = [
-            parent
-            for parent, (tokens, _) in zip(parents, guesses, strict=True)
-            for _ in range(len(tokens))
-        ]
-        self.tokens += [token for tokens, _ in guesses for token in tokens]
-        self.totals += self.kind.under([self.totals[parent] for parent in above], logs)
-        self.depths += [self.depths[parent] + 1 for parent in above]
-        self.parents += above
+        above: list[float] = []
+        for parent, (tokens, _) in zip(parents, guesses, strict=True):
+            many, depth = len(tokens), self.depths[parent] + 1
+            self._deepest = max(self._deepest, depth if many else 0)
+            above += [self.totals[parent]] * many
+            self.tokens += tokens
+            self.depths += [depth] * many
+            self.parents += [parent] * many
+        self.totals += self.kind.under(above, logs)
 
     def best(self, budget: int) -> list[int]:
         """The root and the `budget` likeliest guesses, likeliest first.
@@ -144,8 +146,7 @@ class Growth:
         Those that end a text are left out, and those outside the `budget` likeliest: what would
         stand under them could not be kept. Empty where growing is over.
         """
-        deepest = max(self.depths)
-        level = [n for n in self.best(budget) if self.depths[n] == deepest]
+        level = [n for n in self.best(budget) if self.depths[n] == self._deepest]
         return [n for n in level if self.tokens[n] not in ends][:width]
 
     def tree(self, budget: int) -> tuple[DraftTree, list[int]]:
