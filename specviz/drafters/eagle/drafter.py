@@ -18,7 +18,7 @@ from torch import Tensor
 
 from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.dynamic import DynamicSession
+from specviz.drafters.kit.dynamic import DynamicSession, followed
 from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
@@ -96,9 +96,7 @@ class EagleSession:
         nodes: Sequence[int],
     ) -> Tensor:
         """See `Foresight`."""
-        if nodes[0] == 0:
-            return fit(self.reader.text(len(context)), self.vocab_size)
-        return fit(self.reader.level(nodes, tokens, parents), self.vocab_size)
+        return fit(followed(self.reader, len(context), tokens, parents, nodes), self.vocab_size)
 
     def _branch(
         self,

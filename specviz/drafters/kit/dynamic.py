@@ -47,6 +47,17 @@ class Reader(Protocol):
         ...
 
 
+def followed(
+    reader: Reader,
+    length: int,
+    tokens: Sequence[int],
+    parents: Sequence[int],
+    nodes: Sequence[int],
+) -> Tensor:
+    """Logits (n, V) of what follows these nodes, by a head that reads a text of `length` tokens."""
+    return reader.level(nodes, tokens, parents) if nodes[0] else reader.text(length)
+
+
 class DynamicSession:
     """The head's cache of the text, cut back before every proposal."""
 
@@ -90,9 +101,7 @@ class DynamicSession:
         nodes: Sequence[int],
     ) -> Tensor:
         """See `Foresight`."""
-        if nodes[0] == 0:
-            return fit(self.reader.text(len(context)), self.vocab_size)
-        return fit(self.reader.level(nodes, tokens, parents), self.vocab_size)
+        return fit(followed(self.reader, len(context), tokens, parents, nodes), self.vocab_size)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""

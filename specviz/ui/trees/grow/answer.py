@@ -17,15 +17,14 @@ from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS, HOUSE
 from specviz.trees import views
-from specviz.trees.faults import BadTree
-from specviz.trees.field import Field, FieldError
+from specviz.trees.field import Field
 from specviz.trees.figure import margins
 from specviz.trees.growing import Grown, grown, static
 from specviz.trees.judging import World
 from specviz.trees.ranks import known
 from specviz.trees.shapes import paths_of
 from specviz.trees.worth import Table, Worth, chances, greedy, passes, prices, worth
-from specviz.ui.question import Unasked, number_of, packed
+from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.grow.question import GrowQuestion
 from specviz.ui.trees.grow.steps import steps, told
@@ -39,14 +38,7 @@ SHOWN: Final = 24  # words of the text before the tree
 
 def answer(text: Any) -> str:
     """JSON for the page; a question that cannot be answered gets the sentence that says why."""
-    try:
-        asked = GrowQuestion.from_text(text)
-        return packed({"id": asked.number, **whole(asked)})
-    except (Unasked, BadTree, FieldError) as problem:
-        return packed({"id": number_of(text), "problem": str(problem)})
-    except OSError:
-        sentence = "This recorded position cannot be read any more."
-        return packed({"id": number_of(text), "problem": sentence})
+    return answered(text, GrowQuestion.from_text, whole)
 
 
 def whole(asked: GrowQuestion) -> dict[str, Any]:

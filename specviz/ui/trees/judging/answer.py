@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
-from specviz.trees.faults import BadTree
-from specviz.trees.field import Field, FieldError
+from specviz.trees.field import Field
 from specviz.trees.judging import SHAPES, WAYS, Draft, World, average
-from specviz.ui.question import Unasked, number_of, packed
+from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.judging.question import JudgingQuestion
 from specviz.ui.trees.places import place
@@ -28,14 +27,7 @@ GAP: Final = 44
 
 def answer(text: Any) -> str:
     """JSON for the page; a question that cannot be answered gets the sentence that says why."""
-    try:
-        asked = JudgingQuestion.from_text(text)
-        return packed({"id": asked.number, **whole(asked)})
-    except (Unasked, BadTree, FieldError) as problem:
-        return packed({"id": number_of(text), "problem": str(problem)})
-    except OSError:
-        sentence = "This recorded position cannot be read any more."
-        return packed({"id": number_of(text), "problem": sentence})
+    return answered(text, JudgingQuestion.from_text, whole)
 
 
 def whole(asked: JudgingQuestion) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 from specviz.frames.numbers import count
 from specviz.trees import exhibit
-from specviz.trees.faults import BadTree
-from specviz.trees.field import Field, FieldError, Path
+from specviz.trees.field import Field, Path
 from specviz.trees.growing import grown
 from specviz.trees.ranking import Ranked, ranked
 from specviz.trees.study import EXACT
 from specviz.trees.worth import chances, worth
-from specviz.ui.question import Unasked, number_of, packed
+from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.ranking.question import RankingQuestion
 from specviz.ui.trees.words import quoted, shown
@@ -28,14 +27,7 @@ SHORT: Final = 34  # between columns, where no number stands
 
 def answer(text: Any) -> str:
     """JSON for the page; a question that cannot be answered gets the sentence that says why."""
-    try:
-        asked = RankingQuestion.from_text(text)
-        return packed({"id": asked.number, **whole(asked)})
-    except (Unasked, BadTree, FieldError) as problem:
-        return packed({"id": number_of(text), "problem": str(problem)})
-    except OSError:
-        sentence = "This recorded position cannot be read any more."
-        return packed({"id": number_of(text), "problem": sentence})
+    return answered(text, RankingQuestion.from_text, whole)
 
 
 def whole(asked: RankingQuestion) -> dict[str, Any]:
