@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from specviz.drafters.kit.growth import SUMS
+from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trees import ranks, study
+from specviz.trees import exhibit, ranks, study
 from specviz.trees.explore import WARM, Walk
 from specviz.trees.faults import BadTree
 from specviz.trees.growing import grown, static
@@ -104,9 +105,18 @@ def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():
     assert right["length"] > wrong["length"]
     assert not any(right["moved"])
     assert any(wrong["moved"])
+    assert right["kept"] != wrong["kept"]
     made_up = asked(rank, place="example:other-tree")
     assert made_up["exhibit"] is None
     assert "no example" in asked(rank, place="example:none")["problem"]
+
+
+def test_an_exhibits_verdicts_keep_as_much_as_it_says_on_average():
+    field = position(recipes()[0].name)
+    tree = grown(field, exhibit.SIZE).tree
+    parents, p = exhibit.shifted(tree.parents), field.exhibit
+    kept = [len(exhibit.verdict(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
+    assert sum(kept) / 600 == pytest.approx(exhibit.length(parents, tree.tokens, p), abs=0.12)
 
 
 def test_two_rules_judge_one_drawn_tree():

@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import torch
+
 from specviz.cost import trees as law
+from specviz.settings.chance import Chance
+from specviz.trace.promises import Drawn
 from specviz.trees.parameters import Parameters
+from specviz.verification import named
+from specviz.verification.tree import DraftTree
 
 SIZE: Final = Parameters(4, 3, 10)  # of the tree that every position keeps an exhibit of
 
@@ -19,6 +25,24 @@ SIZE: Final = Parameters(4, 3, 10)  # of the tree that every position keeps an e
 def shifted(parents: Sequence[int]) -> list[int]:
     """Every guess below the first level hangs under the node before its parent."""
     return [parent - 1 if parent >= 1 else parent for parent in parents]
+
+
+def verdict(
+    parents: Sequence[int], tokens: Sequence[int], p: Sequence[float], chance: Chance
+) -> list[int]:
+    """The nodes that one throw keeps, by the rule for fixed guesses. p: as for `length`.
+
+    All that the target gives to other tokens is one lump, which no guess has.
+    """
+    words = sorted(set(tokens))
+    laws = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)
+    places = [words.index(token) for token in tokens]
+    for node in range(1, len(tokens)):
+        laws[parents[node], places[node]] = p[node]
+    laws[:, -1] = (1.0 - laws.sum(-1)).clamp(min=0.0)
+    tree = DraftTree(tuple(places), tuple(parents))
+    judged = named("point-mass").judge(tree, Drawn.POINT_MASS, laws, {}, chance)
+    return list(judged.path)
 
 
 def length(parents: Sequence[int], tokens: Sequence[int], p: Sequence[float]) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specviz.frames.numbers import count
+from specviz.settings.chance import Chance
 from specviz.trees import exhibit
 from specviz.trees.field import Field, Path
 from specviz.trees.growing import grown
@@ -22,6 +23,7 @@ from specviz.verification.tree import DraftTree
 
 GAP: Final = 96  # a line's number has up to eleven characters here
 DIGITS: Final = 5
+COINS: Final = Chance(1, 1)  # one throw, the same for both trees of the exhibit
 SHORT: Final = 34  # between columns, where no number stands
 
 
@@ -124,16 +126,19 @@ def off_by_one(field: Field) -> dict[str, Any]:
     tree = one.tree
     wrong = exhibit.shifted(tree.parents)
     p = chances(field, one)
-    right = exhibit.length(tree.parents, tree.tokens, [p[node] for node in one.kept])
-    off = exhibit.length(wrong, tree.tokens, field.exhibit)
-    shapes = (("As drafted", list(tree.parents), right), ("Parents off by one", wrong, off))
+    right = [p[node] for node in one.kept]
+    shapes = (
+        ("As drafted", list(tree.parents), right),
+        ("Parents off by one", wrong, field.exhibit),
+    )
     return {"trees": [_hung(field, tree, *each) for each in shapes]}
 
 
 def _hung(
-    field: Field, tree: DraftTree, name: str, parents: list[int], length: float
+    field: Field, tree: DraftTree, name: str, parents: list[int], p: list[float]
 ) -> dict[str, Any]:
-    """The guesses of a tree under these parents."""
+    """The guesses of a tree under these parents, what they are worth, and one throw's verdict."""
+    kept = exhibit.verdict(parents, tree.tokens, p, COINS)
     words = [shown(field, token) for token in tree.tokens]
     rows = zip(words, parents, strict=True)
     return {
@@ -141,5 +146,6 @@ def _hung(
         "nodes": [{"w": word, "parent": parent, "total": ""} for word, parent in rows],
         "layout": placed(field, tree.tokens, parents, SHORT),
         "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
-        "length": round(length, 2),
+        "length": round(exhibit.length(parents, tree.tokens, p), 2),
+        "kept": " ".join(quoted(field, tree.tokens[node]) for node in kept) or "nothing",
     }

@@ -47,7 +47,7 @@ export interface Way {
   said: string;
 }
 export interface Exhibit {
-  trees: { name: string; nodes: Twig[]; layout: Layout; moved: boolean[]; length: number }[];
+  trees: { name: string; nodes: Twig[]; layout: Layout; moved: boolean[]; length: number; kept: string }[];
 }
 export interface Answer {
   id: number;

@@ -120,7 +120,7 @@ function showExhibit(exhibit) {
   $(".sv-rank-exhibit").hidden = !exhibit;
   if (!exhibit) return;
   $(".sv-rank-pair").replaceChildren(
-    ...exhibit.trees.map(({ name, nodes, layout, moved, length }) => {
+    ...exhibit.trees.map(({ name, nodes, layout, moved, length, kept }) => {
       const [svg, groups] = treeOf(layout, nodes);
       for (const [node, group] of groups)
         become(group, moved[node] ? "gained" : "kept", layout.places[String(node)]);
@@ -128,7 +128,7 @@ function showExhibit(exhibit) {
         "p",
         "sv-rank-text",
         el("b", "", name),
-        `: expected accepted length ${length.toFixed(2)}`,
+        `: expected accepted length ${length.toFixed(2)}; one throw keeps ${kept}`,
       );
       return el("div", "", said, el("div", "sv-rank-small", svg));
     }),
