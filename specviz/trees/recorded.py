@@ -13,7 +13,6 @@ from specviz.catalog.entry import filled
 from specviz.settings.settings import Settings
 from specviz.settings.shapes import PUBLISHED
 from specviz.shipped import ASSETS, text_of
-from specviz.trees.exhibit import SIZE, shifted
 from specviz.trees.field import Field
 from specviz.trees.parameters import DEEPEST, Parameters
 
@@ -87,6 +86,7 @@ def looked(
 
 def off_by_one(walk: Walk, field: Field) -> list[float]:
     """What the target says of the tree whose parents are off by one: by node, p of its token."""
+    from specviz.trees.exhibit import SIZE, shifted
     from specviz.trees.explore import WARM
     from specviz.trees.growing import grown
     from specviz.verification.distributions import law
