@@ -13,6 +13,7 @@ import dflash_made
 import driven
 import headed
 import moa_made
+import other_vocabulary_made
 import test_eagle3
 import tiny
 from test_layerskip import deep
@@ -110,8 +111,15 @@ def circling(name, *shapes):
     )
 
 
+OTHER = "draft-model with another tokenizer"  # a row of the catalogue only by its weights
 CASES = {
     "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS, SURE),
+    OTHER: small(
+        lambda target: other_vocabulary_made.drafter(target, other_vocabulary_made.twelve()),
+        CHAIN,
+        TREE,
+        TOPS,
+    ),
     "eagle": circling("eagle", CHAIN, TREE, TOPS),
     "eagle2": circling("eagle2", DYNAMIC),
     "eagle3": circling("eagle3", DYNAMIC),
@@ -166,6 +174,7 @@ KNOWING_NOTHING = {
     "eagle3": test_eagle3.drafter,
     "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
     "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
+    OTHER: lambda target: other_vocabulary_made.drafter(target, tiny.blurred(target.model)),
     **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
 }
 

@@ -26,7 +26,6 @@ from transformers import (
 from specviz import engine
 from specviz.bench import methods
 from specviz.catalog import (
-    MismatchedVocabulary,
     NotAvailable,
     Unsuitable,
     entry,
@@ -182,22 +181,6 @@ def test_a_truncated_file_is_one_sentence(tmp_path):
     with pytest.raises(Unsuitable, match="'cut' could not be loaded") as caught:
         load_target(str(folder))
     assert "\n" not in str(caught.value)
-
-
-def test_another_tokenizer_of_the_same_size_is_refused_naming_both_and_a_token(pair, tmp_path):
-    other = tiny.tokenizer_of("Bees buzz by blue boats while brown bears bring bread. " * 9)
-    assert len(other) == len(tiny.tokenizer())
-    folder = tiny.save(tiny.llama(), tmp_path / "bees", other)
-    with pytest.raises(MismatchedVocabulary, match=r"'big' and 'bees'.*token \d+ is '.*' for the"):
-        load(str(pair[0]), str(folder))
-
-
-def test_a_tokenizer_with_one_token_more_is_refused(pair, tmp_path):
-    other = tiny.tokenizer_of(tiny.TEXT * 4)
-    other.add_tokens(["<more>"])
-    folder = tiny.save(tiny.llama(), tmp_path / "more", other)
-    with pytest.raises(MismatchedVocabulary, match="nothing for the target and '<more>' for the"):
-        load(str(pair[0]), str(folder))
 
 
 def test_a_drafter_that_sees_less_than_the_target_is_refused(pair, tmp_path):

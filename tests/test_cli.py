@@ -12,6 +12,9 @@ import tiny
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 from specviz import engine
 from specviz.commands.cli import main
@@ -149,10 +152,12 @@ def test_bad_input_is_one_sentence_and_status_2(models, capsys, options, pattern
     sentence(capsys, status, pattern)
 
 
-def test_mismatched_vocabularies_are_one_sentence(pair, tmp_path, capsys):
-    other = tiny.save(tiny.llama(), tmp_path / "bees", tiny.tokenizer_of("bees and boats " * 9))
+def test_vocabularies_with_nothing_in_common_are_one_sentence(pair, tmp_path, capsys):
+    words = Tokenizer(WordLevel({"</s>": 0, "zyx": 1}, unk_token="</s>"))
+    strange = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>")
+    other = tiny.save(tiny.llama(), tmp_path / "strange", strange)
     status = run(["--target", str(pair[0]), "--drafter", str(other)])
-    sentence(capsys, status, "'big' and 'bees' do not share a vocabulary")
+    sentence(capsys, status, "'big' and 'strange' have no token in common")
 
 
 def test_scores_that_are_not_numbers_are_one_sentence(tmp_path, capsys):

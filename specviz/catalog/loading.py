@@ -21,8 +21,8 @@ from specviz.models.checkpoint import (
     Checkpoint,
     check_made_for,
     check_reach,
-    check_vocabularies,
     read,
+    same_vocabulary,
 )
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable
@@ -38,6 +38,7 @@ HEADS: Final[Shelf[Drafter]] = Shelf()
 SMALL: Final = 1 << 28  # weights; a GPU waits for its host to launch such a model's ops, not for
 # its memory, so half precision would save no time and cost exactness
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
+OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary.drafter:OtherVocabulary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,8 @@ def load_drafter(name: str, target: Target) -> Drafter:
     """A drafter for `target`, on its device and in its dtype.
 
     name: of the catalogue, or a folder or Hub id of a head in a public layout (see
-    `drafters.kit.layouts`) or of a causal LM with the target's tokenizer. Raises what load_target
-    raises, and MismatchedVocabulary.
+    `drafters.kit.layouts`) or of a causal LM, whose tokenizer may be another than the target's.
+    Raises what load_target raises, and MismatchedVocabulary.
     """
     drafter = _drafter(name, target)
     check_made_for(name, drafter.made_for, target.card.name, target.card.hash)
@@ -140,9 +141,14 @@ def _draft_model(name: str, target: Target) -> Drafter:
     """A causal LM of the catalogue, of a folder or of the Hub."""
     found = _checkpoint(name, "drafter", target.device, target.dtype)
     title, other = public_name(name), target.card.name
-    check_vocabularies(other, target.tokenizer, title, found.tokenizer)
+    card = found.card(title, "draft-model")
+    if not same_vocabulary(target.tokenizer, found.tokenizer):
+        drafter: Drafter = resolve_name(OTHER_VOCABULARY).between(
+            found.model, card, found.tokenizer, target
+        )
+        return drafter
     check_reach(title, found.model.config, other, target.max_length)
-    return DraftModel(found.model, found.card(title, "draft-model"))
+    return DraftModel(found.model, card)
 
 
 def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Drafter:

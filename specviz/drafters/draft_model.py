@@ -18,7 +18,7 @@ from torch import Tensor
 
 from specviz.drafters.kit.growing import Growing, fit, kind
 from specviz.drafters.kit.levels import LevelReader
-from specviz.engine.protocol import Proposal
+from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import Riders, States, Taps
 from specviz.models.target import Target, TargetRun
@@ -42,7 +42,7 @@ class DraftModel:
         self.model = model
         self.card = card
 
-    def begin(self, target: TargetRun, settings: Settings) -> DraftModelSession:
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`."""
         return DraftModelSession(self, target, settings)
 

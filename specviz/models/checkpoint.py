@@ -32,7 +32,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from transformers.utils import logging
 
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
-from specviz.models.errors import MismatchedVocabulary, Unsuitable
+from specviz.models.errors import Unsuitable
 from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
 from specviz.models.packed import pack
 from specviz.trace.events import ModelCard
@@ -73,26 +73,10 @@ def _stateful(name: str) -> str:
     )
 
 
-def check_vocabularies(
-    target: str,
-    target_tokenizer: PreTrainedTokenizerBase,
-    drafter: str,
-    drafter_tokenizer: PreTrainedTokenizerBase,
-) -> None:
-    """Raise MismatchedVocabulary unless every token id is the same token for both."""
-    ours = {i: token for token, i in target_tokenizer.get_vocab().items()}
-    theirs = {i: token for token, i in drafter_tokenizer.get_vocab().items()}
-    if ours == theirs:
-        return
-    i = min(i for i in ours.keys() | theirs.keys() if ours.get(i) != theirs.get(i))
-    raise MismatchedVocabulary(
-        f"{target!r} and {drafter!r} do not share a vocabulary: token {i} is "
-        f"{_word(ours.get(i))} for the target and {_word(theirs.get(i))} for the drafter."
-    )
-
-
-def _word(token: str | None) -> str:
-    return "nothing" if token is None else repr(token)
+def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase) -> bool:
+    """Whether every token id is the same token for both."""
+    same: bool = one.get_vocab() == other.get_vocab()
+    return same
 
 
 def check_reach(drafter: str, config: PreTrainedConfig, target: str, length: int) -> None:

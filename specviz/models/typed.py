@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 from weakref import WeakKeyDictionary, proxy
 
@@ -59,15 +60,19 @@ class Reader:
         )
 
     def raw(self, text: str) -> list[int]:
-        """The ids of a whole text, with what the tokenizer adds around it. Raises BadPrompt."""
+        """The ids of a whole text, with what the tokenizer adds around it. Raises BadPrompt.
+
+        Where it `is_fast`, a mark in the text becomes its special token.
+        """
         if self._letters is None:
             ids: list[int] = self.tokenizer(text, split_special_tokens=True).input_ids
             added = self.tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
             ours = [] if any(added) else ids
         else:
             read = self._letters.encode(text)
-            ids, added = read.ids, read.special_tokens_mask
-            ours = [i for i, own in zip(ids, added, strict=True) if not own]
+            added, marked = read.special_tokens_mask, self._marked
+            ours = [i for i, own in zip(read.ids, added, strict=True) if not own | (i in marked)]
+            ids = [marked.get(i, i) for i in read.ids]
         self._check(ours)
         return ids
 
@@ -86,22 +91,30 @@ class Reader:
         Only for a tokenizer that `is_fast`: others cannot say where their tokens stand.
         """
         assert self._letters is not None
-        read = self._letters.encode(text, add_special_tokens=False)
-        marked = {
-            self._letters.token_to_id(mark): self.special[text]
-            for text, mark in self._marks.items()
-        }
+        read, marked = self._letters.encode(text, add_special_tokens=False), self._marked
         self._check([i for i in read.ids if i not in marked])
         return [
             Coded(marked.get(i, i), start, end, i in marked)
             for i, (start, end) in zip(read.ids, read.offsets, strict=True)
         ]
 
+    @cached_property
+    def _marked(self) -> dict[int, int]:
+        """By the id of a mark, that of what it stands for."""
+        assert self._letters is not None
+        known: dict[str, int] = self._letters.get_vocab()
+        return {known[mark]: self.special[text] for text, mark in self._marks.items()}
+
     def _check(self, ids: Sequence[int]) -> None:
         """Raise BadPrompt where letters became a special token all the same."""
         wrong = next((i for i in ids if i in self._never), None)
         if wrong is not None:
             raise BadPrompt(SPELLED.format(self.tokenizer.convert_ids_to_tokens(wrong)))
+
+
+def special_ids(tokenizer: Any) -> frozenset[int]:
+    """The tokens that no letters become: a text's ends, a chat's turns."""
+    return frozenset(reader(tokenizer).special.values())
 
 
 def is_fast(tokenizer: Any) -> bool:

@@ -20,6 +20,7 @@ from specviz.frames.evidence.heads import block, leaps, side_by_side, states_rea
 from specviz.frames.evidence.layers import layers
 from specviz.frames.evidence.lookahead import lookahead, no_ngram, pooled
 from specviz.frames.evidence.match import copied, counted, counts, match, matches, no_match
+from specviz.frames.evidence.vocabularies import intersection, rewritten, unread
 from specviz.frames.scene import Scene, Step
 
 
@@ -68,6 +69,10 @@ FORMS: Final[Mapping[str, Form]] = {
     "modules": Form(modules, _keys("modules"), _keys("module state own"), mark=states_read),
     "upper-bound": Form(upper_bound, remark=_keys("passes")),
     "lower-bound": Form(lower_bound, remark=_keys("vocabulary")),
+    "rewritten": Form(rewritten, remark=_keys("own_tokens written"), nothing=unread),
+    "intersection": Form(
+        intersection, remark=_keys("own_tokens shared vocabulary"), nothing=unread
+    ),
 }
 
 

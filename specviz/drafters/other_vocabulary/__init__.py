@@ -1,0 +1,1 @@
+"""A draft model whose tokenizer is not the target's."""

@@ -1,0 +1,185 @@
+"""A draft model with a tokenizer of its own: universal assisted generation, both ways of it.
+
+Where guesses are drawn by chance, or branch: the draft model's law over the tokens that both
+vocabularies have (2502.05202, algorithm 4), so that q is a law over the target's tokens and every
+rule for drawn guesses holds. Where the likeliest are taken one after another: it writes on in its
+own tokens, whatever they are, and the target's tokenizer writes that again (algorithm 2; Hugging
+Face's "universal assisted generation" of 2024): a point mass, since no coin has had a part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, Self
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.draft_model import DraftModel, DraftModelSession
+from specviz.drafters.kit.growing import kind
+from specviz.drafters.kit.levels import LevelReader
+from specviz.drafters.other_vocabulary.rewriting import OwnText, Rewriting
+from specviz.drafters.other_vocabulary.shared import Shared, shared
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
+from specviz.models.passes import Riders, States
+from specviz.models.target import Target, TargetRun
+from specviz.models.typed import is_fast, special_ids
+from specviz.settings.chance import Chance
+from specviz.settings.knobs import MAX_GAMMA
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+from specviz.trace.work import Work
+from specviz.verification import Drawn
+from specviz.verification.tree import DraftTree
+
+NO_TEXT: Final = OwnText([], b"")
+BLIND: Final = (
+    "The tokenizer of {!r} cannot say where in a text a token stands, which a draft model with "
+    "another tokenizer than the target's needs of both."
+)
+STRANGERS: Final = "{!r} and {!r} have no token in common, so one cannot draft for the other."
+
+
+class OtherVocabulary(DraftModel):
+    """A causal LM in eval mode whose tokens are not the target's. reach: tokens that it can see."""
+
+    def __init__(
+        self, model: Any, card: ModelCard, tokenizer: Any, shared: Shared, reach: int | None
+    ) -> None:
+        super().__init__(model, card)
+        self.tokenizer = tokenizer
+        self.shared = shared
+        self.reach = reach
+
+    @classmethod
+    def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
+        """A draft model for this target. Raises Unsuitable, MismatchedVocabulary."""
+        for name, each in ((target.card.name, target.tokenizer), (card.name, tokenizer)):
+            if not is_fast(each):
+                raise Unsuitable(BLIND.format(name))
+        own_size = model.get_output_embeddings().weight.shape[0]
+        end = next(iter(target.eos), None)
+        both = shared(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
+        if not set(both.own) - set(target.eos):
+            raise MismatchedVocabulary(STRANGERS.format(target.card.name, card.name))
+        reach = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        return cls(model, card, tokenizer, both, reach)
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`."""
+        chain = kind(settings) is Drawn.POINT_MASS and not settings.branches
+        return (WritesOn if chain else Intersection)(self, target, settings)
+
+
+class Reading:
+    """The text as the draft model reads it, a round at a time."""
+
+    def __init__(self, drafter: OtherVocabulary, target: TargetRun) -> None:
+        self.drafter = drafter
+        self.rewriting = Rewriting(target.target, drafter.tokenizer, drafter.shared)
+
+    def own(self, context: Sequence[int], guesses: int) -> OwnText:
+        """The text; none where it cannot be read, or leaves no room for so many guesses."""
+        try:
+            text = self.rewriting.own(context)
+        except BadPrompt:
+            return NO_TEXT
+        reach = self.drafter.reach
+        fits = text.ids and (reach is None or len(text.ids) + guesses <= reach)
+        return text if fits else NO_TEXT
+
+
+class Intersection(DraftModelSession):
+    """Guesses from the tokens that both have, level by level, as any draft model's."""
+
+    def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
+        super().__init__(drafter, target, settings)
+        self.shared = drafter.shared
+        self.reading = Reading(drafter, target)
+        self.text = NO_TEXT
+
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. Evidence under 0: the tokens shared, and how many the text has in
+        the draft model's own.
+        """
+        self.text = self.reading.own(context, room)
+        proposal = super().propose(context, room if self.text.ids else 1, chance)
+        sizes = {"shared": len(self.shared.own), "vocabulary": self.shared.size}
+        return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """See `Foresight`."""
+        if nodes[0] == 0:
+            return self.shared.fit(self.reader.text(self.text.ids))
+        own = (self.text.ids[-1], *(self.shared.own[token] for token in tokens[1:]))
+        return self.shared.fit(self.reader.level(DraftTree(own, tuple(parents)), nodes))
+
+
+class WritesOn:
+    """A chain of the draft model's likeliest tokens, in its own, which the target's then rewrite.
+
+    A run's confidence ends it as it ends any draft model's.
+    """
+
+    deepest = MAX_GAMMA
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
+        self.drafter = drafter
+        self.reader = LevelReader(drafter.model, drafter.card.name)
+        self.reading = Reading(drafter, target)
+        self.eos = target.target.eos
+        self.confidence = settings.confidence
+        self.special = special_ids(drafter.tokenizer)
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+        """See `DraftSession`. Evidence under 0: what was written, token by token of its own, and
+        how many of those the text has.
+        """
+        self.reader.work = Work()
+        text = self.reading.own(context, room)
+        own = self._written(text, room - 1) if text.ids else []
+        plain = own[:-1] if own and own[-1] in self.special else own
+        guesses = self._rewritten(context, text, plain)
+        if plain != own and self.eos:
+            guesses = [*guesses, self.eos[0]]
+        guesses = guesses[: room - 1]
+        end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
+        tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
+        spelled = self.drafter.shared.own_spelled
+        said = [spelled.get(token, b"").decode("latin-1") for token in own]
+        evidence = {0: _remark("rewritten", text, written=said)}
+        return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
+
+    def _written(self, text: OwnText, most: int) -> list[int]:
+        """The likeliest tokens one after another, until a special one, or an unsure one."""
+        own: list[int] = []
+        for _ in range(most):
+            chances = self.reader.text([*text.ids, *own])[0].float().softmax(-1)
+            sure, token = chances.max(-1)
+            own.append(int(token))
+            if own[-1] in self.special or sure.item() < self.confidence:
+                break
+        return own
+
+    def _rewritten(self, context: Sequence[int], text: OwnText, own: Sequence[int]) -> list[int]:
+        try:
+            return self.reading.rewriting.guesses(context, text.rest, own)
+        except BadPrompt:
+            return []
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
+
+
+def _remark(form: str, text: OwnText, **more: Any) -> dict[str, Any]:
+    return {"form": form, "own_tokens": len(text.ids), **more}

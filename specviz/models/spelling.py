@@ -1,0 +1,55 @@
+"""The bytes behind a token: one may be half a character, so text would lose it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from functools import cache
+from typing import Any, Final
+
+BYTE_TOKEN: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+def token_bytes(tokenizer: Any, token: int) -> bytes:
+    """The bytes that `token` adds to a text; "<id>" in bytes where the tokenizer has no such id."""
+    text = tokenizer.convert_ids_to_tokens(token) if 0 <= token < len(tokenizer) else None
+    if text is None:
+        return f"<{token}>".encode()
+    return _spelled(str(text), token in tokenizer.added_tokens_decoder, is_byte_level(tokenizer))
+
+
+def spellings(tokenizer: Any, size: int) -> dict[int, bytes]:
+    """The bytes of every token that a tokenizer has, by id, of the first `size` ids."""
+    added: Container[int] = tokenizer.added_tokens_decoder
+    level = is_byte_level(tokenizer)
+    known: Mapping[str, int] = tokenizer.get_vocab()
+    return {i: _spelled(text, i in added, level) for text, i in known.items() if i < size}
+
+
+def _spelled(text: str, added: bool, byte_level: bool) -> bytes:
+    """The bytes of a token that is written so. added: its letters are meant as they are."""
+    if added:
+        return text.encode()
+    if byte_level:
+        table = byte_of_character()
+        if all(character in table for character in text):
+            return bytes(table[character] for character in text)
+    found = BYTE_TOKEN.fullmatch(text)
+    if found:
+        return bytes([int(found[1], 16)])
+    return text.replace("▁", " ").encode()
+
+
+def is_byte_level(tokenizer: Any) -> bool:
+    """True for GPT-2's scheme, where every byte is written as one printable character."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return backend is not None and "ByteLevel" in str(backend.decoder)
+
+
+@cache
+def byte_of_character() -> dict[str, int]:
+    """GPT-2's table: printable bytes stand for themselves, the others for U+0100 and on."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    return table | {chr(256 + i): byte for i, byte in enumerate(others)}

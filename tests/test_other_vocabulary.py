@@ -1,0 +1,211 @@
+"""A draft model with another tokenizer: shared tokens, texts rewritten, and runs of both ways."""
+
+import headed
+import pytest
+import tiny
+import torch
+from other_vocabulary_made import bees, drafter
+
+from specviz.catalog import MismatchedVocabulary, Unsuitable, load
+from specviz.drafters.contract.trial import traced
+from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
+from specviz.drafters.other_vocabulary.rewriting import Rewriting
+from specviz.drafters.other_vocabulary.shared import Shared, shared
+from specviz.models.spelling import spellings, token_bytes
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import check
+from specviz.trace.metrics import token_ids
+from specviz.verification import Drawn
+
+CHAIN = Settings(Sampling(0.0), max_new_tokens=16, gamma=4)
+WARM = Settings(Sampling(0.8), max_new_tokens=16, gamma=4)
+TREE = Settings(Sampling(0.8), max_new_tokens=16, gamma=3, siblings=[3, 2])
+
+
+@pytest.fixture(scope="module")
+def target():
+    return tiny.target()
+
+
+@pytest.fixture(scope="module")
+def both(target):
+    return shared(target.tokenizer, target.vocab_size, bees(), tiny.VOCABULARY, target.eos[0])
+
+
+@pytest.fixture(scope="module")
+def rewriting(target, both):
+    return Rewriting(target, bees(), both)
+
+
+def test_shared_tokens_are_spelled_by_the_same_bytes(target, both):
+    assert 256 < len(both.own) < tiny.VOCABULARY
+    for token, own in both.own.items():
+        assert target.token_bytes(token) == token_bytes(bees(), own)
+    assert both.own[0] == 0
+    assert not {1, 2} & set(both.own.values()), "another's special tokens are nobody's"
+    missing = set(range(tiny.VOCABULARY)) - set(both.own)
+    assert not {target.token_bytes(token) for token in missing} & {*spellings(bees(), 280).values()}
+
+
+def test_a_special_token_is_not_shared_with_the_letters_of_its_name(target):
+    """Here the target's own end is spelled by a usual token of the other."""
+    other = tiny.tokenizer_of(tiny.TEXT)
+    other.add_tokens(["<|stop|>"])
+    mine = tiny.tokenizer_of(tiny.TEXT, "<|stop|>")
+    letters = other.convert_tokens_to_ids("<|stop|>")
+    assert letters not in shared(mine, 280, other, 281, None).own.values()
+
+
+def test_each_ends_a_text_by_a_token_of_its_own(target):
+    other = tiny.tokenizer_of(tiny.TEXT, "</s>")
+    other.eos_token = "</s>"
+    assert shared(target.tokenizer, 280, other, 280, None).own[0] == 0
+    other.add_special_tokens({"eos_token": "<end>"})
+    only = shared(tiny.chat_tokenizer(), 280, other, 281, 2).own
+    assert only[2] == other.eos_token_id
+    assert 2 not in shared(tiny.chat_tokenizer(), 280, other, 281, None).own
+
+
+def test_the_law_is_the_draft_models_given_a_shared_token():
+    fitted = Shared({5: 1, 2: 0}, 7, {}, {}).fit(torch.tensor([[1.0, 2.0, 9.0]]))
+    assert fitted.tolist() == [[-torch.inf] * 2 + [1.0] + [-torch.inf] * 2 + [2.0, -torch.inf]]
+
+
+def test_a_text_is_read_in_the_draft_models_own_tokens(target, rewriting):
+    text = rewriting.own(target.encode("The bee saw the mat ü", 9))
+    assert (
+        b"".join(token_bytes(bees(), token) for token in text.ids)
+        == "The bee saw the mat ü".encode()
+    )
+    assert text.rest == b""
+    assert len(text.ids) < len(target.encode("The bee saw the mat ü", 9))
+
+
+def spelled(own):
+    return b"".join(token_bytes(bees(), token) for token in own).decode()
+
+
+def test_bytes_that_are_no_character_yet_are_kept_apart(target, rewriting):
+    half = target.encode("ü", 9)[:1]
+    text = rewriting.own([*target.encode("The cat", 9), *half])
+    assert text.rest == "ü".encode()[:1]
+    assert spelled(text.ids) == "The cat"
+
+
+def test_of_special_tokens_those_that_both_have_are_read_as_such():
+    other = tiny.chat_tokenizer()
+    target = tiny.target(words=other)
+    both = shared(other, 280, bees(), 280, 0)
+    turn = [1, *target.encode("The bee", 9), 2]
+    assert rewriting_of(target, both).own(turn).ids == [1, *bees()("The bee").input_ids, 2]
+    alone = shared(other, 280, tiny.tokenizer(), 280, 0)
+    read = Rewriting(target, tiny.tokenizer(), alone).own(turn).ids
+    assert read == tiny.tokenizer()("The bee").input_ids, "no letters of a name that is not known"
+
+
+def rewriting_of(target, both):
+    return Rewriting(target, bees(), both)
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        ("The cat", " sat on the mat"),
+        ("The c", "at saw"),  # the target would write one token, where the text has another
+        ("The cat ", "ü 🦊"),
+        ("T", "h"),
+    ],
+)
+def test_what_was_written_comes_back_as_the_targets_tokens(target, rewriting, before, then):
+    ids = target.encode(before, 9)
+    guesses = rewriting.guesses(ids, b"", bees()(then).input_ids)
+    assert b"".join(map(target.token_bytes, guesses)).decode() == then
+    whole = target.encode(before + then, 9)
+    if whole[: len(ids)] == ids:
+        assert guesses == whole[len(ids) :], "as the target itself would write it"
+
+
+def test_what_does_not_go_on_from_half_a_character_is_no_guess(target, rewriting):
+    first, second = "ü".encode()[:1], "ü".encode()[1:]
+    ids = [*target.encode("The cat", 9), *target.encode("ü", 9)[:1]]
+    own = bees()("ü dog").input_ids
+    assert b"".join(map(target.token_bytes, rewriting.guesses(ids, first, own))) == second + b" dog"
+    assert rewriting.guesses(ids, first, bees()(" dog").input_ids) == []
+
+
+def test_a_last_character_that_is_not_whole_is_left_out(target, rewriting):
+    own = bees()("at ü").input_ids[:-1]
+    guesses = rewriting.guesses(target.encode("The c", 9), b"", own)
+    assert b"".join(map(target.token_bytes, guesses)) == b"at "
+
+
+def test_a_model_that_knows_the_text_is_believed_in_both_ways():
+    """The target's own weights under a tokenizer that differs in one more token alone."""
+    other = tiny.tokenizer_of(tiny.TEXT * 4)
+    other.add_tokens(["<more>"])
+    target = headed.again()
+    knowing = drafter(target, target.model, other)
+    assert len(knowing.shared.own) == tiny.VOCABULARY
+    for settings, drawn in (
+        (CHAIN, "point-mass"),
+        (WARM, "sampled"),
+        (TREE, "without-replacement"),
+    ):
+        run = traced(target, knowing, headed.PROMPTS[0], settings)
+        check(run)
+        judged = [each for played in run.rounds for each in played.judged]
+        assert {played.proposed.drawn for played in run.rounds[1:]} == {drawn}
+        assert sum(each.accepted for each in judged) > 0.5 * len(judged)
+    plain = traced(target, DraftModel(target.model, knowing.card), headed.PROMPTS[0], WARM)
+    assert story_of(plain) == story_of(traced(target, knowing, headed.PROMPTS[0], WARM))
+
+
+def story_of(trace):
+    return token_ids(trace), [played.proposed.guesses for played in trace.rounds if played.proposed]
+
+
+def test_a_text_beyond_its_reach_is_a_round_without_a_guess():
+    target = headed.again()
+    short = drafter(target, target.model)
+    assert short.reach == tiny.POSITIONS
+    short.reach = 14
+    for settings in (CHAIN, WARM):
+        run = traced(target, short, headed.PROMPTS[0], settings)
+        check(run)
+        tries = [played.proposed for played in run.rounds[1:-1]]
+        assert tries[0].guesses
+        beyond = [made for made in tries if not made.remark["own_tokens"]]
+        assert beyond
+        assert not any(made.guesses for made in beyond)
+
+
+def test_an_unsure_model_stops_writing(target):
+    model = drafter(target, tiny.blurred(tiny.llama()))
+    sure = model.begin(target.start(model.taps), CHAIN)
+    careful = model.begin(target.start(model.taps), Settings(Sampling(0.0), confidence=0.999))
+    ids = target.encode(tiny.PROMPT, 20)
+    chance = CHAIN.chance(1)
+    assert len(sure.propose(ids, 5, chance).evidence[0]["written"]) == 4
+    assert len(careful.propose(ids, 5, chance).evidence[0]["written"]) == 1
+    assert sure.drawn is Drawn.POINT_MASS
+
+
+def test_a_folder_with_another_tokenizer_drafts_and_one_with_the_same_as_ever(pair, tmp_path):
+    folder = tiny.save(tiny.llama(), tmp_path / "bees", bees())
+    target, made = load(str(pair[0]), str(folder))
+    assert isinstance(made, OtherVocabulary)
+    assert token_ids(traced(target, made, tiny.PROMPT, CHAIN)) == token_ids(
+        traced(target, load(str(pair[0]), str(pair[1]))[1], tiny.PROMPT, CHAIN)
+    )
+    assert type(load(str(pair[0]), str(pair[1]))[1]) is DraftModel
+
+
+def test_strangers_and_slow_tokenizers_are_refused(target, monkeypatch):
+    model, here = tiny.llama(), "specviz.drafters.other_vocabulary.drafter."
+    monkeypatch.setattr(here + "shared", lambda *_: Shared({0: 0}, 9, {}, {}))
+    with pytest.raises(MismatchedVocabulary, match="'tiny' and 'bees' have no token in common"):
+        drafter(target, model)
+    monkeypatch.setattr(here + "is_fast", lambda _: False)
+    with pytest.raises(Unsuitable, match="cannot say where in a text"):
+        drafter(target, model)
