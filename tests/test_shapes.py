@@ -251,6 +251,35 @@ def test_a_stop_keeps_what_came(shapes):
     assert ShapeFile.from_text(file.to_text()) == file
 
 
+def test_turns_are_taken_in_that_order(shapes, monkeypatch):
+    met, take = [], Rounds.take
+    monkeypatch.setattr(
+        Rounds, "take", lambda self, turn, keep: met.append((turn, keep)) or take(self, turn, keep)
+    )
+    plan = Plan((8,), 2, seed=3, sizes=(1, 2))
+    measuring = Measuring(CPU, torch.float32, plan, "made")
+    assert len(list(measuring.steps(shapes["big"]))) == plan.turns(len(DRAFTERS)) == len(met)
+    rounds = Rounds(cast(shapes["big"], CPU, torch.float32, plan.longest), 8, (1, 2))
+    assert met == [(turn, n > 0) for n in range(3) for turn in rounds.order(3, n)]
+
+
+def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
+    take = Rounds.take
+
+    def short(self, turn, keep):
+        if self.context == 16:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        take(self, turn, keep)
+
+    monkeypatch.setattr(Rounds, "take", short)
+    options = ["--contexts", "8", "16", "--rounds", "1", "--device", "cpu"]
+    assert main(["shapes", "small", *options]) == 0
+    told = capsys.readouterr()
+    assert "memory of this cpu ran out for small of the test." in told.err
+    assert "8 tokens in the cache" in told.out
+    assert "16 tokens in the cache" not in told.out
+
+
 def test_stopped_before_anything_there_is_no_file(shapes):
     measuring = Measuring(CPU, torch.float32, Plan((8,), 1), "made")
     assert list(islice(measuring.steps(shapes["big"], lambda: True), 9)) == []

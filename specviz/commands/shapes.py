@@ -17,7 +17,7 @@ from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_li
 from specviz.commands.run import STOPPED, interruptible
 from specviz.cost.shape_text import gigabytes, table
 from specviz.cost.sources import Model, models
-from specviz.models.devices import NotEnoughMemory
+from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.settings.options import count
 
 if TYPE_CHECKING:
@@ -87,6 +87,12 @@ def _measured(measuring: Measuring, row: Model, stop: Stop) -> str | None:
     except NotEnoughMemory as error:
         _say(f"{error} It is left out.")
         return str(error)
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out_of_memory(error):
+            raise
+        sentence = f"The memory of this {measuring.device.type} ran out for {row.title}."
+        _say(f"{sentence} What was measured of it until then is kept.")
+        return sentence
     return None
 
 

@@ -66,6 +66,8 @@ class Measuring:
 
     def steps(self, row: Model, stop: Stop = never) -> Iterator[None]:
         """Measure a shape, a step a measurement. What came stays, whatever ends it."""
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
         found: list[Place] = []
         everybody = cast(row, self.device, self.dtype, self.plan.longest)
         rates: dict[str, list[float]] = {PRODUCT: [], READ: []}

@@ -21,8 +21,7 @@ export interface Row {
   speedup: string;
   gains: boolean;
 }
-export interface Answer {
-  id: number;
+export interface Shown {
   models: Option[];
   contexts: number[];
   model: string;
@@ -35,6 +34,9 @@ export interface Answer {
   rows: Row[];
   passes: [tokens: string, ms: string, passes: string, roofline: string][];
   figure: Figure;
+}
+export interface Answer extends Shown {
+  id: number;
   error?: undefined;
 }
 export interface Fault {
@@ -45,6 +47,8 @@ export interface Config {
   name: string;
   terms: Pair;
   files: Option[];
+  /** Of the first file, so that nothing moves when the first answer comes. */
+  first: Shown | null;
   /** Characters of a file. */
   largest: number;
 }

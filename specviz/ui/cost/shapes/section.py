@@ -92,6 +92,9 @@ def config() -> dict[str, Any]:
     return {
         "terms": dict(TERMS),
         "files": [[name, shape_text.where(file)] for name, file in files().items()],
+        "first": next(
+            (answer(Ask(file, "", 0, TERMS["alpha"])) for file in files().values()), None
+        ),
         "largest": LARGEST,
     }
 

@@ -5,7 +5,7 @@ import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { begin, onTerms, setTerms, shown, terms } from "../shared/terms.js";
 import { ask, bring, fault, offerFiles, question, wish } from "./ask.js";
-import { draw, legend, receive } from "./show.js";
+import { draw, legend, receive, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -72,6 +72,8 @@ export function start(element, props, watch, _trigger, config) {
   });
   watch("value", receive);
   fetchPlotly().then(() => draw());
-  if (stage.config.files.length > 0) ask();
-  else fault("No measured costs ship. Bring a file of your own, made by the command below.");
+  if (stage.config.first) {
+    show(stage.config.first);
+    ask();
+  } else fault("No measured costs ship. Open a file of your own, made by the command below.");
 }

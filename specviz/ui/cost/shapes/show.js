@@ -6,7 +6,7 @@ import { told } from "../shared/terms.js";
 import { fault, offer, question } from "./ask.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Answer, Fault, Row } from "./data.js" */
+/** @import { Answer, Fault, Row, Shown } from "./data.js" */
 
 /** @type {[title: string, simulated: boolean, cell: (row: Row) => Node | string][]} */
 const COLUMNS = [
@@ -30,23 +30,26 @@ const KEYS = [
   ["sv-sweep-dash", "roofline: simulated"],
   ["sv-sweep-dots", "roofline + overhead of a plain pass: simulated"],
 ];
-/** @type {Answer | null} */
+/** @type {Shown | null} */
 let last = null;
 
 export function receive() {
   const found = stage.props.value && JSON.parse(stage.props.value);
   if (!found || !question.answers(found.id)) return;
-  show(found);
+  heard(found);
   question.next();
 }
 
 /** @param {Answer | Fault} answer */
-function show(answer) {
+function heard(answer) {
   fault(answer.error ?? "");
-  if (answer.error !== undefined) return;
+  if (answer.error === undefined) show(answer);
+}
+
+/** @param {Shown} answer */
+export function show(answer) {
   last = answer;
   $(".sv-shapes-body").hidden = false;
-  $(".sv-shapes-body").dataset.shown = String(answer.id);
   offer("model", answer.models, answer.model);
   const contexts = answer.contexts.map((count) => String(count));
   offer(
@@ -83,7 +86,7 @@ function drafters(rows) {
   tabled(".sv-shapes-drafters", "What a round costs, by drafter", head, body);
 }
 
-/** @param {Answer["passes"]} rows */
+/** @param {Shown["passes"]} rows */
 function passes(rows) {
   const head = el("tr", "", ...PASSES.map((title) => heading(title, title.startsWith("roofline"))));
   const body = rows.map((row) => el("tr", "", ...row.map((text) => el("td", "", text))));
