@@ -319,6 +319,9 @@ def test_what_was_measured_on_a_busy_machine_says_so():
     assert "3.0 processes" in shape_text.caution(replace(file, load=3.0), place)
     wild = replace(place, plain=[0.1, 0.2, 0.4], passes=[Point(1, [0.1, 0.2, 0.4])], rounds=[])
     assert "too busy" in shape_text.caution(file, wild)
+    first, second = shape_text.headline(file, file.models[0], wild)
+    assert first == shape_text.caution(file, wild)
+    assert second.startswith("What came out, for what it is worth: Too little was")
 
 
 def changed(data, path, value):

@@ -66,6 +66,14 @@ def restless(place: Place) -> bool:
     return bool(spreads) and median(spreads) > RESTLESS
 
 
+def headline(file: ShapeFile, costs: Costs, place: Place) -> tuple[str, str]:
+    """What is said first, and what to hold against it; of a busy machine, that comes first."""
+    said, against = answer(file, costs, place), caution(file, place)
+    if restless(place):
+        return against, f"What came out, for what it is worth: {said}"
+    return said, against
+
+
 def answer(file: ShapeFile, costs: Costs, place: Place) -> str:
     """What more tokens in a pass cost."""
     sweep = file.sweep(costs, place)

@@ -139,14 +139,15 @@ def answer(ask: Ask) -> dict[str, Any]:
     """Everything that the page shows of a question, as plain data."""
     file, costs, place = ask.file, ask.costs, ask.place
     sweep = file.sweep(costs, place)
+    said, against = shape_text.headline(file, costs, place)
     return {
         "models": [[one.name, one.title] for one in file.models],
         "contexts": [one.context for one in costs.places],
         "model": costs.name,
         "context": place.context,
         "where": shape_text.where(file),
-        "answer": shape_text.answer(file, costs, place),
-        "caution": shape_text.caution(file, place),
+        "answer": said,
+        "caution": against,
         "how": shape_text.how(file, costs, place),
         "command": file.command,
         "rows": shape_text.rows(costs, place, ask.alpha),
