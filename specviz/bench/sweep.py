@@ -29,6 +29,7 @@ READ: Final = "read"
 
 
 EDGE, WIDE_EDGE = 1024, 4096  # of the large matrices
+MOST_READ: Final = 1 << 30  # bytes: beyond every cache, and no second copy of a large model
 
 
 FEWEST, MOST = 5, 15  # rounds
@@ -186,10 +187,10 @@ def product(target: Target) -> Busy:
 def read(target: Target) -> Busy:
     """A matrix times a vector, of as many bytes as the weights: what a plain pass does to them.
 
-    As many, since what fits into a cache is read faster than what does not.
+    As many, since what fits into a cache is read faster than what does not; MOST_READ at most.
     """
     edge, number = _edge(target), target.dtype.itemsize
-    weights = shape_of(target).weight_bytes(DTYPES[dtype_of(target)])
+    weights = min(MOST_READ, shape_of(target).weight_bytes(DTYPES[dtype_of(target)]))
     rows = max(1, round(weights / number / edge))
     matrix = torch.ones(rows, edge, dtype=target.dtype, device=target.device)
     vector, made = matrix[0].clone(), matrix[:, 0].clone()

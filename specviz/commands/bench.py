@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name} is left out: {why}", file=sys.stderr)
     texts = encoded(target, args.prompts, settings.max_new_tokens)
     ways = methods(target, taking, settings)
-    with interruptible() as stop, _bar(calls(ways, texts, args.repeats)) as bar:
+    with interruptible() as stop, progress(calls(ways, texts, args.repeats)) as bar:
         watch = Watch(stop, bar.update)
         rows = _listed(measure(target, ways, texts, args.repeats, watch), bar, args.json)
     if args.json is not None:
@@ -71,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
     return STOPPED if stop() else 0
 
 
-def _bar(total: int) -> tqdm[NoReturn]:
+def progress(total: int, noun: str = "calls") -> tqdm[NoReturn]:
     """How many calls are done, and the time that is left, on standard error; a file gets few."""
     often = 0.5 if sys.stderr.isatty() else 30
-    shape = "{n_fmt} of {total_fmt} calls, {percentage:.0f}%, {remaining} left"
+    shape = f"{{n_fmt}} of {{total_fmt}} {noun}, {{percentage:.0f}}%, {{remaining}} left"
     return tqdm(total=total, bar_format=shape, mininterval=often, file=sys.stderr)
 
 

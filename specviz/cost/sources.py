@@ -218,6 +218,20 @@ def models() -> dict[str, Model]:
     return {row["name"]: build(Model, row) for row in rows}
 
 
+def smaller(name: str) -> dict[str, Model]:
+    """The models that could draft for one of them, by name.
+
+    A draft model needs the target's tokenizer; among these the vocabulary's size tells it.
+    """
+    target = models()[name].shape
+    return {
+        other: model
+        for other, model in models().items()
+        if model.shape.parameters < target.parameters
+        and model.shape.vocabulary == target.vocabulary
+    }
+
+
 @cache
 def headline() -> tuple[Published, ...]:
     """The papers' and notes' numbers, by family."""

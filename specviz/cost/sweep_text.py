@@ -61,11 +61,16 @@ def how(sweep: Sweep) -> str:
         f"Median of {times} {'pass' if times == '1' else 'passes'} for each size, "
         f"in shuffled order, with {sweep.context} tokens in the cache."
     )
+    return f"{said} {peaks_said(sweep)}".rstrip()
+
+
+def peaks_said(sweep: Sweep) -> str:
+    """What the roofline is made from; empty where the machine's peaks were not measured."""
     if sweep.peaks is None:
-        return said
+        return ""
     flops, bandwidth = sweep.peaks
     return (
-        f"{said} The roofline is made from this machine's own best: {_engineering(flops)}FLOP/s "
+        f"The roofline is made from this machine's own best: {_engineering(flops)}FLOP/s "
         f"in a product of large matrices, {_engineering(bandwidth)}B/s where a matrix as large as "
         "the weights is read once."
     )
@@ -124,15 +129,15 @@ def gap(sweep: Sweep) -> str:
     if seconds is None or line is None or over is None:
         return ""
     begin = (
-        f"A plain pass takes {_ms(seconds)} ms, "
-        f"the roofline says {_ms(line.seconds)} ms (simulated)."
+        f"A plain pass takes {milliseconds(seconds)} ms, "
+        f"the roofline says {milliseconds(line.seconds)} ms (simulated)."
     )
     share = over / seconds
     if share <= 0.0:
         return f"{begin} It is no slower than its bytes and sums demand: overhead does not show."
     why = f"Python, and the start of every small operation in {sweep.shape.layers} layers"
     rank = "most of the pass" if share > 0.5 else f"{100 * share:.0f} % of the pass"
-    return f"{begin} The other {_ms(over)} ms are overhead, {rank}: {why}."
+    return f"{begin} The other {milliseconds(over)} ms are overhead, {rank}: {why}."
 
 
 def grows(sweep: Sweep) -> str:
@@ -142,7 +147,7 @@ def grows(sweep: Sweep) -> str:
         return ""
     if large <= 0.0:
         return f"With {MOST} tokens the pass is as fast as the roofline: the overhead is hidden."
-    begin = f"With {MOST} tokens the gap is {_ms(large)} ms"
+    begin = f"With {MOST} tokens the gap is {milliseconds(large)} ms"
     if large > small * SAME:
         return (
             f"{begin}: beyond the overhead, products with so few rows stay below the speed of "
@@ -183,15 +188,15 @@ def _row(sweep: Sweep, tokens: int) -> dict[str, Any]:
     return {
         "tokens": tokens,
         "guesses": tokens - 1,
-        "measured": _ms(point.usual),
-        "middle": f"{_ms(low)} to {_ms(high)}",
+        "measured": milliseconds(point.usual),
+        "middle": f"{milliseconds(low)} to {milliseconds(high)}",
         "passes": "" if cost is None else _times(cost),
-        "roofline": "" if line is None else _ms(line.seconds),
+        "roofline": "" if line is None else milliseconds(line.seconds),
         "bound": "" if line is None else line.bound,
     }
 
 
-def _ms(seconds: float) -> str:
+def milliseconds(seconds: float) -> str:
     """Milliseconds in three figures, as far as that helps: 0.213, 2.13, 21.3, 213."""
     value = 1000.0 * seconds
     digits = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0

@@ -122,9 +122,7 @@ def read(name: str, place: Path, device: torch.device, dtype: torch.dtype) -> Ch
     try:
         model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype)
         check_model(name, model)
-        model = model.eval().requires_grad_(False).to(device)
-        pack(model)
-        _warm_up(model)
+        ready(model, device)
     except Unsuitable:
         raise
     except Exception as error:  # a damaged file can raise anything
@@ -193,8 +191,13 @@ def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
     return model
 
 
-def _warm_up(model: PreTrainedModel) -> None:
-    """One pass, since the first of a process pays for set-up that no measured run should."""
+def ready(model: PreTrainedModel, device: torch.device) -> None:
+    """Bring a network where it will be used, freeze it, pack it where that is faster, warm it up.
+
+    One pass, since the first of a process pays for set-up that no measured run should.
+    """
+    model.eval().requires_grad_(False).to(device)
+    pack(model)
     with torch.inference_mode():
         model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=model.device))
 

@@ -115,6 +115,18 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def free_memory(device: torch.device, listed: Path = Path("/proc/meminfo")) -> int | None:
+    """Bytes that could be taken on a device now; None where it does not say."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type != "cpu" or not listed.is_file():
+        return None
+    lines = listed.read_text(encoding="utf-8").splitlines()
+    return next((int(x.split()[1]) << 10 for x in lines if x.startswith("MemAvailable:")), None)
+
+
 def synchronize(device: torch.device) -> None:
     """Wait until the device has done all that it was asked, so that a clock tells the truth."""
     import torch

@@ -6,6 +6,7 @@ from specviz.ui.component import TabContext
 from specviz.ui.cost.law import section as law
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline import section as roofline
+from specviz.ui.cost.shapes import section as shapes
 from specviz.ui.cost.sweep import section as sweep
 from specviz.ui.cost.terms import section as terms
 
@@ -16,4 +17,5 @@ def build(place: TabContext) -> None:
     law.build(place)
     roofline.build(place)
     sweep.build(place)
+    shapes.build(place)
     published.build(place)

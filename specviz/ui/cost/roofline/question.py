@@ -156,20 +156,15 @@ def tree(gamma: int, typed: Any) -> tuple[int, ...]:
 
 
 def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """By name what can draft for a model: title and shape; None where drafting costs nothing.
-
-    A drafter needs the target's tokenizer; among these presets the vocabulary's size tells it.
-    """
+    """By name what can draft for a model: title and shape; None where drafting costs nothing."""
     target = sources.models()[model].shape
     head = replace(target, layers=1, tied=True)  # its output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {
         HEAD: ("A head of one layer, as EAGLE, -2 and -3 have", head),
         NGRAM: ("N-gram lookup, which costs nothing", None),
     }
-    for name, other in sources.models().items():
-        smaller = other.shape.parameters < target.parameters
-        if smaller and other.shape.vocabulary == target.vocabulary:
-            found[name] = (f"{other.title}, a model of its own", other.shape)
+    for name, other in sources.smaller(model).items():
+        found[name] = (f"{other.title}, a model of its own", other.shape)
     return found
 
 

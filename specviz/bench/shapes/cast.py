@@ -1,0 +1,186 @@
+"""Who takes part for a shape: the target, and drafters of its size in their published layouts.
+
+Rule: a head's network and config are those of the trained ones, built by the code that begins their
+training; only the weights are random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import torch
+
+from specviz.bench.shapes.weights import (
+    card,
+    made_on,
+    network,
+    packed_too,
+    random_target,
+    randomize,
+    weight_bytes,
+)
+from specviz.bench.sweep import MOST_READ
+from specviz.catalog.entry import filled
+from specviz.cost.shape_text import gigabytes
+from specviz.cost.shapes import WIDTHS
+from specviz.cost.sources import Model, smaller
+from specviz.cost.sweep import DTYPES
+from specviz.drafters import medusa
+from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.eagle import training as eagle
+from specviz.drafters.eagle import training3 as eagle3
+from specviz.drafters.eagle.drafter import Eagle
+from specviz.drafters.eagle.drafter3 import Eagle3
+from specviz.drafters.kit.checkpoint import freeze_like
+from specviz.drafters.mtp import training as mtp
+from specviz.drafters.mtp.drafter import MTP
+from specviz.drafters.ngram import NGram
+from specviz.engine.protocol import Drafter
+from specviz.models.devices import NotEnoughMemory, free_memory
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.trees.parameters import Parameters
+
+DRAFT_TOKENS: Final = 32_000  # EAGLE-3's own for Llama-3.1; a small vocabulary's sixth, as the
+# head that ships for SmolLM2 has
+PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A head of the cast. entry: its row in the catalogue, whose usual settings it has.
+
+    build: its network for a target. kind: the drafter around it. settings: where they are not as
+    usual.
+    """
+
+    name: str
+    entry: str
+    title: str
+    build: Callable[[Target], Any]
+    kind: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _eagle3(target: Target) -> Any:
+    counts = torch.zeros(target.vocab_size, device=target.device)
+    size = DRAFT_TOKENS if target.vocab_size > 2 * DRAFT_TOKENS else target.vocab_size // 6
+    return eagle3.build(target, counts, draft_vocab_size=size)
+
+
+def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
+    """A builder that would choose by counts of tokens, where there are none."""
+    return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
+
+
+HEADS: Final = (
+    Part("eagle", "eagle", "EAGLE", _by(eagle.build), Eagle),
+    Part("eagle3", "eagle3", "EAGLE-3", _eagle3, Eagle3),
+    Part(
+        "eagle3-60",
+        "eagle3",
+        "EAGLE-3, its paper’s tree",
+        _eagle3,
+        Eagle3,
+        PUBLISHED_TREE.names["specviz"],
+    ),
+    Part("medusa", "medusa", "Medusa", _by(medusa.build), medusa.Medusa),
+    Part("mtp", "mtp", "MTP", _by(mtp.build), MTP),
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A drafter that takes part, with its settings. title: for people."""
+
+    name: str
+    title: str
+    drafter: Drafter
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A target with its drafters."""
+
+    row: Model
+    target: Target
+    members: list[Member]
+
+    @property
+    def modules(self) -> list[Any]:
+        """The networks, each once."""
+        found = [self.target.model]
+        for member in self.members:
+            module = getattr(member.drafter, "head", getattr(member.drafter, "model", None))
+            if module is not None and not any(module is each for each in found):
+                found.append(module)
+        return found
+
+
+def cast(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Cast:
+    """Everybody, in memory; on "meta", without any."""
+    target = random_target(row, device, dtype, longest)
+    members = []
+    drafting = _draft_model(row, target, longest)
+    if drafting is not None:
+        members.append(Member("draft-model", drafting.card.name, drafting, _usual("draft-model")))
+    heads: dict[Any, Any] = {}
+    for part in HEADS:
+        if part.build not in heads:
+            heads[part.build] = _head(part, target)
+        head = heads[part.build]
+        drafter = part.kind.around(head, card(part.title, part.entry, head), target)
+        settings = replace(_usual(part.entry), **part.settings)
+        members.append(Member(part.name, part.title, drafter, settings))
+    members.append(Member("ngram", "n-gram", NGram(), _usual("ngram")))
+    return Cast(row, target, members)
+
+
+def room_for(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> tuple[int, int]:
+    """How many drafters a cast will have, and the bytes that it will take with its caches.
+
+    Known before it is made. Raises NotEnoughMemory where the device has fewer.
+    """
+    ghost = cast(row, torch.device("meta"), dtype, longest)
+    sizes = [weight_bytes(each) * (1 + packed_too(each, device, dtype)) for each in ghost.modules]
+    number = WIDTHS[DTYPES[str(dtype).removeprefix("torch.")]]
+    drafting = [each.shape for each in smaller(row.name).values()]
+    cached = sum(
+        longest * 2 * shape.layers * shape.kv_heads * shape.head_dim * number
+        for shape in [row.shape, *drafting]
+    )
+    wanted = sum(sizes) + cached + min(MOST_READ, sizes[0])
+    free = free_memory(device)
+    if free is not None and wanted > free:
+        raise NotEnoughMemory(
+            f"{row.title} with its drafters takes {gigabytes(wanted)} in "
+            f"{str(dtype).removeprefix('torch.')}, and {gigabytes(free)} are free on this "
+            f"{device.type}."
+        )
+    return len(ghost.members), wanted
+
+
+def _head(part: Part, target: Target) -> Any:
+    with made_on(target.device, target.dtype):
+        head = part.build(target)
+    randomize(head)
+    if target.device.type != "meta":
+        freeze_like(head, target.model)
+    return head
+
+
+def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
+    """The smallest shape that may draft, if there is one."""
+    known = sorted(smaller(row.name).values(), key=lambda each: each.shape.parameters)
+    if not known:
+        return None
+    model = network(known[0], target.device, target.dtype, longest)
+    return DraftModel(model, card(known[0].title, "draft-model", model))
+
+
+def _usual(entry: str) -> Settings:
+    """What suits a drafter of the catalogue, at temperature 0, as `bench` has it."""
+    return Settings.from_json(filled(entry, {"sampling": {"temperature": 0.0}}))

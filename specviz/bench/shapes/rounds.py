@@ -1,0 +1,178 @@
+"""Rounds of every drafter behind one text, timed in turns with plain and bare passes.
+
+Rule: all drafters share one text and one cache of the target. In a turn each drafts once, is
+checked, and its guesses are dropped, whatever the verdict: weights are random, so it means nothing.
+Then the text grows by one token, which was settled before. So every drafter meets the same text,
+and no clock depends on what would have been kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from time import perf_counter
+from typing import Final
+
+import torch
+
+from specviz.bench.shapes.cast import Cast, Member
+from specviz.bench.sweep import DIGITS, PRODUCT, READ, Busy, product, read, timed
+from specviz.cost.shape_file import Place, Round
+from specviz.cost.sweep import Point
+from specviz.engine.protocol import DraftSession
+from specviz.models.devices import synchronize
+from specviz.models.memory import held
+from specviz.models.passes import Taps
+from specviz.models.target import TargetRun
+from specviz.verification import choose
+from specviz.verification.base import finish
+from specviz.verification.distributions import law
+from specviz.verification.tree import DraftTree
+
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+PLAIN: Final = "plain"
+PARTS: Final = ("draft", "check", "rest")
+
+Turn = int | str  # a size of a pass; plain decoding, a drafter, or which of the machine's peaks
+
+
+@dataclass
+class Drafting:
+    """A drafter that waits for its next turn. seen: seconds by part. guesses: of its last draft."""
+
+    member: Member
+    session: DraftSession
+    seen: dict[str, list[float]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    guesses: int = 0
+
+
+class Rounds:
+    """One text of `context` tokens in the target's cache, and everybody's clocks over it."""
+
+    def __init__(self, cast: Cast, context: int, sizes: Sequence[int] = SIZES) -> None:
+        self.cast = cast
+        self.context = context
+        self.sizes = sizes
+        self.target = cast.target
+        self.text = [self._token(at) for at in range(context + 1)]
+        self.run: TargetRun = self.target.start(_all_taps(cast.members))
+        states = self.run.prefill(self.text[:-1]).states
+        self.drafting: dict[str, Drafting] = {}
+        for member in cast.members:
+            session = member.drafter.begin(self.run, member.settings)
+            session.commit(self.text[1:], states)
+            self.drafting[member.name] = Drafting(member, session)
+        self.plain: list[float] = []
+        self.passes: dict[int, list[float]] = {}
+        self.peaks: dict[str, list[float]] = {}
+        self._busy: Mapping[str, Busy] = {PRODUCT: product(self.target), READ: read(self.target)}
+
+    def order(self, seed: int, number: int) -> list[Turn]:
+        """What takes turns, shuffled anew each time: a function of the two numbers."""
+        turns: list[Turn] = [*self.sizes, PRODUCT, READ, PLAIN, *self.drafting]
+        Random(f"{seed} {self.context} {number}").shuffle(turns)
+        return turns
+
+    def take(self, turn: Turn, keep: bool) -> None:
+        """One measurement. keep: whether it counts, or only warms up."""
+        if isinstance(turn, int):
+            _add(self.passes.setdefault(turn, []), self._pass(turn), keep)
+        elif turn in self._busy:
+            busy = self._busy[turn]
+            seconds = timed(self.target.device, busy.do)
+            _add(self.peaks.setdefault(turn, []), float(f"{busy.size / seconds:.4g}"), keep)
+        elif turn == PLAIN:
+            _add(self.plain, timed(self.target.device, self._plainly), keep)
+        else:
+            self._round(self.drafting[turn], keep)
+
+    @torch.inference_mode()
+    def grow(self) -> None:
+        """The text has a token more; every drafter was told in its turn."""
+        self.run.score(DraftTree((self.text[-1],), (-1,)))
+        self.run.keep((0,))
+        self.text.append(self._token(len(self.text)))
+
+    def place(self) -> Place | None:
+        """What was measured so far; None where that is too little to say anything."""
+        sizes = [size for size in self.sizes if self.passes.get(size)]
+        if not self.plain or not sizes:
+            return None
+        taken = [each for each in self.drafting.values() if each.seen["draft"]]
+        return Place(
+            self.context,
+            held([self.run.cache], beyond=[]),
+            list(self.plain),
+            [Point(size, list(self.passes[size])) for size in sizes],
+            [Round(each.member.name, **each.seen) for each in taken],
+            _peak(self.target.device),
+        )
+
+    def _pass(self, tokens: int) -> float:
+        """A bare pass over a chain of so many tokens."""
+        root, *guesses = (self._token(len(self.text) - 1 + at) for at in range(tokens))
+        tree = DraftTree.chain(root, guesses)
+        seconds = timed(self.target.device, lambda: self.run.score(tree))
+        self.run.keep(())
+        return seconds
+
+    def _plainly(self) -> None:
+        """A token of plain decoding: the pass, its law, the drawing."""
+        settings = self.cast.members[0].settings
+        scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
+        laws = law(scores.logits, settings.sampling)
+        finish([], [], laws[0], settings.chance(len(self.text)))
+        self.run.keep(())
+
+    def _round(self, drafting: Drafting, keep: bool) -> None:
+        """Draft, check, judge and drop; then the session hears which token follows anyway."""
+        member, session, run = drafting.member, drafting.session, self.run
+        settings, chance = member.settings, member.settings.chance(len(self.text))
+        following, run.taps = self._token(len(self.text)), member.drafter.taps
+        start = self._now()
+        proposal = session.propose(self.text, settings.gamma + 1, chance)
+        drafted = self._now()
+        scores = run.score(proposal.tree, proposal.riders, proposal.warm)
+        checked = self._now()
+        laws = law(scores.logits, settings.sampling)
+        rule = choose(settings.rule, session.drawn, settings.sampling)
+        rule.judge(proposal.tree, proposal.drawn, laws, proposal.q, chance)
+        run.keep(())
+        session.commit([following], scores.states.take([0]), scores.riders)
+        end = self._now()
+        run.taps = Taps()
+        drafting.guesses = len(proposal.tree) - 1
+        parts = (drafted - start, checked - drafted, end - checked)
+        for part, seconds in zip(PARTS, parts, strict=True):
+            _add(drafting.seen[part], seconds, keep)
+
+    def _token(self, at: int) -> int:
+        """The text's token at a place. Its second half repeats its first, so that n-grams find
+        their like half a text ago.
+        """
+        return 1 + at % max(1, self.context // 2) % (self.target.vocab_size - 1)
+
+    def _now(self) -> float:
+        synchronize(self.target.device)
+        return perf_counter()
+
+
+def _all_taps(members: Sequence[Member]) -> Taps:
+    """What any of them needs of the prompt."""
+    taps = [member.drafter.taps for member in members]
+    return Taps(
+        tuple(sorted({k for each in taps for k in each.layers})),
+        any(each.final for each in taps),
+        tuple(sorted({k for each in taps for k in each.keys_values})),
+    )
+
+
+def _add(times: list[float], value: float, keep: bool) -> None:
+    if keep:
+        times.append(round(value, DIGITS))
+
+
+def _peak(device: torch.device) -> int | None:
+    """The most bytes that this process had on the device; None where nobody counts."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None

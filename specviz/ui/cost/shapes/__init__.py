@@ -1,0 +1,1 @@
+"""Costs of public shapes, as somebody measured them on a machine."""

@@ -1,0 +1,59 @@
+// What is asked: a file that ships or the visitor's own, a model and a context in it, the tab's α.
+
+import { Question } from "../../shared/question.js";
+import { terms } from "../shared/terms.js";
+import { $, stage } from "./stage.js";
+
+const SILENT = "The server does not answer. What is shown is older than the choice.";
+export const OWN = "own"; // the choice that stands for a visitor's file
+export const question = new Question("sv-shapes-ask", () => fault(SILENT));
+/** @type {{ name: string, text: string } | null} */
+let own = null;
+
+export const ask = () => question.ask();
+
+/** @param {string} name @returns {HTMLSelectElement} */
+export const select = (name) => $("select[name=" + name + "]");
+
+/** @param {string} sentence */
+export function fault(sentence) {
+  const wrong = $(".sv-shapes-wrong");
+  wrong.hidden = !sentence;
+  wrong.textContent = sentence;
+}
+
+export function wish() {
+  const file = select("file").value;
+  return JSON.stringify({
+    file,
+    text: file === OWN && own ? own.text : null,
+    model: select("model").value,
+    context: Number(select("context").value),
+    alpha: terms.alpha,
+    id: question.number,
+  });
+}
+
+// A visitor's file: it is asked for at once, and offered beside those that ship.
+/** @param {string} name @param {string} text */
+export function bring(name, text) {
+  if (text.length > stage.config.largest) {
+    fault("Measured costs are a file of " + (stage.config.largest >> 10) + " KiB at most.");
+    return;
+  }
+  own = { name, text };
+  offerFiles(OWN);
+  ask();
+}
+
+/** @param {string} [chosen] */
+export function offerFiles(chosen) {
+  const ships = stage.config.files;
+  offer("file", own ? [...ships, [OWN, own.name]] : ships, chosen ?? select("file").value);
+}
+
+/** @param {string} name @param {[value: string, title: string][]} pairs @param {string} chosen */
+export function offer(name, pairs, chosen) {
+  const made = pairs.map(([value, title]) => new Option(title, value, false, value === chosen));
+  select(name).replaceChildren(...made);
+}

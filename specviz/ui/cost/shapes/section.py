@@ -1,0 +1,167 @@
+"""Costs of public shapes on machines: the files that ship, or one that a visitor brings.
+
+Rule: seconds are measured and say where; what follows from α is simulated and says so. A visitor's
+file is read as strictly as any, is answered, and is not kept. No model runs here, so nobody waits
+in line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import gradio as gr
+
+from specviz.cost import shape_text
+from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.shape_file import LARGEST, Costs, Place, ShapeFile, ShapeFileError, shipped
+from specviz.cost.sweep import Sweep
+from specviz.cost.sweep_text import milliseconds
+from specviz.settings.kinds import real
+from specviz.settings.settings import require
+from specviz.ui.component import TabContext, component
+from specviz.ui.cost.terms.section import START as TERMS
+
+NAME: Final = "sv-shapes"
+WISH: Final = "() => [window.specviz.shapes.wish()]"
+LONGEST: Final = 2 * LARGEST  # characters of a question, a file in it, its quotes escaped
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One setting of the controls. model, context: of the file; others stand for the first."""
+
+    file: ShapeFile
+    model: str
+    context: int
+    alpha: float
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The page's question. Raises ValueError with a sentence."""
+        name, text, alpha = data.get("file"), data.get("text"), real("α", data.get("alpha"))
+        require(0 <= alpha <= 1, f"α must be a chance from 0 to 1, and {alpha:g} is not.")
+        if isinstance(text, str):
+            file = ShapeFile.from_text(text)
+        else:
+            require(isinstance(name, str) and name in files(), "No such file ships.")
+            file = files()[str(name)]
+        model, context = data.get("model"), data.get("context")
+        return cls(file, str(model), context if isinstance(context, int) else 0, alpha)
+
+    @property
+    def costs(self) -> Costs:
+        """The model that was asked for, or the first."""
+        models = self.file.models
+        return next((one for one in models if one.name == self.model), models[0])
+
+    @property
+    def place(self) -> Place:
+        """The context that was asked for, or the first."""
+        places = self.costs.places
+        return next((one for one in places if one.context == self.context), places[0])
+
+
+def build(place: TabContext) -> None:
+    """Lay the section out, with everything wired."""
+    view = component(NAME, "cost/shapes/shapes", config())
+    question = gr.Textbox(visible=False)
+    ask = gr.Button("Ask for costs", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
+    # "multiple": see the roofline's.
+    ask.click(
+        section_facts,
+        question,
+        view,
+        js=WISH,
+        queue=False,
+        trigger_mode="multiple",
+        concurrency_limit=None,
+        show_progress="hidden",
+        api_visibility="private",
+    )
+
+
+def config() -> dict[str, Any]:
+    """What the page knows before it asks."""
+    return {
+        "terms": dict(TERMS),
+        "files": [[name, shape_text.where(file)] for name, file in files().items()],
+        "first": next(
+            (answer(Ask(file, "", 0, TERMS["alpha"])) for file in files().values()), None
+        ),
+        "largest": LARGEST,
+    }
+
+
+def files() -> Mapping[str, ShapeFile]:
+    """The files that ship; none where one cannot be used."""
+    try:
+        return shipped()
+    except ShapeFileError as problem:
+        log.warning("%s", problem)
+        return {}
+
+
+def section_facts(text: Any) -> str:
+    """The answer to the page's question as JSON text: `id` as it was asked, or an `error`."""
+    made: dict[str, Any]
+    number: Any = None
+    try:
+        data = read(text)
+        number = data.get("id")
+        made = answer(Ask.from_data(data))
+    except ValueError as problem:
+        made = {"error": str(problem)}
+    counted = number if isinstance(number, int) else 0
+    return json.dumps(made | {"id": counted}, separators=(",", ":"), allow_nan=False)
+
+
+def read(text: Any) -> dict[str, Any]:
+    """The page's text as data. Raises ValueError with a sentence."""
+    short = isinstance(text, str) and len(text) <= LONGEST
+    require(short, f"Measured costs are a file of {LARGEST >> 10} KiB at most.")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError("This is not whole JSON, so no question.") from problem
+    require(isinstance(data, dict), "A question is a JSON object.")
+    found: dict[str, Any] = data
+    return found
+
+
+def answer(ask: Ask) -> dict[str, Any]:
+    """Everything that the page shows of a question, as plain data."""
+    file, costs, place = ask.file, ask.costs, ask.place
+    sweep = file.sweep(costs, place)
+    said, against = shape_text.headline(file, costs, place)
+    return {
+        "models": [[one.name, one.title] for one in file.models],
+        "contexts": [one.context for one in costs.places],
+        "model": costs.name,
+        "context": place.context,
+        "where": shape_text.where(file),
+        "answer": said,
+        "caution": against,
+        "how": shape_text.how(file, costs, place),
+        "command": file.command,
+        "rows": shape_text.rows(costs, place, ask.alpha),
+        "passes": [_pass(sweep, point.tokens) for point in place.passes],
+        "figure": sweep_figure(sweep),
+    }
+
+
+def _pass(sweep: Sweep, tokens: int) -> list[str]:
+    """A bare pass: its tokens, milliseconds, plain passes, and the roofline's milliseconds."""
+    line, share = sweep.predicted(tokens), sweep.passes(tokens)
+    return [
+        f"{tokens}",
+        milliseconds(sweep.by_tokens[tokens]),
+        shape_text.times(share) if share else "",
+        milliseconds(line.seconds) if line else "",
+    ]

@@ -1,0 +1,33 @@
+"""Made-up costs of a shape, round enough to reckon with. Never shipped as measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from specviz.cost.shape_file import Costs, Drafter, Place, Round, ShapeFile
+from specviz.cost.shapes import ModelShape
+from specviz.cost.sweep import Point
+
+BIG = {
+    "model_type": "qwen3", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 8,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "vocab_size": 300,
+    "tie_word_embeddings": True,
+}  # fmt: skip
+
+
+def made(**changes: Any) -> ShapeFile:
+    """A file with round numbers: plain passes of 100 ms."""
+    shape = ModelShape.of_config(BIG)
+    drafters = [Drafter("a", "A", "small", 5, 10, 4, 4), Drafter("b", "B", "large", 5, 10, 2, 2)]
+    place = Place(
+        128, 1000, [0.1] * 3, [Point(1, [0.09] * 3), Point(8, [0.18] * 3)],
+        [Round("a", [0.05] * 3, [0.12] * 3, [0.03] * 3),
+         Round("b", [0.3] * 3, [0.1] * 3, [0.0] * 3)],
+    )  # fmt: skip
+    costs = Costs("big", "Big", shape, 100, "usual", [1e12], [1e10], drafters, [place])
+    usual = ShapeFile(
+        "2026-11-22", "made", "A machine", "A processor", "cpu", "float32", 2, {"torch": "2"}, 1, 3,
+        [costs], 0.1,
+    )  # fmt: skip
+    return replace(usual, **changes)

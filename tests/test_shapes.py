@@ -1,0 +1,433 @@
+"""Costs of public shapes: random networks, rounds in turns, their file, and what it says."""
+
+import json
+from dataclasses import replace
+from itertools import islice
+
+import published
+import pytest
+import torch
+from made_costs import BIG, made
+from pretend import pretended
+
+from specviz.bench.shapes import cast as casting
+from specviz.bench.shapes.cast import cast, room_for
+from specviz.bench.shapes.measure import Measuring, Plan
+from specviz.bench.shapes.rounds import PLAIN, SIZES, Rounds
+from specviz.bench.shapes.weights import random_target, weight_bytes
+from specviz.bench.sweep import PRODUCT, READ
+from specviz.commands.cli import main
+from specviz.cost import shape_text, sources
+from specviz.cost.law import expected_tokens
+from specviz.cost.shape_file import (
+    Price,
+    ShapeFile,
+    ShapeFileError,
+    shipped,
+)
+from specviz.cost.shapes import ModelShape
+from specviz.cost.sources import Model, Source
+from specviz.cost.sweep import Point
+from specviz.models.devices import free_memory
+from specviz.ui.cost.shapes import section
+
+CPU = torch.device("cpu")
+SMALL = BIG | {"hidden_size": 32, "num_hidden_layers": 2}
+DRAFTERS = ["draft-model", "eagle", "eagle3", "eagle3-60", "medusa", "mtp", "ngram"]
+
+
+def row(name, config):
+    return Model(name, f"{name} of the test", config, [Source("made", "assets/none", "S", "")])
+
+
+def known(patch):
+    """Two shapes of one vocabulary in the place of the public ones."""
+    rows = {"big": row("big", BIG), "small": row("small", SMALL)}
+    for place in ("specviz.cost.sources", "specviz.commands.shapes"):
+        patch.setattr(f"{place}.models", lambda: rows)
+    return rows
+
+
+@pytest.fixture
+def shapes(monkeypatch):
+    """The two, while a test runs."""
+    return known(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """What one command wrote for the big one, and its text."""
+    with pytest.MonkeyPatch.context() as patch:
+        known(patch)
+        place = tmp_path_factory.mktemp("costs") / "costs.json"
+        options = ["--contexts", "16", "24", "--rounds", "2", "--device", "cpu"]
+        assert main(["shapes", "big", *options, "--json", str(place)]) == 0
+    return place.read_text(encoding="utf-8")
+
+
+def test_one_command_measures_everybody_behind_every_context(measured):
+    file = ShapeFile.from_text(measured)
+    (costs,) = file.models
+    assert [place.context for place in costs.places] == [16, 24]
+    assert [one.name for one in costs.drafters] == DRAFTERS
+    for place in costs.places:
+        assert [point.tokens for point in place.passes] == list(SIZES)
+        assert [one.drafter for one in place.rounds] == DRAFTERS
+        times = [place.plain, *(p.seconds for p in place.passes), *(r.whole for r in place.rounds)]
+        assert {len(each) for each in times} == {2}
+        assert min(min(each) for each in times) > 0.0
+    assert len(costs.flops) == len(costs.bandwidth) == 4
+    assert file.complete
+    assert file.command == "python -m specviz shapes big --device cpu --contexts 16 24 --rounds 2"
+    sizes = {one.name: (one.guesses, one.levels) for one in costs.drafters}
+    assert sizes["eagle3-60"] == (59, 6)
+    assert sizes["ngram"] == (10, 10)  # which finds its like in any of these texts
+
+
+def test_a_file_holds_costs_and_nothing_that_random_weights_cannot_know(measured):
+    keys = set()
+
+    def walk(value):
+        if isinstance(value, dict):
+            keys.update(value)
+        for each in value.values() if isinstance(value, dict) else value:
+            if isinstance(each, dict | list):
+                walk(each)
+
+    walk(json.loads(measured))
+    assert {"draft", "check", "rest", "seconds", "plain"} <= keys
+    assert not [key for key in keys if any(w in key for w in ("alpha", "accept", "kept", "speed"))]
+
+
+def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
+    assert main(["shapes", "small", "--contexts", "8", "--rounds", "1", "--device", "cpu"]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("small of the test takes ")
+    assert "with 6 drafters, its weights random." in told.err.splitlines()[0]
+    assert "n-gram" in told.out
+    assert "roofline" in told.out
+    assert told.out.count("simulated") > len(SIZES)
+
+
+def test_a_shape_that_does_not_fit_is_left_out_with_a_sentence(shapes, monkeypatch, capsys):
+    wanted = [room_for(each, CPU, torch.float32, 8 + 64 + 1 + 2)[1] for each in shapes.values()]
+    monkeypatch.setattr(casting, "free_memory", lambda device: wanted[1])
+    options = ["--contexts", "8", "--rounds", "1", "--device", "cpu"]
+    assert wanted[0] > wanted[1]
+    assert main(["shapes", "big", *options]) == 2
+    assert "MB in float32, and" in capsys.readouterr().err
+    assert main(["shapes", "big", "small", *options]) == 0
+    told = capsys.readouterr()
+    assert "are free on this cpu. It is left out." in told.err
+    assert "small of the test" in told.out
+    assert "big of the test" not in told.out
+
+
+def test_an_unknown_shape_is_refused_by_name(capsys):
+    assert main(["shapes", "gpt-9"]) == 2
+    assert "No shape is called 'gpt-9'; there are house" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def everybody():
+    """A cast in bf16, on the CPU."""
+    with pytest.MonkeyPatch.context() as patch:
+        return cast(known(patch)["big"], CPU, torch.bfloat16, 100)
+
+
+def test_weights_are_in_the_asked_precision_and_random(everybody):
+    for module in everybody.modules:
+        assert {weight.dtype for weight in module.parameters()} == {torch.bfloat16}
+        assert all(bool(weight.isfinite().all()) for weight in module.parameters())
+    model = everybody.target.model
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert model.model.rotary_emb.inv_freq.dtype == torch.float32
+    table = model.model.embed_tokens.weight.float()
+    assert len(table.unique(dim=0)) == 300
+    assert 0.015 < float(table.std()) < 0.025
+    assert everybody.target.eos == ()
+    shape = ModelShape.of_config(BIG)
+    assert everybody.target.card.parameters == shape.parameters
+
+
+def test_what_a_cast_takes_is_known_before_it_is_made(everybody, shapes):
+    members, wanted = room_for(everybody.row, CPU, torch.bfloat16, 100)
+    weights = sum(map(weight_bytes, everybody.modules))
+    cached = 100 * 2 * 2 * 32 * 2 * (8 + 2)  # keys and values, 2 heads of 32, 2 bytes, layers
+    assert members == len(everybody.members) == len(DRAFTERS)
+    assert wanted == weights + cached + weight_bytes(everybody.target.model)
+
+
+@pytest.fixture(scope="module")
+def likeness():
+    """Heads for a target of the sizes that the published layouts have in the tests."""
+    config = published.SHAPE | {
+        "model_type": "llama", "num_hidden_layers": published.LAYERS, "head_dim": published.SIZE,
+    }  # fmt: skip
+    target = random_target(row("like", config), CPU, torch.float32, 64)
+    return {part.name: part.build(target) for part in casting.HEADS}
+
+
+@pytest.mark.parametrize(
+    ("name", "tensors", "but"),
+    [
+        ("eagle", published.eagle_tensors, {"embed_tokens.weight"}),
+        ("eagle3", published.eagle3_tensors, {"d2t", "lm_head.weight"}),
+        ("medusa", lambda: published.medusa_tensors(own=False, heads=4), set()),
+        ("mtp", published.mtp_tensors, {"model.layers.8.embed_tokens.weight",
+                                        "model.layers.8.shared_head.head.weight"}),
+    ],
+)  # fmt: skip
+def test_heads_have_the_tensors_of_the_published_layouts(likeness, name, tensors, but):
+    """Names and shapes; `but` what a head may share with its target, or has by its vocabulary."""
+    ours = {key: tuple(value.shape) for key, value in likeness[name].state_dict().items()}
+    theirs = {key: tuple(value.shape) for key, value in tensors().items()}
+    shared = but - ours.keys()
+    assert ours.keys() == theirs.keys() - shared
+    assert {k: v for k, v in ours.items() if k not in but} == {
+        k: v for k, v in theirs.items() if k not in but
+    }
+
+
+@pytest.mark.parametrize(("name", "size"), [("qwen3-4b", 32_000), ("smollm2-135m", 8_192)])
+def test_the_draft_vocabulary_is_a_published_one(name, size):
+    ghost = cast(sources.models()[name], torch.device("meta"), torch.bfloat16, 16)
+    head = next(each.drafter.head for each in ghost.members if each.name == "eagle3")
+    assert len(head.d2t) == size
+
+
+def test_all_take_turns_in_an_order_that_follows_from_the_seed(everybody):
+    rounds = Rounds(everybody, 16, sizes=(1, 2))
+    orders = [rounds.order(1, number) for number in range(4)]
+    assert orders == [rounds.order(1, number) for number in range(4)]
+    assert all(set(order) == {1, 2, PRODUCT, READ, PLAIN, *DRAFTERS} for order in orders)
+    assert len({tuple(order) for order in orders}) == 4
+    assert orders != [rounds.order(2, number) for number in range(4)]
+
+
+def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(everybody):
+    rounds, met = Rounds(everybody, 16, sizes=(1, 4)), []
+    for drafting in rounds.drafting.values():
+        propose = drafting.session.propose
+
+        def seen(context, room, chance, propose=propose, name=drafting.member.name):
+            met.append((name, tuple(context)))
+            return propose(context, room, chance)
+
+        drafting.session.propose = seen
+    for number in range(3):
+        for turn in rounds.order(1, number):
+            rounds.take(turn, keep=number > 0)
+            assert rounds.run.length == rounds.run.cache.get_seq_length() == 16 + number
+        rounds.grow()
+    texts = [{text for _, text in met[7 * n : 7 * n + 7]} for n in range(3)]
+    assert [len(each) for each in texts] == [1, 1, 1]
+    assert [len(next(iter(each))) for each in texts] == [17, 18, 19]
+    place = rounds.place()
+    assert {len(one.draft) for one in place.rounds} == {2}
+
+
+def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
+    with pretended():
+        rounds = Rounds(cast(shapes["big"], torch.device("cuda:0"), torch.float32, 100), 16, (1, 4))
+        for turn in (1, 4, PLAIN, *DRAFTERS):
+            rounds.take(turn, keep=True)
+        rounds.grow()
+        assert {each.device.type for each in rounds.cast.target.model.parameters()} == {"cuda"}
+    assert {len(each.seen["draft"]) for each in rounds.drafting.values()} == {1}
+
+
+def test_a_stop_keeps_what_came(shapes):
+    seen = []
+    measuring = Measuring(CPU, torch.float32, Plan((8, 16), 2, sizes=(1, 2)), "made")
+    turns = len((1, 2)) + 3 + len(DRAFTERS)
+    for step in measuring.steps(shapes["big"], lambda: len(seen) == 2 * turns + 1):
+        seen.append(step)
+    file = measuring.file()
+    (place,) = file.models[0].places
+    assert place.context == 8
+    assert not file.complete
+    assert "stopped" in shape_text.caution(file, place)
+    assert ShapeFile.from_text(file.to_text()) == file
+
+
+def test_turns_are_taken_in_that_order(shapes, monkeypatch):
+    met, take = [], Rounds.take
+    monkeypatch.setattr(
+        Rounds, "take", lambda self, turn, keep: met.append((turn, keep)) or take(self, turn, keep)
+    )
+    plan = Plan((8,), 2, seed=3, sizes=(1, 2))
+    measuring = Measuring(CPU, torch.float32, plan, "made")
+    assert len(list(measuring.steps(shapes["big"]))) == plan.turns(len(DRAFTERS)) == len(met)
+    rounds = Rounds(cast(shapes["big"], CPU, torch.float32, plan.longest), 8, (1, 2))
+    assert met == [(turn, n > 0) for n in range(3) for turn in rounds.order(3, n)]
+
+
+def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
+    take = Rounds.take
+
+    def short(self, turn, keep):
+        if self.context == 16:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        take(self, turn, keep)
+
+    monkeypatch.setattr(Rounds, "take", short)
+    options = ["--contexts", "8", "16", "--rounds", "1", "--device", "cpu"]
+    assert main(["shapes", "small", *options]) == 0
+    told = capsys.readouterr()
+    assert "memory of this cpu ran out for small of the test." in told.err
+    assert "8 tokens in the cache" in told.out
+    assert "16 tokens in the cache" not in told.out
+
+
+def test_stopped_before_anything_there_is_no_file(shapes):
+    measuring = Measuring(CPU, torch.float32, Plan((8,), 1), "made")
+    assert list(islice(measuring.steps(shapes["big"], lambda: True), 9)) == []
+    with pytest.raises(ValueError, match="nothing was measured"):
+        measuring.file()
+
+
+def test_free_memory_is_read_where_the_system_tells_it(tmp_path):
+    listed = tmp_path / "meminfo"
+    listed.write_text("MemTotal: 9 kB\nMemAvailable:    7 kB\n")
+    assert free_memory(CPU, listed) == 7 * 1024
+    assert free_memory(CPU, tmp_path / "none") is None
+
+
+def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
+    file = made()
+    costs = file.models[0]
+    first, second = shape_text.rows(costs, costs.places[0], 0.5)
+    assert [first[name] for name in ("share", "level", "check", "rest", "whole")] == [
+        "0.50", "0.125", "1.20", "0.30", "2.00",
+    ]  # fmt: skip
+    assert first["speedup"] == f"{expected_tokens(0.5, 4) / 2:.2f} ×" == "0.97 ×"
+    assert not first["gains"]
+    assert second["even"] == "never"
+    price = Price(0.5, 1.2, 0.3, 4)
+    assert price.speedup(price.even) == pytest.approx(1.0)
+    assert Price(0.0, 0.9, 0.0, 4).even == 0.0
+    words = shape_text.answer(file, costs, costs.places[0])
+    assert "plain pass of Big takes 90.0 ms" in words
+    assert "over 8 tokens 2.00" in words
+
+
+def test_what_was_measured_on_a_busy_machine_says_so():
+    file = made()
+    place = file.models[0].places[0]
+    assert not shape_text.caution(file, place)
+    assert "3.0 processes" in shape_text.caution(replace(file, load=3.0), place)
+    wild = replace(place, plain=[0.1, 0.2, 0.4], passes=[Point(1, [0.1, 0.2, 0.4])], rounds=[])
+    assert "too busy" in shape_text.caution(file, wild)
+    first, second = shape_text.headline(file, file.models[0], wild)
+    assert first == shape_text.caution(file, wild)
+    assert second.startswith("What came out, for what it is worth: Too little was")
+
+
+def changed(data, path, value):
+    """A file's data with another value at one place."""
+    *way, last = path
+    for key in way:
+        data = data[key]
+    data[last] = value
+
+
+MODEL = ("models", 0)
+PLACE = (*MODEL, "places", 0)
+BROKEN = [
+    (("date",), "yesterday", "no date"),
+    (("dtype",), "int4", "int4"),
+    (("threads",), 0, "more than 0"),
+    (("machine",), "a\x1b[2Jb", "printable"),
+    (("command",), "x" * 201, "printable"),
+    (("versions",), {"torch": 2}, "torch|versions"),
+    (("load",), -1.0, "0 or more"),
+    (("models",), [], "nothing was measured"),
+    (("speedup",), 3.0, "unknown speedup"),
+    ((*MODEL, "bytes"), 0, "more than 0"),
+    ((*MODEL, "shape"), {}, "missing"),
+    ((*MODEL, "drafters", 0, "levels"), 9, "cannot draft"),
+    ((*MODEL, "drafters", 0, "name"), "b", "drafter twice"),
+    ((*PLACE, "context"), True, "context"),
+    ((*PLACE, "plain"), [], "1 to 1,000"),
+    ((*PLACE, "plain"), [float("nan")], "0 or more"),
+    ((*PLACE, "passes", 0, "tokens"), 9, "rise"),
+    ((*PLACE, "passes", 0, "seconds"), [float("inf")], "more than 0"),
+    ((*PLACE, "rounds", 0, "drafter"), "c", "not each of one drafter"),
+    ((*PLACE, "rounds", 0, "check"), [0.1], "three parts"),
+    ((*PLACE, "rounds"), [{}] * 65, "missing|too many"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), BROKEN)
+def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
+    data = json.loads(made().to_text())
+    changed(data, path, value)
+    with pytest.raises(ShapeFileError, match=sentence):
+        ShapeFile.from_text(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "not whole JSON"),
+        ("[" * 100_000, "not whole JSON"),
+        ("[]", "no measured costs"),
+        ('{"format": "specviz-sweep", "version": 1}', "no measured costs"),
+        ('{"format": "specviz-shapes", "version": 1}', "missing"),
+        (" " * (1 << 19), "256 KiB at most"),
+    ],
+)
+def test_what_is_no_file_of_costs_is_refused_with_a_sentence(text, sentence):
+    with pytest.raises(ShapeFileError, match=sentence):
+        ShapeFile.from_text(text)
+
+
+def asked(**changes):
+    """The section's answer to a question about a visitor's file."""
+    usual = {
+        "file": "own",
+        "text": made().to_text(),
+        "model": "",
+        "context": 0,
+        "alpha": 0.5,
+        "id": 7,
+    }
+    return json.loads(section.section_facts(json.dumps(usual | changes)))
+
+
+def test_the_section_answers_for_a_visitors_file():
+    found = asked()
+    assert found["id"] == 7
+    assert (found["model"], found["context"]) == ("big", 128)
+    assert [each["speedup"] for each in found["rows"]] == ["0.97 ×", "0.44 ×"]
+    assert [each[:3] for each in found["passes"]] == [["1", "90.0", "1.00"], ["8", "180", "2.00"]]
+    assert found["figure"]["data"]["30-measured"]["y"] == [90.0, 180.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"alpha": 1.5}, "chance from 0 to 1"),
+        ({"alpha": None}, "α"),
+        ({"text": "no"}, "not whole JSON"),
+        ({"text": None, "file": "../secret"}, "No such file ships"),
+        ({"text": None, "file": []}, "No such file ships"),
+        ({"text": " " * (1 << 20)}, "256 KiB"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_gets_a_sentence(changes, sentence):
+    assert sentence in asked(**changes)["error"]
+
+
+def test_the_files_that_ship_can_be_used_and_are_offered():
+    files = shipped()
+    assert files
+    offered = [name for name, _ in section.config()["files"]]
+    assert offered == list(files)
+    for name, file in files.items():
+        for costs in file.models:
+            for place in costs.places:
+                found = asked(text=None, file=name, model=costs.name, context=place.context)
+                assert (found["model"], found["context"]) == (costs.name, place.context)
+                assert len(found["rows"]) == len(place.rounds)
