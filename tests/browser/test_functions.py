@@ -222,6 +222,11 @@ JOB = """async (address) => {
             ["on", "asking", "loads", "off"],
         ),
         (
+            "job.begin(); hear(line('state', { state: 'lending', seconds: 12 }) + line('state', "
+            "{ state: 'done' })); job.ended();",
+            ["on", "asking", "Asking for a GPU, for at most 12 seconds.", "off"],
+        ),
+        (
             "job.begin(); hear(line('state', { state: 'done' })); job.ended();",
             ["on", "asking", "off"],
         ),
