@@ -1,9 +1,9 @@
 """What computes with models: every task of the page goes through `perform`, in every home.
 
 On ZeroGPU each call of it runs in a process with a GPU, forked from this one; what goes in and what
-comes out is pickled on the way, and only a gr.Error comes back with its sentence. So a task is
-plain data, loads its models itself, and yields text. Elsewhere the same generator runs where it is
-called, in the thread of all that computes.
+comes out is pickled on the way, and a process in which something was raised is given up. So a task
+is plain data, loads its models itself, and yields text, what went wrong too. Elsewhere the same
+generator runs where it is called, in the thread of all that computes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-import gradio as gr
 
 from specviz.ui.halt import Halt
 from specviz.ui.lending import lent
@@ -84,12 +82,18 @@ def lasting(target: str, tokens: float) -> float:
     return BEGINNING + LOADING + tokens * TOKEN
 
 
+class Failure(str):
+    """Instead of a line, the sentence that says why there is none, or no more."""
+
+    __slots__ = ()
+
+
 def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
-    """What a task tells. Raises gr.Error with a sentence for people, whatever went wrong."""
+    """What a task tells; the last text is a Failure where something went wrong, whatever it is."""
     try:
         yield from task.tell(desk)
     except Exception as problem:
-        raise gr.Error(explained(problem), print_exception=False) from problem
+        yield Failure(explained(problem))
 
 
 Performs = Callable[[Desk, Task], Generator[str, None, None]]

@@ -26,7 +26,7 @@ from specviz.ui.lending import LENT
 from specviz.ui.queue import Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, error, explained, log
-from specviz.ui.task import Desk, Machine, Task, perform
+from specviz.ui.task import Desk, Failure, Machine, Task, perform
 
 Work = Callable[[Ticket, Stream], None]  # a job in this process, and whom it tells
 Heard = Callable[[str], str]  # what a task yields -> what is told of it
@@ -143,11 +143,14 @@ class Worker:
             story.tell(heard(text))
 
     def _perform(self, task: Task, nonce: str, ticket: Ticket) -> Iterator[str]:
-        """What a task tells; nothing where it was stopped before."""
+        """What a task tells; nothing where it was stopped before. Raises gr.Error for a Failure."""
         if ticket.unwanted():
             return
         with closing(perform(Desk(self.machine, nonce, self._halt), task)) as texts:
-            yield from texts
+            for text in texts:
+                if isinstance(text, Failure):
+                    raise gr.Error(text, print_exception=False)
+                yield text
 
     def warm_up(self) -> None:
         """Begin to load the house's models, so that the first visitor need not wait for it."""

@@ -222,9 +222,8 @@ JOB = """async (address) => {
             ["on", "asking", "loads", "off"],
         ),
         (
-            "job.begin(); hear(line('state', { state: 'lending', seconds: 12 }) + line('state', "
-            "{ state: 'done' })); job.ended();",
-            ["on", "asking", "Asking for a GPU, for at most 12 seconds.", "off"],
+            "job.begin(); hear(line('state', { state: 'lending', seconds: 12 })); job.ended();",
+            ["on", "asking", "Asking for a GPU, for at most 12 seconds.", "off", "page lost"],
         ),
         (
             "job.begin(); hear(line('state', { state: 'done' })); job.ended();",

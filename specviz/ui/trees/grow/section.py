@@ -77,8 +77,13 @@ def wanted(runs: Worker, text: Any) -> Texts:
     if not isinstance(prompt, str) or not prompt.strip():
         raise ValueError("A prompt is needed: some words to go on from.")
     wish = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
-    task = Task(partial(tell, wish, skip), lasting(HOUSE, LOOKING + skip))
+    task = live(wish, skip)
     return lambda visitor, number: runs.texts(task, visitor, number, partial(kept, visitor, number))
+
+
+def live(wish: RunRequest, skip: int) -> Task:
+    """The look as the page hears it."""
+    return Task(partial(tell, wish, skip), lasting(HOUSE, LOOKING + skip))
 
 
 def tell(wish: RunRequest, skip: int, desk: Desk) -> Iterator[str]:
