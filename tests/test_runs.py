@@ -359,7 +359,7 @@ def test_all_that_computes_does_so_in_one_thread(runs, wish, monkeypatch):
     runs.warm_up()
     for _ in range(2):  # Gradio and a client may have loops of their own
         asyncio.run(all_of_them())
-    assert len(seen) == 1 + 2 * 5
+    assert len(seen) == 2 + 2 * 5
     assert set(seen) == {"models_0"}
 
 

@@ -20,13 +20,12 @@ from specviz.ui.lending import LENT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST
-from specviz.ui.request import HOUSE
 from specviz.ui.server import app_kwargs
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
 from specviz.ui.task import Machine
 from specviz.ui.trees import tab as trees
-from specviz.ui.worker import Worker
+from specviz.ui.worker import Worker, preload
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -80,7 +79,7 @@ def launch(options: Options) -> None:
     runs, fetches = Worker(machine), Worker(machine)
     demo = build(options, runs, fetches)
     if LENT:
-        preload(machine)
+        prepare(machine)
     demo.launch(**launch_arguments(options), prevent_thread_lock=True)
     if not LENT:
         runs.warm_up()
@@ -91,7 +90,7 @@ def launch(options: Options) -> None:
         fetches.line.close()
 
 
-def preload(machine: Machine) -> None:
+def prepare(machine: Machine) -> None:
     """Load all house models in this thread: at the launch their weights are laid by for the GPU.
 
     Nothing of them computes in this process after that. All code is brought in too, since a process
@@ -100,7 +99,7 @@ def preload(machine: Machine) -> None:
     for room in ROOMS:
         for found in walk_packages(import_module(room).__path__, f"{room}."):
             import_module(found.name)
-    machine.load(HOUSE, [name for _, name in choices()])
+    preload(machine, [name for _, name in choices()])
 
 
 def launch_arguments(options: Options) -> dict[str, Any]:

@@ -13,7 +13,7 @@ lent for each task (`lending`), the thread asks for it and listens.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
@@ -154,11 +154,14 @@ class Worker:
 
     def warm_up(self) -> None:
         """Begin to load the house's models, so that the first visitor need not wait for it."""
-        self._thread.submit(self._warm_up)
+        self._thread.submit(preload, self.machine, ["draft-model", "ngram"])
 
-    def _warm_up(self) -> None:
+
+def preload(machine: Machine, drafters: Iterable[str]) -> None:
+    """Load the house's target and these drafters; of what cannot be loaded the log says why."""
+    for name in drafters:
         try:
-            self.machine.load(HOUSE, ["draft-model", "ngram"])
+            machine.load(HOUSE, [name])
         except Exception as problem:  # nobody waits for what it gives
             log.warning("%s", explained(problem))
 
