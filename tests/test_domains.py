@@ -34,7 +34,8 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import live
 from specviz.ui.compare.domains.section import USUAL, map_shown, planned, size
-from specviz.ui.queue import Ticket
+from specviz.ui.halt import Halt
+from specviz.ui.task import Desk, Machine
 
 SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The dog saw the cat."]}
 
@@ -225,11 +226,10 @@ def test_a_drafter_that_cannot_run_is_named_before_anything_runs(
     monkeypatch.setattr(NGram, "begin", lambda *_: (_ for _ in ()).throw(ValueError("not here")))
     with pytest.raises(BadSettings, match=r"^ngram: not here"):
         next(run(tiny_target, drafters, PLAN))
-    ticket = Ticket("v", 1)
-    story = Told(ticket)
+    said = live.tell(PLAN, desk(tiny_target, drafters))
+    assert json.loads(next(said))["state"] == "loading"
     with pytest.raises(BadSettings):
-        live.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
-    assert [line["kind"] for line in story.lines] == ["state"]
+        next(said)
 
 
 # What the map says
@@ -400,49 +400,38 @@ def test_a_measurement_that_is_not_there_or_not_whole(tmp_path):
 # As the page is told
 
 
-class Told:
-    """A story that only listens. stops: after so many of its `now` lines."""
-
-    def __init__(self, ticket, stops=None):
-        self.nonce, self.lines, self.ticket, self.stops = "7", [], ticket, stops
-
-    def say(self, state, **more):
-        self.lines.append({"kind": "state", "state": state})
-
-    def tell(self, text):
-        self.lines += [json.loads(line) for line in text.splitlines()]
-        now = sum(line["kind"] == "now" for line in self.lines)
-        if self.stops is not None and now >= self.stops:
-            self.ticket.stop()
-
-
-class Loads:
-    """What a job needs of `Runs`."""
-
-    def __init__(self, target, drafters):
-        self.target, self.drafters = target, drafters
+class Here(Machine):
+    """A machine that has these models."""
 
     def load(self, target, names):
-        return self.target, [self.drafters[name] for name in names]
+        here, drafters = self.device
+        return here, [drafters[name] for name in names]
+
+
+def desk(target, drafters):
+    """Where nobody has asked for an end yet."""
+    return Desk(Here((target, drafters)), "7", Halt())
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
+    """All lines, the maps among them, and the cells. stops: after so many `now` lines."""
     monkeypatch.setattr(live, "PAUSE", 0)
-    ticket = Ticket("v", 1)
-    story = Told(ticket, stops)
-    live.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
-    maps = [line for line in story.lines if line["kind"] == "map"]
+    here, lines = desk(tiny_target, drafters), []
+    for text in live.tell(PLAN, here):
+        lines += [json.loads(line) for line in text.splitlines()]
+        here.unwanted.put(sum(line["kind"] == "now" for line in lines) == stops)
+    maps = [line for line in lines if line["kind"] == "map"]
     cells = {}
     for line in maps:
         cells |= line["cells"]
-    return story.lines, maps, cells
+    return lines, maps, cells
 
 
 def test_the_page_hears_the_map_once_and_then_what_changed(
     tiny_target, drafters, two_domains, monkeypatch
 ):
     lines, maps, cells = told(tiny_target, drafters, monkeypatch)
-    assert lines[0] == {"kind": "state", "state": "loading"}
+    assert lines[0] == {"kind": "state", "state": "loading", "id": "7"}
     assert [line["place"] for line in lines if line["kind"] == "now"] == list(range(1, 9))
     assert all(line["of"] == 8 for line in lines if line["kind"] == "now")
     assert [("rows" in line) for line in maps] == [True] + [False] * (len(maps) - 1)
@@ -474,9 +463,8 @@ def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_dom
 
     monkeypatch.setattr(duels, "take_turns", broken)
     monkeypatch.setattr(live, "PAUSE", 0)
-    ticket = Ticket("v", 1)
-    story = Told(ticket)
+    texts = []
     with pytest.raises(RuntimeError, match="broke"):
-        live.tell(Loads(tiny_target, drafters), PLAN, ticket, story)
-    assert story.lines[-1]["badge"] == "live, stopped after 2 of 8"
-    assert story.lines[-1]["kind"] == "map"
+        texts.extend(live.tell(PLAN, desk(tiny_target, drafters)))
+    last = json.loads(texts[-1])
+    assert (last["kind"], last["badge"]) == ("map", "live, stopped after 2 of 8")

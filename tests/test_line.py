@@ -5,6 +5,7 @@ from math import inf
 
 import pytest
 
+from specviz.ui.halt import Halt
 from specviz.ui.queue import Queue, QueueFull
 
 
@@ -118,3 +119,23 @@ def test_all_end_when_the_server_does():
     tickets = [line.join(name) for name in "ab"]
     line.close()
     assert all(ticket.stopped for ticket in tickets)
+
+
+def test_whoever_computes_is_asked_to_end_and_never_the_next_one():
+    async def story():
+        line, halt = Queue(), Halt()
+        first, second = line.join("a", 1), line.join("b", 1)
+        first.begin(halt)
+        second.stop()
+        assert not halt(), "who only waits has no say"
+        line.stop("a", 1)
+        assert halt()
+        line.leave(first)
+        third = line.join("c", 1)
+        third.begin(halt)
+        first.stop()  # its listener goes once it is over
+        assert not halt()
+        line.close()
+        assert halt()
+
+    asyncio.run(story())

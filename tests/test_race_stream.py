@@ -21,7 +21,9 @@ from specviz.trace.events import Committed
 from specviz.ui.compare.race import lines as reel
 from specviz.ui.compare.race import live
 from specviz.ui.request import RunRequest
-from specviz.ui.worker import Machine, Worker
+from specviz.ui.step.live import shown
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
 
@@ -52,7 +54,7 @@ def race(pair):
 
 
 async def heard(runs, race, visitor="me", number=1.0):
-    return [text async for text in live.texts(runs, race, visitor, number)]
+    return [text async for text in runs.texts(live.live(race), visitor, number)]
 
 
 def texts(*args):
@@ -250,7 +252,7 @@ def test_a_stopped_race_keeps_the_lanes_that_it_came_to(runs, race, stopping, pl
 def test_one_who_goes_ends_the_race_after_its_round(runs, race):
     async def story():
         long = race(Settings(Sampling(temperature=0), max_new_tokens=200, gamma=3))
-        async with aclosing(live.texts(runs, long, "a", 1)) as leaving:
+        async with aclosing(runs.texts(live.live(long), "a", 1)) as leaving:
             async for text in leaving:
                 if of(text, "started"):
                     break
@@ -265,7 +267,7 @@ def test_a_race_is_one_place_in_the_line_that_runs_wait_in(runs, race, pair):
         racer = asyncio.create_task(heard(runs, race(), "a"))
         await asyncio.sleep(0)
         wish = RunRequest(tiny.PROMPT, str(pair[0]), str(pair[1]), GREEDY)
-        other = asyncio.create_task(_all(runs.texts(wish, "b", 1)))
+        other = asyncio.create_task(_all(runs.texts(shown(wish), "b", 1)))
         await asyncio.sleep(0)
         assert len(runs.line) == 2
         return await racer, await other

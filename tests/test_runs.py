@@ -6,6 +6,7 @@ import json
 import threading
 from contextlib import aclosing
 
+import gradio as gr
 import pytest
 
 from specviz import engine
@@ -14,7 +15,9 @@ from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.ui.queue import Queue, QueueFull
 from specviz.ui.request import RunRequest
-from specviz.ui.worker import Broke, Machine, Stopped, Worker
+from specviz.ui.step.live import recorded, shown
+from specviz.ui.task import Machine, Task
+from specviz.ui.worker import Worker
 
 PROMPT = "The cat sat on the mat. The cat"
 
@@ -49,7 +52,7 @@ def kinds(text):
 
 
 async def heard(runs, wish, visitor="me", number=1):
-    return [text async for text in runs.texts(wish, visitor, number)]
+    return [text async for text in runs.texts(shown(wish), visitor, number)]
 
 
 def texts(*args):
@@ -98,7 +101,7 @@ def test_the_first_round_is_sent_at_once_and_later_ones_together(runs, wish, mon
     *first, whole = texts(runs, wish())
     sent = [kinds(text) for text in first]
     start = ["loading", "drafting", "run", "round", "round"]
-    assert sent == [start[:1], start[:2], start]
+    assert sent == [start[:1], start[:2], start, kinds(whole)[:-1]]
     assert whole.startswith(first[-1])
     assert kinds(whole)[-1] == "done"
 
@@ -126,7 +129,7 @@ def test_what_breaks_the_warming_up_is_said_in_the_log(runs, monkeypatch, caplog
     def broken(*_):
         raise RuntimeError("no such kernel")
 
-    monkeypatch.setattr(runs, "load", broken)
+    monkeypatch.setattr(Machine, "load", broken)
     runs.warm_up()
     runs._thread.shutdown()
     assert "no such kernel" in caplog.text
@@ -193,8 +196,8 @@ def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
     assert word in last["sentence"]
     assert "secret detail" in caplog.text
     assert len(runs.line) == 0
-    with pytest.raises(Broke, match=word):
-        asyncio.run(runs.trace(wish(), "me"))
+    with pytest.raises(gr.Error, match=word):
+        asyncio.run(runs.whole(recorded(wish()), "me"))
 
 
 def test_one_run_computes_and_the_others_hear_how_many_come_first(runs, wish, held):
@@ -231,7 +234,7 @@ def test_one_who_stops_while_waiting_leaves_the_line_at_once(runs, wish, held):
 def test_a_stopped_run_ends_after_its_round_and_says_so(runs, wish):
     async def story():
         seen = []
-        async for text in runs.texts(wish(max_new_tokens=200), "me", 7):
+        async for text in runs.texts(shown(wish(max_new_tokens=200)), "me", 7):
             seen.append(text)
             if "round" in kinds(text):
                 runs.line.stop("me", 7)
@@ -261,7 +264,7 @@ def test_one_who_goes_ends_the_engine_and_only_then_does_the_next_compute(runs, 
     monkeypatch.setattr(engine, "run", watched)
 
     async def story():
-        async with aclosing(runs.texts(wish(max_new_tokens=200), "a", 1)) as leaving:
+        async with aclosing(runs.texts(shown(wish(max_new_tokens=200)), "a", 1)) as leaving:
             async for text in leaving:
                 if "round" in kinds(text):
                     break
@@ -287,7 +290,7 @@ def test_two_visitors_at_once_never_see_each_other_s_run(runs, wish):
 
 
 def test_a_trace_is_a_whole_file_that_can_be_checked(runs, wish):
-    text = asyncio.run(runs.trace(wish(), "me"))
+    text = asyncio.run(runs.whole(recorded(wish()), "me"))
     trace = Trace.parse(text.split("\n"))
     check(trace)
     assert "\n".join([*trace.lines(), ""]) == text
@@ -299,13 +302,13 @@ def test_a_client_s_run_waits_in_the_same_line_and_ends_when_the_client_goes(run
     async def story():
         visitor = asyncio.create_task(heard(runs, wish(), "a", 1))
         await asyncio.sleep(0.1)
-        client = asyncio.create_task(runs.trace(wish(), "client"))
-        cancelled = asyncio.create_task(runs.trace(wish(), "another"))
+        client = asyncio.create_task(runs.whole(recorded(wish()), "client"))
+        cancelled = asyncio.create_task(runs.whole(recorded(wish()), "another"))
         await asyncio.sleep(0.1)
         assert len(runs.line) == 3
         cancelled.cancel()
         runs.line.part("client")
-        with pytest.raises(Stopped):
+        with pytest.raises(gr.Error, match="stopped"):
             await asyncio.wait_for(client, 5)
         with pytest.raises(asyncio.CancelledError):
             await cancelled
@@ -318,8 +321,8 @@ def test_a_client_s_run_waits_in_the_same_line_and_ends_when_the_client_goes(run
 
 
 def test_a_client_is_refused_with_the_same_sentences(runs, wish):
-    with pytest.raises(ValueError, match="empty"):
-        asyncio.run(runs.trace(wish(""), "me"))
+    with pytest.raises(gr.Error, match="empty"):
+        asyncio.run(runs.whole(recorded(wish("")), "me"))
     assert len(runs.line) == 0
 
 
@@ -328,31 +331,35 @@ def test_a_full_line_is_said_to_visitor_and_client(runs, wish):
     (text,) = texts(runs, wish())
     assert "Try again" in told(text)[0]["sentence"]
     with pytest.raises(QueueFull):
-        asyncio.run(runs.trace(wish(), "me"))
+        asyncio.run(runs.whole(recorded(wish()), "me"))
 
 
 def test_all_that_computes_does_so_in_one_thread(runs, wish, monkeypatch):
-    seen, load = [], runs.load
+    seen, load = [], Machine.load
 
     def watched(*args):
         seen.append(threading.current_thread().name)
         return load(*args)
 
-    def noted(ticket, story):
+    def noted(desk):
         seen.append(threading.current_thread().name)
+        yield desk.says("noted")
 
     async def job(number):
-        return [text async for text in runs.story(f"visitor {number}", number, noted)]
+        task = Task(noted, 1.0)
+        return [text async for text in runs.texts(task, f"visitor {number}", number)]
 
     async def all_of_them():
-        await asyncio.gather(*map(job, range(3)), heard(runs, wish()), runs.trace(wish(), "client"))
+        await asyncio.gather(
+            *map(job, range(3)), heard(runs, wish()), runs.whole(recorded(wish()), "client")
+        )
 
-    monkeypatch.setattr(runs, "load", watched)
+    monkeypatch.setattr(Machine, "load", watched)
     monkeypatch.setattr("specviz.ui.worker.HOUSE", "nobody's")
     runs.warm_up()
     for _ in range(2):  # Gradio and a client may have loops of their own
         asyncio.run(all_of_them())
-    assert len(seen) == 1 + 2 * 5
+    assert len(seen) == 2 + 2 * 5
     assert set(seen) == {"models_0"}
 
 

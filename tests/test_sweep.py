@@ -15,8 +15,9 @@ from specviz.cost.roofline import Hardware, Serving, pass_time
 from specviz.cost.shapes import ModelShape
 from specviz.cost.sweep import SIZES, Point, Sweep, SweepError
 from specviz.ui.cost.sweep import section
-from specviz.ui.cost.sweep.section import picture, texts
-from specviz.ui.worker import Machine, Worker
+from specviz.ui.cost.sweep.section import LIVE, picture
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
 
 SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)
 
@@ -250,7 +251,7 @@ def told_lines(text):
 
 async def heard(runs, stop_at=None):
     text = ""
-    async for text in texts(runs, "me", 1.0):
+    async for text in runs.texts(LIVE, "me", 1.0):
         if stop_at is not None and text.count('"progress"') >= stop_at:
             runs.line.stop("me", 1.0)
     return told_lines(text)
@@ -261,7 +262,7 @@ def runs(tiny_target, monkeypatch):
     """Runs whose house target is the tiny one, and which send every line at once."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", -1.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
-    monkeypatch.setattr(Worker, "load", lambda *_: (tiny_target, []))
+    monkeypatch.setattr(Machine, "load", lambda *_: (tiny_target, []))
     monkeypatch.setattr(section, "OFTEN", -1.0)
     monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
     return Worker(Machine("cpu"))
@@ -286,7 +287,7 @@ def test_a_sweep_that_is_stopped_tells_what_came(runs):
 
 
 def test_a_refusal_is_a_sentence(runs, monkeypatch):
-    monkeypatch.setattr(Worker, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
+    monkeypatch.setattr(Machine, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
     said = asyncio.run(heard(runs))
     assert said[-1]["kind"] == "error"
     assert "config does not say" in said[-1]["sentence"]

@@ -4,6 +4,7 @@ and a walk through a text with every family on which trees grow."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import families
 import pytest
@@ -15,6 +16,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trees import exhibit, ranks, study
 from specviz.trees.explore import WARM, Walk
 from specviz.trees.faults import BadTree
+from specviz.trees.field import Field, is_field
 from specviz.trees.growing import grown, static
 from specviz.trees.parameters import Parameters
 from specviz.trees.recorded import position, recipes
@@ -127,6 +129,12 @@ def test_two_rules_judge_one_drawn_tree():
         assert len(rule["coins"]) >= rule["kept"] or rule["name"] == "traversal"
     assert "one of these ways" in asked(judge, drawn="top")["problem"]
     assert "The shape" in asked(judge, shape=77)["problem"]
+
+
+def test_a_field_comes_back_from_its_text_whatever_was_typed():
+    field = replace(position(PLACE), prompt="one\u2028two\x85three\nfour")
+    assert is_field(field.to_text())
+    assert Field.from_text(field.to_text()) == field
 
 
 def test_live_positions_are_held_for_a_while():

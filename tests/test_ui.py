@@ -207,7 +207,8 @@ def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
 FACTS = """
 import json, sys
 from specviz.ui.page import Options, build
-from specviz.ui.worker import Machine, Worker
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
 demo = build(Options(allow_any_model=sys.argv[1] == "any"), Worker(Machine()), Worker(Machine()))
 functions = list(demo.fns.values())
 called = [fn for fn in functions if not any(target[1] == "unload" for target in fn.targets)]

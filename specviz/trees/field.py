@@ -98,7 +98,7 @@ class Field:
     def from_text(cls, text: str) -> Self:
         """What `to_text` wrote. Raises FieldError."""
         try:
-            head, *lines = [json.loads(line) for line in text.splitlines()]
+            head, *lines = [json.loads(line) for line in text.rstrip("\n").split("\n")]
             if {key: head.pop(key, None) for key in KIND} != KIND:
                 raise FieldError("This is no field of this version.")
             rows = {tuple(line.pop("path")): build(Row, line) for line in lines}
@@ -112,6 +112,11 @@ class Field:
     def read(cls, file: File) -> Self:
         """A field from its file. Raises OSError, FieldError."""
         return cls.from_text(file.read_text(encoding="utf-8"))
+
+
+def is_field(text: str) -> bool:
+    """Whether a text begins as `Field.to_text` does."""
+    return text.startswith(json.dumps(KIND, separators=(",", ":"))[:-1])
 
 
 HEAD: Final = tuple(name for name in Field.__dataclass_fields__ if name != "rows")

@@ -9,6 +9,7 @@ import gradio as gr
 from gradio.events import api
 
 from specviz.ui.request import HOUSE, USUAL, RunRequest
+from specviz.ui.step.live import recorded
 from specviz.ui.worker import Worker
 
 NOTHING: Final[dict[str, Any]] = {}  # said, so nothing differs from the usual
@@ -41,7 +42,7 @@ def add(runs: Worker, any_model: bool) -> None:
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
         try:
             wish = RunRequest.from_json(asked, any_model)
-            return await runs.trace(wish, str(request.session_hash))
+            return await runs.whole(recorded(wish), str(request.session_hash))
         except ValueError as problem:  # every refusal is one, with a sentence for people
             raise gr.Error(str(problem), print_exception=False) from problem
 

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any, Final
 
 import gradio as gr
 
+from specviz.compare.domains.plan import choices
 from specviz.ui import api
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header, preloads
 from specviz.ui.cost import tab as cost
+from specviz.ui.lending import LENT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST
 from specviz.ui.server import app_kwargs
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
+from specviz.ui.task import Machine
 from specviz.ui.trees import tab as trees
-from specviz.ui.worker import Machine, Worker
+from specviz.ui.worker import Worker, preload
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 
 # Events that Gradio lets go on at once. Those in line hold no thread, but each counts as one.
 THREADS: Final = LONGEST + 16
+# What tasks and questions bring in when they are first asked.
+ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", "compare", "ui"))
 TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), ("Cost", cost))
 
 
@@ -67,17 +74,32 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
 
 
 def launch(options: Options) -> None:
-    """Serve the page; the models are loaded once it is up."""
+    """Serve the page; the models are loaded once it is up, or before where GPUs are lent."""
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine), Worker(machine)
     demo = build(options, runs, fetches)
+    if LENT:
+        prepare(machine)
     demo.launch(**launch_arguments(options), prevent_thread_lock=True)
-    runs.warm_up()
+    if not LENT:
+        runs.warm_up()
     try:
         demo.block_thread()
     finally:
         runs.line.close()
         fetches.line.close()
+
+
+def prepare(machine: Machine) -> None:
+    """Load all house models in this thread: at the launch their weights are laid by for the GPU.
+
+    Nothing of them computes in this process after that. All code is brought in too, since a process
+    that is forked while another thread imports a module would wait for it for ever.
+    """
+    for room in ROOMS:
+        for found in walk_packages(import_module(room).__path__, f"{room}."):
+            import_module(found.name)
+    preload(machine, [name for _, name in choices()])
 
 
 def launch_arguments(options: Options) -> dict[str, Any]:

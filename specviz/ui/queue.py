@@ -1,7 +1,7 @@
 """The line that runs wait in: one computes at a time, first come, first served.
 
 One rule: all of this happens on the server's event loop; a run's thread only reads
-`Ticket.stopped`. Whoever waits holds no thread.
+`Ticket.stopped`, and a run itself its `Halt`. Whoever waits holds no thread.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
+
+from specviz.ui.halt import Halt
 
 LONGEST: Final = 64
 
@@ -23,22 +25,35 @@ class QueueFull(ValueError):
 class Ticket:
     """One job's place. visitor: whose, and perhaps what for ("ab12 race").
 
-    number: the page counts its jobs upwards; a client's run has none (inf).
+    number: the page counts its jobs upwards; a client's run has none (inf). halt: by which it is
+    ended, while it computes.
     """
 
     visitor: str
     number: float
     stopped: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
+    halt: Halt | None = None
 
     def stop(self) -> None:
         """Nobody wants this run any more: it leaves the line, or ends after its round."""
-        self.stopped = True
+        self.end()
         self.moved.set()
+
+    def end(self) -> None:
+        """The same where nobody waits who could be woken."""
+        self.stopped = True
+        if self.halt is not None:
+            self.halt.put(True)
 
     def unwanted(self) -> bool:
         """Whether it was stopped: what the thread that computes asks between its parts."""
         return self.stopped
+
+    def begin(self, halt: Halt) -> None:
+        """It computes from now on, ended by this halt."""
+        halt.put(self.stopped)
+        self.halt = halt
 
 
 def theirs(name: str, visitor: str) -> bool:
@@ -74,6 +89,7 @@ class Queue:
 
     def leave(self, ticket: Ticket) -> None:
         """The run is over, or nobody wants it: those behind it move up."""
+        ticket.halt = None  # it is the next one's now
         place = self._tickets.index(ticket)
         del self._tickets[place]
         for behind in self._tickets[place:]:
@@ -97,4 +113,4 @@ class Queue:
     def close(self) -> None:
         """The server is going down: everything should end."""
         for ticket in self._tickets:
-            ticket.stopped = True  # called from outside the loop, where nobody can be woken
+            ticket.end()  # called from outside the loop, where nobody can be woken

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter, sleep
 from typing import Any, Final, Literal
+
+import gradio as gr
+
+from specviz.ui.lending import LENT
 
 Source = Literal["recorded", "live"]
 
@@ -21,19 +25,50 @@ def error(sentence: str, nonce: str) -> str:
     return line("error", {"sentence": sentence, "id": nonce})
 
 
+def state(name: str, nonce: str, **more: float) -> str:
+    """The line that says what the visitor waits for, or how the job ended."""
+    return line("state", {"state": name, "id": nonce} | more)
+
+
 FIRST: Final = 2  # the line that is sent at once with those before it: the first round
 PAUSE: Final = 1.0  # seconds between later sendings
-DRAWING: Final = 0.3  # seconds that a browser may take to draw what it was sent, and cores for it
+# Seconds that a browser may take to draw what it was sent, and cores for it. A GPU that was lent
+# has no browser beside it.
+DRAWING: Final = 0.0 if LENT else 0.3
 
 
 log = logging.getLogger(__name__)
 
 
+def paced(told: Iterable[str]) -> Iterator[str]:
+    """A run's lines as they are sent: the first round at once, later ones several at a time.
+
+    Nothing is computed while the page draws, since it may do so on the cores that are timed; all
+    clocks are closed between lines. What was told before something broke is not kept back.
+    """
+    sent, held = perf_counter(), ""
+    try:
+        for number, text in enumerate(told):
+            held += text
+            if number == FIRST or perf_counter() - sent > PAUSE:
+                yield held
+                held = ""
+                sleep(DRAWING)
+                sent = perf_counter()
+    except Exception:
+        if held:
+            yield held
+        raise
+    if held:
+        yield held
+
+
 class Stream:
     """One job as the page hears it: text that only grows, lines of JSON, states among them.
 
-    States say what the visitor waits for: "queued" (place: how many runs come first), "loading",
-    "drafting". The last line is the state "done" or "stopped", or an error's sentence.
+    States say what the visitor waits for: "queued" (place: how many runs come first), "lending"
+    (seconds: for which a GPU is asked), "loading", "drafting". The last line is the state "done" or
+    "stopped", or an error's sentence.
     """
 
     def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
@@ -45,32 +80,13 @@ class Stream:
         """So many runs come first."""
         self.say("queued", place=ahead)
 
-    def say(self, state: str, **more: int) -> None:
-        """A state, sent at once."""
-        self.tell(line("state", {"state": state, "id": self.nonce} | more))
+    def say(self, name: str, **more: float) -> None:
+        """A state."""
+        self.tell(state(name, self.nonce, **more))
 
     def fail(self, problem: Exception) -> None:
         """Why there is no run, or no more of it."""
         self.tell(error(explained(problem), self.nonce))
-
-    def hint(self, sentence: str | None) -> None:
-        """Something to know about the run that was made, if there is anything."""
-        if sentence:
-            self.tell(line("hint", {"sentence": sentence}))
-
-    def run(self, told: Iterable[str]) -> None:
-        """The run's lines: the first round at once, later ones several at a time.
-
-        Nothing is computed while the page draws, since it may do so on the cores that are timed;
-        all clocks are closed between lines.
-        """
-        sent = perf_counter()
-        for number, text in enumerate(told):
-            self._told += text
-            if number == FIRST or perf_counter() - sent > PAUSE:
-                self._send(self._told)
-                sleep(DRAWING)
-                sent = perf_counter()
 
     def tell(self, text: str) -> None:
         """Whole lines, sent at once."""
@@ -80,6 +96,8 @@ class Stream:
 
 def explained(problem: Exception) -> str:
     """What to tell a visitor: a refusal's own sentence; anything else goes to the log."""
+    if isinstance(problem, gr.Error):  # one that was explained where it arose
+        return str(problem.message)
     if isinstance(problem, ValueError):  # every refusal is one, with a sentence for people
         return str(problem)
     log.error("a live run broke", exc_info=problem)

@@ -1,53 +1,35 @@
-"""Live runs: a wish in; the player's lines or a trace out, after a wait in line.
+"""Live runs: a task in; what it tells as it grows, or the whole of it, out; after a wait in line.
 
-A run lives in its own task; all runs compute in one thread, one after the other. What visitors
-share is the weights and the line; who listens may go at any time, and the run then ends after its
-round.
+A run lives in its own asyncio task; all runs compute in one thread, one after the other. What
+visitors share is the weights and the line; who listens may go at any time, and the run then ends
+after its round.
 
 Why one thread: torch's OpenMP gives each thread that computes helpers of its own. Once there are
 more of those than cores, they sleep between operations instead of waiting, and waking them takes
-longer than a small operation: a pass of the house model took 11 ms instead of 4.
+longer than a small operation: a pass of the house model took 11 ms instead of 4. Where a GPU is
+lent for each task (`lending`), the thread asks for it and listens.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING
 
-from specviz.trace.events import Event
-from specviz.trace.file import dumps
+import gradio as gr
+
+from specviz.ui.halt import Halt
+from specviz.ui.lending import LENT
 from specviz.ui.queue import Queue, QueueFull, Ticket
-from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.step.hint import hint
-from specviz.ui.step.lines import lines
+from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, error, explained, log
+from specviz.ui.task import Desk, Failure, Machine, Task, perform
 
-if TYPE_CHECKING:
-    from specviz.engine.protocol import Drafter
-    from specviz.models.target import Target
-
-Work = Callable[[Ticket, "Stream"], None]  # a job, and whom it tells
-
-
-class Stopped(ValueError):
-    """The run was stopped before its end."""
-
-
-class Broke(ValueError):
-    """Something broke that no check foresaw; the log has it, the message is for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Where live runs compute."""
-
-    device: str | None = None
-    dtype: str | None = None
+Work = Callable[[Ticket, Stream], None]  # a job in this process, and whom it tells
+Heard = Callable[[str], str]  # what a task yields -> what is told of it
 
 
 class Worker:
@@ -56,18 +38,25 @@ class Worker:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.line = Queue()
+        self._halt = Halt()
         self._thread = ThreadPoolExecutor(1, "models")
         self._under_way: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
 
-    def texts(self, wish: RunRequest, visitor: str, number: float) -> AsyncGenerator[str, None]:
-        """The story of a run so far, growing. Closed early, the run ends after its round."""
-        return self.story(visitor, number, partial(self._run, wish))
+    def texts(
+        self, task: Task, visitor: str, number: float, heard: Heard = str
+    ) -> AsyncGenerator[str, None]:
+        """The story of a task so far, growing. Closed early, the task ends after its round.
+
+        heard: makes of each text that the task yields what the page is told, in this process.
+        """
+        return self.story(visitor, number, partial(self._tell, task, heard))
 
     async def story(self, visitor: str, number: float, work: Work) -> AsyncGenerator[str, None]:
         """What a job in the line says so far, growing. Closed early, the job is stopped.
 
         work: called at its turn, in the thread of all runs; it asks `Ticket.unwanted` between its
-        parts, and what it raises becomes the last line.
+        parts, and what it raises becomes the last line. What computes with models is no such work
+        but a task: see `texts`.
         """
         loop = asyncio.get_running_loop()
         heard: asyncio.Queue[str | None] = asyncio.Queue()
@@ -89,21 +78,25 @@ class Worker:
         finally:
             ticket.stop()
 
-    async def trace(self, wish: RunRequest, visitor: str) -> str:
-        """A whole run as the text of a trace file.
+    async def whole(self, task: Task, visitor: str) -> str:
+        """All that a task tells, once it is over.
 
-        Raises LineFull, Stopped, Broke, or the refusal of a model or the engine: all ValueErrors
-        with a sentence.
+        Raises QueueFull; gr.Error where the task was stopped, refused or broke: with a sentence.
         """
         ticket = self.line.join(visitor)
         made: list[str] = []
+
+        def work() -> None:
+            made.extend(self._perform(task, "", ticket))
+            if ticket.stopped:
+                raise gr.Error("The run was stopped.", print_exception=False)
+
         try:
-            work = partial(self._write, wish, ticket, made)
             await asyncio.shield(self._start(ticket, work, void))
-        except ValueError:
+        except gr.Error:
             raise
         except Exception as problem:
-            raise Broke(explained(problem)) from problem
+            raise gr.Error(explained(problem), print_exception=False) from problem
         finally:
             ticket.stop()
         return "".join(made)
@@ -128,62 +121,47 @@ class Worker:
     async def _turn(
         self, ticket: Ticket, work: Callable[[], None], queued: Callable[[int], object]
     ) -> None:
-        """Wait in line, then work in the thread; the line moves up when that is done."""
+        """Wait in line, then work in the thread; the line moves up when that is done.
+
+        The context goes along: in it is the request, by which a GPU is lent to its visitor.
+        """
         try:
             async for ahead in self.line.wait(ticket):
                 queued(ahead)
-            # one who has gone computes nothing, and need not wait to hear so
-            thread = None if ticket.stopped else self._thread
-            await asyncio.get_running_loop().run_in_executor(thread, work)
+            thread = None  # one who has gone computes nothing, and need not wait to hear so
+            if not ticket.stopped:
+                ticket.begin(self._halt)
+                thread = self._thread
+            await asyncio.get_running_loop().run_in_executor(thread, copy_context().run, work)
         finally:
             self.line.leave(ticket)
 
-    def _run(self, wish: RunRequest, ticket: Ticket, story: Stream) -> None:
-        with closing(self._events(wish, ticket, story.say)) as events:
-            story.run(lines(events, "live", story.nonce, (wish.target, wish.drafter)))
-        if wish.target == HOUSE and isinstance(wish.prompt, str) and not ticket.stopped:
-            target, _ = self.load(HOUSE, [])
-            story.hint(hint(target, wish.prompt))  # once nothing is timed any more
+    def _tell(self, task: Task, heard: Heard, ticket: Ticket, story: Stream) -> None:
+        if LENT and not ticket.stopped:
+            story.say("lending", seconds=round(task.seconds))
+        for text in self._perform(task, story.nonce, ticket):
+            story.tell(heard(text))
 
-    def _write(self, wish: RunRequest, ticket: Ticket, made: list[str]) -> None:
-        with closing(self._events(wish, ticket, void)) as events:
-            made.extend(dumps(event) + "\n" for event in events)
-        if ticket.stopped:
-            raise Stopped("The run was stopped.")
-
-    def _events(
-        self, wish: RunRequest, ticket: Ticket, say: Callable[[str], object]
-    ) -> Generator[Event, None, None]:
-        """The run itself; nothing of it where it was stopped before."""
+    def _perform(self, task: Task, nonce: str, ticket: Ticket) -> Iterator[str]:
+        """What a task tells; nothing where it was stopped before. Raises gr.Error for a Failure."""
         if ticket.unwanted():
             return
-        say("loading")
-        target, (drafter,) = self.load(wish.target, [wish.drafter])
-        if ticket.unwanted():
-            return
-        say("drafting")
-        from specviz import engine
-
-        stop = ticket.unwanted
-        yield from engine.run(target, drafter, wish.prompt, wish.settings, stop=stop)
-
-    def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """The loaded models, drafters in the order asked for. Raises the catalogue's refusals.
-
-        In the thread of all runs.
-        """
-        from specviz.catalog.loading import load_drafter, load_target
-
-        loaded = load_target(target, self.machine.device, self.machine.dtype)
-        return loaded, [load_drafter(name, loaded) for name in drafters]
+        with closing(perform(Desk(self.machine, nonce, self._halt), task)) as texts:
+            for text in texts:
+                if isinstance(text, Failure):
+                    raise gr.Error(text, print_exception=False)
+                yield text
 
     def warm_up(self) -> None:
         """Begin to load the house's models, so that the first visitor need not wait for it."""
-        self._thread.submit(self._warm_up)
+        self._thread.submit(preload, self.machine, ["draft-model", "ngram"])
 
-    def _warm_up(self) -> None:
+
+def preload(machine: Machine, drafters: Iterable[str]) -> None:
+    """Load the house's target and these drafters; of what cannot be loaded the log says why."""
+    for name in drafters:
         try:
-            self.load(HOUSE, ["draft-model", "ngram"])
+            machine.load(HOUSE, [name])
         except Exception as problem:  # nobody waits for what it gives
             log.warning("%s", explained(problem))
 

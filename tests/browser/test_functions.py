@@ -222,6 +222,10 @@ JOB = """async (address) => {
             ["on", "asking", "loads", "off"],
         ),
         (
+            "job.begin(); hear(line('state', { state: 'lending', seconds: 12 })); job.ended();",
+            ["on", "asking", "Asking for a GPU, for at most 12 seconds.", "off", "page lost"],
+        ),
+        (
             "job.begin(); hear(line('state', { state: 'done' })); job.ended();",
             ["on", "asking", "off"],
         ),

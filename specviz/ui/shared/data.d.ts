@@ -103,8 +103,9 @@ export interface Plotly {
 export interface StateLine {
   kind: "state";
   id: string;
-  state: "queued" | "done" | "stopped" | (string & {});
+  state: "queued" | "lending" | "done" | "stopped" | (string & {});
   place?: number;
+  seconds?: number;
 }
 export interface ErrorLine {
   kind: "error";

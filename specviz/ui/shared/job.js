@@ -18,6 +18,9 @@ import { knock } from "./page.js";
 const inLine = (place) =>
   "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
 
+/** @param {number | undefined} seconds */
+const borrowing = (seconds) => `Asking for a GPU, for at most ${seconds} seconds.`;
+
 /**
  * The lines, parsed, by which a text has grown; all of them where it does not go on from `before`.
  * @template {JobLine} Line
@@ -109,11 +112,12 @@ export class Job {
   }
 
   /** Says what a state means to the visitor. @param {StateLine} line */
-  state({ state, place }) {
+  state({ state, place, seconds }) {
     const { stopped, unbegun } = this.face.words;
     if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
     else if (this.stopping && state !== "done") return;
     else if (state === "queued") this.face.wait(inLine(place));
+    else if (state === "lending") this.face.wait(borrowing(seconds));
     else if (state in this.face.waits) this.face.wait(this.face.waits[state]);
   }
 }

@@ -14,6 +14,7 @@ from specviz.ui.request import RunRequest
 from specviz.ui.step import form as controls
 from specviz.ui.step.choices import Choices
 from specviz.ui.step.choices import names as field_names
+from specviz.ui.step.live import shown
 from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
 from specviz.ui.step.tour import intro
@@ -47,10 +48,10 @@ def build(place: TabContext) -> dict[str, Any]:
 
     def from_form(*values: Any) -> Texts:
         filled = dict(zip(form.inputs, values, strict=True))
-        return partial(runs.texts, Choices.from_form(filled).wish().allowed(any_model))
+        return partial(runs.texts, shown(Choices.from_form(filled).wish().allowed(any_model)))
 
     def from_text(text: str) -> Texts:
-        return partial(runs.texts, RunRequest.from_text(text, any_model))
+        return partial(runs.texts, shown(RunRequest.from_text(text, any_model)))
 
     wire(
         runs,

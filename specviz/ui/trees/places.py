@@ -21,12 +21,13 @@ class Held:
         self._held: OrderedDict[str, Field] = OrderedDict()
         self._lock = Lock()
 
-    def keep(self, key: str, field: Field) -> None:
-        """Hold one more."""
+    def keep(self, key: str, field: Field) -> str:
+        """Hold one more. Returns its name."""
         with self._lock:
             self._held[LIVE + key] = field
             while len(self._held) > MOST:
                 self._held.popitem(last=False)
+        return LIVE + key
 
     def find(self, name: str) -> Field | None:
         """The one of this name, if it is still here."""

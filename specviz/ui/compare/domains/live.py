@@ -5,7 +5,7 @@ Rule: the whole measurement is one ticket in the line; what was measured before 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from time import perf_counter
@@ -16,10 +16,9 @@ from specviz.compare.domains.heatmap import Heat, view
 from specviz.compare.domains.plan import Plan
 from specviz.frames.numbers import count
 from specviz.shipped import spoken
-from specviz.ui.queue import Ticket
 from specviz.ui.request import HOUSE
-from specviz.ui.stream import Stream, line
-from specviz.ui.worker import Worker
+from specviz.ui.stream import line
+from specviz.ui.task import Desk, Task, lasting
 
 if TYPE_CHECKING:
     from specviz.compare.domains.run import Began, Board
@@ -28,32 +27,31 @@ if TYPE_CHECKING:
 PAUSE: Final = 0.5  # seconds between changes that are sent: each takes time from what is timed
 
 
-def texts(runs: Worker, plan: Plan, visitor: str, number: float) -> AsyncGenerator[str, None]:
-    """The story of a measurement so far, growing. Closed early, it ends after its turn."""
-    return runs.story(visitor, number, partial(tell, runs, plan))
+def live(plan: Plan) -> Task:
+    """The measurement as the page hears it. Stopped, it ends after its turn."""
+    return Task(partial(tell, plan), lasting(HOUSE, 2 * len(plan.order) * plan.new_tokens))
 
 
-def tell(runs: Worker, plan: Plan, ticket: Ticket, story: Stream) -> None:
-    """Load, then measure turn by turn; nothing of it where it was stopped before."""
-    if ticket.unwanted():
-        return
-    story.say("loading")
-    target, loaded = runs.load(HOUSE, plan.drafters)
-    if ticket.unwanted():
+def tell(plan: Plan, desk: Desk) -> Iterator[str]:
+    """Load, then measure turn by turn."""
+    yield desk.says("loading")
+    target, loaded = desk.load(HOUSE, plan.drafters)
+    if desk.unwanted():
         return
     from specviz.compare.domains.run import Began, Board, run
 
     by_name = dict(zip(plan.drafters, loaded, strict=True))
-    board, lines = Board(), Lines(plan, where(target), story.nonce)
+    board, lines = Board(), Lines(plan, where(target), desk.nonce)
     try:
-        with closing(run(target, by_name, plan, ticket.unwanted)) as events:
+        with closing(run(target, by_name, plan, desk.unwanted)) as events:
             for event in events:
                 board.take(event)
                 if isinstance(event, Began) and (said := lines.began(event, board)):
-                    story.tell(said)
-    finally:
-        if said := lines.ended(board):
-            story.tell(said)
+                    yield said
+    except Exception:
+        yield from lines.ended(board)  # what was measured before it broke
+        raise
+    yield from lines.ended(board)
 
 
 def where(target: Target) -> str:
@@ -85,15 +83,14 @@ class Lines:
         said = {"place": event.place, "of": self.turns, "sentence": on, "id": self.nonce}
         return self._changes(board, "live") + line("now", said)
 
-    def ended(self, board: Board) -> str:
+    def ended(self, board: Board) -> Iterator[str]:
         """All that is still to be told; the badge says whether the plan was finished.
 
-        Empty where not even the first turn began.
+        Nothing where not even the first turn began.
         """
-        if self.told is None:
-            return ""
-        stopped = f"live, stopped after {board.done} of {self.turns}"
-        return self._changes(board, "live" if board.done == self.turns else stopped)
+        if self.told is not None:
+            stopped = f"live, stopped after {board.done} of {self.turns}"
+            yield self._changes(board, "live" if board.done == self.turns else stopped)
 
     def _changes(self, board: Board, badge: str) -> str:
         plan = self.plan

@@ -14,7 +14,7 @@ from specviz.compare.domains.plan import Plan, choices, recorded
 from specviz.frames.numbers import count
 from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
-from specviz.ui.compare.domains.live import texts
+from specviz.ui.compare.domains.live import live
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
 from specviz.ui.step.drawer import group
@@ -32,7 +32,7 @@ def build(place: TabContext) -> None:
     form = Form.build()
 
     def wanted(*said: Any) -> Texts:
-        return partial(texts, runs, planned(*said))
+        return partial(runs.texts, live(planned(*said)))
 
     job = Job("domains", OURS, form.stop, form.number)
     wire(runs, job, heat, Start(form.run, form.inputs, wanted))

@@ -5,26 +5,28 @@ Rule: a race is one ticket; what its lanes measured before it was stopped or bro
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from specviz.compare.race import Race, distinct
 from specviz.models.files import public_name
 from specviz.ui.compare.race.lines import Ground, RaceLines
-from specviz.ui.queue import Ticket
-from specviz.ui.stream import Stream
-from specviz.ui.worker import Worker
+from specviz.ui.task import Desk, Task, lasting
 
 if TYPE_CHECKING:
     from specviz.models.target import Target
 
 
-def texts(runs: Worker, race: Race, visitor: str, number: float) -> AsyncGenerator[str, None]:
-    """The story of a race so far, growing. Closed early, the race ends after its round."""
-    return runs.story(visitor, number, partial(tell, runs, named(race)))
+MOST_TURNS: Final = 3  # of a lane that is short, plain decoding's among them
+
+
+def live(race: Race) -> Task:
+    """The race as the page hears it. Stopped, it ends after its round."""
+    tokens = MOST_TURNS * (len(race.lanes) + 1) * race.shared.max_new_tokens
+    return Task(partial(tell, named(race)), lasting(race.target, tokens))
 
 
 def named(race: Race) -> Race:
@@ -34,23 +36,21 @@ def named(race: Race) -> Race:
     return replace(race, lanes=tuple(lanes))
 
 
-def tell(runs: Worker, race: Race, ticket: Ticket, story: Stream) -> None:
-    """Load, then race; nothing of it where it was stopped before."""
-    if ticket.unwanted():
+def tell(race: Race, desk: Desk) -> Iterator[str]:
+    """Load, then race."""
+    yield desk.says("loading")
+    target, drafters = desk.load(race.target, [lane.drafter for lane in race.lanes])
+    if desk.unwanted():
         return
-    story.say("loading")
-    target, drafters = runs.load(race.target, [lane.drafter for lane in race.lanes])
-    if ticket.unwanted():
-        return
-    story.say("racing")
+    yield desk.says("racing")
     from specviz.compare.run import run
 
     by_name = {lane.name: found for lane, found in zip(race.lanes, drafters, strict=True)}
-    reel = RaceLines(race, "live", story.nonce, ground(target))
-    with closing(run(target, by_name, race, ticket.unwanted)) as events:
+    reel = RaceLines(race, "live", desk.nonce, ground(target))
+    with closing(run(target, by_name, race, desk.unwanted)) as events:
         for event in events:
             if said := reel.take(event):
-                story.tell(said)
+                yield said
 
 
 def ground(target: Target) -> Ground:

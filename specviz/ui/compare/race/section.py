@@ -8,7 +8,7 @@ from typing import Any, Final
 from specviz.ui.compare.race import form as forms
 from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.lane import OURS
-from specviz.ui.compare.race.live import texts
+from specviz.ui.compare.race.live import live
 from specviz.ui.compare.race.request import RaceRequest
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
@@ -28,7 +28,7 @@ def build(place: TabContext) -> None:
     view = component(RACE, "compare/race/race", recorded.config())
 
     def wanted(*filled: Any) -> Texts:
-        return partial(texts, runs, RaceRequest.from_form(*filled).race(place.any_model))
+        return partial(runs.texts, live(RaceRequest.from_form(*filled).race(place.any_model)))
 
     job = Job("race", PLAYER, form.stop, form.number)
     wire(runs, job, view, Start(form.run, form.inputs, wanted))

@@ -7,7 +7,7 @@ stopped is kept.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
@@ -20,16 +20,16 @@ from specviz.cost.sweep_text import sweep_facts
 from specviz.shipped import ASSETS
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, wire
-from specviz.ui.queue import Ticket
 from specviz.ui.request import HOUSE
-from specviz.ui.stream import Stream, line
-from specviz.ui.worker import Worker
+from specviz.ui.stream import line, paced
+from specviz.ui.task import BEGINNING, Desk, Task
 
 if TYPE_CHECKING:
     from specviz.bench.sweep import Sweeping
 
 NAME: Final = "sv-sweep"
 RECORDED: Final = ASSETS / "cost" / "sweep.json"
+LONGEST: Final = 25.0  # seconds of a sweep: its plan begins no round after 20
 OFTEN: Final = 1.0  # seconds between pictures of a sweep under way: drawing takes cores it is on
 OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
@@ -46,28 +46,24 @@ def build(place: TabContext) -> None:
     number = gr.Number(visible=False)
 
     job = Job("sweep", OURS, halt, number)
-    wire(runs, job, shown, Start(go, [], lambda: partial(texts, runs)))
+    wire(runs, job, shown, Start(go, [], lambda: partial(runs.texts, LIVE)))
 
 
-def texts(runs: Worker, visitor: str, number: float) -> AsyncGenerator[str, None]:
-    """The story of a sweep so far, growing. Closed early, it ends after its pass."""
-    return runs.story(visitor, number, partial(tell, runs))
-
-
-def tell(runs: Worker, ticket: Ticket, story: Stream) -> None:
-    """Load, then measure; nothing of it where it was stopped before."""
-    if ticket.unwanted():
+def tell(desk: Desk) -> Iterator[str]:
+    """Load, then measure."""
+    yield desk.says("loading")
+    target, _ = desk.load(HOUSE, [])
+    if desk.unwanted():
         return
-    story.say("loading")
-    target, _ = runs.load(HOUSE, [])
-    if ticket.unwanted():
-        return
-    story.say("measuring")
+    yield desk.says("measuring")
     from specviz.bench.sweep import Plan, Sweeping
 
     # Nobody needs this order again, so it is a new one each time; the sweep says its seed.
     sweeping = Sweeping(target, Plan(seed=time_ns() % 2**32))
-    story.run(lines(sweeping, ticket.unwanted, story.nonce))
+    yield from paced(lines(sweeping, desk.unwanted, desk.nonce))
+
+
+LIVE: Final = Task(tell, BEGINNING + LONGEST)  # stopped, it ends after its pass
 
 
 def lines(sweeping: Sweeping, stop: Callable[[], bool], nonce: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ what was counted before they were stopped is kept.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +17,10 @@ from specviz.settings.settings import Settings
 from specviz.shipped import Recipe
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import Job, Start, wire
-from specviz.ui.queue import Ticket
+from specviz.ui.live import Job, Start, Texts, wire
 from specviz.ui.step.recorded import names, recipe, title
-from specviz.ui.stream import Stream, line
+from specviz.ui.stream import line, paced
+from specviz.ui.task import Desk, Task, lasting
 from specviz.ui.worker import Worker
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "sv-proof"
 OURS: Final = "window.specviz.proof"
+LOOKED_AT: Final = 3  # tokens of each run
 TIMES: Final = 200  # pairs of runs: under a minute on the house's models
 RARE: Final = 0.001  # what luck brings less often than that is called no luck
 OFTEN: Final = 5  # pairs between two lines of progress
@@ -54,28 +55,31 @@ def build(place: TabContext) -> None:
     wire(place.runs, Job("proof", OURS, halt, number), told, begin)
 
 
-def wanted(runs: Worker, name: Any) -> Callable[[str, float], AsyncGenerator[str, None]]:
+def wanted(runs: Worker, name: Any) -> Texts:
     """The story of a run's repeats. Raises ValueError with a sentence where there is no such."""
     made = recipe(name) if isinstance(name, str) and name in names() else None
     if made is None:
         raise ValueError("How this run was made is not known here, so it cannot be repeated.")
-    return lambda visitor, number: runs.story(visitor, number, partial(tell, runs, made))
+    return partial(runs.texts, live(made))
 
 
-def tell(runs: Worker, made: Recipe, ticket: Ticket, story: Stream) -> None:
-    """Load, then repeat; nothing of it where it was stopped before."""
-    if ticket.unwanted():
-        return
-    story.say("loading")
-    target, (drafter,) = runs.load(made.target, [made.drafter])
+def live(made: Recipe) -> Task:
+    """The repeats as the page hears them. Stopped, they end after a pair of runs."""
+    return Task(partial(tell, made), lasting(made.target, 2 * TIMES * LOOKED_AT))
+
+
+def tell(made: Recipe, desk: Desk) -> Iterator[str]:
+    """Load, then repeat."""
+    yield desk.says("loading")
+    target, (drafter,) = desk.load(made.target, [made.drafter])
     from specviz.engine.repeats import repeat
     from specviz.models.prompt import read
 
     settings = Settings.from_json(filled(made.drafter, made.settings))
     ids = read(target, made.text, settings).ids
-    story.say("drafting")
-    tallies = repeat(target, drafter, ids, settings, TIMES, ticket.unwanted)
-    story.run(lines(tallies, settings.sampling.greedy, story.nonce))
+    yield desk.says("drafting")
+    tallies = repeat(target, drafter, ids, settings, TIMES, desk.unwanted)
+    yield from paced(lines(tallies, settings.sampling.greedy, desk.nonce))
 
 
 def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:

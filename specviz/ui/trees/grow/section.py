@@ -6,7 +6,7 @@ a question that no model answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -15,19 +15,22 @@ import gradio as gr
 from specviz.catalog.entry import entries, filled, title_of
 from specviz.settings.settings import Settings
 from specviz.shipped import prompts
+from specviz.trees.field import Field, is_field
 from specviz.trees.parameters import PRESETS
 from specviz.trees.recorded import LEVELS, WIDEST, recipes
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import Job, Start, wire
-from specviz.ui.queue import Ticket
+from specviz.ui.live import Job, Start, Texts, wire
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.stream import Stream, line
+from specviz.ui.stream import line
+from specviz.ui.task import Desk, Task, lasting
 from specviz.ui.trees.grow.question import KINDS
+from specviz.ui.trees.places import HELD
 from specviz.ui.worker import Worker
 
 NAME: Final = "sv-grow"
 OURS: Final = "window.specviz.grow"
+LOOKING: Final = 200  # tokens that could be decoded in the time of a look, about
 MOST_SKIPPED: Final = 64  # tokens of the answer before the tree
 GROWS: Final = (
     "eagle3", "eagle2", "eagle", "medusa", "moa", "draft-model", "layerskip", "mtp-parallel",
@@ -64,7 +67,7 @@ def build(place: TabContext) -> None:
     wire(place.runs, Job("trees", OURS, halt, number), told, begin)
 
 
-def wanted(runs: Worker, text: Any) -> Callable[[str, float], AsyncGenerator[str, None]]:
+def wanted(runs: Worker, text: Any) -> Texts:
     """The story of a look at a visitor's text. Raises ValueError with a sentence."""
     data = question.read(text)
     skip = data.get("skip")
@@ -74,24 +77,33 @@ def wanted(runs: Worker, text: Any) -> Callable[[str, float], AsyncGenerator[str
     if not isinstance(prompt, str) or not prompt.strip():
         raise ValueError("A prompt is needed: some words to go on from.")
     wish = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
-    return lambda visitor, number: runs.story(visitor, number, partial(tell, runs, wish, skip))
+    task = live(wish, skip)
+    return lambda visitor, number: runs.texts(task, visitor, number, partial(kept, visitor, number))
 
 
-def tell(runs: Worker, wish: RunRequest, skip: int, ticket: Ticket, story: Stream) -> None:
-    """Load, then look; nothing of it where it was stopped before."""
-    if ticket.unwanted():
-        return
-    story.say("loading")
-    target, (drafter,) = runs.load(HOUSE, [wish.drafter])
+def live(wish: RunRequest, skip: int) -> Task:
+    """The look as the page hears it."""
+    return Task(partial(tell, wish, skip), lasting(HOUSE, LOOKING + skip))
+
+
+def tell(wish: RunRequest, skip: int, desk: Desk) -> Iterator[str]:
+    """Load, then look: the last text is the whole field, for `kept`."""
+    yield desk.says("loading")
+    target, (drafter,) = desk.load(HOUSE, [wish.drafter])
     from specviz.trees.recorded import looked
-    from specviz.ui.trees.places import HELD, LIVE
 
-    if ticket.unwanted():
+    if desk.unwanted():
         return
-    story.say("drafting")
+    yield desk.says("drafting")
     said = {"sampling": {"temperature": 0.8}, "seed": 1}
     settings = Settings.from_json(filled(wish.drafter, said))
-    field = looked(target, drafter, str(wish.prompt), settings, skip)
-    key = f"{ticket.visitor.split()[0]}-{story.nonce}"
-    HELD.keep(key, field)
-    story.tell(line("position", {"id": story.nonce, "place": LIVE + key}))
+    yield looked(target, drafter, str(wish.prompt), settings, skip).to_text()
+
+
+def kept(visitor: str, number: float, text: str) -> str:
+    """What the page hears of a text: a state as it is, and of a field, where it is held now."""
+    if not is_field(text):
+        return text
+    nonce = f"{number:.0f}"
+    place = HELD.keep(f"{visitor.split(maxsplit=1)[0]}-{nonce}", Field.from_text(text))
+    return line("position", {"id": nonce, "place": place})

@@ -1,0 +1,67 @@
+"""A live run: a wish in, the player's lines out, or the text of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from specviz.trace.events import Event
+from specviz.trace.file import dumps
+from specviz.ui.request import HOUSE, RunRequest
+from specviz.ui.step.hint import hint
+from specviz.ui.step.lines import lines
+from specviz.ui.stream import line, paced
+from specviz.ui.task import Desk, Task, lasting
+
+if TYPE_CHECKING:
+    from specviz.engine.protocol import Drafter
+    from specviz.models.target import Target
+
+
+def shown(wish: RunRequest) -> Task:
+    """The run as the page hears it."""
+    return Task(partial(tell, wish), seconds(wish))
+
+
+def recorded(wish: RunRequest) -> Task:
+    """The run as the text of a trace file."""
+    return Task(partial(record, wish), seconds(wish))
+
+
+def seconds(wish: RunRequest) -> float:
+    """For which a run asks for a GPU: its text is decoded twice, the second time plainly."""
+    return lasting(wish.target, 2 * wish.settings.max_new_tokens)
+
+
+def tell(wish: RunRequest, desk: Desk) -> Iterator[str]:
+    """Load, then run, a hint at the end once nothing is timed any more."""
+    yield desk.says("loading")
+    target, (drafter,) = desk.load(wish.target, [wish.drafter])
+    if desk.unwanted():
+        return
+    yield desk.says("drafting")
+    with closing(run(wish, target, drafter, desk)) as events:
+        yield from paced(lines(events, "live", desk.nonce, (wish.target, wish.drafter)))
+    if wish.target == HOUSE and isinstance(wish.prompt, str) and not desk.unwanted():
+        sentence = hint(target, wish.prompt)
+        if sentence is not None:
+            yield line("hint", {"sentence": sentence})
+
+
+def record(wish: RunRequest, desk: Desk) -> Iterator[str]:
+    """Load, then run, every event a line."""
+    target, (drafter,) = desk.load(wish.target, [wish.drafter])
+    with closing(run(wish, target, drafter, desk)) as events:
+        for event in events:
+            yield dumps(event) + "\n"
+
+
+def run(
+    wish: RunRequest, target: Target, drafter: Drafter, desk: Desk
+) -> Generator[Event, None, None]:
+    """The run itself."""
+    from specviz import engine
+
+    return engine.run(target, drafter, wish.prompt, wish.settings, stop=desk.unwanted)

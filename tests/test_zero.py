@@ -1,0 +1,230 @@
+"""The app on ZeroGPU, as its own package `spaces` enforces the rules there: see tests/zero.
+
+A process is forked for the GPU's work by the real package; the scheduler grants everything, and the
+GPU is pretended. All tests share one server and one such process.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+
+import pytest
+import spaces
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from test_api import wait_for
+from zero.scheduler import scheduling
+from zero.visitor import Visitor
+
+from specviz.catalog.entry import entries
+from specviz.compare.domains.plan import Plan
+from specviz.compare.race import Lane, Race
+from specviz.settings.settings import Settings
+from specviz.trace.check import check
+from specviz.trace.file import Trace
+from specviz.ui import lending, task
+from specviz.ui.compare.domains import live as domains
+from specviz.ui.compare.race import live as races
+from specviz.ui.cost.sweep.section import LIVE
+from specviz.ui.halt import Halt
+from specviz.ui.lossless.proof import section as proof
+from specviz.ui.request import RunRequest
+from specviz.ui.step.live import recorded, shown
+from specviz.ui.step.recorded import names, recipe
+from specviz.ui.task import Desk, Machine
+from specviz.ui.trees.grow import section as trees
+
+ROOT = Path(__file__).resolve().parent.parent
+VISITOR = "e30.e30.the-visitor"  # a token as a Space's proxy adds it to every request
+PROMPT = "Once upon a time"
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with scheduling() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def address(scheduler, tmp_path_factory):
+    """The app, served as on a ZeroGPU Space."""
+    home = tmp_path_factory.mktemp("space")
+    (home / "cgroup").write_text("0::/pretended\n", encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    space = {
+        "SPACES_ZERO_GPU": "true",
+        "SPACES_ZERO_DEVICE_API_URL": scheduler.address,
+        "ZEROGPU_OFFLOAD_DIR": str(home / "tensors"),
+        "ZEROGPU_PROC_SELF_CGROUP_PATH": str(home / "cgroup"),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "tests/zero/serve.py", port]
+    with (home / "log").open("w") as log:
+        server = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | space,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            place = f"http://127.0.0.1:{port}/"
+            wait_for(place)
+            yield place
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)  # the forked process too
+            server.wait()
+
+
+@pytest.fixture(scope="module")
+def client(address):
+    made = Client(address, headers={"X-IP-Token": VISITOR}, verbose=False, analytics_enabled=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def visitor(address):
+    with Visitor(address, VISITOR) as made:
+        yield made
+
+
+def kinds(text):
+    """What each line is; a state by its own name."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [line.get("state", line["kind"]) for line in lines]
+
+
+def streamed(visitor, number, prompt=PROMPT, **settings):
+    """A live run of Step, as the texts that its page hears."""
+    wish = json.dumps({"prompt": prompt, "settings": settings})
+    return visitor.press("sv-branch", wish, number)
+
+
+@pytest.mark.parametrize("drafter", ["draft-model", "eagle3", "ngram"])
+def test_a_client_s_run_is_computed_on_a_gpu_that_was_lent_to_its_visitor(
+    scheduler, client, drafter
+):
+    before = len(scheduler.of("/schedule"))
+    text = client.predict(PROMPT, drafter=drafter, settings={"max_new_tokens": 8}, api_name="/run")
+    trace = Trace.parse(text.split("\n"))
+    check(trace)
+    assert trace.header.machine == "a pretended GPU"
+    assert trace.header.drafter.name == drafter
+    (grant,) = scheduler.of("/schedule")[before:]
+    assert grant["token"] == VISITOR
+    assert int(grant["durationSeconds"]) == 10
+
+
+def test_a_live_run_streams_and_says_for_how_long_it_asks(scheduler, visitor):
+    *_, last = streamed(visitor, 1, max_new_tokens=24)
+    said = kinds(last)
+    assert said[:5] == ["lending", "loading", "drafting", "run", "round"]
+    assert said[-3:] == ["finished", "baseline", "done"]
+    grant = scheduler.of("/schedule")[-1]
+    assert grant["token"] == VISITOR
+    assert json.loads(last.splitlines()[0])["seconds"] == int(grant["durationSeconds"]) == 11
+
+
+def test_a_refusal_by_a_model_comes_back_with_its_sentence(client, visitor):
+    *_, last = streamed(visitor, 2, "")
+    assert kinds(last) == ["lending", "loading", "drafting", "error"]
+    assert "empty" in last
+    with pytest.raises(AppError, match="empty"):
+        client.predict("", api_name="/run")
+
+
+def test_a_run_that_is_stopped_ends_after_its_round_and_the_process_goes_on(scheduler, visitor):
+    run = streamed(visitor, 3, max_new_tokens=300)
+    for text in run:
+        if "round" in kinds(text):
+            visitor.ask("sv-stop", 3)
+        last = text
+    assert kinds(last)[-2:] == ["finished", "stopped"]
+    assert '"reason":"stopped"' in last
+    assert kinds(last).count("round") < 60
+    *_, last = streamed(visitor, 4, max_new_tokens=4)
+    assert kinds(last)[-1] == "done"
+    assert len(scheduler.of("/allow")) == 1, "one process did all of it"
+    assert {call["fail"] for call in scheduler.of("/release")} == {"false"}
+
+
+def test_a_place_that_was_looked_at_is_held_for_the_questions_about_it(visitor):
+    wish = json.dumps({"prompt": PROMPT + "\u2028", "drafter": "medusa", "skip": 1})
+    *_, last = visitor.press("sv-grow-go", wish, 5)
+    assert kinds(last) == ["lending", "loading", "drafting", "position", "done"]
+    place = json.loads(last.splitlines()[-2])["place"]
+    size = {"depth": 3, "width": 2, "budget": 5}
+    question = {"id": 1, "place": place, "kind": "dynamic", "tree": size, "seed": 1, "cold": False}
+    answer = visitor.ask("sv-grow-ask", json.dumps(question))
+    assert len(json.loads(answer)["kept"]) == 6
+
+
+def test_all_of_the_house_is_laid_by_before_the_launch(scheduler, visitor):
+    """It is here though nothing was loaded in this process since; the Models tab can count it."""
+    assert scheduler.asked[0].path == "/startup-report"
+    here = json.loads(visitor.ask("sv-models-look", "1"))["loaded"]
+    assert {each["where"] for each in here} == {"cuda:0, float32"}
+    known = [each for each in entries() if each.folder and "house" in (each.name, each.made_for)]
+    assert {each["title"] for each in here} == {each.title for each in known}
+    assert len(known) > 8
+
+
+def race(tokens=64, target="house"):
+    settings = Settings(max_new_tokens=tokens)
+    return Race(PROMPT, target, (Lane("a", "eagle3", settings), Lane("b", "ngram", settings)), 1)
+
+
+TASKS = {
+    "run": shown(RunRequest(PROMPT)),
+    "trace": recorded(RunRequest(PROMPT)),
+    "race": races.live(race()),
+    "domains": domains.live(Plan(("eagle3", "ngram"))),
+    "sweep": LIVE,
+    "repeats": proof.live(recipe(names()[0])),
+    "look": trees.live(RunRequest(PROMPT), 3),
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_is_data_that_another_process_can_be_asked(name):
+    desk = Desk(Machine("cpu", "float32"), "1", Halt())
+    there, asked = ForkingPickler.loads(ForkingPickler.dumps((desk, TASKS[name])))
+    assert there == desk
+    assert bytes(ForkingPickler.dumps(asked)) == bytes(ForkingPickler.dumps(TASKS[name]))
+    assert 10 < asked.seconds < 60, "a visitor without an account has two minutes a day"
+    desk.unwanted.put(True)
+    assert there.unwanted()
+
+
+def test_more_work_asks_for_a_longer_time():
+    settings = Settings(max_new_tokens=512)
+    assert shown(RunRequest(PROMPT, settings=settings)).seconds > TASKS["run"].seconds + 10
+    assert shown(RunRequest(PROMPT, "owner/name")).seconds > TASKS["run"].seconds + 20
+    assert races.live(race(256)).seconds > TASKS["race"].seconds + 20
+    many = domains.live(Plan(("eagle3", "ngram"), prompts=3))
+    assert many.seconds > TASKS["domains"].seconds + 10
+
+
+def test_elsewhere_the_same_function_runs_as_it_is(monkeypatch):
+    """With the package and without it."""
+    assert not lending.LENT
+    assert spaces.GPU(duration=1)(task.performed) is task.performed
+    assert task.perform is task.performed
+    monkeypatch.setitem(sys.modules, "spaces", None)
+    found = importlib.util.spec_from_file_location("lending_without", lending.__file__)
+    without = importlib.util.module_from_spec(found)
+    found.loader.exec_module(without)
+    assert not without.LENT
+    assert without.lent(lambda: 1.0)(task.performed) is task.performed
