@@ -1,0 +1,30 @@
+"""What can draft for a model of the presets: a head, n-gram lookup, a smaller model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from specviz.cost import sources
+from specviz.cost.shapes import ModelShape
+
+NGRAM: Final = "n-gram"
+HEAD: Final = "head"
+
+
+def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
+    """By name what can draft for a model: title and shape; None where drafting costs nothing.
+
+    A drafter needs the target's tokenizer; among these presets the vocabulary's size tells it.
+    """
+    target = sources.models()[model].shape
+    head = replace(target, layers=1, tied=True)  # its output head is the target's own
+    found: dict[str, tuple[str, ModelShape | None]] = {
+        HEAD: ("A head of one layer, as EAGLE, -2 and -3 have", head),
+        NGRAM: ("N-gram lookup, which costs nothing", None),
+    }
+    for name, other in sources.models().items():
+        smaller = other.shape.parameters < target.parameters
+        if smaller and other.shape.vocabulary == target.vocabulary:
+            found[name] = (f"{other.title}, a model of its own", other.shape)
+    return found
