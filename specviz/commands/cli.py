@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from specviz.commands import bench, check, compare, fetch, models, record, run, sweep, trees
+from specviz.commands import bench, check, compare, fetch, models, record, run, server, sweep, trees
 from specviz.commands.outputs import printable
 
 INTERRUPTED = 130
@@ -29,7 +29,7 @@ def parser(training: bool) -> Parser:
     """The whole command line; the options of `train`, which need torch, only where asked for."""
     top = Parser(prog="specviz", description="Speculative decoding, as it really happens.")
     subparsers = top.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, compare, check, models, fetch, bench, record, sweep, trees):
+    for command in (run, compare, check, models, fetch, bench, record, sweep, trees, server):
         command.add_parser(subparsers)
     if training:
         from specviz.commands.train import add_parser
