@@ -9,6 +9,7 @@ interface Window {
     sweeps?: Record<string, import("./data.js").Section>;
     law?: object;
     roofline?: object;
+    server?: object;
     raceform?: object;
     models?: object;
     sandbox?: object;
