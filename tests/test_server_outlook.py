@@ -152,6 +152,13 @@ def test_a_round_s_time_stands_beside_the_roofline_s():
     )
 
 
+def test_what_does_not_fit_is_said_not_to():
+    large = replace(SITE, model="llama-3.1-70b")
+    said = "Weights and caches do not fit there; the numbers go on as if they did."
+    assert said in report_of(COUNTED, large).advice
+    assert said not in report_of(COUNTED, replace(large, cards=2)).advice
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -11,7 +11,7 @@ from specviz.cost.server.example import example
 from specviz.cost.server.prometheus import MOST_LINES
 from specviz.cost.server.reading import LONGEST, read
 from specviz.cost.server.report import report
-from specviz.cost.server.told import SeveralModels, Unreadable, difference
+from specviz.cost.server.told import SeveralModels, Told, Unreadable, difference
 
 
 def vllm(
@@ -138,6 +138,18 @@ def test_time_between_outputs_is_a_mean():
     assert ("Between two outputs", "15.0 ms") in report(vllm() + GAUGES).facts
 
 
+def test_a_tree_is_told_by_more_guesses_than_it_is_deep():
+    deep = SGLANG.replace('tp_rank="0"} 5', 'tp_rank="0"} 9')
+    assert (read(SGLANG).siblings, read(deep).siblings) == (1, 2)
+    assert read(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
+def test_no_count_is_negative_or_endless(value):
+    with pytest.raises(Unreadable, match="which no count can be"):
+        Told("vLLM", "/metrics", rounds=value)
+
+
 def change(old, new, text=None):
     """A text of vLLM's with one thing changed."""
     text = vllm() if text is None else text
@@ -161,6 +173,7 @@ REFUSED = {
     "idle SGLang": ("sglang:spec_accept_length 0.0", "nothing was decoded yet"),
     "plain TensorRT-LLM": ("trtllm_num_requests_running 3.0", "tells of no drafted guess"),
     "plain iterations": (json.dumps([{"iter": 1}]), "tells of no drafted guess"),
+    "idle iterations": (json.dumps([iteration(0, 0, 0)]), "tells of no drafted guess"),
     "plain llama.cpp": ("llamacpp:spec_decode_num_drafts_total 0", "drafted nothing"),
     "plain timings": ('{"timings": {"predicted_n": 9}}', "drafted nothing"),
     "two programs": (vllm() + "\n" + LLAMA, "This is of llamacpp and vllm"),

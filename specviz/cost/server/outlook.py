@@ -56,7 +56,8 @@ class Outlook:
 
     now: the server's γ, None where it is not known or longer than LONGEST. best: the smallest of
     the best. likely: the best γ with every chance at the lower and at the upper end of its
-    interval; None where there are no intervals. round: the pass and the drafting at `now`.
+    interval; None where there are no intervals. round: the pass and the drafting at `now`. fits:
+    whether weights and caches fit there with the best.
     """
 
     origin: ClassVar[str] = "simulated"
@@ -65,6 +66,7 @@ class Outlook:
     best: Choice
     likely: tuple[int, int] | None
     round: Prediction | None
+    fits: bool
 
     @property
     def close(self) -> tuple[int, int]:
@@ -113,23 +115,25 @@ def outlook(
     usual = chances(told, present)
 
     def gains(each: Chances) -> list[float]:
-        return [_speedup(serving, batch, draft, each, g).speedup for g in range(LONGEST + 1)]
+        return [_predicted(serving, batch, draft, each, g).speedup for g in range(LONGEST + 1)]
 
     made = tuple(
         Choice(g, usual.tokens(g), gain, usual.by_position and g <= len(usual.given))
         for g, gain in enumerate(gains(usual))
     )
+    best = made[_best([choice.speedup for choice in made])]
     now = made[present] if present is not None and present <= LONGEST else None
     return Outlook(
         made,
         now,
-        made[_best([choice.speedup for choice in made])],
+        best,
         _likely(places(told), gains),
-        _speedup(serving, batch, draft, usual, now.gamma) if now else None,
+        _predicted(serving, batch, draft, usual, now.gamma) if now else None,
+        _predicted(serving, batch, draft, usual, best.gamma).fits,
     )
 
 
-def _speedup(
+def _predicted(
     serving: Serving, batch: int, draft: ModelShape | None, each: Chances, gamma: int
 ) -> Prediction:
     return predict(serving, Guessing(each.tokens(gamma), (1,) * gamma, draft), batch)

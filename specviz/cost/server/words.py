@@ -123,6 +123,8 @@ def advice(site: Site, told: Told, found: Outlook) -> list[str]:
             f"With the ends of the counts’ intervals the best lies from γ {found.likely[0]} to "
             f"{found.likely[1]}."
         )
+    if not found.fits:
+        said.append("Weights and caches do not fit there; the numbers go on as if they did.")
     said += _assumed(told, found)
     if now and found.round and told.between and told.between[1]:
         real, least = told.between[0] / told.between[1], found.round.draft + found.round.verify
