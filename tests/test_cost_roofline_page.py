@@ -10,13 +10,15 @@ import plotly.graph_objects as go
 import pytest
 
 from specviz.cost import sources
+from specviz.cost.drafting import HEAD, NGRAM, drafters
 from specviz.cost.figures.roofline import LONGEST
 from specviz.cost.roofline import Serving, free_tokens, memory_needed, pass_time
 from specviz.cost.serving import BATCHES, Guessing, best_gamma, first_loss, predict
+from specviz.cost.spoken import times
 from specviz.figures.plot import USUAL
 from specviz.ui.cost.published import section as published
-from specviz.ui.cost.roofline.answer import duration, figures, quantity, times
-from specviz.ui.cost.roofline.question import HEAD, LIMITS, NGRAM, Ask, drafters
+from specviz.ui.cost.roofline.answer import duration, figures, quantity
+from specviz.ui.cost.roofline.question import LIMITS, Ask
 from specviz.ui.cost.roofline.section import QUESTIONS, config, section_facts
 from specviz.ui.cost.roofline.section import USUAL as ASKED
 

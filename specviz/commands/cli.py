@@ -11,10 +11,23 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from specviz.commands import bench, check, compare, fetch, models, record, run, shapes, sweep, trees
+from specviz.commands import (
+    bench,
+    check,
+    compare,
+    fetch,
+    models,
+    record,
+    run,
+    server,
+    shapes,
+    sweep,
+    trees,
+)
 from specviz.commands.outputs import printable
 
 INTERRUPTED = 130
+COMMANDS = (run, compare, check, models, fetch, bench, record, sweep, shapes, trees, server)
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,7 +42,19 @@ def parser(training: bool) -> Parser:
     """The whole command line; the options of `train`, which need torch, only where asked for."""
     top = Parser(prog="specviz", description="Speculative decoding, as it really happens.")
     subparsers = top.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, compare, check, models, fetch, bench, record, sweep, shapes, trees):
+    for command in (
+        run,
+        compare,
+        check,
+        models,
+        fetch,
+        bench,
+        record,
+        sweep,
+        shapes,
+        trees,
+        server,
+    ):
         command.add_parser(subparsers)
     if training:
         from specviz.commands.train import add_parser

@@ -22,10 +22,10 @@ class Unasked(ValueError):
         self.field = field
 
 
-def read(text: Any) -> Mapping[str, Any]:
+def read(text: Any, longest: int = LONGEST_TEXT) -> Mapping[str, Any]:
     """The JSON object that a text is. Raises Unasked with a sentence."""
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise Unasked(f"A question is JSON text of {LONGEST_TEXT:,} characters at most.")
+    if not isinstance(text, str) or len(text) > longest:
+        raise Unasked(f"A question is JSON text of {longest:,} characters at most.")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:

@@ -130,7 +130,7 @@ def test_the_contents_lead_to_every_part_by_keyboard(visit):
     page = cost(visit)
     page.wait_for_selector(".sv-headline-table tr")
     links = page.locator(".sv-terms nav a")
-    assert links.count() == 7
+    assert links.count() == 8
     for link in links.all():
         link.focus()
         page.keyboard.press("Enter")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from time import monotonic
 from typing import Any, Final
@@ -35,19 +35,31 @@ class Refused(ServerFault):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A way to ask one server. Each question has a connection of its own, so threads may share."""
+    """A way to ask one server. Each question has a connection of its own, so threads may share.
+
+    quick, patience: seconds for what it knows and for a pass. most: bytes of an answer.
+    """
 
     address: Address
     quick: float = QUICK
     patience: float = PASS
+    most: int = field(default=MOST, kw_only=True)
 
     def look(self, path: str) -> Any:
         """What the server says at a path. Raises ServerFault, Refused."""
-        return self._ask("GET", path, None, self.quick)
+        return self._read(*self._asked("GET", path, None, self.quick))
+
+    def text(self, path: str) -> str:
+        """The same, where it is no JSON. Raises ServerFault, Refused."""
+        status, found = self._asked("GET", path, None, self.quick)
+        said = found.decode(errors="replace")
+        if status != 200:
+            raise Refused(self.address, status, " ".join(said[:200].split()))
+        return said
 
     def ask(self, path: str, question: Mapping[str, Any]) -> Any:
         """The server's answer to a question. Raises ServerFault, Refused."""
-        return self._ask("POST", path, json.dumps(question), self.patience)
+        return self._read(*self._asked("POST", path, json.dumps(question), self.patience))
 
     def headers(self) -> dict[str, str]:
         """What goes with a question. The key is for the host's server alone: visitors may name
@@ -57,14 +69,15 @@ class Line:
         plain = {"Content-Type": "application/json", "Accept": "application/json"}
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
-    def _ask(self, method: str, path: str, body: str | None, seconds: float) -> Any:
+    def _asked(self, method: str, path: str, body: str | None, seconds: float) -> tuple[int, bytes]:
+        """Status and body of an answer. Raises ServerFault."""
         kind = HTTPSConnection if self.address.secure else HTTPConnection
         connection = kind(self.address.host, self.address.port, timeout=seconds)
         until = monotonic() + seconds
         try:
             connection.request(method, self.address.path + path, body, self.headers())
             with connection.getresponse() as answer:
-                status, text = answer.status, self._whole(answer, until)
+                return answer.status, self._whole(answer, until)
         except TimeoutError as error:
             raise ServerFault(
                 f"The server at {self.address} did not answer within {seconds:g} seconds."
@@ -76,16 +89,15 @@ class Line:
             ) from error
         finally:
             connection.close()
-        return self._read(status, text)
 
     def _whole(self, answer: HTTPResponse, until: float) -> bytes:
         """All of an answer. Raises TimeoutError, ServerFault."""
         found = bytearray()
         while piece := answer.read1(PIECE):
             found += piece
-            if len(found) > MOST:
+            if len(found) > self.most:
                 raise ServerFault(
-                    f"The server at {self.address} answered more than {MOST >> 20} MiB."
+                    f"The server at {self.address} answered more than {self.most >> 20} MiB."
                 )
             if monotonic() > until:
                 raise TimeoutError

@@ -6,6 +6,7 @@ from specviz.ui.component import TabContext
 from specviz.ui.cost.law import section as law
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline import section as roofline
+from specviz.ui.cost.server import section as server
 from specviz.ui.cost.shapes import section as shapes
 from specviz.ui.cost.sweep import section as sweep
 from specviz.ui.cost.terms import section as terms
@@ -16,6 +17,7 @@ def build(place: TabContext) -> None:
     terms.build(place)
     law.build(place)
     roofline.build(place)
+    server.build(place)
     sweep.build(place)
     shapes.build(place)
     published.build(place)

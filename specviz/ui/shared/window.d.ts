@@ -10,6 +10,7 @@ interface Window {
     law?: object;
     roofline?: object;
     shapes?: object;
+    server?: object;
     raceform?: object;
     models?: object;
     sandbox?: object;

@@ -17,6 +17,7 @@ from specviz.cost.figures.roofline import tokens as counted
 from specviz.cost.nearest import left_out, nearest
 from specviz.cost.roofline import free_tokens, memory_needed, pass_time
 from specviz.cost.serving import Prediction, predict
+from specviz.cost.spoken import machines, times
 from specviz.ui.cost.roofline.question import Ask
 
 Part = str | dict[str, str]
@@ -78,7 +79,7 @@ def listed(places: Iterable[int], values: Iterable[str]) -> str:
 def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     """The answer in two sentences."""
     number = 1 + sum(ask.guessing.widths)
-    start = f"On {short(ask.machine.title, ask.cards)} at batch {ask.batch}, "
+    start = f"On {machines(ask.machine.title, ask.cards)} at batch {ask.batch}, "
     if number == 1:
         return [
             f"{start}a plain pass of {sources.models()[ask.model].title} takes ",
@@ -202,24 +203,6 @@ def facts(ask: Ask, found: Prediction) -> list[list[str]]:
             f"{quantity(needed, 'B')} of {room_in(room)}",
         ],
     ]
-
-
-def short(title: str, cards: int) -> str:
-    """Machines inside a sentence, without their memory: one H100, 2 × H100, a laptop."""
-    name = title.partition(",")[0].partition(" (")[0]
-    thing = name.removeprefix("A ")
-    if cards > 1:
-        return f"{cards} × {thing}"
-    return f"one {name}" if thing == name else f"a {thing}"
-
-
-def times(gain: float) -> str:
-    """A speed-up with as many digits as it takes to see whether it is above 1."""
-    for digits in range(2, 7):
-        text = f"{gain:.{digits}f}"
-        if float(text) != 1 or gain == 1:
-            return f"{text} ×"
-    return "1 ×"
 
 
 def plain(value: float) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from specviz.cost import sources, trees
+from specviz.cost.drafting import HEAD, NGRAM, drafters
 from specviz.cost.nearest import Wanted
 from specviz.cost.roofline import Serving
 from specviz.cost.serving import Guessing
@@ -18,8 +19,6 @@ from specviz.cost.shapes import ModelShape
 from specviz.settings.kinds import real, whole, wholes
 from specviz.settings.settings import Settings, require
 
-NGRAM: Final = "n-gram"
-HEAD: Final = "head"
 LONGEST: Final = 2000  # characters of a question
 LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
     "cards": ("The number of cards", 1, 64),
@@ -153,19 +152,6 @@ def tree(gamma: int, typed: Any) -> tuple[int, ...]:
     siblings = wholes("Siblings at each depth", typed)
     Settings(gamma=max(gamma, 1), siblings=siblings)
     return tuple(siblings)
-
-
-def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """By name what can draft for a model: title and shape; None where drafting costs nothing."""
-    target = sources.models()[model].shape
-    head = replace(target, layers=1, tied=True)  # its output head is the target's own
-    found: dict[str, tuple[str, ModelShape | None]] = {
-        HEAD: ("A head of one layer, as EAGLE, -2 and -3 have", head),
-        NGRAM: ("N-gram lookup, which costs nothing", None),
-    }
-    for name, other in sources.smaller(model).items():
-        found[name] = (f"{other.title}, a model of its own", other.shape)
-    return found
 
 
 def _in(name: Any, known: Mapping[str, Any]) -> bool:

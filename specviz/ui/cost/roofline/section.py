@@ -13,11 +13,12 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.cost import sources as presets
+from specviz.cost.drafting import HEAD, NGRAM, drafters
 from specviz.cost.figures.roofline import STOPS
 from specviz.cost.shapes import WIDTHS
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
-from specviz.ui.cost.roofline.question import HEAD, LIMITS, NGRAM, Ask, drafters, read
+from specviz.ui.cost.roofline.question import LIMITS, Ask, read
 from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-roofline"

@@ -6,7 +6,7 @@ export type Pair = Record<TermName, number | null>;
 export type Which = "step" | "compare";
 /** Where a number comes from: nobody's, a visitor's, a link's, a run's, or a source's. */
 export interface Origin {
-  kind: "start" | "choice" | "link" | "run" | "published";
+  kind: "start" | "choice" | "link" | "run" | "server" | "published";
   said: string;
   /** Which run, or which source. */
   key?: string;

@@ -17,6 +17,7 @@ const OTHERWISE = {
   choice: "your choice",
   link: "the link",
   run: "an earlier run",
+  server: "your server",
   published: "a source",
 };
 /** @type {[Which, string][]} */

@@ -1,0 +1,92 @@
+"""A server's numbers as plotly figures: acceptance by position, counted; speed-up by γ, simulated.
+
+Counted values are filled, what is simulated is a line, broken where its tokens were assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+from typing import Any, Final
+
+from specviz.cost.figures.law import MARGIN, axis, chart, dots, guesses_axis, hover, rings, words
+from specviz.cost.server.acceptance import Place, Rate
+from specviz.cost.server.outlook import LONGEST, Choice, Outlook
+from specviz.cost.server.words import rate
+from specviz.cost.spoken import times
+from specviz.figures.plot import Figure, Trace
+
+HEIGHT: Final = 264
+APART: Final = 0.14  # of a position, between its two marks
+FEWEST: Final = 4  # positions that there is room for at least
+
+
+def places_figure(places: Sequence[Place]) -> Figure:
+    """By position: kept of all drafts, falling, and kept once all before were."""
+    given = [(place.number, place.given) for place in places if place.given]
+    data: dict[str, Trace] = {
+        "10-reached": _rates([(p.number, p.reached) for p in places], -APART, "circle", "all"),
+        "20-given": _rates(given, APART, "diamond-open", "those that came so far"),
+    }
+    end = max(FEWEST, len(places))
+    step = 1 if end <= 12 else 4
+    across = [(float(at), f"{at}") for at in range(1, end + 1, step)]
+    up = [(at / 4, f"{25 * at} %") for at in range(5)]
+    x = axis(0.5, end + 0.5, across, "position of a guess in its draft")
+    figure = chart(data, x, axis(0, 1.04, up), HEIGHT)
+    figure["layout"]["margin"] = MARGIN | {"r": 12}
+    return figure
+
+
+def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str) -> Trace:
+    """Marks with their intervals."""
+    shares = [(number + shift, found.share) for number, found in rows]
+    said = [f"position {number}: {rate(found)} of {of}" for number, found in rows]
+    made = dots(shares, 9, "--ink", symbol) | hover(said)
+    spans: dict[str, Any] = {
+        "type": "data",
+        "symmetric": False,
+        "array": [found.high - found.share for _, found in rows],
+        "arrayminus": [found.share - found.low for _, found in rows],
+        "color": "--ink2",
+        "thickness": 1.5,
+        "width": 3,
+    }
+    return made | {"error_y": spans}
+
+
+def outlook_figure(found: Outlook) -> Figure:
+    """Speed-up over γ: whole where the tokens were counted, broken beyond; yours and the best."""
+    counted = [choice for choice in found.choices if choice.counted or choice.gamma == 0]
+    beyond = [choice for choice in found.choices if not choice.counted]
+    joint = counted[-1:] if counted and beyond else []
+    top = 1.15 * max(1.3, found.best.speedup)
+    step = next(step for step in (0.25, 0.5, 1, 2, 5, 10) if top / step <= 6.5)
+    ticks = [(at * step, f"{at * step:g} ×") for at in range(floor(top / step) + 1)]
+    data: dict[str, Trace] = {
+        "00-plain": _line([(0.0, 1.0), (float(LONGEST), 1.0)], 1.5, "dash", "--ink2"),
+        "10-beyond": _curve([*joint, *[c for c in beyond if c.gamma]], "dot"),
+        "20-counted": _curve(counted, "solid"),
+        "40-best": rings([(found.best.gamma, found.best.speedup)]),
+    }
+    if found.now is not None:
+        here = (float(found.now.gamma), found.now.speedup)
+        data["30-now"] = dots([here], 13, "--ink")
+        data["50-names"] = words([(here[0], 0.86 * here[1], "yours", "--ink")], 12, "bottom center")
+    return chart(data, guesses_axis(LONGEST), axis(0, top, ticks), HEIGHT)
+
+
+def _curve(choices: Sequence[Choice], dash: str) -> Trace:
+    points = [(float(choice.gamma), choice.speedup) for choice in choices]
+    said = [
+        f"γ {c.gamma}: {times(c.speedup)} plain, {c.tokens:.2f} tokens a pass"
+        f"{'' if c.counted or not c.gamma else ', assumed'}"
+        for c in choices
+    ]
+    marks = {"mode": "lines+markers", "marker": {"size": 5, "color": "--ink"}}
+    return _line(points, 2.5, dash, "--ink") | marks | hover(said)
+
+
+def _line(points: Sequence[tuple[float, float]], width: float, dash: str, colour: str) -> Trace:
+    x, y = [at for at, _ in points], [value for _, value in points]
+    return {"x": x, "y": y, "line": {"width": width, "color": colour, "dash": dash}}

@@ -1,0 +1,51 @@
+"""A server's words to begin with, made of a real measurement that ships.
+
+The numbers are vLLM's own, of the comparison in assets/models/peers.json: its guesses kept by
+position over thirty prompts, one sequence at a time, on a CPU. That run read vLLM's counters step
+by step, first and last steps left out, and kept no text of /metrics: the lines around the numbers
+are written here, in its format.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from specviz.shipped import ASSETS
+
+PEERS: Final = ASSETS / "models" / "peers.json"
+DRAFTER: Final = "eagle3"
+SAID: Final = (
+    "An example: what vLLM {version} kept of the house EAGLE-3 head’s guesses on {date}, in thirty "
+    "prompts, one at a time. The counts are real; the lines around them were written in the format "
+    "of /metrics."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """text: in /metrics' format. said: where its numbers come from."""
+
+    text: str
+    said: str
+
+
+def example() -> Example:
+    """The example. Every draft had γ guesses, which vLLM drafts whatever room is left."""
+    peers = json.loads(PEERS.read_text(encoding="utf-8"))
+    row = next(row for row in peers["rows"] if row["drafter"] == DRAFTER)
+    rounds, kept = row["rounds"]["vllm"], row["by_position"]["vllm"]
+    gamma = row["theirs"]["num_speculative_tokens"]
+    labels = 'engine="0",model_name="house"'
+    totals = {
+        "num_drafts": rounds, "num_draft_tokens": rounds * gamma, "num_accepted_tokens": sum(kept)
+    }  # fmt: skip
+    lines = [f"vllm:num_requests_running{{{labels}}} 1.0"]
+    lines += [f"vllm:spec_decode_{name}_total{{{labels}}} {n:.1f}" for name, n in totals.items()]
+    lines += [
+        f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{labels},position="{at}"}} {n:.1f}'
+        for at, n in enumerate(kept)
+    ]
+    said = SAID.format(version=peers["version"], date=peers["date"])
+    return Example("\n".join(lines) + "\n", said)

@@ -1,0 +1,69 @@
+"""What llama.cpp's server says: the counters of /metrics, and the `timings` of an answer.
+
+Names as in ggml-org/llama.cpp: tools/server/server-task.cpp (at 00efb3e1, result_timings: `draft_n`
+and `draft_n_accepted`, left out where nothing was drafted), and pull request 26389, which gave
+/metrics the same counters as vLLM's (August 2026); a position is told for every guess that a draft
+may have (--spec-draft-n-max).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specviz.cost.server.prometheus import Family
+from specviz.cost.server.told import Told, Unreadable
+from specviz.cost.server.values import needed
+
+DRAFTS: Final = "llamacpp:spec_decode_num_drafts"
+DRAFTED: Final = "llamacpp:spec_decode_num_draft_tokens"
+ACCEPTED: Final = "llamacpp:spec_decode_num_accepted_tokens"
+PLACES: Final = "llamacpp:spec_decode_num_accepted_tokens_per_pos"
+RUNNING: Final = "llamacpp:requests_processing"
+OFF: Final = (
+    "This llama.cpp drafted nothing: it was started without a drafter (--spec-type, or a draft "
+    "model), or is too old to count."
+)
+ALL_PASSES: Final = (
+    "Its tokens a pass count every pass of the answer, those that drafted nothing and the "
+    "prompt’s too: each brings one token of the target’s own."
+)
+
+
+def from_metrics(family: Family) -> Told:
+    """What /metrics counts since the server's start."""
+    if not family.total(DRAFTS):
+        raise Unreadable(OFF)
+    kept = family.by_position(PLACES, "position")
+    return Told(
+        "llama.cpp",
+        "/metrics",
+        rounds=family.total(DRAFTS),
+        drafted=family.total(DRAFTED),
+        accepted=family.total(ACCEPTED),
+        kept=kept,
+        gamma=len(kept) or None,
+        running=family.total(RUNNING),
+        counting=True,
+    )
+
+
+def from_timings(timings: Mapping[str, Any]) -> Told:
+    """The `timings` of one answer."""
+    if "draft_n" not in timings:
+        raise Unreadable(OFF)
+    drafted, accepted = needed(timings, "draft_n"), needed(timings, "draft_n_accepted")
+    tokens = needed(timings, "predicted_n")
+    if tokens <= accepted:
+        raise Unreadable(
+            f"{accepted:,.0f} guesses were kept in {tokens:,.0f} tokens: each pass adds one more."
+        )
+    return Told(
+        "llama.cpp",
+        "answer to one request",
+        drafted=drafted,
+        accepted=accepted,
+        mean=tokens / (tokens - accepted),
+        running=1.0,
+        notes=(ALL_PASSES,),
+    )

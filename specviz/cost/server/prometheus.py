@@ -1,0 +1,138 @@
+"""Prometheus' text format, strictly: names, labels, numbers; every line is one or is refused.
+
+The format: prometheus.io/docs/instrumenting/exposition_formats. Comments, and what only draws a
+histogram or dates a counter, are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+from specviz.cost.server.told import LARGEST, SeveralModels, Unreadable, short
+
+MOST_LINES: Final = 20_000
+LONGEST_LINE: Final = 8_000  # characters
+# No two repeats here can match the same text, so no line takes longer than its length.
+WORD: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
+QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'
+LABEL: Final = f'{WORD}="{QUOTED}"'
+LINE: Final = re.compile(
+    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)"
+    rf"(?:\{{(?P<labels>(?:{LABEL}(?:, ?{LABEL})*,?)?)\}})?"
+    r"[ \t]+(?P<value>[0-9a-zA-Z.+-]{1,40})(?:[ \t]+-?\d{1,20})?"
+)
+PAIR: Final = re.compile(f'({WORD})="({QUOTED})"')
+PROGRAMS: Final = frozenset({"vllm", "sglang", "trtllm", "llamacpp"})
+UNREAD: Final = ("_bucket", "_created")
+ESCAPES: Final = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line. labels: by name. value: as it stands there, checked where it is used."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+def parse(text: str) -> list[Sample]:
+    """Every sample of a text. Raises Unreadable with a sentence."""
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        raise Unreadable(f"This text has more than {MOST_LINES:,} lines.")
+    found = [_sample(line.strip()) for line in lines if line.strip() and line.lstrip()[0] != "#"]
+    return [sample for sample in found if not sample.name.endswith(UNREAD)]
+
+
+def _sample(line: str) -> Sample:
+    match = LINE.fullmatch(line) if len(line) <= LONGEST_LINE else None
+    if match is None:
+        raise Unreadable(f"This line is none of Prometheus’ format: “{short(line)}”.")
+    pairs = [(name, _plain(value)) for name, value in PAIR.findall(match["labels"] or "")]
+    if len(dict(pairs)) < len(pairs):
+        raise Unreadable(f"This line has a label twice: “{short(line)}”.")
+    try:
+        return Sample(match["name"], dict(pairs), float(match["value"]))
+    except ValueError as problem:
+        raise Unreadable(f"“{short(match['value'])}” is no number.") from problem
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"\\[\\\"n]", lambda found: ESCAPES[found[0]], value)
+
+
+class Family:
+    """Samples by name. Counters are found with and without `_total`, which exporters add."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._by_name: dict[str, list[Sample]] = {}
+        for sample in samples:
+            self._by_name.setdefault(sample.name, []).append(sample)
+
+    def programs(self) -> set[str]:
+        """The known programs whose metrics these are."""
+        begun = {re.split("[:_]", name, maxsplit=1)[0] for name in self._by_name}
+        return begun & PROGRAMS
+
+    def has(self, *names: str) -> bool:
+        """Whether any of these was told."""
+        return any(self.samples(name) for name in names)
+
+    def samples(self, name: str) -> list[Sample]:
+        """All samples of a name, each checked. Raises Unreadable."""
+        found = self._by_name.get(f"{name}_total") or self._by_name.get(name) or []
+        seen: set[tuple[tuple[str, str], ...]] = set()
+        for sample in found:
+            key = tuple(sorted(sample.labels.items()))
+            if key in seen:
+                raise Unreadable(
+                    f"{name} is told twice: put an earlier snapshot into the box for it."
+                )
+            seen.add(key)
+            if not (isfinite(sample.value) and 0 <= sample.value <= LARGEST):
+                raise Unreadable(f"{name} is {sample.value:g}, which it cannot be.")
+        return found
+
+    def total(self, name: str) -> float | None:
+        """The sum over engines and whatever else tells samples apart; None where none is told."""
+        found = self.samples(name)
+        return sum(sample.value for sample in found) if found else None
+
+    def by_position(self, name: str, label: str) -> tuple[float, ...]:
+        """Sums by the number in a label, from 0 on without a gap. Raises Unreadable."""
+        sums: dict[int, float] = {}
+        for sample in self.samples(name):
+            said = sample.labels.get(label, "")
+            if not (said.isascii() and said.isdigit() and len(said) <= 3):
+                raise Unreadable(f"{name} says no position that is a number.")
+            sums[int(said)] = sums.get(int(said), 0.0) + sample.value
+        missing = set(range(len(sums))) - sums.keys()
+        if missing:
+            raise Unreadable(f"{name} leaves position {min(missing)} out: a line is missing.")
+        return tuple(sums[place] for place in range(len(sums)))
+
+    def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Family]:
+        """The one model that these names tell of, and its samples.
+
+        model: which, where there are several. Raises SeveralModels, Unreadable.
+        """
+        every = [sample for name in names for sample in self.samples(name)]
+        models = sorted({sample.labels.get("model_name", "") for sample in every})
+        if model is None and len(models) > 1:
+            raise SeveralModels(models)
+        if model is not None and model not in models:
+            known = ", ".join(short(name) for name in models[:8])
+            raise Unreadable(f"It tells of no model {short(model)!r}, only of {known}.")
+        chosen = models[0] if model is None else model
+        mine = [
+            sample
+            for samples in self._by_name.values()
+            for sample in samples
+            if sample.labels.get("model_name", chosen) == chosen
+        ]
+        return chosen, Family(mine)

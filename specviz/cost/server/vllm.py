@@ -1,0 +1,85 @@
+"""What vLLM says: the counters of /metrics, and a request's own `metrics.speculative_decoding`.
+
+Names as in vllm-project/vllm: vllm/v1/spec_decode/metrics.py (at 016a8587; the counters, to which
+prometheus_client adds `_total`), vllm/v1/metrics/loggers.py (at 005a810b; requests that run),
+vllm/v1/metrics/stats.py (pull request 48915; a request's histogram, vLLM 0.28 and later).
+
+`num_accepted_tokens_per_pos` at position i counts the drafts of which more than i guesses were
+kept; num_drafts counts drafts. What is kept never holds the target's own token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any, Final
+
+from specviz.cost.server.prometheus import Family
+from specviz.cost.server.told import Told, Unreadable
+from specviz.cost.server.values import counts, needed, number, whole
+
+DRAFTS: Final = "vllm:spec_decode_num_drafts"
+DRAFTED: Final = "vllm:spec_decode_num_draft_tokens"
+ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens"
+PLACES: Final = "vllm:spec_decode_num_accepted_tokens_per_pos"
+RUNNING: Final = "vllm:num_requests_running"
+# Between two outputs of a request, which is a round; the second is what it was called before.
+BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
+
+
+def from_metrics(family: Family, model: str | None) -> Told:
+    """What /metrics counts since the server's start, all engines together."""
+    if not family.has(DRAFTS):
+        raise Unreadable(
+            "This vLLM counts no drafts: it decodes plainly (start it with --speculative-config), "
+            "or it is too old to count them."
+        )
+    name, mine = family.of_model((DRAFTS,), model)
+    kept = mine.by_position(PLACES, "position") if mine.has(PLACES) else ()
+    engines = max(1, len(mine.samples(DRAFTS)))
+    running = mine.total(RUNNING)
+    return Told(
+        "vLLM",
+        "/metrics",
+        name,
+        rounds=mine.total(DRAFTS),
+        drafted=mine.total(DRAFTED),
+        accepted=mine.total(ACCEPTED),
+        kept=kept,
+        gamma=len(kept) or None,
+        engines=engines,
+        running=None if running is None else running / engines,
+        between=_between(mine),
+        counting=True,
+    )
+
+
+def _between(mine: Family) -> tuple[float, float] | None:
+    for name in BETWEEN:
+        seconds, many = mine.total(f"{name}_sum"), mine.total(f"{name}_count")
+        if seconds is not None and many is not None:
+            return seconds, many
+    return None
+
+
+def from_request(data: Mapping[str, Any]) -> Told:
+    """One request's histogram: how many rounds kept exactly j guesses, j from 0 on."""
+    histogram = counts(data, "acceptance_histogram")
+    rounds = sum(histogram)
+    told = number(data, "num_spec_steps")
+    if told is not None and told != rounds:
+        raise Unreadable(
+            f"“acceptance_histogram” sums to {rounds:,.0f} rounds and “num_spec_steps” is "
+            f"{told:,.0f}."
+        )
+    at_least = list(accumulate(reversed(histogram)))[::-1]
+    gamma = whole(number(data, "num_spec_tokens"), "“num_spec_tokens”")
+    return Told(
+        "vLLM",
+        "answer to one request",
+        rounds=rounds,
+        drafted=needed(data, "num_draft_tokens"),
+        accepted=number(data, "num_accepted_draft_tokens"),
+        kept=tuple(at_least[1:]),
+        gamma=gamma or len(histogram) - 1 or None,
+    )

@@ -1,0 +1,1 @@
+"""Your server's numbers: pasted, read, and what another γ would bring."""

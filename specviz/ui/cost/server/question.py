@@ -1,0 +1,73 @@
+"""What is asked of a server's numbers: pasted texts, and where the server runs. Checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from specviz.cost.server.reading import LONGEST
+from specviz.cost.server.site import LIMITS, Site
+from specviz.ui.question import Unasked, read
+
+# Two texts as JSON: a character may become six.
+LONGEST_QUESTION: Final = 4 * LONGEST
+NAMES: Final = ("hardware", "model", "dtype", "drafter")
+LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
+
+
+@dataclass(frozen=True, slots=True)
+class ServerQuestion:
+    """now, before: what was pasted. named: the model, where the server has several."""
+
+    number: int
+    now: str
+    before: str
+    named: str | None
+    site: Site
+
+    @classmethod
+    def from_text(cls, text: Any) -> Self:
+        """What JSON text asks. Raises Unasked with a sentence."""
+        data = read(text, LONGEST_QUESTION)
+        number = data.get("id")
+        named = _text(data, "named", LONGEST_NAME)
+        return cls(
+            number if type(number) is int else 0,
+            _text(data, "now", LONGEST),
+            _text(data, "before", LONGEST),
+            named or None,
+            _site(data),
+        )
+
+
+def _site(data: Mapping[str, Any]) -> Site:
+    names = {name: _text(data, name, 100) for name in NAMES}
+    numbers = {name: _whole(data, name) for name in LIMITS}
+    for name in ("cards", "context"):
+        if numbers[name] is None:
+            raise Unasked(f"{LIMITS[name][0]} must be a whole number.", name)
+    try:
+        return Site(**names, **numbers)  # type: ignore[arg-type]
+    except ValueError as problem:
+        raise Unasked(str(problem)) from problem
+
+
+def _text(data: Mapping[str, Any], name: str, longest: int) -> str:
+    found = data.get(name, "")
+    if not isinstance(found, str):
+        raise Unasked(f"“{name}” must be text.", name)
+    if len(found) > longest:
+        raise Unasked(f"This text is longer than {longest:,} characters.", name)
+    return found
+
+
+def _whole(data: Mapping[str, Any], name: str) -> int | None:
+    """A whole number; None where the box is empty."""
+    value = data.get(name)
+    if value is None or value == "":
+        return None
+    whole = isinstance(value, int | float) and not isinstance(value, bool)
+    if not whole or abs(value) > 1e9 or value != int(value):
+        raise Unasked(f"{LIMITS[name][0]} must be a whole number.", name)
+    return int(value)

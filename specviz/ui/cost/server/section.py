@@ -1,0 +1,54 @@
+"""Your server's numbers: what a server says of its own guesses, and which γ would serve it better.
+
+What is pasted goes to `answer` and nowhere else; the page first leaves out what is never read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from specviz.cost import sources
+from specviz.cost.drafting import HEAD, drafters
+from specviz.cost.server.example import example
+from specviz.cost.server.reading import JSON_NAMES, LONGEST
+from specviz.cost.server.site import LIMITS
+from specviz.ui import question
+from specviz.ui.component import TabContext, component
+from specviz.ui.cost.server.answer import answer
+
+NAME: Final = "sv-server"
+START: Final = {
+    "hardware": "h100-sxm", "model": "llama-3.1-8b", "dtype": "bf16", "drafter": HEAD,
+    "cards": 1, "context": 512, "batch": None, "gamma": None,
+}  # fmt: skip
+# Where the example was measured: on a CPU, one sequence at a time.
+MEASURED: Final = START | {"hardware": "laptop-cpu", "model": "house", "dtype": "fp32"}
+
+
+def build(place: TabContext) -> None:
+    """Lay the section out, with everything wired."""
+    view = component(NAME, "cost/server/server", config())
+    question.wire(view, "server", f"{NAME}-ask", answer)
+
+
+def config() -> dict[str, Any]:
+    """What the page knows before it asks."""
+    made = example()
+    return {
+        "start": START,
+        "example": {"text": made.text, "said": made.said, "site": MEASURED},
+        "names": JSON_NAMES,
+        "longest": LONGEST,
+        "limits": {name: [least, most] for name, (_, least, most) in LIMITS.items()},
+        "machines": {
+            name: {"title": one.title, "dtypes": list(one.peak)}
+            for name, one in sources.machines().items()
+        },
+        "models": {
+            name: {
+                "title": one.title,
+                "drafters": [[key, title] for key, (title, _) in drafters(name).items()],
+            }
+            for name, one in sources.models().items()
+        },
+    }

@@ -1,0 +1,7 @@
+// The stage of a server's numbers.
+
+import { Stage } from "../../shared/stage.js";
+
+/** @type {Stage<import("./data.js").Config>} */
+export const stage = new Stage();
+export const { $ } = stage;

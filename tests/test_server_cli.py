@@ -1,0 +1,213 @@
+"""`specviz server` against a tiny server on loopback, files and standard input; nothing leaves."""
+
+import io
+import json
+import re
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from test_server_texts import INFO, LLAMA, TIMINGS, TRT, vllm
+
+from specviz.commands import server as command
+from specviz.commands.cli import main
+from specviz.cost.server import fetching
+from specviz.cost.server.example import example
+
+SITE = ["--hardware", "h100-sxm", "--model", "llama-3.1-8b"]
+
+
+@contextmanager
+def serving(**pages):
+    """A server with pages by path, “/” as “_”; a page is a text, or a list of them in turn."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            found = pages.get(self.path.strip("/").replace("/", "_"))
+            text = found.pop(0) if isinstance(found, list) else found
+            self.send_response(404 if text is None else 200)
+            self.end_headers()
+            self.wfile.write((text or "<h1>Not Found</h1>").encode())
+
+        def log_message(self, *_):
+            """Silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+def said(capsys, *words):
+    """What is printed."""
+    assert main(["server", *words]) == 0
+    found = capsys.readouterr()
+    assert found.err == ""
+    return found.out
+
+
+def refused(capsys, *words):
+    """The one sentence on standard error."""
+    status = main(["server", *words])
+    found = capsys.readouterr()
+    assert (status, found.out, found.err.count("\n")) == (2, "", 1)
+    return found.err
+
+
+@pytest.mark.parametrize(
+    ("pages", "program", "paths"),
+    [
+        ({"metrics": vllm()}, "vLLM, /metrics", 2),
+        ({"metrics": LLAMA}, "llama.cpp, /metrics", 2),
+        ({"server_info": json.dumps(INFO)}, "SGLang, /server_info", 3),
+        ({"prometheus_metrics": TRT, "metrics": "[]"}, "TensorRT-LLM, /prometheus/metrics", 1),
+    ],
+)
+def test_a_server_is_asked_where_it_counts(pages, program, paths, capsys):
+    with serving(**pages) as (url, asked):
+        assert program in said(capsys, url)
+    assert len(asked) == paths
+
+
+def test_a_path_that_is_named_is_the_only_one_asked(capsys):
+    with serving(behind_metrics=vllm(), metrics=LLAMA) as (url, asked):
+        assert "vLLM, /metrics" in said(capsys, f"{url}/behind/metrics")
+    assert asked == ["/behind/metrics"]
+
+
+def test_asked_again_only_what_happened_between_counts(monkeypatch, capsys):
+    waits = []
+    monkeypatch.setattr(command.time, "sleep", waits.append)
+    later = vllm(160, 640, 250, (120, 80, 50, 0))
+    with serving(metrics=[vllm(), later, vllm()]) as (url, _):
+        out = said(capsys, url, "--again", "30")
+    assert waits == [30]
+    assert re.search(r"Drafts +60\n", out)
+    assert re.search(r"Tokens per pass +2\.17, 95 %", out)
+
+
+def test_the_advice_is_said_to_be_simulated_and_the_counts_are_not(tmp_path, capsys):
+    path = tmp_path / "metrics.txt"
+    path.write_text(example().text, encoding="utf-8")
+    plain = said(capsys, str(path))
+    assert "Name --hardware and --model" in plain
+    assert "γ  5" not in plain
+    counted, simulated = said(capsys, str(path), *SITE, "--batch", "256").split("Simulated, ")
+    assert "1  80.5 %, 76.9 to 83.6" in counted
+    assert "γ 2 is best: 1.81 × plain decoding, and 1.22 × what your γ 4 brings" in simulated
+    assert simulated.count("(tokens assumed)") == 12
+
+
+def test_files_and_standard_input_are_read_too(tmp_path, monkeypatch, capsys):
+    early, late = tmp_path / "early", tmp_path / "late"
+    early.write_text(vllm(), encoding="utf-8")
+    late.write_text(vllm(160, 640, 250, (120, 80, 50, 0)), encoding="utf-8")
+    assert re.search(r"Drafts +60\n", said(capsys, str(late), "--before", str(early)))
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(TIMINGS)))
+    assert "llama.cpp, answer to one request" in said(capsys, "-", "--gamma", "4")
+
+
+def test_numbers_go_to_a_file_with_what_is_simulated_apart(tmp_path, capsys):
+    source, out = tmp_path / "metrics.txt", tmp_path / "numbers.json"
+    source.write_text(example().text, encoding="utf-8")
+    said(capsys, str(source), *SITE, "--json", str(out))
+    made = json.loads(out.read_text(encoding="utf-8"))
+    assert made["told"]["rounds"] == 527
+    assert made["positions"][1]["given"]["kept"] == 343
+    assert made["simulated"]["best"]["gamma"] == 6
+    assert "best" not in made["tokens_per_pass"]
+    assert json.loads(said(capsys, str(source), "--json", "-"))["simulated"] is None
+
+
+def test_of_several_models_one_is_named(tmp_path, capsys):
+    path = tmp_path / "metrics.txt"
+    path.write_text(vllm() + "\n" + vllm(model="n", drafts=200), encoding="utf-8")
+    assert "several models: m, n. Say which one. Use --name." in refused(capsys, str(path))
+    assert re.search(r"Drafts +200\n", said(capsys, str(path), "--name", "n"))
+    with serving(metrics=path.read_text(encoding="utf-8")) as (url, _):
+        assert "Use --name" in refused(capsys, url)
+
+
+FAULTS = {
+    "another server": ({"metrics": "node_load1 0.5"}, "counts no guesses at /prometheus/metrics"),
+    "a web server": ({"metrics": "<html></html>"}, "counts no guesses at"),
+    "nothing there": ({}, "counts no guesses at"),
+    "plain vLLM": ({"metrics": "vllm:num_requests_running 3.0"}, "start it with --speculative"),
+    "plain SGLang": (
+        {"metrics": "sglang:num_running_reqs 1", "server_info": '{"internal_states": [{}]}'},
+        "start it with --speculative-algorithm",
+    ),
+    "broken": ({"metrics": vllm().replace(" 80.0", " -80.0")}, "which it cannot be"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
+def test_each_fault_of_a_server_is_a_sentence(case, capsys):
+    pages, sentence = case
+    with serving(**pages) as (url, _):
+        assert sentence in refused(capsys, url)
+
+
+def test_a_server_that_is_down_slow_or_too_talkative_has_an_end(monkeypatch, capsys):
+    with serving() as (url, _):
+        pass
+    assert "cannot be reached" in refused(capsys, url)
+    monkeypatch.setattr(fetching, "MOST", 1 << 20)
+    with serving(prometheus_metrics="a 1\n" * (1 << 19)) as (url, _):
+        assert "answered more than 1 MiB" in refused(capsys, url)
+    monkeypatch.setattr(fetching.Line.__init__, "__defaults__", (0.05, 0.05))
+    with _silent() as url:
+        assert "did not answer within 0.05 seconds" in refused(capsys, url)
+
+
+@contextmanager
+def _silent():
+    """A server that takes a question and never answers."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+WORDS = {
+    "no file": (["nowhere.txt"], "'nowhere.txt' cannot be read: No such file"),
+    "no address": (["http://"], "'http://' is no address of a server: write http://HOST:PORT"),
+    "a password": (["http://me:secret@host"], "without a name, a password"),
+    "half a site": (["-", "--model", "house"], "needs both --hardware and --model"),
+    "another dtype": (["-", *SITE, "--dtype", "int4"], "'int4' is no number format there"),
+    "another drafter": (["-", *SITE, "--drafter", "eagle9"], "'eagle9' is no drafter for"),
+    "again a file": (["x.txt", "--again", "5"], "--again asks a server"),
+    "no room": (["-", "--json", "/nowhere/at/all.json"], "cannot be written"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS.values(), ids=WORDS)
+def test_each_fault_of_the_command_is_a_sentence(case, capsys):
+    words, sentence = case
+    assert sentence in refused(capsys, *words)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path, capsys):
+    path = tmp_path / "picture.png"
+    path.write_bytes(b"\x89PNG\xff\xfe")
+    assert "is no text" in refused(capsys, str(path))
+
+
+WRONG = (["--again", "0"], ["--batch", "0"], ["--gamma", "x"], ["--hardware", "y"])
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_an_option_that_cannot_be_is_refused_before_anything_is_read(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["server", "http://127.0.0.1:9", *words])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_name_that_would_steer_a_terminal_is_only_text(tmp_path, capsys):
+    path = tmp_path / "metrics.txt"
+    path.write_text(vllm(model="m\x1b[2Jx"), encoding="utf-8")
+    assert "\x1b" not in said(capsys, str(path))

@@ -1,0 +1,191 @@
+"""What follows from a server's counts: intervals and speed-ups against hand computations."""
+
+from dataclasses import replace
+from math import sqrt
+
+import pytest
+
+from specviz.cost import law, sources
+from specviz.cost.drafting import drafters
+from specviz.cost.roofline import Serving, pass_time
+from specviz.cost.server.acceptance import places, tokens, wilson
+from specviz.cost.server.outlook import LONGEST, chances, outlook
+from specviz.cost.server.report import report
+from specviz.cost.server.site import Site
+from specviz.cost.server.told import Told, Unreadable
+
+COUNTED = Told("vLLM", "/metrics", rounds=100, drafted=200, accepted=110, kept=(80, 30), gamma=2)
+MEAN = Told("SGLang", "/server_info", mean=2.44, gamma=3)
+EIGHT = sources.models()["llama-3.1-8b"].shape
+SERVING = Serving(EIGHT, sources.machines()["h100-sxm"].hardware, "bf16")
+SITE = Site("h100-sxm", "llama-3.1-8b", "bf16", "n-gram")
+
+
+def test_wilson_s_interval_is_the_textbook_s():
+    """Newcombe, Statistics in Medicine 17 (1998), table I: 81 of 263, 15 of 148, 0 of 20."""
+    for kept, many, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+    ):
+        found = wilson(kept, many)
+        assert (found.low, found.high) == (
+            pytest.approx(low, abs=5e-5),
+            pytest.approx(high, abs=5e-5),
+        )
+    with pytest.raises(ValueError, match="no share"):
+        wilson(3, 2)
+
+
+def test_positions_have_a_share_of_all_and_one_of_those_that_came_so_far():
+    first, second = places(COUNTED)
+    assert (first.reached.share, second.reached.share) == (0.8, 0.3)
+    assert second.given.share == pytest.approx(30 / 80)
+    (_, gone) = places(replace(COUNTED, kept=(0, 0), accepted=0))
+    assert gone.given is None
+
+
+def test_tokens_a_pass_scatter_as_the_accepted_lengths_do():
+    """20 rounds kept none, 50 one, 30 two: mean 1.1, mean square 1.7."""
+    found = tokens(COUNTED)
+    half = 1.959964 * sqrt((1.7 - 1.1**2) / 100)
+    assert (found.mean, found.low, found.high) == pytest.approx((2.1, 2.1 - half, 2.1 + half))
+
+
+def test_within_the_counted_positions_a_shorter_draft_keeps_what_was_counted():
+    found = chances(COUNTED, 2)
+    assert [found.tokens(gamma) for gamma in (0, 1, 2)] == pytest.approx([1, 1.8, 2.1])
+
+
+def test_beyond_them_the_last_chance_is_held_and_said_to_be_assumed():
+    found = outlook(COUNTED, SERVING, 1, None)
+    assert found.choices[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
+    assert [choice.counted for choice in found.choices[:4]] == [True, True, True, False]
+    assert "Beyond position 2 nothing was counted: the chance there, 37.5 %" in " ".join(
+        report_of(COUNTED).advice
+    )
+
+
+def report_of(told, site=SITE):
+    """The words about counts, without a text."""
+    from specviz.cost.server import words
+    from specviz.cost.server.report import Report
+
+    found = site.outlook(told)
+    return Report(told, tokens(told), (), (), (), found, tuple(words.advice(site, told, found)))
+
+
+def test_of_an_average_one_chance_is_made_and_said_to_be_assumed():
+    """1 + 0.6 + 0.36 + 0.216 = 2.176."""
+    found = chances(replace(MEAN, mean=2.176), 3)
+    assert found.rest == pytest.approx(0.6)
+    assert not any(choice.counted for choice in outlook(MEAN, SERVING, 1, None).choices)
+    assert "One chance α at every position is assumed" in " ".join(report_of(MEAN).advice)
+    with pytest.raises(Unreadable, match="4 tokens at most"):
+        chances(replace(MEAN, mean=4.5), 3)
+    with pytest.raises(Unreadable, match="say γ, as it was started"):
+        chances(replace(MEAN, gamma=None), None)
+
+
+@pytest.mark.parametrize(("drafter", "batch"), [("n-gram", 1), ("head", 64), ("llama-3.2-1b", 256)])
+def test_a_speed_up_is_a_round_s_tokens_by_its_time_in_plain_passes(drafter, batch):
+    draft = drafters("llama-3.1-8b")[drafter][1]
+    found = outlook(COUNTED, SERVING, batch, draft)
+    plain = pass_time(SERVING, batch).seconds
+    one = pass_time(replace(SERVING, shape=draft), batch).seconds if draft else 0.0
+    for gamma, brought in ((1, 1.8), (2, 2.1)):
+        costs = gamma * one + pass_time(SERVING, batch, gamma + 1).seconds
+        assert found.choices[gamma].speedup == pytest.approx(brought * plain / costs)
+    most = max(choice.speedup for choice in found.choices)
+    assert found.best.speedup == pytest.approx(most)
+    assert found.now == found.choices[2]
+    assert found.gain == pytest.approx(most / found.now.speedup)
+    low, high = found.close
+    assert low <= found.best.gamma <= high
+
+
+def test_where_checking_costs_nothing_the_longest_is_best_and_says_it_was_the_longest():
+    found = outlook(replace(MEAN, mean=3.9), SERVING, 1, None)
+    assert found.best.gamma == LONGEST
+    assert "γ 16, the longest looked at, is best" in report_of(replace(MEAN, mean=3.9)).advice[0]
+
+
+def test_where_the_drafter_is_as_dear_as_the_target_nothing_pays():
+    found = outlook(COUNTED, SERVING, 1, EIGHT)
+    assert found.best.gamma == 0
+    assert found.now.speedup < 1
+    slow = replace(SITE, batch=512)
+    bad = replace(COUNTED, kept=(10, 1), accepted=11)
+    said = report_of(bad, replace(slow, drafter="llama-3.2-1b")).advice[0]
+    assert "no draft pays: plain decoding is the fastest; your γ 2 runs at 0." in said
+
+
+def test_the_ends_of_the_intervals_move_the_best():
+    few = replace(COUNTED, rounds=10, drafted=20, accepted=11, kept=(8, 3))
+    low, high = outlook(few, SERVING, 128, None).likely
+    many = replace(COUNTED, rounds=1e6, drafted=2e6, accepted=1.1e6, kept=(8e5, 3e5))
+    sure = outlook(many, SERVING, 128, None).likely
+    assert low < high
+    assert sure[0] == sure[1] == outlook(many, SERVING, 128, None).best.gamma
+    assert outlook(MEAN, SERVING, 128, None).likely is None
+
+
+def test_a_tree_is_not_taken_for_a_chain():
+    tree = replace(MEAN, siblings=4)
+    with pytest.raises(Unreadable, match="Its drafts are trees"):
+        outlook(tree, SERVING, 1, None)
+
+
+def test_the_batch_is_the_server_s_own_unless_one_is_chosen():
+    busy = replace(COUNTED, running=37.6)
+    assert SITE.batch_of(busy) == 38
+    assert replace(SITE, batch=8).batch_of(busy) == 8
+    assert SITE.batch_of(COUNTED) == 1
+    assert "at batch 38" in report_of(busy).advice[0]
+
+
+def test_a_round_s_time_stands_beside_the_roofline_s():
+    timed = replace(COUNTED, between=(10.0, 1000.0))
+    least = pass_time(SERVING, 1, 3).seconds
+    assert f"A round takes {1000 * least:.2f} ms on the roofline, and 10.00 ms passed" in " ".join(
+        report_of(timed).advice
+    )
+
+
+def test_what_does_not_fit_is_said_not_to():
+    large = replace(SITE, model="llama-3.1-70b")
+    said = "Weights and caches do not fit there; the numbers go on as if they did."
+    assert said in report_of(COUNTED, large).advice
+    assert said not in report_of(COUNTED, replace(large, cards=2)).advice
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"hardware": "toaster"}, "'toaster' is no hardware; there are h100-sxm"),
+        ({"model": "gpt"}, "is no model"),
+        ({"dtype": "int4"}, "is no number format there; there are bf16"),
+        ({"drafter": "qwen3-0.6b"}, "is no drafter for llama-3.1-8b"),
+        ({"batch": 0}, "The batch size lies between 1 and 512"),
+        ({"gamma": 65}, "γ lies between 1 and 64"),
+        ({"cards": 65}, "The number of cards lies between"),
+        ({"context": -1}, "The context lies between"),
+    ],
+)
+def test_a_site_that_cannot_be_is_refused(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        replace(SITE, **changes)
+
+
+def test_where_nothing_can_be_predicted_the_counts_stay():
+    text = '{"timings": {"predicted_n": 100, "draft_n": 80, "draft_n_accepted": 60}}'
+    made = report(text, site=SITE)
+    assert made.tokens.mean == 2.5
+    assert made.outlook is None
+    assert "llama.cpp does not say how long its drafts are" in made.open
+    assert report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
+
+
+def test_everything_predicted_says_that_it_is_simulated():
+    assert outlook(COUNTED, SERVING, 1, None).origin == "simulated"
+    assert law.Optimum.origin == "simulated"

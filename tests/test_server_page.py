@@ -1,0 +1,126 @@
+"""Your server's numbers on the Cost page: questions checked, answers as the formulas say."""
+
+import json
+import re
+
+import plotly.graph_objects as go
+import pytest
+from test_cost_roofline_page import plain
+from test_server_texts import INFO, READ, vllm
+
+from specviz.cost.server.reading import JSON_NAMES, LONGEST, read
+from specviz.cost.server.report import report
+from specviz.cost.server.site import Site
+from specviz.figures.plot import USUAL
+from specviz.ui.cost.server.answer import answer
+from specviz.ui.cost.server.question import LONGEST_QUESTION
+from specviz.ui.cost.server.section import START, config
+
+EXAMPLE = config()["example"]
+
+
+def said(**changes):
+    """The page's answer to the example on the machine that is there at first."""
+    asked = {"id": 7, "now": EXAMPLE["text"], "before": "", "named": "", **START, **changes}
+    return json.loads(answer(json.dumps(asked)))
+
+
+def test_the_page_says_what_the_formulas_say():
+    made = said(batch=256)
+    site = Site("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
+    found = report(EXAMPLE["text"], site=site)
+    assert made["said"] == ["So far a pass of your server brought ", "3.41", " tokens."]
+    assert made["advice"] == list(found.advice)
+    assert dict(made["facts"])["Drafts"] == "527"
+    assert made["places"][1] == ["2", "65.1 %, 60.9 to 69.0", "80.9 %, 76.9 to 84.4"]
+    outlook, choices = made["figures"]["outlook"]["data"], found.outlook.choices
+    assert outlook["20-counted"]["y"] == pytest.approx([c.speedup for c in choices[:5]])
+    assert outlook["10-beyond"]["x"] == list(range(4, 17))
+    assert (outlook["40-best"]["x"], outlook["30-now"]["x"]) == ([2], [4.0])
+    shares = made["figures"]["places"]["data"]["10-reached"]
+    assert shares["y"] == pytest.approx([kept / 527 for kept in (424, 343, 277, 228)])
+    high = shares["y"][0] + shares["error_y"]["array"][0]
+    assert high == pytest.approx(found.places[0].reached.high)
+    assert (made["batch"], made["gamma"]) == (1, 4)
+
+
+def test_what_the_tab_takes_brings_as_much_by_the_law():
+    takes = said()["takes"]
+    alpha = takes["alpha"]
+    assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
+    assert (takes["gamma"], takes["said"]) == (4, "told by vLLM on house")
+
+
+def test_an_average_has_no_figure_by_position():
+    made = said(now=json.dumps(INFO))
+    assert made["figures"]["places"] is None
+    assert made["places"] == []
+    assert made["figures"]["outlook"]
+    assert "nothing by position" in " ".join(made["unsaid"])
+    tree = said(now=json.dumps(INFO | {"speculative_eagle_topk": 4}))
+    assert "Its drafts are trees" in tree["open"]
+    assert tree["figures"]["outlook"] is tree["takes"] is None
+
+
+def test_figures_are_plotly_s_and_their_words_harmless():
+    for figure in said()["figures"].values():
+        named = [figure["data"][name] for name in sorted(figure["data"])]
+        traces = [USUAL | trace for trace in plain(named)]
+        go.Figure(data=traces, layout=plain(figure["layout"]))
+        words = [word for trace in traces for word in trace.get("hovertext", [])]
+        assert words
+        assert not re.search("[<>&]", "".join(words))
+
+
+def test_an_empty_box_teaches():
+    assert said(now=" \n") == {"id": 7, "empty": True}
+
+
+def test_of_several_models_the_page_offers_them():
+    text = vllm() + "\n" + vllm(model="n")
+    assert said(now=text)["models"] == ["m", "n"]
+    assert dict(said(now=text, named="n")["facts"])["Model"] == "n"
+
+
+FAULTS = {
+    "a text": ({"now": "hello"}, "now", "none of Prometheus’ format"),
+    "a text that is none": ({"now": 3}, "now", "must be text"),
+    "a text too long": ({"now": "a" * (LONGEST + 1)}, "now", "longer than 400,000"),
+    "an earlier one too long": ({"before": "a" * (LONGEST + 1)}, "before", "longer than"),
+    "the same twice": ({"before": EXAMPLE["text"]}, "now", "Nothing was drafted between"),
+    "no cards": ({"cards": None}, "cards", "must be a whole number"),
+    "half a card": ({"cards": 1.5}, "cards", "must be a whole number"),
+    "a word as a batch": ({"batch": "many"}, "batch", "must be a whole number"),
+    "a huge batch": ({"batch": 1e300}, "batch", "must be a whole number"),
+    "another machine": ({"hardware": "<b>"}, "", "'<b>' is no hardware"),
+    "no drafter": ({"drafter": []}, "drafter", "must be text"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
+def test_each_fault_has_a_sentence(case):
+    changes, field, sentence = case
+    made = said(**changes)
+    assert (made["id"], made["field"]) == (7, field)
+    assert sentence in made["problem"]
+
+
+@pytest.mark.parametrize("text", [None, "", "[", "[1]", "x" * (LONGEST_QUESTION + 1)])
+def test_what_is_no_question_has_a_sentence(text):
+    assert json.loads(answer(text))["problem"].endswith(".")
+
+
+def sent(data):
+    """What a browser sends of JSON: JSON.stringify with a list of names leaves out all others."""
+    if isinstance(data, dict):
+        return {name: sent(value) for name, value in data.items() if name in JSON_NAMES}
+    return [sent(each) for each in data] if isinstance(data, list) else data
+
+
+def test_what_the_page_leaves_out_of_json_is_never_read():
+    texts = [case[0] for case in READ.values() if case[0][0] in "{["]
+    assert len(texts) == 5
+    for text in texts:
+        less = json.dumps(sent(json.loads(text)))
+        assert "secret" not in less
+        assert read(less) == read(text)

@@ -1,0 +1,284 @@
+"""What servers say of their guesses: each format read, each fault refused with a sentence."""
+
+import json
+import re
+import time
+
+import pytest
+
+from specviz.cost.server.acceptance import places, tokens
+from specviz.cost.server.example import example
+from specviz.cost.server.prometheus import MOST_LINES
+from specviz.cost.server.reading import LONGEST, read
+from specviz.cost.server.report import report
+from specviz.cost.server.told import SeveralModels, Told, Unreadable, difference
+
+
+def vllm(
+    drafts=100, drafted=400, accepted=180, kept=(80, 60, 40, 0), model="m", engine=0, end="_total"
+):
+    """What one engine of vLLM counts."""
+    labels = f'engine="{engine}",model_name="{model}"'
+    lines = ["# HELP vllm:spec_decode_num_drafts_total Number of spec decoding drafts."]
+    for name, value in (
+        ("drafts", drafts),
+        ("draft_tokens", drafted),
+        ("accepted_tokens", accepted),
+    ):
+        lines.append(f"vllm:spec_decode_num_{name}{end}{{{labels}}} {value:.1f}")
+        lines.append(f"vllm:spec_decode_num_{name}_created{{{labels}}} 1.7567367987e+09")
+    for at, value in enumerate(kept):
+        name = f"vllm:spec_decode_num_accepted_tokens_per_pos{end}"
+        lines.append(f'{name}{{{labels},position="{at}"}} {value:.1f}')
+    return "\n".join(lines)
+
+
+GAUGES = """
+vllm:num_requests_running{engine="0",model_name="m"} 6.0
+vllm:num_requests_running{engine="1",model_name="m"} 4.0
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} 30.0
+vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} 2000.0
+vllm:inter_token_latency_seconds_bucket{engine="0",le="0.01",model_name="m"} 7.0
+vllm:cache_config_info{block_size="16",path="a \\"b\\", {c}"} 1.0
+vllm:unused_gauge NaN
+"""
+REQUEST = {
+    "mean_acceptance_length": 1.23, "draft_acceptance_rate": 0.08,
+    "acceptance_histogram": [39, 1, 0, 3], "num_spec_steps": 43,
+    "num_accepted_draft_tokens": 10, "num_draft_tokens": 129, "num_spec_tokens": 3,
+}  # fmt: skip
+INFO = {
+    "served_model_name": "m", "speculative_num_steps": 4, "speculative_eagle_topk": 1,
+    "speculative_num_draft_tokens": 5, "admin_api_key": "secret",
+    "internal_states": [{"avg_spec_accept_length": 2.5}, {"avg_spec_accept_length": 3.5}],
+}  # fmt: skip
+SGLANG = """sglang:spec_accept_length{dp_rank="0",model_name="m",tp_rank="0"} 2.5
+sglang:spec_accept_length{dp_rank="0",model_name="m",tp_rank="1"} 2.5
+sglang:spec_accept_length{dp_rank="1",model_name="m",tp_rank="0"} 3.5
+sglang:spec_accept_rate{dp_rank="0",model_name="m",tp_rank="0"} 0.7
+sglang:spec_num_steps{dp_rank="0",model_name="m",tp_rank="0"} 4
+sglang:spec_num_draft_tokens{dp_rank="0",model_name="m",tp_rank="0"} 5
+sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="0"} 8
+sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="0",priority="1"} 50
+sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="0"} 4
+"""
+TRT = """trtllm_spec_decode_drafted_tokens_total{model_name="m",token_position="0"} 50
+trtllm_spec_decode_drafted_tokens_total{model_name="m",token_position="1"} 50
+trtllm_spec_decode_drafted_tokens_total{model_name="m",token_position="2"} 20
+trtllm_spec_decode_accepted_tokens_total{model_name="m",token_position="0"} 30
+trtllm_spec_decode_accepted_tokens_total{model_name="m",token_position="1"} 10
+trtllm_num_generation_requests{model_name="m"} 7
+"""
+LLAMA = """llamacpp:spec_decode_num_draft_tokens_total 339
+llamacpp:spec_decode_num_accepted_tokens_total 172
+llamacpp:spec_decode_num_drafts_total 113
+llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="0"} 94
+llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="1"} 78
+llamacpp:requests_processing 2
+"""
+TRT_TOTALS = """trtllm_spec_decode_num_draft_tokens_total 8
+trtllm_spec_decode_num_accepted_tokens_total 4
+"""
+TIMINGS = {"timings": {"predicted_n": 100, "draft_n": 80, "draft_n_accepted": 60}}
+
+
+def iteration(drafted, accepted, drafts):
+    stats = {"numDraftTokens": drafted, "numAcceptedTokens": accepted}
+    stats |= {"numRequestsWithDraftTokens": drafts, "acceptanceLength": 2.0}
+    return {"iter": 1, "inflightBatchingStats": {"numGenRequests": 8}, "specDecodingStats": stats}
+
+
+TRT_JSON = [iteration(24, 12, 8), iteration(0, 0, 0), iteration(24, 16, 8)]
+
+# text, program, tokens a pass, γ, sequences in a pass, kept by position
+READ = {
+    "vllm": (vllm() + GAUGES, "vLLM", 2.8, 4, 10, (80, 60, 40, 0)),
+    "vllm, engines": (
+        vllm() + "\n" + vllm(engine=1, drafts=300, accepted=60, kept=(30, 20, 10, 0)) + GAUGES,
+        "vLLM", 1.6, 4, 5, (110, 80, 50, 0),
+    ),
+    "vllm, no _total": (vllm(end=""), "vLLM", 2.8, 4, None, (80, 60, 40, 0)),
+    "vllm, no positions": (vllm(kept=()), "vLLM", 2.8, 4, None, ()),
+    "vllm, one request": (
+        json.dumps({"choices": [], "metrics": {"speculative_decoding": REQUEST}}),
+        "vLLM", 1 + 10 / 43, 3, None, (4, 3, 3),
+    ),
+    "vllm, its core": (json.dumps(REQUEST), "vLLM", 1 + 10 / 43, 3, None, (4, 3, 3)),
+    "sglang info": (json.dumps(INFO), "SGLang", 3.0, 4, None, ()),
+    "sglang": (SGLANG, "SGLang", 3.0, 4, 6, ()),
+    "trt": (TRT, "TensorRT-LLM", 1.8, 3, 7, (30, 10, 0)),
+    "trt, iterations": (json.dumps(TRT_JSON), "TensorRT-LLM", 1 + 28 / 16, 3, 8, ()),
+    "llama": (LLAMA, "llama.cpp", 1 + 172 / 113, 2, 2, (94, 78)),
+    "llama, one request": (json.dumps(TIMINGS), "llama.cpp", 2.5, None, 1, ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ.values(), ids=READ)
+def test_each_program_is_read(case):
+    text, program, mean, gamma, batch, kept = case
+    told = read(text)
+    assert (told.program, told.length, told.batch, told.kept) == (program, gamma, batch, kept)
+    assert tokens(told, 4).mean == pytest.approx(mean)
+
+
+def test_what_is_not_told_is_not_filled_in():
+    made = report(json.dumps(INFO))
+    assert not made.places
+    assert made.tokens.low is None
+    assert made.told.rounds is made.told.drafted is made.told.running is None
+    said = " ".join(made.unsaid)
+    assert "SGLang says nothing by position" in said
+    assert "How many sequences" in said
+    assert "secret" not in repr(made)
+    with pytest.raises(Unreadable, match="say γ"):
+        tokens(read(TRT_TOTALS))
+
+
+def test_time_between_outputs_is_a_mean():
+    assert ("Between two outputs", "15.0 ms") in report(vllm() + GAUGES).facts
+
+
+def test_a_tree_is_told_by_more_guesses_than_it_is_deep():
+    deep = SGLANG.replace('tp_rank="0"} 5', 'tp_rank="0"} 9')
+    assert (read(SGLANG).siblings, read(deep).siblings) == (1, 2)
+    assert read(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
+def test_no_count_is_negative_or_endless(value):
+    with pytest.raises(Unreadable, match="which no count can be"):
+        Told("vLLM", "/metrics", rounds=value)
+
+
+def change(old, new, text=None):
+    """A text of vLLM's with one thing changed."""
+    text = vllm() if text is None else text
+    assert old in text
+    return text.replace(old, new)
+
+
+ONE = 'position="1"} 60.0'
+REFUSED = {
+    "nothing": ("  \n ", "There is no text"),
+    "a page": ("<!doctype html><html>", "This is a web page"),
+    "prose": ("hello there, server", "none of Prometheus’ format: “hello there, server”"),
+    "another exporter": ("node_load1 0.5", "None of these metrics is known"),
+    "another JSON": ('{"a": 1}', "no counts of guesses that are known"),
+    "half JSON": ('{"timings": {"draft_n": 8', "begins like JSON"),
+    "deep JSON": ("[" * 100_000, "begins like JSON"),
+    "NaN in JSON": ('{"timings": {"draft_n": NaN}}', "begins like JSON"),
+    "plain vLLM": ("vllm:num_requests_running 3.0", "counts no drafts"),
+    "plain SGLang": ("sglang:num_running_reqs 3.0", "decodes plainly"),
+    "plain SGLang info": ('{"internal_states": [{"last_gen_throughput": 9}]}', "decodes plainly"),
+    "idle SGLang": ("sglang:spec_accept_length 0.0", "nothing was decoded yet"),
+    "plain TensorRT-LLM": ("trtllm_num_requests_running 3.0", "tells of no drafted guess"),
+    "plain iterations": (json.dumps([{"iter": 1}]), "tells of no drafted guess"),
+    "idle iterations": (json.dumps([iteration(0, 0, 0)]), "tells of no drafted guess"),
+    "plain llama.cpp": ("llamacpp:spec_decode_num_drafts_total 0", "drafted nothing"),
+    "plain timings": ('{"timings": {"predicted_n": 9}}', "drafted nothing"),
+    "two programs": (vllm() + "\n" + LLAMA, "This is of llamacpp and vllm"),
+    "idle vLLM": (vllm(0, 0, 0, (0, 0)), "has drafted nothing yet"),
+    "too long": ("x" * (LONGEST + 1), "characters, and 400,000 are read"),
+    "too many lines": ("\n".join(["a 1"] * (MOST_LINES + 1)), "more than 20,000 lines"),
+    "a long line": ("a" * 9_000 + " 1", "none of Prometheus’ format"),
+    "a cut line": (vllm()[:-8], "none of Prometheus’ format"),
+    "a label twice": ('vllm:a{b="1",b="2"} 1', "a label twice"),
+    "no number": (change(ONE, 'position="1"} sixty'), "is no number"),
+    "infinite": (change(ONE, 'position="1"} +Inf'), "which it cannot be"),
+    "not a number": (change(ONE, 'position="1"} NaN'), "which it cannot be"),
+    "negative": (change(ONE, 'position="1"} -1'), "which it cannot be"),
+    "a huge count": (change(ONE, 'position="1"} 1e300'), "which it cannot be"),
+    "told twice": (vllm() + "\n" + vllm(), "told twice"),
+    "more accepted": (vllm(accepted=500, kept=()), "500 accepted guesses of 400"),
+    "more than drafts": (vllm(drafts=70), "80 guesses were kept, but only 70"),
+    "rising": (change(ONE, 'position="1"} 90'), "90 guesses were kept, but only 80"),
+    "a gap": (change('position="1"', 'position="7"'), "leaves position 1 out"),
+    "no position": (change('position="1"', 'position="x"'), "no position that is a number"),
+    "a line missing": (vllm(kept=(80, 60)), "a line is missing"),
+    "many positions": (vllm(accepted=0, kept=[0] * 129), "More than 128 positions"),
+    "a short pass": ('{"internal_states": [{"avg_spec_accept_length": 0.5}]}', "1 at least"),
+    "words as a count": (
+        '{"internal_states": [{"avg_spec_accept_length": "<b>3</b>"}]}', "must be a number",
+    ),
+    "states as words": ('{"internal_states": "no"}', "must be a list"),
+    "a histogram that is none": (json.dumps(REQUEST | {"acceptance_histogram": 3}), "a list of 1"),
+    "a histogram cut": (
+        json.dumps(REQUEST | {"acceptance_histogram": [39, 1, 0]}), "sums to 40 rounds",
+    ),
+    "half a draft": (json.dumps(REQUEST | {"num_spec_tokens": 2.5}), "must be whole"),
+    "no drafts beside guesses": (
+        json.dumps([{"specDecodingStats": {"numDraftTokens": 9}}]), "is missing",
+    ),
+    "too few tokens": (
+        '{"timings": {"predicted_n": 9, "draft_n": 20, "draft_n_accepted": 9}}', "adds one more",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_each_fault_has_a_sentence(case):
+    text, sentence = case
+    begun = time.process_time()
+    with pytest.raises(Unreadable, match=re.escape(sentence)) as refused:
+        report(text)
+    assert len(str(refused.value)) < 400
+    assert "\n" not in str(refused.value)
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    "line", ['a{b="' + "\\a" * 3_900, 'a{b="c",' * 900 + "} 1", "a " + " " * 7_900]
+)
+def test_no_line_takes_long(line):
+    begun = time.process_time()
+    with pytest.raises(Unreadable):
+        read(line)
+    assert time.process_time() - begun < 0.5
+
+
+def test_of_several_models_one_is_chosen():
+    text = vllm() + "\n" + vllm(model="n", drafts=200)
+    with pytest.raises(SeveralModels, match="several models: m, n") as asked:
+        read(text)
+    assert asked.value.models == ("m", "n")
+    assert read(text, "n").rounds == 200
+    with pytest.raises(Unreadable, match="tells of no model 'x'"):
+        read(text, "x")
+
+
+def test_two_snapshots_give_what_happened_between():
+    after = read(vllm(160, 640, 250, (120, 80, 50, 0)) + GAUGES)
+    made = difference(read(vllm()), after)
+    assert (made.rounds, made.drafted, made.accepted) == (60, 240, 70)
+    assert made.kept == (40, 20, 10, 0)
+    assert made.batch == 10  # of the later one
+    assert tokens(made).mean == pytest.approx(1 + 70 / 60)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (vllm(160, 640, 250, (120, 80, 50, 0)), vllm(), "A counter went backwards"),
+        (vllm(), vllm(), "Nothing was drafted between"),
+        (vllm(model="n"), vllm(), "of different servers"),
+        (LLAMA, vllm(), "of different servers"),
+        (SGLANG, SGLANG, "no list of counters"),
+        (json.dumps(REQUEST), json.dumps(REQUEST), "no list of counters"),
+        (vllm(kept=(80, 60, 40, 0, 0)), vllm(200, 800), "fewer positions"),
+        ("prose", vllm(), "none of Prometheus’ format"),
+    ],
+)
+def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):
+    with pytest.raises(Unreadable, match=sentence):
+        report(after, before)
+
+
+def test_the_example_is_the_measurement_that_ships():
+    made = report(example().text)
+    assert (made.told.program, made.told.rounds, made.told.kept) == (
+        "vLLM",
+        527,
+        (424, 343, 277, 228),
+    )
+    assert [place.number for place in places(made.told)] == [1, 2, 3, 4]
+    assert "The counts are real" in example().said
