@@ -110,6 +110,12 @@ def test_a_recorded_run_is_sent_once_and_then_only_asked_after(routes):
     assert routes.get(f"{server.PREFIX}/traces/01-a-run", headers=again).status_code == 304
 
 
+def test_a_health_check_is_answered_and_never_from_a_cache(routes):
+    answered = routes.get(f"{server.PREFIX}/health")
+    assert (answered.status_code, answered.text) == (200, "ok")
+    assert answered.headers["cache-control"] == "no-store"
+
+
 @pytest.mark.parametrize("name", ["none", "..%2f..%2fapp.py", "01-a-run.jsonl", "%2fetc%2fpasswd"])
 def test_only_recorded_runs_can_be_fetched(routes, name):
     assert routes.get(f"{server.PREFIX}/traces/{name}").status_code == 404
