@@ -3,9 +3,7 @@
 import json
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from made import RUNS, made
-from test_access import AXE, EXCEPT, WCAG, axe
 from test_cost_law import LANE, cost, hand, slide
 
 from specviz.cost.point import measured_point
@@ -164,14 +162,3 @@ def test_trees_are_shown_how_to_be_typed(visit):
     page.fill("#sv-law-widths", example)
     says(page, ".sv-law-said", "With 21 guesses a round")
     assert "= 21 guesses" in page.inner_text("#sv-law-about-widths")
-
-
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_axe_finds_nothing_at_the_top(visit, width, theme):
-    visit.page.set_viewport_size({"width": width, "height": 900})
-    page = cost(visit, f"?__theme={theme}")
-    page.select_option(".sv-terms-from", "eagle3")
-    page.evaluate(axe())
-    found = page.evaluate(AXE, [WCAG, EXCEPT])
-    parts = ("sv-terms", "sv-roofline", "sv-law")
-    assert not [each for each in found if any(part in str(each) for part in parts)]
