@@ -389,6 +389,19 @@ def test_the_coin_can_be_moved_and_put_back_by_keys(looker):
     assert not at(page, ".sv-pin")
 
 
+def test_dock_and_rounds_keep_the_focus_when_pressed(looker):
+    page = looker.look()
+    tab_to(page, "[data-do=next]")
+    page.keyboard.press("Enter")
+    assert at(page, "[data-do=next]")
+    tab_to(page, ".sv-rounds *")
+    while not at(page, ".sv-seg[aria-label='Round 2']"):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert looker.ask("cursor") == {"round": 2, "step": 0}
+    assert at(page, ".sv-rounds *"), "the focus stays among the rounds"
+
+
 def test_the_drawer_opens_and_closes_by_keys_and_is_passed_by_when_closed(visit):
     page = visit.open()
     inside = "#sv-drawer *"
@@ -418,16 +431,3 @@ def test_a_verdict_can_be_guessed_by_keys(visit):
     assert (
         page.inner_text(".sv-verdict") != "Your guess?" or visit.ask("frame.step.kind") == "judge"
     )
-
-
-def test_dock_and_rounds_keep_the_focus_when_pressed(looker):
-    page = looker.look()
-    tab_to(page, "[data-do=next]")
-    page.keyboard.press("Enter")
-    assert at(page, "[data-do=next]")
-    tab_to(page, ".sv-rounds *")
-    while not at(page, ".sv-seg[aria-label='Round 2']"):
-        page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    assert looker.ask("cursor") == {"round": 2, "step": 0}
-    assert at(page, ".sv-rounds *"), "the focus stays among the rounds"

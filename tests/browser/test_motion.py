@@ -80,11 +80,6 @@ def player(page, expression):
     return page.evaluate(f"window.specviz.players['sv-step'].{expression}")
 
 
-def test_nothing_moves_where_motion_is_not_wanted(looker):
-    page = looker.look()
-    assert page.evaluate(MOVED_BY_ANY) == []
-
-
 def test_motion_follows_every_kind_of_step_and_is_over_soon(mover):
     kinds = set()
     while player(mover, "cursor.round") < 3:
@@ -116,6 +111,11 @@ def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, visit):
         mover.wait_for_function(STILL)
         assert mover.inner_text(".sv") == calm.inner_text(".sv")
         assert mover.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")
+
+
+def test_nothing_moves_where_motion_is_not_wanted(looker):
+    page = looker.look()
+    assert page.evaluate(MOVED_BY_ANY) == []
 
 
 @pytest.mark.parametrize("name", NAMES)

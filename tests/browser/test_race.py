@@ -89,15 +89,13 @@ def mover(lively):
     return Racer.of(lively)
 
 
-def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
-    racer = Racer.of(visit)
-    assert racer.ask("race.source") == "recorded"
-    assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
-    whole = {lane["name"]: lane["tokens"] for lane in racer.ask("whole.lanes")}
-    assert racer.ask("tokens") == whole
-    assert len(whole) >= 3
-    assert not racer.ask("playing")
-    assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
+def scaled(factor):
+    """The made-up race, all its times so many times as long."""
+    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
+    for line in lines:
+        if line["kind"] == "ended":
+            line["passes"] = [[part * factor for part in each] for each in line["passes"]]
+    return made_race.lines(*lines)
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -142,38 +140,6 @@ def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(watch
     assert watcher.ask("time") == pytest.approx(END), "dragged past its end"
 
 
-def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
-    page = mover.page
-    paused = page.evaluate(PAUSED)
-    assert not mover.ask("playing")
-    assert 0 < paused < END
-    speed = page.locator("[data-race=speed]")
-    said = [speed.inner_text()]
-    for _ in range(4):
-        speed.click()
-        said.append(speed.inner_text())
-    assert said == ["1/12 ×", "1/3 ×", "1 ×", "1/24 ×", "1/12 ×"]
-    assert mover.ask("time") == paused
-    speed.click()
-    speed.click()
-    assert page.locator(".sv-race-sub").inner_text().endswith("measured times, real time")
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function(f"!{RACE}.playing")
-    assert mover.ask("time") == pytest.approx(END)
-    assert set(mover.ask("tokens").values()) == {TOKENS}
-    page.get_by_role("button", name="Again").click()
-    page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
-
-
-def scaled(factor):
-    """The made-up race, all its times so many times as long."""
-    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
-    for line in lines:
-        if line["kind"] == "ended":
-            line["passes"] = [[part * factor for part in each] for each in line["passes"]]
-    return made_race.lines(*lines)
-
-
 def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(watcher):
     found = {}
     for factor in (0.02, 0.2, 0.45, 1, 3, 7, 9.5, 13, 50, 400):
@@ -184,16 +150,6 @@ def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(watcher):
         found[factor] = shown
         assert 8 <= END * factor / (int(over) / int(under or 1)) <= 12, shown
     assert (found[0.2], found[1], found[13]) == ("1/64", "1/12", "1")
-
-
-def test_a_race_waits_until_most_of_it_is_in_sight(mover):
-    page = mover.page
-    page.set_viewport_size({"width": 1280, "height": 260})
-    mover.ask("load('made')")
-    page.wait_for_timeout(400)
-    assert (mover.ask("playing"), mover.ask("time")) == (False, 0)
-    page.locator(".sv-race-lanes").scroll_into_view_if_needed()
-    page.wait_for_function(f"{RACE}.playing")
 
 
 def test_where_no_motion_is_wanted_a_button_invites_to_play(watcher):
@@ -247,20 +203,6 @@ def test_a_race_of_several_turns_says_how_far_it_lay_apart(watcher):
     assert "Lanes of less than a second ran 3 times, in turns" in foot
 
 
-def test_a_warning_stands_beside_the_headline(racer):
-    page, number = racer.page, str(racer.ask("begin()"))
-    caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
-    assert page.locator(".sv-race-caution").is_hidden()
-    whole = {"kind": "told", "whole": made_race.told(caution=caution)}
-    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
-    racer.told(*lines, {"kind": "state", "state": "done", "id": number})
-    box = page.locator(".sv-race-caution").bounding_box()
-    head = page.locator(".sv-race-headline").bounding_box()
-    assert page.locator(".sv-race-caution").inner_text() == caution
-    assert head["x"] + head["width"] <= box["x"]
-    assert abs(head["y"] - box["y"]) < 4
-
-
 def test_without_motion_play_shows_still_pictures_to_the_end(watcher):
     watcher.ask("seek(0.8)")
     watcher.ask("play()")
@@ -296,6 +238,64 @@ def test_a_text_that_differs_is_said_and_marked_where_it_parts(watcher):
     marked = [n for n, word in enumerate(words) if "sv-race-parts" in word.get_attribute("class")]
     assert marked == [2]
     assert page.locator(".sv-race-parts").count() == 1
+
+
+def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
+    racer = Racer.of(visit)
+    assert racer.ask("race.source") == "recorded"
+    assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
+    whole = {lane["name"]: lane["tokens"] for lane in racer.ask("whole.lanes")}
+    assert racer.ask("tokens") == whole
+    assert len(whole) >= 3
+    assert not racer.ask("playing")
+    assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
+
+
+def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
+    page = mover.page
+    paused = page.evaluate(PAUSED)
+    assert not mover.ask("playing")
+    assert 0 < paused < END
+    speed = page.locator("[data-race=speed]")
+    said = [speed.inner_text()]
+    for _ in range(4):
+        speed.click()
+        said.append(speed.inner_text())
+    assert said == ["1/12 ×", "1/3 ×", "1 ×", "1/24 ×", "1/12 ×"]
+    assert mover.ask("time") == paused
+    speed.click()
+    speed.click()
+    assert page.locator(".sv-race-sub").inner_text().endswith("measured times, real time")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(f"!{RACE}.playing")
+    assert mover.ask("time") == pytest.approx(END)
+    assert set(mover.ask("tokens").values()) == {TOKENS}
+    page.get_by_role("button", name="Again").click()
+    page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
+
+
+def test_a_race_waits_until_most_of_it_is_in_sight(mover):
+    page = mover.page
+    page.set_viewport_size({"width": 1280, "height": 260})
+    mover.ask("load('made')")
+    page.wait_for_timeout(400)
+    assert (mover.ask("playing"), mover.ask("time")) == (False, 0)
+    page.locator(".sv-race-lanes").scroll_into_view_if_needed()
+    page.wait_for_function(f"{RACE}.playing")
+
+
+def test_a_warning_stands_beside_the_headline(racer):
+    page, number = racer.page, str(racer.ask("begin()"))
+    caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
+    assert page.locator(".sv-race-caution").is_hidden()
+    whole = {"kind": "told", "whole": made_race.told(caution=caution)}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
+    racer.told(*lines, {"kind": "state", "state": "done", "id": number})
+    box = page.locator(".sv-race-caution").bounding_box()
+    head = page.locator(".sv-race-headline").bounding_box()
+    assert page.locator(".sv-race-caution").inner_text() == caution
+    assert head["x"] + head["width"] <= box["x"]
+    assert abs(head["y"] - box["y"]) < 4
 
 
 def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):

@@ -238,9 +238,9 @@ def test_a_token_in_a_sentence_stands_in_a_chip_of_its_own(looker):
     assert set(edges) == {"1px"}
 
 
-def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
+def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
     page.wait_for_url("**step=judge-**")
     drawn = page.locator(".sv-tree").screenshot()
     assert len(drawn) > 3000, "an empty canvas compresses to less"
@@ -310,11 +310,13 @@ QUESTIONS = ["01-chain", "02-siblings", "03-point-mass", "04-temperature-0", "06
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(visit, name):
-    page = guess_at(visit, f"?trace={name}")
+def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(looker, name):
+    page = looker.look(name)
+    page.get_by_label("Guess first").check()
+    looker.step_to("Your guess?")
     for _ in range(6):
         if page.inner_text(".sv-verdict") == "Your guess?":
-            hidden = hidden_panel(visit)
+            hidden = hidden_panel(looker)
             word = flat(hidden["w"])
             asked = page.locator(".sv-say .sv-w").first.evaluate("e => e.textContent")
             assert asked == page.locator(".sv-title .sv-w").evaluate("e => e.textContent")
@@ -327,7 +329,8 @@ def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(vis
             assert page.locator(".sv-keep, .sv-no, .sv-pin, .sv-lens path").count() == 0
             assert page.locator(".sv-draw > *").count() == 0
             assert page.inner_text(".sv-next-name") == "Show the verdict"
-        visit.ask("next()")
+        looker.ask("next()")
+    page.get_by_label("Guess first").uncheck()
 
 
 def test_the_ring_stands_around_the_word_in_question(visit):

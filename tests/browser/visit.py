@@ -133,6 +133,7 @@ MARKS = """() => {
 ANEW = """async (name) => {
   const player = window.specviz.players["sv-step"];
   document.activeElement.blur();
+  getSelection().empty();
   scrollTo(0, 0);
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   await player.load(name);
