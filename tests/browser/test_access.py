@@ -111,14 +111,11 @@ CONTRASTS = """async ([texts, picture, part]) => {
     const [left, top] = box.slice(0, 2).map(Math.ceil);
     const [right, bottom] = box.slice(2).map(Math.floor);
     const { data } = pen.getImageData(left, top, right - left, bottom - top);
-    const counts = new Map();
-    for (let at = 0; at < data.length; at += 4) {
-      const key = data.slice(at, at + 3).join();
-      counts.set(key, (counts.get(key) || 0) + 4 / data.length);
-    }
+    const pixels = new Uint32Array(data.buffer), counts = new Map();
+    for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) || 0) + 1);
     const most = Math.max(...counts.values());
-    const grounds = [...counts].filter(([, share]) => share >= Math.min(part, most));
-    const told = grounds.map(([key]) => key.split(",").map(Number))
+    const grounds = [...counts].filter(([, n]) => n >= Math.min(part * pixels.length, most));
+    const told = grounds.map(([pixel]) => [0, 8, 16].map((bits) => (pixel >> bits) & 255))
       .map((ground) => [contrast(over(colour, ground), ground), ground]);
     return told.sort((a, b) => a[0] - b[0])[0];
   };

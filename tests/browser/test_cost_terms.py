@@ -124,8 +124,8 @@ def test_a_link_to_hardware_that_is_not_known_asks_the_usual(visit):
     says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch 9, a pass of Llama-3.1-8B")
 
 
-def test_the_contents_lead_to_every_part_by_keyboard(visit):
-    page = cost(visit)
+def test_the_contents_lead_to_every_part_by_keyboard(looker):
+    page = cost(looker)
     page.wait_for_selector(".sv-headline-table tr")
     links = page.locator(".sv-terms nav a")
     assert links.count() == 6
@@ -140,9 +140,11 @@ def test_the_contents_lead_to_every_part_by_keyboard(visit):
     assert "#" not in page.url
 
 
-def test_on_a_phone_the_contents_fold(visit):
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = cost(visit)
+def test_on_a_phone_the_contents_fold(looker):
+    looker.arrive(lambda: cost(looker))
+    page = looker.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("innerWidth === 390")
     link = page.get_by_role("link", name="What others report")
     assert not link.is_visible()
     page.locator(".sv-terms-contents summary").click()

@@ -64,16 +64,8 @@ class Racer:
 
 
 @pytest.fixture
-def racer(visit):
-    """One who wants no motion, at the made-up race."""
-    found = Racer.of(visit)
-    found.ask("load('made')")
-    return found
-
-
-@pytest.fixture
-def watcher(looker):
-    """The same, who asks for no race and may find the tab open."""
+def racer(looker):
+    """One who wants no motion, at the made-up race; the tab may be open from the one before."""
     looker.arrive(lambda: Racer.of(looker))
     found = Racer(looker.page)
     found.page.evaluate("scrollTo(0, 0)")
@@ -98,146 +90,12 @@ def scaled(factor):
     return made_race.lines(*lines)
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(watcher, full):
-    if full:
-        watcher.page.get_by_role("button", name="Full texts").click()
-    moments = [0, 0.05, 0.0619, 0.062, 0.2, 0.424, 0.5689, 0.57, END - 0.001, END, 0.1]
-    tops = watcher.page.evaluate(TOPS)
-    for moment in moments:
-        watcher.ask(f"seek({moment})")
-        wanted = {name: tokens_at(name, moment) for name in SHOWN}
-        assert watcher.ask("tokens") == wanted, moment
-        assert watcher.page.evaluate(SEEN) == list(wanted.values())
-        shown = watcher.page.locator(".sv-race-count b").all_inner_texts()
-        assert shown == [str(many) for many in wanted.values()]
-        assert watcher.page.evaluate(TOPS) == tops, "nothing moves while it replays"
+def started(lane, place, turn=1):
+    """A lane begins."""
+    return {"kind": "started", "lane": lane, "place": place, "turn": turn}
 
 
-def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(watcher):
-    page = watcher.page
-    pin = page.get_by_role("slider", name="Time of the replay")
-    pin.focus()
-    page.keyboard.press("Home")
-    assert watcher.ask("time") == 0
-    firsts = sorted({sum(made_race.passes(name)[0]) for name in LANES})
-    for first in firsts:
-        page.keyboard.press("ArrowRight")
-        assert watcher.ask("time") == pytest.approx(first)
-    page.keyboard.press("ArrowLeft")
-    assert watcher.ask("time") == pytest.approx(firsts[-2])
-    assert float(pin.get_attribute("aria-valuenow")) == pytest.approx(firsts[-2], abs=1e-3)
-    assert "Draft model 1 token," in pin.get_attribute("aria-valuetext")
-    page.keyboard.press("End")
-    assert watcher.ask("time") == pytest.approx(END)
-    box = page.locator(".sv-race-ticks").bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 6)
-    assert watcher.ask("time") == pytest.approx(END / 2, rel=0.01)
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 6)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] + 40, box["y"] + 60)
-    page.mouse.up()
-    assert watcher.ask("time") == pytest.approx(END), "dragged past its end"
-
-
-def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(watcher):
-    found = {}
-    for factor in (0.02, 0.2, 0.45, 1, 3, 7, 9.5, 13, 50, 400):
-        RECORDED["scaled"] = scaled(factor)
-        watcher.ask("load('scaled')")
-        shown = watcher.page.locator("[data-race=speed]").inner_text().removesuffix(" ×")
-        over, _, under = shown.partition("/")
-        found[factor] = shown
-        assert 8 <= END * factor / (int(over) / int(under or 1)) <= 12, shown
-    assert (found[0.2], found[1], found[13]) == ("1/64", "1/12", "1")
-
-
-def test_where_no_motion_is_wanted_a_button_invites_to_play(watcher):
-    page = watcher.page
-    invites = page.get_by_role("button", name="Play the race")
-    assert invites.inner_text() == "Play the race"
-    assert not watcher.ask("playing")
-    invites.click()
-    page.get_by_role("button", name="Pause").click()
-    assert page.get_by_role("button", name="Play", exact=True).inner_text() == ""
-
-
-def test_lanes_are_compact_and_the_one_to_beat_stands_first(watcher):
-    page = watcher.page
-    page.set_viewport_size({"width": 1280, "height": 800})
-    tall = [lane.bounding_box()["height"] for lane in page.locator(".sv-race-lane").all()]
-    assert sorted(tall)[-2] <= 64, "but for the one with the long name"
-    assert page.locator(".sv-race-lane h3").first.inner_text() == "Plain decoding"
-    assert page.locator(".sv-race-c-name h3").first.inner_text() == "Plain decoding"
-    assert page.locator(".sv-race-headline").bounding_box()["y"] < 800
-    watcher.ask("seek(0.3)")
-    for name, lane in zip(SHOWN, page.locator(".sv-race-lane").all(), strict=True):
-        box, line = lane.bounding_box(), lane.locator(".sv-race-text").bounding_box()
-        last = lane.locator(".sv-race-word:not(.sv-race-unseen)").last
-        assert last.text_content() in made_race.STORY, name
-        end = last.bounding_box()["x"] + last.bounding_box()["width"]
-        assert line["x"] < end <= box["x"] + box["width"], "the last words are the ones in sight"
-    page.get_by_role("button", name="Full texts").click()
-    assert page.locator(".sv-race-prompt").first.is_visible()
-    assert page.locator(".sv-race-full .sv-race-lane").first.bounding_box()["height"] > 64
-
-
-def test_a_long_line_of_last_words_ends_with_the_newest(watcher):
-    page = watcher.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    watcher.ask(f"seek({END})")
-    for lane in page.locator(".sv-race-lane").all():
-        last = lane.locator(".sv-race-word").last.bounding_box()
-        first = lane.locator(".sv-race-word").first.bounding_box()
-        assert 200 < last["x"] + last["width"] <= 390
-        assert first["x"] < 0
-
-
-def test_a_race_of_several_turns_says_how_far_it_lay_apart(watcher):
-    page = watcher.page
-    row = page.locator(".sv-race-numbers").filter(has_text="Draft model")
-    low, high = next(n for n in made_race.told()["lanes"] if n["name"] == "draft")["speedups"]
-    assert row.locator(".sv-race-spread").inner_text() == f"{low:.2f} to {high:.2f}"
-    assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
-    foot = page.locator(".sv-race-foot").inner_text()
-    assert "Lanes of less than a second ran 3 times, in turns" in foot
-
-
-def test_without_motion_play_shows_still_pictures_to_the_end(watcher):
-    watcher.ask("seek(0.8)")
-    watcher.ask("play()")
-    assert watcher.page.evaluate(MOVING) == 0
-    watcher.page.wait_for_function(f"!{RACE}.playing")
-    assert watcher.ask("time") == pytest.approx(END)
-
-
-def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(watcher):
-    page = watcher.page
-    assert page.locator(".sv-race-lane h3").nth(1).inner_text() == HOSTILE
-    assert page.locator(".sv-race-c-name h3").nth(1).inner_text() == HOSTILE
-    page.get_by_role("button", name="Full texts").click()
-    assert page.locator(".sv-race-prompt").first.inner_text() == PROMPT
-    assert page.locator(".sv-race img, .sv-race script").count() == 0
-    assert page.evaluate("window.hacked") is None
-    row = page.locator(".sv-race-numbers").filter(has_text="N-gram lookup")
-    assert row.locator(".sv-race-c-flops_per_token > span").last.inner_text() == "–"
-    assert row.locator(".sv-race-c-bytes > span").last.inner_text() == "none"
-    assert row.locator(".sv-race-c-held_bytes > span").last.inner_text() == "–"
-    draft = page.locator(".sv-race-numbers").filter(has_text="Draft model")
-    assert draft.locator(".sv-race-c-held_bytes > span").last.inner_text() == "39 MB"
-    assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
-
-
-def test_a_text_that_differs_is_said_and_marked_where_it_parts(watcher):
-    watcher.ask("load('apart')")
-    page = watcher.page
-    assert page.locator(".sv-race-same").get_attribute("data-is") == "apart"
-    assert page.locator(".sv-race-apart").inner_text() == APART
-    lane = page.locator(".sv-race-lane").filter(has_text="Draft model")
-    words = lane.locator(".sv-race-word").all()
-    marked = [n for n, word in enumerate(words) if "sv-race-parts" in word.get_attribute("class")]
-    assert marked == [2]
-    assert page.locator(".sv-race-parts").count() == 1
+STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 
 
 def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
@@ -284,6 +142,148 @@ def test_a_race_waits_until_most_of_it_is_in_sight(mover):
     page.wait_for_function(f"{RACE}.playing")
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(racer, full):
+    if full:
+        racer.page.get_by_role("button", name="Full texts").click()
+    moments = [0, 0.05, 0.0619, 0.062, 0.2, 0.424, 0.5689, 0.57, END - 0.001, END, 0.1]
+    tops = racer.page.evaluate(TOPS)
+    for moment in moments:
+        racer.ask(f"seek({moment})")
+        wanted = {name: tokens_at(name, moment) for name in SHOWN}
+        assert racer.ask("tokens") == wanted, moment
+        assert racer.page.evaluate(SEEN) == list(wanted.values())
+        shown = racer.page.locator(".sv-race-count b").all_inner_texts()
+        assert shown == [str(many) for many in wanted.values()]
+        assert racer.page.evaluate(TOPS) == tops, "nothing moves while it replays"
+
+
+def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(racer):
+    page = racer.page
+    pin = page.get_by_role("slider", name="Time of the replay")
+    pin.focus()
+    page.keyboard.press("Home")
+    assert racer.ask("time") == 0
+    firsts = sorted({sum(made_race.passes(name)[0]) for name in LANES})
+    for first in firsts:
+        page.keyboard.press("ArrowRight")
+        assert racer.ask("time") == pytest.approx(first)
+    page.keyboard.press("ArrowLeft")
+    assert racer.ask("time") == pytest.approx(firsts[-2])
+    assert float(pin.get_attribute("aria-valuenow")) == pytest.approx(firsts[-2], abs=1e-3)
+    assert "Draft model 1 token," in pin.get_attribute("aria-valuetext")
+    page.keyboard.press("End")
+    assert racer.ask("time") == pytest.approx(END)
+    box = page.locator(".sv-race-ticks").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 6)
+    assert racer.ask("time") == pytest.approx(END / 2, rel=0.01)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 6)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] + 40, box["y"] + 60)
+    page.mouse.up()
+    assert racer.ask("time") == pytest.approx(END), "dragged past its end"
+
+
+def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(racer):
+    found = {}
+    for factor in (0.02, 0.2, 0.45, 1, 3, 7, 9.5, 13, 50, 400):
+        RECORDED["scaled"] = scaled(factor)
+        racer.ask("load('scaled')")
+        shown = racer.page.locator("[data-race=speed]").inner_text().removesuffix(" ×")
+        over, _, under = shown.partition("/")
+        found[factor] = shown
+        assert 8 <= END * factor / (int(over) / int(under or 1)) <= 12, shown
+    assert (found[0.2], found[1], found[13]) == ("1/64", "1/12", "1")
+
+
+def test_where_no_motion_is_wanted_a_button_invites_to_play(racer):
+    page = racer.page
+    invites = page.get_by_role("button", name="Play the race")
+    assert invites.inner_text() == "Play the race"
+    assert not racer.ask("playing")
+    invites.click()
+    page.get_by_role("button", name="Pause").click()
+    assert page.get_by_role("button", name="Play", exact=True).inner_text() == ""
+
+
+def test_lanes_are_compact_and_the_one_to_beat_stands_first(racer):
+    page = racer.page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    tall = [lane.bounding_box()["height"] for lane in page.locator(".sv-race-lane").all()]
+    assert sorted(tall)[-2] <= 64, "but for the one with the long name"
+    assert page.locator(".sv-race-lane h3").first.inner_text() == "Plain decoding"
+    assert page.locator(".sv-race-c-name h3").first.inner_text() == "Plain decoding"
+    assert page.locator(".sv-race-headline").bounding_box()["y"] < 800
+    racer.ask("seek(0.3)")
+    for name, lane in zip(SHOWN, page.locator(".sv-race-lane").all(), strict=True):
+        box, line = lane.bounding_box(), lane.locator(".sv-race-text").bounding_box()
+        last = lane.locator(".sv-race-word:not(.sv-race-unseen)").last
+        assert last.text_content() in made_race.STORY, name
+        end = last.bounding_box()["x"] + last.bounding_box()["width"]
+        assert line["x"] < end <= box["x"] + box["width"], "the last words are the ones in sight"
+    page.get_by_role("button", name="Full texts").click()
+    assert page.locator(".sv-race-prompt").first.is_visible()
+    assert page.locator(".sv-race-full .sv-race-lane").first.bounding_box()["height"] > 64
+
+
+def test_a_long_line_of_last_words_ends_with_the_newest(racer):
+    page = racer.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    racer.ask(f"seek({END})")
+    for lane in page.locator(".sv-race-lane").all():
+        last = lane.locator(".sv-race-word").last.bounding_box()
+        first = lane.locator(".sv-race-word").first.bounding_box()
+        assert 200 < last["x"] + last["width"] <= 390
+        assert first["x"] < 0
+
+
+def test_a_race_of_several_turns_says_how_far_it_lay_apart(racer):
+    page = racer.page
+    row = page.locator(".sv-race-numbers").filter(has_text="Draft model")
+    low, high = next(n for n in made_race.told()["lanes"] if n["name"] == "draft")["speedups"]
+    assert row.locator(".sv-race-spread").inner_text() == f"{low:.2f} to {high:.2f}"
+    assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
+    foot = page.locator(".sv-race-foot").inner_text()
+    assert "Lanes of less than a second ran 3 times, in turns" in foot
+
+
+def test_without_motion_play_shows_still_pictures_to_the_end(racer):
+    racer.ask("seek(0.8)")
+    racer.ask("play()")
+    assert racer.page.evaluate(MOVING) == 0
+    racer.page.wait_for_function(f"!{RACE}.playing")
+    assert racer.ask("time") == pytest.approx(END)
+
+
+def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(racer):
+    page = racer.page
+    assert page.locator(".sv-race-lane h3").nth(1).inner_text() == HOSTILE
+    assert page.locator(".sv-race-c-name h3").nth(1).inner_text() == HOSTILE
+    page.get_by_role("button", name="Full texts").click()
+    assert page.locator(".sv-race-prompt").first.inner_text() == PROMPT
+    assert page.locator(".sv-race img, .sv-race script").count() == 0
+    assert page.evaluate("window.hacked") is None
+    row = page.locator(".sv-race-numbers").filter(has_text="N-gram lookup")
+    assert row.locator(".sv-race-c-flops_per_token > span").last.inner_text() == "–"
+    assert row.locator(".sv-race-c-bytes > span").last.inner_text() == "none"
+    assert row.locator(".sv-race-c-held_bytes > span").last.inner_text() == "–"
+    draft = page.locator(".sv-race-numbers").filter(has_text="Draft model")
+    assert draft.locator(".sv-race-c-held_bytes > span").last.inner_text() == "39 MB"
+    assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
+
+
+def test_a_text_that_differs_is_said_and_marked_where_it_parts(racer):
+    racer.ask("load('apart')")
+    page = racer.page
+    assert page.locator(".sv-race-same").get_attribute("data-is") == "apart"
+    assert page.locator(".sv-race-apart").inner_text() == APART
+    lane = page.locator(".sv-race-lane").filter(has_text="Draft model")
+    words = lane.locator(".sv-race-word").all()
+    marked = [n for n, word in enumerate(words) if "sv-race-parts" in word.get_attribute("class")]
+    assert marked == [2]
+    assert page.locator(".sv-race-parts").count() == 1
+
+
 def test_a_warning_stands_beside_the_headline(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
@@ -296,6 +296,21 @@ def test_a_warning_stands_beside_the_headline(racer):
     assert page.locator(".sv-race-caution").inner_text() == caution
     assert head["x"] + head["width"] <= box["x"]
     assert abs(head["y"] - box["y"]) < 4
+
+
+def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
+    number = str(racer.ask("begin()"))
+    done = {"kind": "state", "state": "done", "id": number}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
+    racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
+    assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
+    assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
+    assert racer.page.get_by_role("button", name="Play the race").is_enabled()
+    racer.ask("ended()")
+    assert racer.notice() == ""
+    racer.ask("begin()")
+    racer.ask("ended()")
+    assert racer.notice() == "The server did not take this race. Try again."
 
 
 def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
@@ -316,11 +331,6 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
     whose = {"name": "Draft model", "source": "recorded", "where": racer.ask("race.where")}
     assert json.loads(point) == known | whose
-
-
-def started(lane, place, turn=1):
-    """A lane begins."""
-    return {"kind": "started", "lane": lane, "place": place, "turn": turn}
 
 
 def test_a_short_lane_that_runs_again_is_told(racer):
@@ -366,24 +376,6 @@ def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     racer.ask("seek(0.3)")
     assert racer.ask("tokens")["draft"] == tokens_at("draft", 0.3)
     assert not page.evaluate("document.body.classList.contains('sv-racing')")
-
-
-def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
-    number = str(racer.ask("begin()"))
-    done = {"kind": "state", "state": "done", "id": number}
-    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
-    racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
-    assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
-    assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
-    assert racer.page.get_by_role("button", name="Play the race").is_enabled()
-    racer.ask("ended()")
-    assert racer.notice() == ""
-    racer.ask("begin()")
-    racer.ask("ended()")
-    assert racer.notice() == "The server did not take this race. Try again."
-
-
-STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 
 
 def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
