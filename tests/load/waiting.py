@@ -2,9 +2,9 @@
 
 `PYTHONPATH=. python tests/load/waiting.py` runs the house models in fresh processes, with one
 thread or as many as there are cores, and with threads that wait actively (as OpenMP's do unless
-told otherwise) or asleep; all in turns, alone and beside a process that uses one core. It prints
-tokens a second as ratios to what is usual on an idle machine. Measure alone, or the ratios are of
-nothing.
+told otherwise), for so many rounds of an empty loop, or asleep; all in turns, alone and beside a
+process that uses one core. It prints tokens a second as ratios to what is usual on an idle machine.
+Measure alone, or the ratios are of nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,23 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from itertools import product
 from statistics import median
 
 ROUNDS = 5
 CORES = os.cpu_count() or 1
+WAITING = {
+    "active": {},
+    "100000 spins": {"GOMP_SPINCOUNT": "100000"},
+    "10000 spins": {"GOMP_SPINCOUNT": "10000"},
+    "1000 spins": {"GOMP_SPINCOUNT": "1000"},
+    "asleep": {"OMP_WAIT_POLICY": "PASSIVE"},
+}
 WAYS = {
-    f"{threads} thread{'s' * (threads > 1)}, {policy}": {
-        "OMP_NUM_THREADS": str(threads),
-        **({"OMP_WAIT_POLICY": "PASSIVE"} if policy == "asleep" else {}),
-    }
-    for threads, policy in product((1, CORES), ("active", "asleep"))
+    "1 thread": {"OMP_NUM_THREADS": "1"},
+    **{
+        f"{CORES} threads, {name}": {"OMP_NUM_THREADS": str(CORES), **told}
+        for name, told in WAITING.items()
+    },
 }
 DECODING = """
 import time
