@@ -11,6 +11,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.compare.domains.plan import choices
+from specviz.settings.threads import wait_briefly
 from specviz.ui import api
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
@@ -75,6 +76,7 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
 
 def launch(options: Options) -> None:
     """Serve the page; the models are loaded once it is up, or before where GPUs are lent."""
+    wait_briefly()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine), Worker(machine)
     demo = build(options, runs, fetches)
