@@ -203,15 +203,15 @@ def test_the_first_two_tokens_of_a_real_tree_run_follow_the_target(drawn):
         ]
         pair = tuple(text[1:3])
         counts[pair] = counts.get(pair, 0) + 1
-    laws = joint(target, [*ids, text[0]], sampling)
+    laws = joint(target, [*ids, text[0]], sampling, 2)
     cells = sorted(laws)
     assert set(counts) <= set(cells)
     found = g_test([counts.get(c, 0) for c in cells], [laws[c] for c in cells])
     assert found.p_value > 1e-3
 
 
-def joint(target, ids, sampling, depth=2):
-    """The target's exact law of the next two tokens (or fewer, where the text ends)."""
+def joint(target, ids, sampling, depth=3):
+    """The target's exact law of the next tokens, three or fewer (where the text ends)."""
     from specviz.verification.distributions import law
 
     found = {(): 1.0}
