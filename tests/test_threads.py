@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
+from specviz.models import threads
 from specviz.settings.threads import SPINS, TOLD, wait_briefly
 
 
@@ -42,3 +44,34 @@ def test_both_entries_say_so_first(monkeypatch):
         monkeypatch.setattr(entry, "wait_briefly", told)
         with pytest.raises(Told):
             call()
+
+
+@pytest.fixture
+def four(monkeypatch):
+    """A machine with four threads, and what was asked of torch, which keeps its one."""
+    asked = [4]
+    monkeypatch.setattr(threads, "usual", lambda: 4)
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: asked[-1])
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("one", "all_", "taken"), [(0.1, 1.0, 1), (0.9, 1.0, 4), (1.0, 0.5, 4), (0.79, 1.0, 1)]
+)
+def test_one_thread_is_taken_where_it_is_clearly_quicker_just_now(four, one, all_, taken):
+    assert threads.settle(lambda: one if four[-1] == 1 else all_) == taken
+
+
+def test_a_single_slow_measurement_decides_nothing(four):
+    slow = iter([9.0])
+    assert threads.settle(lambda: next(slow, 1.0)) == 4
+
+
+def test_where_there_is_one_thread_nothing_is_measured(monkeypatch):
+    monkeypatch.setattr(threads, "usual", lambda: 1)
+    assert threads.settle(lambda: pytest.fail("measured")) == torch.get_num_threads()
+
+
+def test_what_is_measured_takes_a_moment():
+    assert 0.0 < threads._seconds() < 1.0

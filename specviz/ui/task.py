@@ -54,8 +54,13 @@ class Desk:
     unwanted: Halt
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """See `Machine.load`."""
-        return self.machine.load(target, drafters)
+        """See `Machine.load`. On a CPU, with as many threads as suit it just now."""
+        from specviz.models.threads import settle
+
+        loaded, drafting = self.machine.load(target, drafters)
+        if loaded.device.type == "cpu":
+            settle()
+        return loaded, drafting
 
     def says(self, name: str) -> str:
         """The line of a state, such as "loading"."""
