@@ -15,4 +15,6 @@ COPY --chown=user requirements.txt .
 RUN pip install --no-cache-dir --user $PIP_OPTIONS -r requirements.txt
 COPY --chown=user . .
 EXPOSE 7860
+HEALTHCHECK --start-period=60s --timeout=10s CMD ["python", "-c", \
+    "from urllib.request import urlopen; urlopen('http://127.0.0.1:7860/gradio_api/sv/health')"]
 CMD ["python", "app.py"]

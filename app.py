@@ -12,12 +12,26 @@ from specviz.ui.ending import told_to_end
 if TYPE_CHECKING:
     from specviz.ui.page import Options
 
+HOSTED = """\
+a hosted app:
+  --host 0.0.0.0           where others shall reach it (GRADIO_SERVER_NAME does the same)
+  no --allow-any-model     else every visitor can make the host load and fetch what they name
+  GRADIO_ROOT_PATH=/path   behind a proxy that serves it below a path
+  HF_HOME=/folder          where models are fetched to: a folder that the app may write
+  SPECVIZ_SERVER=vllm:URL  a server that all visitors may choose as the target
+  /gradio_api/sv/health    answers "ok", for a health check
+"""
+
 
 def options(arguments: list[str] | None = None) -> Options:
     """The command line as Options."""
     from specviz.ui.page import Options
 
-    parser = argparse.ArgumentParser(description="Speculative decoding, shown from real runs.")
+    parser = argparse.ArgumentParser(
+        description="Speculative decoding, shown from real runs.",
+        epilog=HOSTED,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--host", help="the address to listen on; 127.0.0.1 unless named")
     first = "the first free one from 7860 on, unless named"
     parser.add_argument("--port", type=count("The port", 1, 65535), help=first)

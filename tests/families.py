@@ -100,11 +100,22 @@ def taught(make, *shapes):
     return Case(headed.again, make, headed.PROMPTS, shapes, Sampling(1.6, top_k=4, top_p=0.98))
 
 
+@cache
+def counting_model():
+    return circle.target().model
+
+
+@cache
+def heads():
+    """The circle's drafters; nobody changes their weights for longer than a law."""
+    return circle.drafters(tiny.target(counting_model()), 0.03)
+
+
 def circling(name, *shapes):
     """A case on the target that counts round a circle, with a head that nearly knows it."""
     return Case(
-        circle.target,
-        lambda counts: circle.drafters(counts, 0.03)[name],
+        lambda: tiny.target(counting_model()),
+        lambda counts: heads()[name],
         [tiny.PROMPT, "The dog saw", "A"],
         shapes,
         Sampling(6.0, top_k=5, top_p=0.97),

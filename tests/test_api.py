@@ -44,11 +44,16 @@ def wait_for(address):
     raise TimeoutError(address)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(address):
     made = Client(address, verbose=False, analytics_enabled=False)
     yield made
     made.close()
+
+
+def test_the_entry_point_serves_the_page(address):
+    with urllib.request.urlopen(address) as answer:
+        assert "specviz" in answer.read().decode("utf-8")
 
 
 def example():

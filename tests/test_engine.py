@@ -15,7 +15,7 @@ from specviz.engine.decode import run
 from specviz.engine.loop import plain, rounds
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.models.errors import BadPrompt
-from specviz.settings.chance import JUDGE, Chance, key
+from specviz.settings.chance import FINAL, JUDGE, Chance, key
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Baseline, Finished, Header
@@ -84,12 +84,14 @@ def traced(target, drafter, prompt, settings, **options):
 @pytest.mark.parametrize("name", drafters())
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
-    settings = replace(GREEDY, schedule=schedule)
+    settings, drafter = replace(GREEDY, schedule=schedule), drafters()[name]
+    after = schedule == "fixed"  # plain decoding knows no γ
     for prompt in PROMPTS:
-        trace = traced(tiny_target, drafters()[name], prompt, settings)
+        trace = traced(tiny_target, drafter, prompt, settings, baseline=after)
         assert token_ids(trace) == generated(tiny_target, prompt, settings)
-        assert trace.baseline.token_ids == token_ids(trace)
-        assert difference(trace) is None
+        if after:
+            assert trace.baseline.token_ids == token_ids(trace)
+            assert difference(trace) is None
         check(trace)
 
 
@@ -105,10 +107,10 @@ def test_other_architectures_decode_greedily_as_they_generate(make):
 @pytest.mark.parametrize("name", drafters())
 @pytest.mark.parametrize("seed", range(2))
 def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
-    settings = replace(WARM, seed=seed)
+    settings, drafter = replace(WARM, seed=seed), drafters()[name]
     for prompt in PROMPTS[:3]:
-        first = traced(tiny_target, drafters()[name], prompt, settings, baseline=False)
-        again = traced(tiny_target, drafters()[name], prompt, settings, baseline=False)
+        first = traced(tiny_target, drafter, prompt, settings, baseline=False)
+        again = traced(tiny_target, drafter, prompt, settings, baseline=False)
         check(first)
         assert token_ids(first) == token_ids(again)
 
@@ -185,20 +187,23 @@ def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
 def test_the_first_two_tokens_of_a_real_tree_run_follow_the_target(drawn):
-    """End to end, with caches, warm states, warpers: 1,000 seeds; false alarm 1 in 1,000."""
+    """End to end, with caches, warm states, warpers; false alarm 1 in 1,000.
+
+    The token before them is laid by hand: 600 runs show in 16 cells what 1,000 show in 64.
+    """
     target = tiny.target()
     sampling = Sampling(1.3, top_k=4, top_p=0.97)
-    settings = Settings(sampling, max_new_tokens=3)
+    settings = Settings(sampling, max_new_tokens=3, coins={key(0, FINAL, 0): 0.1})
     ids = target.encode("The cat", 3)
     counts: dict[tuple[int, ...], int] = {}
-    for seed in range(1_000):
+    for seed in range(600):
         drafter = Branching(drawn, (-1, 0, 0, 1))
         text = [
             t for r in rounds(target, drafter, ids, replace(settings, seed=seed)) for t in r.tokens
         ]
         pair = tuple(text[1:3])
-        counts[text[0], *pair] = counts.get((text[0], *pair), 0) + 1
-    laws = joint(target, ids, sampling)
+        counts[pair] = counts.get(pair, 0) + 1
+    laws = joint(target, [*ids, text[0]], sampling, 2)
     cells = sorted(laws)
     assert set(counts) <= set(cells)
     found = g_test([counts.get(c, 0) for c in cells], [laws[c] for c in cells])
@@ -206,7 +211,7 @@ def test_the_first_two_tokens_of_a_real_tree_run_follow_the_target(drawn):
 
 
 def joint(target, ids, sampling, depth=3):
-    """The target's exact law of the next three tokens (or fewer, where the text ends)."""
+    """The target's exact law of the next tokens, three or fewer (where the text ends)."""
     from specviz.verification.distributions import law
 
     found = {(): 1.0}

@@ -19,8 +19,8 @@ from specviz.models.weights import causal
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace
 
-GREEDY = Settings(Sampling(0), gamma=4, budget=8, fan_out=3, max_new_tokens=24)
-WARM = replace(GREEDY, sampling=Sampling(1.0), max_new_tokens=17)
+GREEDY = Settings(Sampling(0), gamma=4, budget=8, fan_out=3, max_new_tokens=14)
+WARM = replace(GREEDY, sampling=Sampling(1.0), max_new_tokens=11)
 NARROW = replace(GREEDY, budget=2, fan_out=1, gamma=2)
 LEARNING = replace(GREEDY, schedule="learning", gamma=1)
 
@@ -66,7 +66,7 @@ def counted(target, found, settings):
 
 MAKERS = {**KNOWING_NOTHING, "draft-model": lambda target: tiny.draft()}
 FREE = {"ngram", "suffix", "lookahead", "uniform"}  # without a network of their own
-LEVELS = replace(GREEDY, exit_layer=1, siblings=[3, 2], schedule="learning", max_new_tokens=17)
+LEVELS = replace(GREEDY, exit_layer=1, siblings=[3, 2], schedule="learning", max_new_tokens=11)
 
 
 @pytest.mark.parametrize("settings", [replace(LEVELS, sampling=Sampling(1.0), gamma=3), LEVELS])

@@ -36,6 +36,7 @@ RECIPES = {
 SAMPLED = ("chain", "siblings", "without replacement", "point mass", "point-mass siblings")
 
 
+LAST = {}
 SHIPPED = {path.stem: path for path in sorted((ASSETS / "traces").glob("*.jsonl"))}
 
 
@@ -44,7 +45,8 @@ def run(name):
     if name in RECIPES:
         return made(RECIPES[name])
     trace = Trace.read(SHIPPED[name])
-    events = [event for event in trace.events if getattr(event, "round", 0) <= 8]
+    first = next(event.round for event in trace.events if isinstance(event, Judged))
+    events = [event for event in trace.events if getattr(event, "round", 0) <= max(6, first)]
     return Trace(trace.header, events)
 
 
@@ -69,13 +71,18 @@ def sampled(request):
 def cursors(trace):
     return [
         Cursor(index, step)
-        for index in range(len(trace.rounds))
-        for step in range(len(Scene.of(trace, index).steps))
+        for index, scene in enumerate(scenes(trace))
+        for step in range(len(scene.steps))
     ]
 
 
 def scenes(trace):
-    return [Scene.of(trace, index) for index in range(len(trace.rounds))]
+    """Its rounds as scenes; made once for all tests in a row that ask for the same trace."""
+    if LAST.get("trace") is not trace:
+        found = [Scene.of(trace, index) for index in range(len(trace.rounds))]
+        LAST.update(trace=trace, scenes=found, many=len(trace.events))
+    assert LAST["many"] == len(trace.events)
+    return LAST["scenes"]
 
 
 def steps(trace, kind):

@@ -174,10 +174,11 @@ def test_p_eagle_keeps_every_law_of_a_drafter(tmp_path):
     """It has no row in the catalogue; what does is on trial in test_contract."""
     written("p-eagle of speculators", tmp_path / "head")
     prompts = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
+    drafter = load_drafter(str(tmp_path / "head"), published.target())
     check_drafter(
         Case(
             published.target,
-            lambda target: load_drafter(str(tmp_path / "head"), target),
+            lambda target: drafter,
             prompts,
             [TREE],
             FLAT,

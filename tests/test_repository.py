@@ -4,15 +4,19 @@ import ast
 import json
 import re
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 import file_map
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from specviz.catalog import entries
 from specviz.commands.cli import main
+from specviz.models.files import _wanted
 from specviz.shipped import prompts
+from specviz.ui.routes import PREFIX
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -77,20 +81,69 @@ def test_every_command_of_the_readme_is_understood(line, capsys):
         assert "unrecognized arguments: --nobody-knows-this" in said.err
 
 
+# What a Space's settings may be, as huggingface.co/docs/hub/spaces-config-reference lists them.
+COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+SETTINGS = {
+    "title": bool,
+    "emoji": lambda value: not value.isascii(),
+    "colorFrom": COLOURS.__contains__,
+    "colorTo": COLOURS.__contains__,
+    "sdk": {"gradio", "docker", "static"}.__contains__,
+    "python_version": re.compile(r"3\.\d+(\.\d+)?").fullmatch,
+    "sdk_version": re.compile(r"\d+\.\d+\.\d+").fullmatch,
+    "app_file": lambda value: (ROOT / value).is_file(),
+    "app_port": lambda value: 0 < value < 65536,
+    "license": {"apache-2.0"}.__contains__,
+    "short_description": lambda value: len(value) <= 60,
+    "preload_from_hub": lambda value: all(
+        re.fullmatch(r"[\w.-]+/[\w.-]+( [\w./-]+(,[\w./-]+)*)?", each) for each in value
+    ),
+}
+
+
 def front_matter():
     """The Spaces settings at the top of the README."""
-    lines = README.split("---\n")[1].strip().split("\n")
-    return {k: v.strip().strip('"') for k, v in (line.split(":", 1) for line in lines)}
+    return yaml.safe_load(README.split("---\n")[1])
+
+
+def docker_settings():
+    """Those that a Docker Space has instead."""
+    return yaml.safe_load(re.search(r"```yaml\n(.*?)```", README, re.DOTALL)[1])
+
+
+@pytest.mark.parametrize("facts", [front_matter(), docker_settings()], ids=["gradio", "docker"])
+def test_the_settings_of_a_space_are_such_as_are_documented(facts):
+    assert facts.keys() <= SETTINGS.keys()
+    assert [name for name, value in facts.items() if not SETTINGS[name](value)] == []
 
 
 def test_the_space_is_what_the_repository_is():
     facts = front_matter()
     assert facts["sdk"] == "gradio"
     assert facts["app_file"] == "app.py"
-    assert facts["license"] == "apache-2.0"
     gradio = requirements("requirements.txt")["gradio"]
     assert gradio.specifier.contains(facts["sdk_version"])
-    assert len(facts["short_description"]) <= 60
+
+
+def test_a_space_fetches_just_the_chat_model_and_just_what_is_read_of_it():
+    (line,) = front_matter()["preload_from_hub"]
+    repository, files = line.split(" ")
+    known = [place.get("hub") for each in entries() for place in each.sources]
+    assert repository in known
+    wanted = _wanted(None)
+    assert all(any(fnmatch(name, each) for each in wanted) for name in files.split(","))
+
+
+def test_a_container_runs_as_user_1000_on_the_port_it_says_and_can_be_asked_how_it_is():
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "").split("\n")
+    said = {line.split(" ", 1)[0]: line for line in lines if line}
+    assert "--uid 1000 user" in "".join(lines)
+    assert said["USER"] == "USER user"
+    assert said["EXPOSE"] == f"EXPOSE {docker_settings()['app_port']}"
+    assert f":7860{PREFIX}/health" in said["HEALTHCHECK"]
+    copied = [line for line in lines if line.startswith("COPY")]
+    assert copied
+    assert all("--chown=user" in line for line in copied)
 
 
 def requirements(name):

@@ -29,15 +29,15 @@ OWN = [e for e in entries() if e.kind == "drafter" and e.made_for in ("house", N
 DRAFTERS = [entry.name for entry in OWN]
 LEARNED = [entry.name for entry in OWN if entry.folder]
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32, gamma=4)
-LENGTH = 14  # new tokens: several rounds of any drafter
+LENGTH = 10  # new tokens: several rounds of any drafter
 
 
 def usual(drafter, **given):
     return Settings.from_json(filled(drafter, given))
 
 
-def traced(pair, prompt, settings):
-    header, *events = run(*pair, prompt, settings)
+def traced(pair, prompt, settings, baseline=False):
+    header, *events = run(*pair, prompt, settings, baseline=baseline)
     return Trace(header, events)
 
 
@@ -45,7 +45,7 @@ def traced(pair, prompt, settings):
 def plainly(prompt):
     """Plain decoding and its words, as events; what transformers generates. For all drafters."""
     target, lookup = load("house", "ngram", "cpu")
-    trace = traced((target, lookup), prompt, replace(GREEDY, max_new_tokens=LENGTH))
+    trace = traced((target, lookup), prompt, replace(GREEDY, max_new_tokens=LENGTH), True)
     ids = torch.tensor([trace.header.prompt_ids])
     whole = target.model.generate(
         ids, attention_mask=torch.ones_like(ids), max_new_tokens=LENGTH, do_sample=False

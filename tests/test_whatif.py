@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 import pytest
 import tiny
@@ -28,8 +29,17 @@ DRAFTERS = {
 }
 
 
-def traced(target, drafter, settings):
-    header, *events = run(target, drafter, tiny.PROMPT, settings, baseline=False)
+def traced(target, drafter, settings, until=100):
+    """A run, or its rounds until the one of this index."""
+    asked = count()
+    header, *events = run(
+        target,
+        drafter,
+        tiny.PROMPT,
+        settings,
+        stop=lambda: next(asked) >= until,
+        baseline=False,
+    )
     return Trace(header, events)
 
 
@@ -73,7 +83,8 @@ def test_a_moved_coin_does_what_the_page_says(tiny_target, drafter, seed):
             told = outcomes(scene, judged)
             kept = not judged.accepted
             coins = {told["coin"]: judged.threshold / 2 if kept else (1 + judged.threshold) / 2}
-            other = traced(tiny_target, DRAFTERS[drafter](), replace(settings, coins=coins))
+            laid = replace(settings, coins=coins)
+            other = traced(tiny_target, DRAFTERS[drafter](), laid, index)
             check(other)
             assert events_before(other, played.number) == events_before(first, played.number)
             after = Scene.of(other, index)
@@ -92,7 +103,7 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, draft
         scene = Scene.of(first, index)
         for node, way in ways(scene).items():
             coins = {f"{played.number} judge {n}": KEPT if kept else FALLEN for n, kept in way}
-            other = traced(tiny_target, DRAFTERS[drafter](), replace(WARM, coins=coins))
+            other = traced(tiny_target, DRAFTERS[drafter](), replace(WARM, coins=coins), index)
             verdicts = {j.node: j for j in other.rounds[index].judged}
             stuck = [n for n, kept in way if n not in verdicts or verdicts[n].accepted != kept]
             for n in stuck[:1]:  # a coin cannot keep what has no chance, nor fell what must be kept
@@ -163,7 +174,8 @@ def test_where_a_chance_is_called_0_or_1_no_coin_changes_it_and_elsewhere_one_do
                 promised &= least > 0 if kept else most < 1
                 fell = max(FALLEN, (1 + most) / 2) if most < 1 else FALLEN
                 coins[f"{played.number} judge {n}"] = KEPT if kept else fell
-            other = traced(tiny_target, DRAFTERS[drafter](), replace(settings, coins=coins))
+            laid = replace(settings, coins=coins)
+            other = traced(tiny_target, DRAFTERS[drafter](), laid, index)
             verdicts = {j.node: j.accepted for j in other.rounds[index].judged}
             came = all(verdicts.get(n) == bool(kept) for n, kept in way)
             impossible = any(

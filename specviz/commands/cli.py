@@ -25,6 +25,7 @@ from specviz.commands import (
     trees,
 )
 from specviz.commands.outputs import printable
+from specviz.settings.threads import wait_briefly
 
 INTERRUPTED = 130
 COMMANDS = (run, compare, check, models, fetch, bench, record, sweep, shapes, trees, server)
@@ -67,6 +68,7 @@ def parser(training: bool) -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status."""
+    wait_briefly()
     words = sys.argv[1:] if argv is None else argv
     try:
         args = parser(training=list(words[:1]) == ["train"]).parse_args(words)

@@ -30,7 +30,14 @@ LONGEST_FILE: Final = 200
 GGUF: Final = ".gguf"
 WHOLE: Final = ("model.safetensors", "pytorch_model.bin")
 INDEX: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
-WORDS: Final = ("config.json", "generation_config.json", "tokenizer*", "vocab*", "merges.txt")
+WORDS: Final = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer*",
+    "chat_template*",  # in a file of its own since transformers 4.52
+    "vocab*",
+    "merges.txt",
+)
 TENSORS: Final = ("model.safetensors*", "model-*.safetensors")
 PICKLES: Final = ("pytorch_model*.bin", "pytorch_model*.json")
 HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")

@@ -12,6 +12,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.compare.domains.plan import choices
+from specviz.settings.threads import wait_briefly
 from specviz.ui import api
 from specviz.ui.calls import Page
 from specviz.ui.compare import tab as compare
@@ -92,6 +93,7 @@ def launch(options: Options) -> None:
 
     Raises Unserved with a sentence. Interrupted, it lets the runs under way tell so.
     """
+    wait_briefly()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine), Worker(machine)
     demo = build(options, runs, fetches)

@@ -88,6 +88,11 @@ class Guard:
         return plain in self.EXACT or plain.startswith(self.STARTS)
 
 
+async def send_health(request: Request) -> Response:
+    """That the server answers: what a container's health check asks. No model is asked."""
+    return PlainTextResponse("ok", headers={"Cache-Control": "no-store"})
+
+
 async def send_plotly(request: Request) -> Response:
     """plotly.js, compressed once, kept by browsers for ever: its name changes with its text."""
     return _script(plotly_js()[1])
@@ -136,6 +141,7 @@ def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Resp
 def app_kwargs() -> dict[str, Any]:
     """Routes and guard for `launch(app_kwargs=...)`."""
     routes = [
+        Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),

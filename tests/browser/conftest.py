@@ -15,7 +15,7 @@ import tiny
 from chrome import running
 from made import RUNS, made
 from playwright.sync_api import Browser, sync_playwright
-from visit import Visit
+from visit import Looker, Visit
 from windows import Windows
 
 HERE = Path(__file__).resolve().parent
@@ -88,6 +88,15 @@ def windows(browser: Browser) -> Iterator[Windows]:
 def visit(windows: Windows, url: str) -> Iterator[Visit]:
     """A visitor who reduces motion, so that nothing moves by itself."""
     with windows.visitor(url) as visitor:
+        yield visitor
+    assert not visitor.errors
+    assert not visitor.foreign
+
+
+@pytest.fixture
+def looker(windows: Windows, url: str) -> Iterator[Looker]:
+    """A visitor who reduces motion and only looks: at recorded runs, at their steps."""
+    with windows.looker(url) as visitor:
         yield visitor
     assert not visitor.errors
     assert not visitor.foreign

@@ -1,6 +1,6 @@
 """What if: a coin that is moved, a guess that is clicked, and the run that branches from there."""
 
-from visit import Visit
+from visit import Looker, Visit
 
 from specviz.frames.words import flat
 
@@ -31,42 +31,42 @@ def drag_to(visit: Visit, where: float) -> None:
     mouse.up()
 
 
-def test_a_dragged_coin_says_what_would_have_happened_and_changes_nothing_else(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
-    caption, step = visit.caption(), visit.ask("frame.step.id")
-    threshold = visit.ask("frame.panel.coin.threshold")
-    drag_to(visit, threshold / 2)
+def test_a_dragged_coin_says_what_would_have_happened_and_changes_nothing_else(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    caption, step = looker.caption(), looker.ask("frame.step.id")
+    threshold = looker.ask("frame.panel.coin.threshold")
+    drag_to(looker, threshold / 2)
     assert page.inner_text(".sv-verdict") == "What if?"
-    assert "would be kept" in visit.caption()
-    drag_to(visit, (1 + threshold) / 2)
-    assert "would still be rejected" in visit.caption()
-    assert visit.ask("frame.step.id") == step
+    assert "would be kept" in looker.caption()
+    drag_to(looker, (1 + threshold) / 2)
+    assert "would still be rejected" in looker.caption()
+    assert looker.ask("frame.step.id") == step
     page.click(".sv-answer >> text=Back")
-    assert visit.caption() == caption
+    assert looker.caption() == caption
     assert page.inner_text(".sv-verdict").strip() == "Rejected"
-    drag_to(visit, 0.5)
+    drag_to(looker, 0.5)
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".sv-verdict") != "What if?", "a step leaves the question behind"
     page.keyboard.press("ArrowLeft")
-    assert visit.caption() == caption
+    assert looker.caption() == caption
 
 
-def test_the_said_coin_lies_on_the_said_side_of_the_threshold(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
+def test_the_said_coin_lies_on_the_said_side_of_the_threshold(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
     for u in (0.0, 0.25, 0.5, 0.75, 0.99):
-        drag_to(visit, u)
+        drag_to(looker, u)
         at = float(page.inner_text(".sv-say .sv-n-u"))
         bar = float(page.inner_text(".sv-say .sv-n-both"))
-        assert ("kept" in visit.caption()) == (at < bar)
-        assert (", below " in visit.caption()) == (at < bar)
+        assert ("kept" in looker.caption()) == (at < bar)
+        assert (", below " in looker.caption()) == (at < bar)
 
 
-def test_the_coin_moves_by_keys_too(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
-    caption = visit.caption()
+def test_the_coin_moves_by_keys_too(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    caption = looker.caption()
     coin = page.get_by_role("slider", name="Coin")
     coin.focus()
     before = float(coin.get_attribute("aria-valuenow"))
@@ -74,7 +74,7 @@ def test_the_coin_moves_by_keys_too(visit):
     assert page.inner_text(".sv-verdict") == "What if?"
     assert float(coin.get_attribute("aria-valuenow")) < before
     page.keyboard.press("Escape")
-    assert visit.caption() == caption
+    assert looker.caption() == caption
 
 
 def test_a_branch_is_a_run_of_its_own_and_leads_back(visit, pair):
@@ -136,12 +136,12 @@ def test_chips_and_spots_lead_to_verdicts_by_keyboard(visit):
     assert visit.ask("frame.step.id") == f"judge-{judged}"
 
 
-def test_temperature_0_has_no_coin_to_lay(visit):
-    page = visit.open("?trace=04-temperature-0")
-    visit.step_to("Rejected")
+def test_temperature_0_has_no_coin_to_lay(looker):
+    page = looker.look("04-temperature-0")
+    looker.step_to("Rejected")
     assert page.get_by_role("slider", name="Coin").count() == 0
     page.locator(".sv-now .sv-unreached").first.click()
-    assert "no coin decides" in visit.caption()
+    assert "no coin decides" in looker.caption()
     assert page.locator(".sv-answer >> text=Run it").count() == 0
 
 
@@ -151,48 +151,45 @@ def click_guess(visit: Visit, node: int) -> None:
     visit.page.locator(".sv-spot").nth(spots.index(node)).evaluate("e => e.click()")
 
 
-def siblings_at_a_sure_one(visit: Visit) -> tuple[int, list[int]]:
-    """A verdict of chance 1 and the siblings after it, which no coin can bring."""
-    visit.open("?trace=02-siblings")
-    for _ in range(200):
-        if visit.ask("frame.step.kind") == "judge":
-            panel, tree = visit.ask("frame.panel"), visit.ask("frame.tree")
-            parent = tree["nodes"][str(tree["here"])]["parent"]
-            later = [
-                int(n)
-                for n, view in tree["nodes"].items()
-                if view["parent"] == parent and int(n) > tree["here"]
-            ]
-            if "stuck" in panel["whatif"] and panel["accepted"] and later:
-                return tree["here"], later
-        visit.ask("next()")
-    raise AssertionError("no such verdict")
+SURE = """frame.step.kind === "judge" && "stuck" in frame.panel.whatif && frame.panel.accepted
+  && Object.entries(frame.tree.nodes).some(([n, { parent }]) =>
+    parent === frame.tree.nodes[frame.tree.here].parent && Number(n) > frame.tree.here)"""
 
 
-def test_a_guess_behind_one_that_is_always_kept_is_not_promised(visit):
-    _, later = siblings_at_a_sure_one(visit)
-    word = flat(visit.ask("frame.panel.w"))
-    click_guess(visit, later[0])
-    assert visit.page.inner_text(".sv-verdict") == "What if?"
-    said = visit.caption().replace("\n", "")
+def siblings_at_a_sure_one(looker: Looker) -> list[int]:
+    """Go to a verdict of chance 1; the siblings after it, which no coin can bring."""
+    looker.look("02-siblings")
+    looker.step_until(SURE)
+    tree = looker.ask("frame.tree")
+    parent = tree["nodes"][str(tree["here"])]["parent"]
+    nodes = {int(n): view for n, view in tree["nodes"].items()}
+    return [n for n, view in nodes.items() if view["parent"] == parent and n > tree["here"]]
+
+
+def test_a_guess_behind_one_that_is_always_kept_is_not_promised(looker):
+    later = siblings_at_a_sure_one(looker)
+    word = flat(looker.ask("frame.panel.w"))
+    click_guess(looker, later[0])
+    assert looker.page.inner_text(".sv-verdict") == "What if?"
+    said = looker.caption().replace("\n", "")
     assert "No coin can do this: " in said
     assert "is kept with chance 1." in said
     assert word.replace("␣", "") in said.split("No coin can do this: ")[1]
-    answers = visit.page.locator(".sv-say .sv-answer").all_inner_texts()
+    answers = looker.page.locator(".sv-say .sv-answer").all_inner_texts()
     assert answers == ["Back"], "nothing is to be run"
 
 
-def test_a_coin_at_a_chance_of_1_moves_and_promises_nothing(visit):
-    siblings_at_a_sure_one(visit)
-    coin = visit.page.get_by_role("slider", name="Coin")
+def test_a_coin_at_a_chance_of_1_moves_and_promises_nothing(looker):
+    siblings_at_a_sure_one(looker)
+    coin = looker.page.get_by_role("slider", name="Coin")
     coin.focus()
-    cursor = visit.ask("cursor")
-    visit.page.keyboard.press("End")
-    assert "would still be kept. No coin can do otherwise: " in visit.caption()
-    assert visit.page.locator(".sv-answer >> text=Run it").count() == 0
-    visit.page.keyboard.press("Enter")
-    assert visit.ask("cursor") == cursor
-    assert visit.page.inner_text(".sv-verdict") == "What if?", "Enter runs nothing"
+    cursor = looker.ask("cursor")
+    looker.page.keyboard.press("End")
+    assert "would still be kept. No coin can do otherwise: " in looker.caption()
+    assert looker.page.locator(".sv-answer >> text=Run it").count() == 0
+    looker.page.keyboard.press("Enter")
+    assert looker.ask("cursor") == cursor
+    assert looker.page.inner_text(".sv-verdict") == "What if?", "Enter runs nothing"
 
 
 def test_before_the_score_nothing_is_promised(visit):

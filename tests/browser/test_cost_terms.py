@@ -3,9 +3,7 @@
 import json
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from made import RUNS, made
-from test_access import AXE, EXCEPT, WCAG, axe
 from test_cost_law import LANE, cost, hand, slide
 
 from specviz.cost.point import measured_point
@@ -126,8 +124,8 @@ def test_a_link_to_hardware_that_is_not_known_asks_the_usual(visit):
     says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch 9, a pass of Llama-3.1-8B")
 
 
-def test_the_contents_lead_to_every_part_by_keyboard(visit):
-    page = cost(visit)
+def test_the_contents_lead_to_every_part_by_keyboard(looker):
+    page = cost(looker)
     page.wait_for_selector(".sv-headline-table tr")
     links = page.locator(".sv-terms nav a")
     assert links.count() == 8
@@ -142,9 +140,11 @@ def test_the_contents_lead_to_every_part_by_keyboard(visit):
     assert "#" not in page.url
 
 
-def test_on_a_phone_the_contents_fold(visit):
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = cost(visit)
+def test_on_a_phone_the_contents_fold(looker):
+    looker.arrive(lambda: cost(looker))
+    page = looker.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("innerWidth === 390")
     link = page.get_by_role("link", name="What others report")
     assert not link.is_visible()
     page.locator(".sv-terms-contents summary").click()
@@ -164,14 +164,3 @@ def test_trees_are_shown_how_to_be_typed(visit):
     page.fill("#sv-law-widths", example)
     says(page, ".sv-law-said", "With 21 guesses a round")
     assert "= 21 guesses" in page.inner_text("#sv-law-about-widths")
-
-
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_axe_finds_nothing_at_the_top(visit, width, theme):
-    visit.page.set_viewport_size({"width": width, "height": 900})
-    page = cost(visit, f"?__theme={theme}")
-    page.select_option(".sv-terms-from", "eagle3")
-    page.evaluate(axe())
-    found = page.evaluate(AXE, [WCAG, EXCEPT])
-    parts = ("sv-terms", "sv-roofline", "sv-law")
-    assert not [each for each in found if any(part in str(each) for part in parts)]

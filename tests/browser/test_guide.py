@@ -92,9 +92,9 @@ def tab_to(page, selector):
     ("selector", "term"),
     [(".sv-key-residual", "residual"), (".sv-verdict", "rejected"), (".sv-n-u", "coin")],
 )
-def test_a_word_s_card_opens_at_a_click_within_the_window_and_closes_again(visit, selector, term):
-    page = visit.open()
-    visit.step_to("Rejected")
+def test_a_word_s_card_opens_at_a_click_within_the_window_and_closes_again(looker, selector, term):
+    page = looker.look()
+    looker.step_to("Rejected")
     page.locator(selector).first.click()
     page.wait_for_selector(OPEN)
     assert page.inner_text(OPEN + " p") == GLOSSARY[term]
@@ -105,19 +105,32 @@ def test_a_word_s_card_opens_at_a_click_within_the_window_and_closes_again(visit
     page.wait_for_selector(OPEN, state="detached")
 
 
-def test_a_mouse_that_rests_on_a_word_sees_its_card_while_it_rests(visit):
-    page = visit.open()
+def test_a_mouse_that_rests_on_a_word_sees_its_card_while_it_rests(looker):
+    page = looker.look()
     page.hover(".sv-key-p")
     page.wait_for_selector(OPEN)
     page.hover(".sv-strip")
     page.wait_for_selector(OPEN, state="detached")
 
 
-def test_what_acts_keeps_its_click_and_has_a_card_for_a_mouse_at_rest(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
+def test_what_acts_keeps_its_click_and_has_a_card_for_a_mouse_at_rest(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
     page.locator("button.sv-chip").first.click()
     assert page.locator(OPEN).count() == 0
+
+
+def test_every_term_on_the_page_is_in_the_glossary_and_none_is_a_native_title(looker):
+    page = looker.look()
+    for _ in range(40):
+        looker.ask("next()")
+    named = page.evaluate(
+        "[...document.querySelectorAll('[data-term]')].map((one) => one.dataset.term)"
+    )
+    known = json.loads(page.evaluate(KNOWN))
+    assert set(named) <= set(known)
+    titles = page.evaluate("[...document.querySelectorAll('[title]')].map((one) => one.title)")
+    assert not set(titles) & set(known.values())
 
 
 def test_help_has_every_word_and_those_of_the_open_tab_first(visit):
@@ -131,19 +144,6 @@ def test_help_has_every_word_and_those_of_the_open_tab_first(visit):
     assert set(GLOSSARY.values()) <= {*here, *others}
     page.click("[data-help=close]")
     assert not page.locator(".sv-help[open]").count()
-
-
-def test_every_term_on_the_page_is_in_the_glossary_and_none_is_a_native_title(visit):
-    page = visit.open()
-    for _ in range(40):
-        visit.ask("next()")
-    named = page.evaluate(
-        "[...document.querySelectorAll('[data-term]')].map((one) => one.dataset.term)"
-    )
-    known = json.loads(page.evaluate(KNOWN))
-    assert set(named) <= set(known)
-    titles = page.evaluate("[...document.querySelectorAll('[title]')].map((one) => one.title)")
-    assert not set(titles) & set(known.values())
 
 
 KNOWN = """async () => {

@@ -3,6 +3,8 @@
 import pytest
 from serve import SHIPPED
 
+from specviz.ui.routes import module_address
+
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 SIZES = {
     "1024 x 700": (1024, 700),
@@ -12,8 +14,8 @@ SIZES = {
     "390 x 844": (390, 844),
 }
 # The first steps of a run that show each kind of moment: [round, step] by name.
-MOMENTS = """() => {
-  const player = window.specviz.players["sv-step"];
+MOMENTS = """async (address) => {
+  const { frameAt, reel, stepsOf } = await import(new URL(address, document.baseURI));
   const found = {};
   const names = ({ caption, panel, step }) => [
     step.kind === "judge" && caption.is === "accepted" && "keep",
@@ -22,15 +24,11 @@ MOMENTS = """() => {
     step.kind === "draw" && caption.is === "recovered" && "recovery",
     step.kind === "draw" && caption.is === "bonus" && "bonus",
   ].filter(Boolean);
-  player.first();
-  const over = () => document.querySelector("[data-do=next]").disabled;
-  for (let at = 0; at < 200 && Object.keys(found).length < 5 && !over(); at += 1) {
-    player.next();
-    const { round, step } = player.cursor;
-    for (const name of names(player.frame)) found[name] ??= [round, step];
-  }
-  player.last();
-  found.end = [player.cursor.round, player.cursor.step];
+  for (let round = 0; round < reel.rounds.length; round += 1)
+    for (let step = 0; step < stepsOf(round); step += 1)
+      for (const name of names(frameAt(round, step))) found[name] ??= [round, step];
+  const last = reel.rounds.length - 1;
+  found.end = [last, stepsOf(last) - 1];
   return found;
 }"""
 # What is wrong with the boxes on screen, in words. A text that ends in an ellipsis is cut on
@@ -127,7 +125,7 @@ KNOWN = {}
 def moments(visit, name):
     """Where a run shows what, the run being on screen; the moments that it has not are left out."""
     if name not in KNOWN:
-        KNOWN[name] = visit.page.evaluate(MOMENTS)
+        KNOWN[name] = visit.page.evaluate(MOMENTS, module_address("step/reel"))
     return KNOWN[name]
 
 
@@ -146,18 +144,19 @@ CHAT = next(name for name in SHIPPED if name.endswith("smollm2-edit"))
 
 
 @pytest.mark.parametrize("name", ["01-chain", "02-siblings", TREE, CHAT])
-def test_nothing_overlaps_and_nothing_is_cut_at_any_size(visit, name):
-    page = visit.open(f"?trace={name}")
-    where = moments(visit, name)
+def test_nothing_overlaps_and_nothing_is_cut_at_any_size(looker, name):
+    page = looker.look(name)
+    where = moments(looker, name)
     assert name != TREE or set(where) == ALL
     found = {}
     for size, (width, height) in SIZES.items():
         resize(page, width, height)
-        found[size] = problems(visit, where, WRONG)
+        found[size] = problems(looker, where, WRONG)
     resize(page, 1280, 800)
     page.get_by_role("button", name="Larger text").click()
     resize(page, 1280, 800)
-    found["larger text"] = problems(visit, where, WRONG)
+    found["larger text"] = problems(looker, where, WRONG)
+    page.get_by_role("button", name="Larger text").click()
     assert {size: wrong for size, wrong in found.items() if wrong} == {}
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from serve import SHIPPED
+from test_layout import resize
 
 TOPS = """() => ['.sv-strip', '.sv-caption', '.sv-evidence', '.sv-panel', '.sv-time']
   .map((name) => Math.round(document.querySelector(name).getBoundingClientRect().top))
@@ -37,22 +38,19 @@ def tops(visit, rounds):
 
 
 @pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0"])
-def test_nothing_moves_while_one_steps(visit, name):
-    page = visit.page
-    page.set_viewport_size({"width": 1280, "height": 1400})
-    visit.open(f"?trace={name}")
-    assert len(tops(visit, range(3))) == 1
+def test_nothing_moves_while_one_steps(looker, name):
+    resize(looker.look(name), 1280, 1400)
+    assert len(tops(looker, range(3))) == 1
 
 
-def test_on_a_phone_the_sentence_and_the_guesses_stay_where_they_are(visit):
-    page = visit.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    visit.open()
+def test_on_a_phone_the_sentence_and_the_guesses_stay_where_they_are(looker):
+    page = looker.look()
+    resize(page, 390, 844)
     top = "document.querySelector(name).getBoundingClientRect().top + scrollY"
     names = "['.sv-caption', '.sv-list', '.sv-panel']"
     seen = set()
     for step in range(6):
-        visit.ask(f"go(2, {step})")
+        looker.ask(f"go(2, {step})")
         seen.add(page.evaluate(f"{names}.map((name) => {top}).join(' ')"))
     assert len(seen) == 1
     dock = page.locator(".sv-dock").bounding_box()

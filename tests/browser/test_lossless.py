@@ -156,8 +156,9 @@ def test_the_tab_is_for_everybody(visit, theme):
     page.wait_for_selector(".sv-wild-one h3")
     page.get_by_role("button", name="Throw 1,000").click()
     expect(page.locator(".sv-coins-count")).to_have_text("1,000 rounds")
-    page.evaluate(axe())
-    assert page.evaluate(AXE, [WCAG, []]) == []
+    if theme == "light":  # what it looks for beside contrast does not change with the theme
+        page.evaluate(axe())
+        assert page.evaluate(AXE, [WCAG, []]) == []
     assert [each for each in contrasts(page) if each[0] < ENOUGH - 0.005] == []
     page.set_viewport_size({"width": 390, "height": 844})
     page.locator(".sv-wild-list button").nth(3).click()

@@ -93,7 +93,7 @@ def test_a_target_used_on_step_turns_away_a_drafter_made_for_another(models):
     expect(models.locator("#sv-method input")).to_have_value("N-gram")
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark"), (390, "light")])
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_nothing_sticks_out_and_axe_finds_nothing_serious(visit, width, theme):
     page = visit.page
     page.set_viewport_size({"width": width, "height": 900})

@@ -36,12 +36,18 @@ def send(route):
 class Racer:
     """A visitor on Compare."""
 
-    def __init__(self, page, url):
+    def __init__(self, page):
         self.page = page
+
+    @classmethod
+    def of(cls, visit):
+        """A visitor who has just come."""
+        page = visit.page
         page.route(re.compile("/sv/races/(made|apart|scaled)$"), send)
-        page.goto(url)
+        page.goto(visit.url)
         page.get_by_role("tab", name="Compare", exact=True).click()
         page.wait_for_selector(".sv-race-lane")
+        return cls(page)
 
     def ask(self, expression):
         """A property or a call of the part's public object."""
@@ -58,21 +64,42 @@ class Racer:
 
 
 @pytest.fixture
-def racer(visit):
-    """One who wants no motion, at the made-up race."""
-    found = Racer(visit.page, visit.url)
+def racer(looker):
+    """One who wants no motion, at the made-up race; the tab may be open from the one before."""
+    looker.arrive(lambda: Racer.of(looker))
+    found = Racer(looker.page)
+    found.page.evaluate("scrollTo(0, 0)")
     found.ask("load('made')")
+    if found.page.locator(".sv-race-full").count():
+        found.page.get_by_role("button", name="Full texts").click()
     return found
 
 
 @pytest.fixture
 def mover(lively):
     """One who has nothing against motion."""
-    return Racer(lively.page, lively.url)
+    return Racer.of(lively)
+
+
+def scaled(factor):
+    """The made-up race, all its times so many times as long."""
+    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
+    for line in lines:
+        if line["kind"] == "ended":
+            line["passes"] = [[part * factor for part in each] for each in line["passes"]]
+    return made_race.lines(*lines)
+
+
+def started(lane, place, turn=1):
+    """A lane begins."""
+    return {"kind": "started", "lane": lane, "place": place, "turn": turn}
+
+
+STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 
 
 def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
-    racer = Racer(visit.page, visit.url)
+    racer = Racer.of(visit)
     assert racer.ask("race.source") == "recorded"
     assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
     whole = {lane["name"]: lane["tokens"] for lane in racer.ask("whole.lanes")}
@@ -80,6 +107,39 @@ def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
     assert len(whole) >= 3
     assert not racer.ask("playing")
     assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
+
+
+def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
+    page = mover.page
+    paused = page.evaluate(PAUSED)
+    assert not mover.ask("playing")
+    assert 0 < paused < END
+    speed = page.locator("[data-race=speed]")
+    said = [speed.inner_text()]
+    for _ in range(4):
+        speed.click()
+        said.append(speed.inner_text())
+    assert said == ["1/12 ×", "1/3 ×", "1 ×", "1/24 ×", "1/12 ×"]
+    assert mover.ask("time") == paused
+    speed.click()
+    speed.click()
+    assert page.locator(".sv-race-sub").inner_text().endswith("measured times, real time")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function(f"!{RACE}.playing")
+    assert mover.ask("time") == pytest.approx(END)
+    assert set(mover.ask("tokens").values()) == {TOKENS}
+    page.get_by_role("button", name="Again").click()
+    page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
+
+
+def test_a_race_waits_until_most_of_it_is_in_sight(mover):
+    page = mover.page
+    page.set_viewport_size({"width": 1280, "height": 260})
+    mover.ask("load('made')")
+    page.wait_for_timeout(400)
+    assert (mover.ask("playing"), mover.ask("time")) == (False, 0)
+    page.locator(".sv-race-lanes").scroll_into_view_if_needed()
+    page.wait_for_function(f"{RACE}.playing")
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -124,38 +184,6 @@ def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(racer
     assert racer.ask("time") == pytest.approx(END), "dragged past its end"
 
 
-def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
-    page = mover.page
-    paused = page.evaluate(PAUSED)
-    assert not mover.ask("playing")
-    assert 0 < paused < END
-    speed = page.locator("[data-race=speed]")
-    said = [speed.inner_text()]
-    for _ in range(4):
-        speed.click()
-        said.append(speed.inner_text())
-    assert said == ["1/12 ×", "1/3 ×", "1 ×", "1/24 ×", "1/12 ×"]
-    assert mover.ask("time") == paused
-    speed.click()
-    speed.click()
-    assert page.locator(".sv-race-sub").inner_text().endswith("measured times, real time")
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function(f"!{RACE}.playing")
-    assert mover.ask("time") == pytest.approx(END)
-    assert set(mover.ask("tokens").values()) == {TOKENS}
-    page.get_by_role("button", name="Again").click()
-    page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
-
-
-def scaled(factor):
-    """The made-up race, all its times so many times as long."""
-    lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
-    for line in lines:
-        if line["kind"] == "ended":
-            line["passes"] = [[part * factor for part in each] for each in line["passes"]]
-    return made_race.lines(*lines)
-
-
 def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(racer):
     found = {}
     for factor in (0.02, 0.2, 0.45, 1, 3, 7, 9.5, 13, 50, 400):
@@ -166,16 +194,6 @@ def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(racer):
         found[factor] = shown
         assert 8 <= END * factor / (int(over) / int(under or 1)) <= 12, shown
     assert (found[0.2], found[1], found[13]) == ("1/64", "1/12", "1")
-
-
-def test_a_race_waits_until_most_of_it_is_in_sight(mover):
-    page = mover.page
-    page.set_viewport_size({"width": 1280, "height": 260})
-    mover.ask("load('made')")
-    page.wait_for_timeout(400)
-    assert (mover.ask("playing"), mover.ask("time")) == (False, 0)
-    page.locator(".sv-race-lanes").scroll_into_view_if_needed()
-    page.wait_for_function(f"{RACE}.playing")
 
 
 def test_where_no_motion_is_wanted_a_button_invites_to_play(racer):
@@ -229,20 +247,6 @@ def test_a_race_of_several_turns_says_how_far_it_lay_apart(racer):
     assert "Lanes of less than a second ran 3 times, in turns" in foot
 
 
-def test_a_warning_stands_beside_the_headline(racer):
-    page, number = racer.page, str(racer.ask("begin()"))
-    caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
-    assert page.locator(".sv-race-caution").is_hidden()
-    whole = {"kind": "told", "whole": made_race.told(caution=caution)}
-    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
-    racer.told(*lines, {"kind": "state", "state": "done", "id": number})
-    box = page.locator(".sv-race-caution").bounding_box()
-    head = page.locator(".sv-race-headline").bounding_box()
-    assert page.locator(".sv-race-caution").inner_text() == caution
-    assert head["x"] + head["width"] <= box["x"]
-    assert abs(head["y"] - box["y"]) < 4
-
-
 def test_without_motion_play_shows_still_pictures_to_the_end(racer):
     racer.ask("seek(0.8)")
     racer.ask("play()")
@@ -280,6 +284,35 @@ def test_a_text_that_differs_is_said_and_marked_where_it_parts(racer):
     assert page.locator(".sv-race-parts").count() == 1
 
 
+def test_a_warning_stands_beside_the_headline(racer):
+    page, number = racer.page, str(racer.ask("begin()"))
+    caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
+    assert page.locator(".sv-race-caution").is_hidden()
+    whole = {"kind": "told", "whole": made_race.told(caution=caution)}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
+    racer.told(*lines, {"kind": "state", "state": "done", "id": number})
+    box = page.locator(".sv-race-caution").bounding_box()
+    head = page.locator(".sv-race-headline").bounding_box()
+    assert page.locator(".sv-race-caution").inner_text() == caution
+    assert head["x"] + head["width"] <= box["x"]
+    assert abs(head["y"] - box["y"]) < 4
+
+
+def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
+    number = str(racer.ask("begin()"))
+    done = {"kind": "state", "state": "done", "id": number}
+    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
+    racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
+    assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
+    assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
+    assert racer.page.get_by_role("button", name="Play the race").is_enabled()
+    racer.ask("ended()")
+    assert racer.notice() == ""
+    racer.ask("begin()")
+    racer.ask("ended()")
+    assert racer.notice() == "The server did not take this race. Try again."
+
+
 def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     page = racer.page
     term = page.get_by_role("button", name="accepted α")
@@ -298,11 +331,6 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
     whose = {"name": "Draft model", "source": "recorded", "where": racer.ask("race.where")}
     assert json.loads(point) == known | whose
-
-
-def started(lane, place, turn=1):
-    """A lane begins."""
-    return {"kind": "started", "lane": lane, "place": place, "turn": turn}
 
 
 def test_a_short_lane_that_runs_again_is_told(racer):
@@ -350,24 +378,6 @@ def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     assert not page.evaluate("document.body.classList.contains('sv-racing')")
 
 
-def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
-    number = str(racer.ask("begin()"))
-    done = {"kind": "state", "state": "done", "id": number}
-    lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
-    racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
-    assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
-    assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
-    assert racer.page.get_by_role("button", name="Play the race").is_enabled()
-    racer.ask("ended()")
-    assert racer.notice() == ""
-    racer.ask("begin()")
-    racer.ask("ended()")
-    assert racer.notice() == "The server did not take this race. Try again."
-
-
-STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
-
-
 def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
     page = racer.page
     page.locator(".sv-race-words summary").click()
@@ -378,7 +388,8 @@ def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
         for dark in (False, True):
             page.evaluate("(on) => document.body.classList.toggle('dark', on)", dark)
             page.wait_for_function(STILL)  # Gradio's own colours change in steps
-            assert page.evaluate(AXE, [WCAG, []]) == [], (width, dark)
+            if dark is (width < 1280):  # beside contrast it looks for nothing that a theme changes
+                assert page.evaluate(AXE, [WCAG, []]) == [], (width, dark)
             faint = [each for each in contrasts(page) if each[0] < ENOUGH - 0.005]
             assert not faint, (width, dark)
         assert page.evaluate("document.documentElement.scrollWidth") == width

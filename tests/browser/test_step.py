@@ -28,51 +28,51 @@ def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(lively):
     assert page.get_by_role("button", name="Play").is_visible()
 
 
-def test_a_run_opens_where_drafting_starts_and_the_prefill_is_one_step_back(visit):
-    page = visit.open()
-    assert visit.ask("cursor") == {"round": 1, "step": 0}
+def test_a_run_opens_where_drafting_starts_and_the_prefill_is_one_step_back(looker):
+    page = looker.look()
+    assert looker.ask("cursor") == {"round": 1, "step": 0}
     assert page.locator(".sv-seg[aria-label='Round 0']").count() == 1
     page.keyboard.press("ArrowLeft")
-    assert visit.ask("cursor.round") == 0
-    assert "Nothing was drafted" in visit.caption() or "adds 1 token" in visit.caption()
+    assert looker.ask("cursor.round") == 0
+    assert "Nothing was drafted" in looker.caption() or "adds 1 token" in looker.caption()
 
 
-def test_a_run_that_drafts_late_opens_at_its_first_guess(visit):
-    visit.open("?trace=9-23-lookahead")
+def test_a_run_that_drafts_late_opens_at_its_first_guess(looker):
+    looker.look("9-23-lookahead")
     drafted = "window.specviz.players['sv-step'].frame.tree.nodes"
-    assert visit.page.evaluate(f"Object.keys({drafted}).length") > 0
-    assert visit.ask("cursor.round") > 1
+    assert looker.page.evaluate(f"Object.keys({drafted}).length") > 0
+    assert looker.ask("cursor.round") > 1
 
 
-def test_the_drafter_in_use_is_described_under_the_tree(visit):
-    page = visit.open("?trace=9-04-medusa")
+def test_the_drafter_in_use_is_described_under_the_tree(looker):
+    page = looker.look("9-04-medusa")
     said = page.inner_text(".sv-drafts")
     assert said == f"Medusa. {find('medusa', 'drafter').how}"
 
 
-def test_arrow_keys_step_forward_and_back_and_the_caption_changes(visit):
-    page = visit.open()
-    seen = [visit.caption()]
+def test_arrow_keys_step_forward_and_back_and_the_caption_changes(looker):
+    page = looker.look()
+    seen = [looker.caption()]
     for _ in range(6):
         page.keyboard.press("ArrowRight")
-        seen.append(visit.caption())
+        seen.append(looker.caption())
     assert len(set(seen)) == len(seen)
     for caption in reversed(seen[:-1]):
         page.keyboard.press("ArrowLeft")
-        assert visit.caption() == caption
+        assert looker.caption() == caption
     page.keyboard.press("End")
-    assert visit.ask("cursor.round") == visit.ask("rounds") - 1
+    assert looker.ask("cursor.round") == looker.ask("rounds") - 1
     page.keyboard.press("Home")
-    assert visit.ask("cursor") == {"round": 0, "step": 0}
+    assert looker.ask("cursor") == {"round": 0, "step": 0}
 
 
-def test_buttons_do_what_keys_do_and_next_says_what_comes(visit):
-    page = visit.open()
+def test_buttons_do_what_keys_do_and_next_says_what_comes(looker):
+    page = looker.look()
     said = page.inner_text("[data-do=next]")
     page.click("[data-do=next]")
     assert said.removeprefix("Next: ") == page.inner_text(".sv-here")
     page.click("[data-do=back]")
-    assert visit.ask("cursor") == {"round": 1, "step": 0}
+    assert looker.ask("cursor") == {"round": 1, "step": 0}
     page.click("[data-do=last]")
     assert page.is_disabled("[data-do=next]")
 
@@ -138,23 +138,23 @@ def test_headings_stand_above_groups_and_pick_nothing(visit):
     expect(page.locator("#sv-method input")).to_have_value("EAGLE")
 
 
-def test_earlier_rounds_and_judged_guesses_can_be_clicked(visit):
-    page = visit.open()
-    visit.ask("last()")
+def test_earlier_rounds_and_judged_guesses_can_be_clicked(looker):
+    page = looker.look()
+    looker.ask("last()")
     page.click(".sv-done >> nth=2")
-    assert visit.ask("cursor.round") == 2
+    assert looker.ask("cursor.round") == 2
     page.click(".sv-step >> nth=0")
-    assert visit.ask("frame.step.kind") == "propose"
+    assert looker.ask("frame.step.kind") == "propose"
     page.click(".sv-seg[aria-label='Round 5']")
-    assert visit.ask("cursor.round") == 5
+    assert looker.ask("cursor.round") == 5
 
 
-def test_clicking_a_judged_guess_in_the_tree_goes_to_its_verdict(visit):
-    page = visit.open("?trace=02-siblings")
-    visit.step_to("Recovered")
-    judged = visit.ask("frame.tree.nodes")
+def test_clicking_a_judged_guess_in_the_tree_goes_to_its_verdict(looker):
+    page = looker.look("02-siblings")
+    looker.step_to("Recovered")
+    judged = looker.ask("frame.tree.nodes")
     node = next(n for n, view in judged.items() if view["is"] == "rejected")
-    spots = visit.ask("frame.tree.figure.data['80-hover']")
+    spots = looker.ask("frame.tree.figure.data['80-hover']")
     at = spots["customdata"].index(int(node))
     box = page.locator(".sv-tree").bounding_box()
     page.mouse.click(box["x"] + spots["x"][at], box["y"] + spots["y"][at])
@@ -175,8 +175,8 @@ WORDS = """(rounds) => {
 }"""
 
 
-def test_tokens_show_as_themselves_and_execute_nothing(visit):
-    page = visit.open("?trace=05-odd-tokens")
+def test_tokens_show_as_themselves_and_execute_nothing(looker):
+    page = looker.look("05-odd-tokens")
     trace = made(RUNS["05-odd-tokens"])
     seen = page.evaluate(WORDS, len(trace.rounds))
     plain = [token for token in ODD if all(isinstance(p, str) for p in word(token))]
@@ -188,10 +188,10 @@ def test_tokens_show_as_themselves_and_execute_nothing(visit):
     assert page.locator(".sv-player img, .sv-player script").count() == 0
 
 
-def test_the_numbers_of_a_rejection_are_the_same_in_sentence_coin_and_table(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
-    caption = visit.caption()
+def test_the_numbers_of_a_rejection_are_the_same_in_sentence_coin_and_table(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    caption = looker.caption()
     p, q = page.inner_text(".sv-n-p"), page.inner_text(".sv-n-q")
     assert page.inner_text(".sv-ink-p").strip() == p
     assert f"{p} ÷ {q} = {page.inner_text('.sv-n-both')}" in page.inner_text(".sv-ticks")
@@ -201,24 +201,24 @@ def test_the_numbers_of_a_rejection_are_the_same_in_sentence_coin_and_table(visi
     assert page.inner_text(".sv-on-trial .sv-w") in caption.replace("\n", "")
 
 
-def test_a_second_try_is_named_and_hatched_in_bar_table_and_tree(visit):
-    page = visit.open("?trace=02-siblings")
-    visit.step_until("frame.panel.tries > 1")
-    assert "what is left of p (p′)" in visit.caption().replace("\n", " ")
+def test_a_second_try_is_named_and_hatched_in_bar_table_and_tree(looker):
+    page = looker.look("02-siblings")
+    looker.step_until("frame.panel.tries > 1")
+    assert "what is left of p (p′)" in looker.caption().replace("\n", " ")
     assert page.inner_text(".sv-trial .sv-l >> nth=0") == "left of p"
     assert page.locator(".sv-trial .sv-left-p").count() == 1
     assert page.inner_text(".sv-mh .sv-h-p").split() == ["left", "of", "p"]
     assert page.locator(".sv-rows-left-p").count() == 1
     assert "hatched" in page.inner_text(".sv-keys")
-    assert "40-p-stripe" in visit.ask("frame.tree.figure.data")
+    assert "40-p-stripe" in looker.ask("frame.tree.figure.data")
 
 
-def test_a_guess_that_was_not_drawn_by_chance_has_no_q_on_screen(visit):
-    page = visit.open("?trace=03-point-mass")
-    visit.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
+def test_a_guess_that_was_not_drawn_by_chance_has_no_q_on_screen(looker):
+    page = looker.look("03-point-mass")
+    looker.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
     assert page.inner_text(".sv-title") == "p of every guess"
-    visit.step_to("Rejected")
-    assert "did not draw" in visit.caption()
+    looker.step_to("Rejected")
+    assert "did not draw" in looker.caption()
     assert "none: not drawn by chance" in page.inner_text(".sv-trial")
     assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
     heads = page.inner_text(".sv-mh")
@@ -228,9 +228,9 @@ def test_a_guess_that_was_not_drawn_by_chance_has_no_q_on_screen(visit):
         assert row.locator("[role=cell]").count() == page.locator(".sv-mh > *").count()
 
 
-def test_a_token_in_a_sentence_stands_in_a_chip_of_its_own(visit):
-    page = visit.open("?trace=05-odd-tokens")
-    visit.step_to("Recovered")
+def test_a_token_in_a_sentence_stands_in_a_chip_of_its_own(looker):
+    page = looker.look("05-odd-tokens")
+    looker.step_to("Recovered")
     chips = page.locator(".sv-say .sv-token")
     assert chips.count() >= 1
     line = "border-top-width"
@@ -238,9 +238,9 @@ def test_a_token_in_a_sentence_stands_in_a_chip_of_its_own(visit):
     assert set(edges) == {"1px"}
 
 
-def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(visit):
-    page = visit.open()
-    visit.step_to("Rejected")
+def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
     page.wait_for_url("**step=judge-**")
     drawn = page.locator(".sv-tree").screenshot()
     assert len(drawn) > 3000, "an empty canvas compresses to less"
@@ -248,19 +248,19 @@ def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(visit):
 
 
 @pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0", "06-long-chain"])
-def test_nothing_overflows_at_any_width(visit, name):
-    page = visit.open(f"?trace={name}")
+def test_nothing_overflows_at_any_width(looker, name):
+    page = looker.look(name)
     for verdict in ("Rejected", "Recovered"):
-        visit.step_to(verdict)
+        looker.step_to(verdict)
         for width in (390, 768, 1024, 1280):
             resize(page, width, 900)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert page.locator(".sv-table").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
 
 
-def test_the_page_does_not_jump_within_a_round(visit):
-    page = visit.open()
-    visit.ask("go(3, 0)")
+def test_the_page_does_not_jump_within_a_round(looker):
+    page = looker.look()
+    looker.ask("go(3, 0)")
     tops = set()
     for _ in range(5):
         tops.add(page.locator(".sv-dock").evaluate("e => e.offsetTop"))
@@ -310,11 +310,13 @@ QUESTIONS = ["01-chain", "02-siblings", "03-point-mass", "04-temperature-0", "06
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(visit, name):
-    page = guess_at(visit, f"?trace={name}")
+def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(looker, name):
+    page = looker.look(name)
+    page.get_by_label("Guess first").check()
+    looker.step_to("Your guess?")
     for _ in range(6):
         if page.inner_text(".sv-verdict") == "Your guess?":
-            hidden = hidden_panel(visit)
+            hidden = hidden_panel(looker)
             word = flat(hidden["w"])
             asked = page.locator(".sv-say .sv-w").first.evaluate("e => e.textContent")
             assert asked == page.locator(".sv-title .sv-w").evaluate("e => e.textContent")
@@ -327,7 +329,8 @@ def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(vis
             assert page.locator(".sv-keep, .sv-no, .sv-pin, .sv-lens path").count() == 0
             assert page.locator(".sv-draw > *").count() == 0
             assert page.inner_text(".sv-next-name") == "Show the verdict"
-        visit.ask("next()")
+        looker.ask("next()")
+    page.get_by_label("Guess first").uncheck()
 
 
 def test_the_ring_stands_around_the_word_in_question(visit):
@@ -439,19 +442,18 @@ def test_at_temperature_0_only_the_top_token_is_asked_for(visit):
     assert page.inner_text(".sv-score") == "0 of 1 good bets"
 
 
-# The first frames of a round, as the page shows them.
-FRAMES = """([round, steps]) => Array.from({ length: steps }, (_, step) => {
-  const player = window.specviz.players["sv-step"];
-  player.go(round, step);
-  return player.frame;
-})"""
+# The frames of a round, as the page has them to show.
+FRAMES = """async ([address, round]) => {
+  const { frameAt, stepsOf } = await import(new URL(address, document.baseURI));
+  return Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step));
+}"""
 
 
 @pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
-def test_the_browser_restores_every_frame_from_its_patches(visit, name):
-    visit.open(f"?trace={name}")
+def test_the_browser_restores_every_frame_from_its_patches(looker, name):
+    looker.look(name)
     trace = made(RUNS[name])
     for index in range(len(trace.rounds)):
         wanted = [json.loads(json.dumps(drawn(frame))) for frame in frames(Scene.of(trace, index))]
-        shown = visit.page.evaluate(FRAMES, [index, len(wanted)])
-        assert shown == wanted
+        shown = looker.page.evaluate(FRAMES, [module_address("step/reel"), index])
+        assert shown[: len(wanted)] == wanted

@@ -76,9 +76,9 @@ def test_the_link_of_the_sandbox_and_of_a_tree_opens_them(visit, another):
 
 
 @pytest.mark.parametrize("name", [*PARTS, "timeline"])
-def test_a_part_is_kept_as_svg_and_as_png_of_its_own_size(visit, name):
-    page = visit.open("?trace=01-chain")
-    visit.step_to("Rejected")
+def test_a_part_is_kept_as_svg_and_as_png_of_its_own_size(looker, name):
+    page = looker.look()
+    looker.step_to("Rejected")
     box = page.locator(PARTS.get(name, ".sv-time")).first.bounding_box()
     root = ElementTree.fromstring(saved(page, name, "SVG"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -122,10 +122,10 @@ def saved(page, name, kind):
     return download.value.path().read_bytes()
 
 
-def test_a_picture_looks_as_the_page_does(visit):
+def test_a_picture_looks_as_the_page_does(looker):
     """The same pixels but for edges of letters: no style was lost on the way."""
-    page = visit.open("?trace=01-chain")
-    visit.step_to("Rejected")
+    page = looker.look()
+    looker.step_to("Rejected")
     part = page.locator(".sv-panel")
     shown = Image.open(BytesIO(part.screenshot())).convert("L")
     kept = Image.open(BytesIO(saved(page, "coin and table", "PNG"))).convert("L")
@@ -135,9 +135,9 @@ def test_a_picture_looks_as_the_page_does(visit):
     assert sum(apart) / len(apart) < 0.03
 
 
-def test_a_hand_out_of_the_moment_is_one_page_without_controls(visit):
-    page = visit.open("?trace=01-chain")
-    visit.step_to("Rejected")
+def test_a_hand_out_of_the_moment_is_one_page_without_controls(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
     document = page.pdf(prefer_css_page_size=True, print_background=True)
     assert len(re.findall(rb"/Type\s*/Page\b", document)) == 1
     page.emulate_media(media="print")

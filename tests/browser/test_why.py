@@ -3,7 +3,7 @@
 import pytest
 from serve import SHIPPED
 from test_layout import resize
-from test_look import at_every_step, tops
+from test_look import TOPS, at_every_step
 
 # Recorded runs whose drafters say why; the others' are a model's guesses, or tell it in one round.
 FAMILIES = [
@@ -34,30 +34,27 @@ MARKED = """() => window.specviz.players["sv-step"].frame.panel.why?.marks
   ? document.querySelector(".sv-src") !== null : null"""
 
 
-def reasons(visit, rounds):
-    """What was asked at the steps of some rounds where the drafter says why."""
-    asked = SAID.replace("OUTSIDE", OUTSIDE)
-    return [said for said in at_every_step(visit, rounds, asked) if said is not None]
+# Where the parts of the player stand, and why.
+BOTH = f"() => [({TOPS})(), ({SAID.replace('OUTSIDE', OUTSIDE)})()]"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_why_is_said_nothing_moves_and_nothing_sticks_out(visit, name):
-    page = visit.page
-    page.set_viewport_size({"width": 1280, "height": 1400})
-    visit.open(f"?trace={name}")
-    assert len(tops(visit, (1, 2))) == 1
-    for width in (1280, 390):
+def test_why_is_said_nothing_moves_and_nothing_sticks_out(looker, name):
+    page = looker.look(name)
+    for width, rounds in ((1280, (1, 2)), (390, (2,))):
         resize(page, width, 1400)
-        said = reasons(visit, (2,))
+        found = at_every_step(looker, rounds, BOTH)
+        assert width < 1280 or len({tops for tops, _ in found}) == 1
+        said = [why for _, why in found if why is not None]
         assert said
-        assert all(each == [True, True, []] for each in said), said
+        assert all(why == [True, True, []] for why in said), said
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name.endswith(("suffix", "lmtp"))])
-def test_places_in_the_text_that_a_guess_came_from_are_marked(visit, name):
-    visit.open(f"?trace={name}")
+def test_places_in_the_text_that_a_guess_came_from_are_marked(looker, name):
+    looker.look(name)
     for index in range(1, 6):
-        found = at_every_step(visit, [index], MARKED)
+        found = at_every_step(looker, [index], MARKED)
         if marks := [marked for marked in found if marked is not None]:
             assert all(marks)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -19,6 +20,10 @@ class Visit:
         page.on("console", self._console)
         page.on("pageerror", self._error)
         page.on("request", self._request)
+
+    def prefer(self, motion: str) -> None:
+        """Say what is preferred of motion, and nothing else."""
+        self.page.emulate_media(media="null", color_scheme="null", reduced_motion=motion)
 
     def leave(self) -> None:
         """Hear no more of the page: what follows is not this visitor's."""
@@ -114,3 +119,52 @@ class Visit:
     def wait_until_over(self) -> None:
         """Wait until the server is done with the run."""
         self.page.wait_for_function("!document.body.classList.contains('sv-running')")
+
+
+# What a visitor could have changed but the run, the step and the focus, which open another run.
+MARKS = """() => {
+  const of = (each) => [...each.classList].filter((name) => name !== "sv-is-lossy");
+  const fields = [...document.querySelectorAll("#sv-tabs input, #sv-tabs textarea")];
+  const tab = document.querySelector("[role=tab][aria-selected=true]").textContent;
+  return JSON.stringify([of(document.documentElement), of(document.body), tab,
+    fields.map((each) => [each.value, each.checked]), sessionStorage, localStorage]);
+}"""
+# Another run in the same page, laid out as if nobody had scrolled or pressed anything.
+ANEW = """async (name) => {
+  const player = window.specviz.players["sv-step"];
+  document.activeElement.blur();
+  getSelection().empty();
+  scrollTo(0, 0);
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  await player.load(name);
+}"""
+
+
+class Looker(Visit):
+    """A visitor who reads: opens recorded runs, goes through steps, changes the window's size.
+
+    The page may be open from one who only looked before; then another run comes into it, which is
+    what a visitor does who picks one from the list. opened: how the page was when it was opened,
+    nothing where it is not open.
+    """
+
+    def __init__(self, page: Page, url: str, opened: str) -> None:
+        super().__init__(page, url)
+        self.opened = opened
+
+    def arrive(self, opening: Callable[[], object]) -> None:
+        """Open the page in this way, unless the one before has left it open."""
+        if not self.opened:
+            opening()
+            self.opened = self.page.evaluate(MARKS)
+
+    def look(self, name: str = "01-chain") -> Page:
+        """Open a recorded run at its first guesses."""
+        self.arrive(self.open)
+        self.page.evaluate(ANEW, name)
+        assert self.ask("run.id") == name
+        return self.page
+
+    def untouched(self) -> bool:
+        """Whether the page is as it was opened, but for run, step and focus."""
+        return bool(self.opened) and not self.errors and self.page.evaluate(MARKS) == self.opened

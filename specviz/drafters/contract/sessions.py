@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from specviz.drafters.contract.case import Case, ContractBroken, demand
 from specviz.drafters.contract.trial import (
@@ -31,9 +31,9 @@ def keeps_to_the_room(case: Case) -> None:
     target = case.ending()
     drafter, most = case.drafter(target), 0
     for settings in case.settings():
-        for at, prompt in enumerate(case.prompts):
+        for prompt, turns in zip(case.prompts[:2], ((4, 1), (1, 4)), strict=True):
             ids = target.encode(prompt, settings.max_new_tokens)
-            turns = (1, 4) if at % 2 else (4, 1)  # early and late, each room on one prompt or more
+            # Each room is tried early on one prompt and late on the other.
             for room, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
                 decoding = Decoding(target, drafter, ids, settings)
                 chance = [settings.chance(turn.number + 1) for turn in few(decoding, rounds)][-1]
@@ -46,9 +46,9 @@ def keeps_to_the_room(case: Case) -> None:
 def nothing_follows_an_end(case: Case) -> None:
     """No guess stands under one that ends the text."""
     shown = False
-    for settings in (replace(s, max_new_tokens=16) for s in case.settings()):
-        for prompt in case.prompts:
-            for token in followed(case, prompt, settings)[:2]:
+    for settings in case.settings(16):
+        for prompt in case.prompts[:2]:
+            for token in islice(followed(case, prompt, settings), 2):
                 target = case.ending(token)
                 ids = target.encode(prompt, settings.max_new_tokens)
                 for played in Decoding(target, case.drafter(target), ids, settings).rounds():
@@ -61,8 +61,8 @@ def sessions_do_not_disturb_each_other(case: Case) -> None:
     """Two runs in turns over the same weights are the runs that each would be alone."""
     target = case.target()
     drafter = case.drafter(target)
-    for settings in case.settings():
-        texts = [target.encode(prompt, 24) for prompt in case.prompts[:2]]
+    for settings in case.settings(16):
+        texts = [target.encode(prompt, 16) for prompt in case.prompts[:2]]
         alone = [story(rounds_of(target, drafter, ids, settings)) for ids in texts]
         one, other = (Decoding(target, drafter, ids, settings).rounds() for ids in texts)
         turns = list(zip_longest(one, other))

@@ -125,18 +125,17 @@ def law_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor
     return law(target.model(torch.tensor([text], device=target.device)).logits[0, -1], sampling)
 
 
-def followed(case: Case, prompt: str, settings: Settings) -> list[int]:
-    """Tokens that were guessed with guesses under them, before the text had them."""
+def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
+    """Tokens that were guessed with guesses under them, before the text had them; each once."""
     target = case.ending()
     text = target.encode(prompt, settings.max_new_tokens)
-    new: list[int] = []
-    found: list[int] = []
-    for played in rounds_of(target, case.drafter(target), text, settings):
+    known: set[int] = set()
+    for played in Decoding(target, case.drafter(target), text, settings).rounds():
         tree = played.proposal.tree
         inner = [t for t, kids in zip(tree.tokens, tree.children, strict=True) if kids]
-        found += [token for token in inner[1:] if token not in new]
-        new += played.tokens
-    return list(dict.fromkeys(found))
+        fresh = [token for token in dict.fromkeys(inner[1:]) if token not in known]
+        yield from fresh
+        known |= {*fresh, *played.tokens}
 
 
 def ends(rounds: Sequence[Played], text: Sequence[int]) -> list[int]:

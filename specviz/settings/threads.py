@@ -1,0 +1,27 @@
+"""How the threads that compute wait for each other. Must be told before torch is brought in.
+
+By themselves OpenMP's threads wait actively for about a millisecond, which is many times a small
+operation. Beside any other busy process, one of two is then often not running, while the other
+burns the core that it would need: a pass of the house model takes ten times as long. Waiting a
+short while and then asleep costs an idle machine little (tests/load/waiting.py measures both).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from typing import Final
+
+SPINS: Final = "10000"  # rounds of an empty loop: some microseconds, the gap between two operations
+TOLD: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+
+
+def wait_briefly(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Have them sleep soon, unless whoever started this process has said how they wait.
+
+    GOMP_SPINCOUNT is read by GNU's OpenMP, which torch has on Linux; KMP_BLOCKTIME (milliseconds)
+    by LLVM's, which it has on macOS and Windows.
+    """
+    if not any(name in environment for name in TOLD):
+        environment["GOMP_SPINCOUNT"] = SPINS
+        environment["KMP_BLOCKTIME"] = "0"

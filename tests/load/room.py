@@ -1,0 +1,298 @@
+"""A full room: many visitors at once on this machine's own app, and what each of them waited for.
+
+`PYTHONPATH=. python tests/load/room.py` starts the app on loopback, lets 40 visitors load, step,
+run, stop, leave and come back for ten minutes, and prints what they saw beside what was meant.
+Bounded: by --visitors, --seconds, and an end that waits no longer than PATIENCE. They make the
+calls that browsers make, without browsers, which would need the machine for themselves. Times are
+this machine's; other work on it shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+import httpx
+from gradio_client.utils import apply_diff
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+API = "/gradio_api"
+PATIENCE = 120.0  # seconds until a visitor gives up
+PLACE, ROUND, PAGE = 0.3, 3.0, 3.0  # seconds that were meant: a place, a first round, a page
+DRAFTERS = ("draft-model", "eagle3", "medusa", "ngram", "eagle")
+PROMPTS = ("Once upon a time there was a little girl", "Tom had a red kite", "def add(a, b):")
+LINKED = re.compile(r'(?:href|src)="(?:\./)?([^"#]+\.(?:js|css)[^"]*)"')
+
+
+@dataclass
+class Seen:
+    """What the visitors saw. place, first: seconds from the click to a place, to a first round."""
+
+    pages: list[float] = field(default_factory=list)
+    place: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    in_time: list[bool] = field(default_factory=list)
+    ends: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Server:
+    """The app's process, as the system sees it."""
+
+    pid: int
+    address: str
+
+    @property
+    def memory(self) -> float:
+        """Megabytes that it holds."""
+        return self._status("VmRSS") / 1024
+
+    @property
+    def threads(self) -> int:
+        """How many it has."""
+        return self._status("Threads")
+
+    def _status(self, name: str) -> int:
+        text = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
+        return int(text.split(f"\n{name}:")[1].split()[0])
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[Server]:
+    """The app, up, its first run behind it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "app.py", "--port", str(port)]
+    with (
+        Path(os.devnull).open("w") as quiet,
+        subprocess.Popen(command, cwd=ROOT, stdout=quiet) as app,
+    ):
+        server = Server(app.pid, f"http://127.0.0.1:{port}")
+        try:
+            async with httpx.AsyncClient(base_url=server.address) as http:
+                for _ in range(240):
+                    with suppress(httpx.HTTPError):
+                        await http.get("/gradio_api/sv/health")
+                        break
+                    await asyncio.sleep(0.5)
+            warm = Seen()
+            for drafter in DRAFTERS:
+                async with Visitor(server, Random(0), warm) as visitor:
+                    await visitor.load()
+                    await visitor.run(drafter, leaves=False, stops=False)
+            yield server
+        finally:
+            app.terminate()
+
+
+class Visitor:
+    """One who opens the page; a new session each time."""
+
+    def __init__(self, server: Server, random: Random, seen: Seen) -> None:
+        self.server, self.random, self.seen = server, random, seen
+        self.session = f"{random.getrandbits(50):011x}"
+        self.number = 0
+        limits = httpx.Limits(max_connections=8, max_keepalive_connections=8)
+        self.http = httpx.AsyncClient(base_url=server.address, timeout=PATIENCE, limits=limits)
+        self.beating: asyncio.Task[None] | None = None
+        self.config: dict[str, Any] = {}
+
+    async def __aenter__(self) -> Visitor:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the page: whatever is open ends, which is how a server hears of it."""
+        if self.beating is not None:
+            self.beating.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.beating
+        await self.http.aclose()
+
+    async def load(self) -> None:
+        """The page with its scripts, and the recorded run that plays first."""
+        start = time.perf_counter()
+        page = (await self.http.get("/")).raise_for_status().text
+        found = dict.fromkeys(LINKED.findall(page))
+        inside = [name for name in found if not name.startswith(("http", "//"))]
+        await asyncio.gather(*(self.http.get("/" + name.lstrip("/")) for name in inside))
+        await self.http.get(f"{API}/sv/traces/01-chain")
+        self.seen.pages.append(time.perf_counter() - start)
+        self.config = (await self.http.get("/config")).json()
+        self.beating = asyncio.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        """What the page keeps open as long as it is."""
+        with suppress(httpx.HTTPError):
+            async with self.http.stream("GET", f"{API}/heartbeat/{self.session}") as beat:
+                async for _ in beat.aiter_bytes():
+                    pass
+
+    async def run(self, drafter: str, leaves: bool, stops: bool) -> str:
+        """A live run; how it ended for this visitor."""
+        self.number += 1
+        settings = {"max_new_tokens": self.random.choice((24, 40)), "seed": self.number}
+        wish = {"prompt": self.random.choice(PROMPTS), "drafter": drafter, "settings": settings}
+        start = time.perf_counter()
+        first: dict[str, float] = {}
+        async for kinds in self._press("sv-branch", json.dumps(wish), self.number):
+            now = time.perf_counter() - start
+            for kind in kinds:
+                first.setdefault(kind, now)
+            if "round" in kinds and leaves:
+                break
+            if "round" in kinds and stops:
+                stops = False
+                await self._post("/run/predict", self._call("sv-stop", self.number))
+        self._count(first)
+        ends = ("done", "stopped", "error")
+        return next((each for each in ends if each in first), "left" if leaves else "lost")
+
+    def _count(self, first: dict[str, float]) -> None:
+        if "queued" in first:
+            self.seen.place.append(first["queued"])
+        if "round" in first:
+            self.seen.first.append(first["round"])
+        soon = first.get("round", PATIENCE) <= ROUND or first.get("queued", PATIENCE) <= PLACE
+        self.seen.in_time.append(soon)
+
+    async def _press(self, button: str, *values: Any) -> AsyncIterator[set[str]]:
+        """What a button's event streams: the kinds of lines so far, a state by its own name."""
+        await self._post("/queue/join", self._call(button, *values))
+        text: Any = None
+        where = {"session_hash": self.session}
+        async with self.http.stream("GET", f"{API}/queue/data", params=where) as heard:
+            async for line in heard.aiter_lines():
+                message = json.loads(line.removeprefix("data:")) if line else {}
+                if message.get("msg") == "process_generating":
+                    (news,) = message["output"]["data"]
+                    text = news if text is None else apply_diff(text, news)
+                    yield {_kind(each) for each in text.splitlines()}
+                elif message.get("msg") == "process_completed":
+                    if not message["success"]:
+                        self.seen.wrong.append(str(message["output"])[:200])
+                    return
+
+    def _call(self, button: str, *values: Any) -> dict[str, Any]:
+        components = self.config["components"]
+        (place,) = [each["id"] for each in components if each["props"].get("elem_id") == button]
+        events = self.config["dependencies"]
+        event = next(each for each in events if [place, "click"] in each["targets"])
+        return {"fn_index": event["id"], "data": list(values), "session_hash": self.session}
+
+    async def _post(self, path: str, body: dict[str, Any]) -> None:
+        (await self.http.post(API + path, json=body)).raise_for_status()
+
+
+def _kind(line: str) -> str:
+    said = json.loads(line)
+    return str(said.get("state", said["kind"]))
+
+
+async def visits(server: Server, place: int, until: float, seen: Seen) -> None:
+    """One seat of the room: visitor after visitor until the end."""
+    random = Random(place)
+    await asyncio.sleep(random.uniform(0, 20))
+    while time.monotonic() < until:
+        try:
+            async with Visitor(server, random, seen) as visitor:
+                await visitor.load()
+                for _ in range(random.randint(1, 4)):
+                    await asyncio.sleep(random.uniform(3, 15))  # reads, steps; nothing is asked
+                    if time.monotonic() > until:
+                        break
+                    leaves, stops = random.random() < 0.15, random.random() < 0.1
+                    seen.ends[await visitor.run(random.choice(DRAFTERS), leaves, stops)] += 1
+        except httpx.HTTPError as problem:
+            seen.wrong.append(repr(problem))
+        await asyncio.sleep(random.uniform(1, 8))
+
+
+async def room(visitors: int, seconds: float) -> dict[str, Any]:
+    """Fill it; what came of it."""
+    async with served() as server:
+        seen, until = Seen(), time.monotonic() + seconds
+        before = (server.memory, server.threads)
+        seats = [visits(server, place, until, seen) for place in range(visitors)]
+        watching = asyncio.create_task(watched(server, seconds))
+        await asyncio.gather(*seats)
+        memory = await watching
+        await asyncio.sleep(15)
+        return told(visitors, seconds, seen, memory, before, (server.memory, server.threads))
+
+
+async def watched(server: Server, seconds: float) -> list[float]:
+    """Megabytes, every tenth of the time."""
+    found = []
+    for _ in range(10):
+        await asyncio.sleep(seconds / 10)
+        found.append(server.memory)
+    return found
+
+
+def told(
+    visitors: int,
+    seconds: float,
+    seen: Seen,
+    memory: list[float],
+    before: tuple[float, int],
+    after: tuple[float, int],
+) -> dict[str, Any]:
+    """The figures."""
+    share = sum(seen.in_time) / len(seen.in_time) if seen.in_time else 0.0
+    return {
+        "visitors": visitors,
+        "seconds": seconds,
+        "pages": len(seen.pages),
+        "page seconds: median, 95th, slowest": _spread(seen.pages),
+        "runs": sum(seen.ends.values()),
+        "ends": dict(seen.ends),
+        "place seconds: median, 95th, slowest": _spread(seen.place),
+        "first round seconds: median, 95th, slowest": _spread(seen.first),
+        f"first round in {ROUND:g} s or a place in {PLACE:g} s": round(share, 3),
+        "memory MB: before, while full, after": [round(m) for m in (before[0], *memory, after[0])],
+        "threads: before, after": [before[1], after[1]],
+        "wrong": seen.wrong[:10],
+    }
+
+
+def _spread(values: list[float]) -> list[float]:
+    if not values:
+        return []
+    ranked = sorted(values)
+    late = ranked[int(0.95 * (len(ranked) - 1))]
+    return [round(each, 2) for each in (median(ranked), late, ranked[-1])]
+
+
+def main() -> int:
+    """Run it and print; 1 where a run was lost, or something went wrong."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--visitors", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=600)
+    args = parser.parse_args()
+    found = asyncio.run(room(min(args.visitors, 200), min(args.seconds, 3600)))
+    for name, value in found.items():
+        print(f"{name}: {value}")
+    return int(bool(found["wrong"]) or "lost" in found["ends"] or "error" in found["ends"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
