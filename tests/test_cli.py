@@ -112,46 +112,6 @@ def test_the_same_seed_gives_the_same_run(models, tmp_path):
     assert a == b != c
 
 
-@pytest.mark.parametrize(
-    ("options", "pattern"),
-    [
-        (["--temperature", "-1"], "Temperature must lie"),
-        (["--temperature", "nan"], "Temperature must be a finite number"),
-        (["--temperature", "warm"], "Temperature must be a number, not 'warm'"),
-        (["--temperature", "1e-320"], "too small to divide"),
-        (["--top-k", "1000"], "Top-k 1,000 is larger than the vocabulary of 280"),
-        (["--top-p", "0"], "Top-p must lie"),
-        (["--gamma", "0"], "γ must lie"),
-        (["--siblings", "3,two"], "Siblings at each depth are whole numbers like 3, 2"),
-        (["--siblings", "3,9"], "1 to 8 guesses under it, not 9"),
-        (["--siblings", "8,8,8"], "a tree of 1,608 guesses; 128 are the most"),
-        (["--siblings", "2", "--rule", "speculative"], "without replacement"),
-        (["--seed", str(2**63)], "64 bits"),
-        (["--max-new-tokens", "0"], "New tokens"),
-        (["--max-new-tokens", "250"], "more than the 256"),
-        (["--rule", "hope"], "No rule is called 'hope'"),
-        (["--rule", "greedy"], "greedy"),
-        (["--device", "cuda:9"], "device 'cuda:9'"),
-        (["--dtype", "int4"], "No dtype is called 'int4'"),
-        (["--drafter", "nobody"], "No model is called 'nobody'"),
-        (["--target", "n" * 300], "No model is called 'nnn"),
-        (["--drafter", "n" * 300], "No model is called 'nnn"),
-        (["--drafter", "o/" + "n" * 300], "No model is called 'o/nnn"),
-        (["--trace", "n" * 300], "cannot be written: File name too long"),
-        (["--prompt", "caf\udce9"], "the prompt is not UTF-8"),
-        (["--prompt", " \n"], "prompt is empty"),
-        (["--prompt", "cat " * 300], "Shorten one of them"),
-        (["--colour", "red"], "unrecognized arguments"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_status_2(models, capsys, options, pattern):
-    try:
-        status = run(models, *options)
-    except SystemExit as exit:
-        status = exit.code
-    sentence(capsys, status, pattern)
-
-
 def test_vocabularies_with_nothing_in_common_are_one_sentence(pair, tmp_path, capsys):
     words = Tokenizer(WordLevel({"</s>": 0, "zyx": 1}, unk_token="</s>"))
     strange = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>")
@@ -298,10 +258,6 @@ def test_a_broken_trace_is_one_sentence_with_its_line(trace, tmp_path, capsys, d
     assert pattern in said
 
 
-def test_a_trace_that_is_not_there_is_one_sentence(tmp_path, capsys):
-    sentence(capsys, main(["check", str(tmp_path / "none")]), "cannot be read: No such file")
-
-
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -340,12 +296,6 @@ def test_every_command_explains_itself(command, capsys):
     assert f"specviz {command}" in capsys.readouterr().out
 
 
-def test_no_command_at_all_is_one_sentence(capsys):
-    with pytest.raises(SystemExit) as exit:
-        main([])
-    sentence(capsys, exit.value.code, "COMMAND")
-
-
 def test_the_module_is_a_program(trace):
     command = [sys.executable, "-m", "specviz", "check", str(trace)]
     root = Path(__file__).resolve().parent.parent
@@ -356,39 +306,6 @@ def test_the_module_is_a_program(trace):
 
 def test_text_for_a_terminal_cannot_steer_it():
     assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
-
-
-@pytest.mark.parametrize(
-    ("words", "pattern"),
-    [
-        (["bench", "--prompts", "0"], "Prompts must lie between 1 and 1,000, not 0"),
-        (["bench", "--prompts", "1000000000"], "Prompts must lie"),
-        (["bench", "--repeats", "1001"], "Repeats must lie between 1 and 1,000, not 1001"),
-        (["bench", "--repeats", "few"], "Repeats must be a number, not 'few'"),
-        (["bench", "--max-new-tokens", "1000000000"], "New tokens must lie"),
-        (["sweep", "--order-seed", str(2**63)], "The seed of the order must fit in 64 bits"),
-        (["compare", "--prompt", "a", "--order-seed", "1.5"], "must be a whole number"),
-        (["compare", "--prompt", "\udcff", "--drafters", "ngram,suffix"], "not UTF-8"),
-        (
-            ["compare", "--prompt", "a", "--drafters", f"ngram,{'n' * 300}"],
-            "A lane's name has 1 to 120",
-        ),
-        (["train", "measure", "--prompts", "1001"], "Prompts must lie"),
-        (["train", "measure", "--repeats", "0"], "Repeats must lie"),
-        (["train", "measure", "--new-tokens", "4097"], "New tokens must lie between 1 and 4,096"),
-        (["train", "heads", "--tokens", "0"], "Training tokens must lie"),
-        (["train", "heads", "--own-text", "-1"], "Tokens that the target writes must lie"),
-        (["train", "heads", "--threads", "1000000"], "Threads must lie"),
-        (["train", "heads", "--nice", "20"], "Niceness must lie between 0 and 19"),
-        (["train", "heads", "--seed", str(2**63)], "The seed must fit in 64 bits"),
-    ],
-)
-def test_a_number_out_of_its_bounds_is_one_sentence(capsys, words, pattern):
-    try:
-        status = main(words)
-    except SystemExit as exit:
-        status = exit.code
-    sentence(capsys, status, pattern)
 
 
 def test_a_prompt_of_bytes_that_are_no_text_is_one_sentence_and_status_2():

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.models.errors import NotAvailable
+from specviz.models.hub import hub_library, hub_reason
 
 # owner/name, and the file of it where that is one of GGUF
 HUB_ID: Final = re.compile(
@@ -72,17 +73,17 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
 
     repository, file = _hub_id(name)
     more: Any = {} if watch is None else {"tqdm_class": _bar(watch)}
+    http = hub_library()
     try:
         place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
         if file is None and not weight_files(place):
             snapshot_download(repository, allow_patterns=[*PICKLES, *HEADS], **more)
     except Stopped:
         raise
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except (OSError, ValueError, http.HTTPError) as error:
         raise NotAvailable(
             f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
-            f"and the Hub did not give it: {reason}"
+            f"and the Hub did not give it: {hub_reason(error)}"
         ) from error
     return _whole(name, place if file is None else place / file)
 

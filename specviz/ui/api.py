@@ -40,10 +40,7 @@ def add(runs: Worker, any_model: bool) -> None:
             target: a name that `python -m specviz models` lists.
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
-        try:
-            wish = RunRequest.from_json(asked, any_model)
-            return await runs.whole(recorded(wish), str(request.session_hash))
-        except ValueError as problem:  # every refusal is one, with a sentence for people
-            raise gr.Error(str(problem), print_exception=False) from problem
+        wish = RunRequest.from_json(asked, any_model)
+        return await runs.whole(recorded(wish), str(request.session_hash))
 
     api(run, api_name="run", concurrency_limit=None)

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.settings.kinds import real
 from specviz.ui.stream import error
 from specviz.ui.worker import Worker
 
+NUMBER: Final = "The number of a job"
 PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
@@ -55,7 +57,7 @@ def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
     """Let the buttons start and stop the job. view: hears its story."""
 
     async def stop(number: float, request: gr.Request) -> None:
-        runs.line.stop(job.visitor(request), float(number))
+        runs.line.stop(job.visitor(request), real(NUMBER, number))
 
     for start in starts:
         begin = f"(...values) => [...{start.values}, {job.page}.begin()]"
@@ -72,13 +74,14 @@ def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerat
     """A handler of an event whose values say what is `wanted`; the last is the page's number."""
 
     async def told(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
-        *said, number = values
+        *said, last = values
+        number = real(NUMBER, last)
         try:
             texts = wanted(*said)
         except ValueError as problem:
-            yield error(str(problem), f"{float(number):.0f}")
+            yield error(str(problem), f"{number:.0f}")
             return
-        async with aclosing(texts(job.visitor(request), float(number))) as story:
+        async with aclosing(texts(job.visitor(request), number)) as story:
             async for text in story:
                 yield text
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import walk_packages
+from time import monotonic, sleep
 from typing import Any, Final
 
 import gradio as gr
@@ -13,6 +14,7 @@ import gradio as gr
 from specviz.compare.domains.plan import choices
 from specviz.settings.threads import wait_briefly
 from specviz.ui import api
+from specviz.ui.calls import Page
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header, preloads
@@ -20,7 +22,7 @@ from specviz.ui.cost import tab as cost
 from specviz.ui.lending import LENT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
-from specviz.ui.queue import LONGEST
+from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.server import app_kwargs
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
@@ -35,6 +37,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 THREADS: Final = LONGEST + 16
 # What tasks and questions bring in when they are first asked.
 ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", "compare", "ui"))
+LEAVING: Final = 1.0  # seconds that a run has to end after its round when the server goes down
 TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), ("Cost", cost))
 
 
@@ -49,10 +52,21 @@ class Options:
     port: int | None = None
 
 
+class Unserved(ValueError):
+    """There is no such place to serve the page at."""
+
+    def __init__(self, options: Options) -> None:
+        at = f"port {options.port}" if options.port else "any port from 7860 on"
+        super().__init__(
+            f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: it is taken, or no "
+            "address of this machine. Name others with --port and --host."
+        )
+
+
 def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
     """The page with everything wired. fetches: brings models here, in a line of its own."""
     demo: gr.Blocks
-    with gr.Blocks(title="specviz", fill_width=True) as demo:
+    with Page(title="specviz", fill_width=True) as demo:
         header()
         place = TabContext(demo, runs, options.allow_any_model, fetches)
         with gr.Tabs(elem_id="sv-tabs"):
@@ -75,21 +89,38 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
 
 
 def launch(options: Options) -> None:
-    """Serve the page; the models are loaded once it is up, or before where GPUs are lent."""
+    """Serve the page; the models are loaded once it is up, or before where GPUs are lent.
+
+    Raises Unserved with a sentence. Interrupted, it lets the runs under way tell so.
+    """
     wait_briefly()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine), Worker(machine)
     demo = build(options, runs, fetches)
+    # While one thread imports transformers, which replaces itself by a module of another kind, a
+    # second thread can be given the first kind, in which nothing is found.
+    import_module("transformers")
     if LENT:
         prepare(machine)
-    demo.launch(**launch_arguments(options), prevent_thread_lock=True)
+    try:
+        demo.launch(**launch_arguments(options), prevent_thread_lock=True)
+    except OSError as problem:
+        raise Unserved(options) from problem
     if not LENT:
         runs.warm_up()
     try:
         demo.block_thread()
     finally:
-        runs.line.close()
-        fetches.line.close()
+        close(runs.line, fetches.line)
+
+
+def close(*lines: Queue) -> None:
+    """Let all that computes or waits end, and its pages hear so; what takes longer is cut off."""
+    for line in lines:
+        line.close()
+    last = monotonic() + LEAVING
+    while any(map(len, lines)) and monotonic() < last:
+        sleep(0.05)
 
 
 def prepare(machine: Machine) -> None:

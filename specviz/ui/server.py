@@ -1,12 +1,13 @@
 """What the server answers beside Gradio: scripts, recorded runs and races; and what it refuses.
 
-No route takes a file and none fetches an address: Gradio's own that do are closed here. All paths
-start with /gradio_api/, which a proxy in front of Gradio passes on.
+No route takes a file, keeps one or fetches an address: Gradio's own that do are closed here. All
+paths start with /gradio_api/, which a proxy in front of Gradio passes on.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,20 +18,27 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specviz.ui.compare.race import recorded
 from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
 from specviz.ui.step.recorded import body, names
 
+log = logging.getLogger(__name__)
+
 
 class Guard:
-    """Refuses Gradio's routes for uploads, remote files and usage counts."""
+    """Refuses Gradio's routes for uploads, remote files, saved pages and usage counts.
+
+    What breaks one of Gradio's other routes is a call that fits nothing here (an event that does
+    not exist, say): it gets a sentence, and the log a line.
+    """
 
     EXACT = frozenset(
         {
             "/gradio_api/upload",
             "/gradio_api/process_recording",
+            "/gradio_api/deep_link",
             "/monitoring",
             "/monitoring/summary",
             "/gradio_api/monitoring/summary",
@@ -52,8 +60,27 @@ class Guard:
         """Answer 403 for a closed route, else pass the request on."""
         if scope["type"] == "http" and self.closed(scope["path"]):
             await PlainTextResponse("This route is closed.", 403)(scope, receive, send)
+        elif scope["type"] == "http" and not scope["path"].startswith(PREFIX):
+            await self._guarded(scope, receive, send)
         else:
             await self.app(scope, receive, send)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to Gradio; 400 where it breaks before anything was answered."""
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception as problem:
+            if begun:
+                raise
+            log.warning("a call to %r fits nothing here: %r", scope["path"], problem)
+            await PlainTextResponse("This call fits nothing here.", 400)(scope, receive, send)
 
     def closed(self, path: str) -> bool:
         """Whether a path, however it is written, names a closed route."""

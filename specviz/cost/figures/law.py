@@ -230,7 +230,8 @@ def _names(terms: Terms, top: float, end: int) -> list[tuple[float, float, str, 
 
 def _ticks(top: float, unit: str) -> list[Tick]:
     """Numbers from 0 up to `top`, at most seven."""
-    step = next(step for step in (0.25, 0.5, 1, 2, 5, 10, 20, 50) if top / step <= 6.5)
+    steps = (digit * 10.0**power for power in range(12) for digit in (1, 2, 5))
+    step = next(step for step in (0.25, 0.5, *steps) if top / step <= 6.5)
     return [(at * step, f"{at * step:g}{unit}") for at in range(floor(top / step) + 1)]
 
 

@@ -40,12 +40,12 @@ class GrowQuestion:
         """What JSON text asks. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         kind = data.get("kind")
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise Unasked(f"A tree is one of these: {', '.join(KINDS)}.")
         return cls(
             number=within("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
-            kind=str(kind),
+            kind=kind,
             parameters=Parameters.of(data.get("tree")),
             own=str(data.get("own", "")),
             seed=within("The seed", data.get("seed"), 0, SEEDS),

@@ -28,13 +28,13 @@ class JudgingQuestion:
         """What JSON text asks. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         drawn = data.get("drawn")
-        if drawn not in WAYS:
+        if not isinstance(drawn, str) or drawn not in WAYS:
             raise Unasked(f"Guesses are drawn in one of these ways: {', '.join(WAYS)}.")
         return cls(
             number=within("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
             shape=within("The shape", data.get("shape"), 0, len(SHAPES) - 1),
-            drawn=str(drawn),
+            drawn=drawn,
             seed=within("The seed", data.get("seed"), 0, SEEDS),
             average=bool(data.get("average")),
         )

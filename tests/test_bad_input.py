@@ -1,0 +1,363 @@
+"""Bad input over the command line, the page's events and the API: one table each, a sentence each.
+
+The page and the API are one server as `app.py` starts it. Whatever is sent to it, by number too,
+its log holds no traceback, and it still answers; ended while it may be reading models, it says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import tiny
+from huggingface_hub import get_session
+
+from specviz.commands.cli import main
+from specviz.models import hub
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+# The command line. Words that follow `run` with the tiny pair; or whole commands.
+
+RUNS = [
+    (["--temperature", "-1"], "Temperature must lie"),
+    (["--temperature", "nan"], "Temperature must be a finite number"),
+    (["--temperature", "warm"], "Temperature must be a number, not 'warm'"),
+    (["--temperature", "1e-320"], "too small to divide"),
+    (["--top-k", "1000"], "Top-k 1,000 is larger than the vocabulary of 280"),
+    (["--top-p", "0"], "Top-p must lie"),
+    (["--gamma", "0"], "γ must lie"),
+    (["--siblings", "3,two"], "Siblings at each depth are whole numbers like 3, 2"),
+    (["--siblings", "3,9"], "1 to 8 guesses under it, not 9"),
+    (["--siblings", "8,8,8"], "a tree of 1,608 guesses; 128 are the most"),
+    (["--siblings", "2", "--rule", "speculative"], "without replacement"),
+    (["--seed", str(2**63)], "64 bits"),
+    (["--max-new-tokens", "0"], "New tokens"),
+    (["--max-new-tokens", "250"], "more than the 256"),
+    (["--rule", "hope"], "No rule is called 'hope'"),
+    (["--rule", "greedy"], "greedy"),
+    (["--device", "cuda:9"], "device 'cuda:9'"),
+    (["--dtype", "int4"], "No dtype is called 'int4'"),
+    (["--drafter", "nobody"], "No model is called 'nobody'"),
+    (["--target", "n" * 300], "No model is called 'nnn"),
+    (["--drafter", "n" * 300], "No model is called 'nnn"),
+    (["--drafter", "o/" + "n" * 300], "No model is called 'o/nnn"),
+    (["--trace", "n" * 300], "cannot be written: File name too long"),
+    (["--trace", "/proc/none"], "cannot be written"),
+    (["--prompt", "caf\udce9"], "the prompt is not UTF-8"),
+    (["--prompt", " \n"], "prompt is empty"),
+    (["--prompt", "cat " * 300], "Shorten one of them"),
+    (["--colour", "red"], "unrecognized arguments"),
+]
+COMMANDS = [
+    ([], "required: COMMAND"),
+    (["dance"], "invalid choice: 'dance'"),
+    (["run"], "--prompt"),
+    (["check", "/proc/none"], "cannot be read: No such file"),
+    (["check", "/"], "cannot be read: Is a directory"),
+    (["fetch", "../etc/passwd"], "No model is called"),
+    (["bench", "--prompts", "0"], "Prompts must lie between 1 and 1,000, not 0"),
+    (["bench", "--prompts", "1000000000"], "Prompts must lie"),
+    (["bench", "--repeats", "1001"], "Repeats must lie between 1 and 1,000, not 1001"),
+    (["bench", "--repeats", "few"], "Repeats must be a number, not 'few'"),
+    (["bench", "--max-new-tokens", "1000000000"], "New tokens must lie"),
+    (["sweep", "--order-seed", str(2**63)], "The seed of the order must fit in 64 bits"),
+    (["compare", "--prompt", "a", "--order-seed", "1.5"], "must be a whole number"),
+    (["compare", "--prompt", "\udcff", "--drafters", "ngram,suffix"], "not UTF-8"),
+    (["compare", "--prompt", "a", "--drafters", f"ngram,{'n' * 300}"], "A lane's name has 1 to"),
+    (["train", "measure", "--prompts", "1001"], "Prompts must lie"),
+    (["train", "measure", "--repeats", "0"], "Repeats must lie"),
+    (["train", "measure", "--new-tokens", "4097"], "New tokens must lie between 1 and 4,096"),
+    (["train", "heads", "--tokens", "0"], "Training tokens must lie"),
+    (["train", "heads", "--own-text", "-1"], "Tokens that the target writes must lie"),
+    (["train", "heads", "--threads", "1000000"], "Threads must lie"),
+    (["train", "heads", "--nice", "20"], "Niceness must lie between 0 and 19"),
+    (["train", "heads", "--seed", str(2**63)], "The seed must fit in 64 bits"),
+]
+
+
+@pytest.mark.parametrize(("words", "phrase"), RUNS)
+def test_a_run_is_refused_in_one_sentence_with_status_2(pair, capsys, words, phrase):
+    usual = ["--target", str(pair[0]), "--drafter", str(pair[1]), "--max-new-tokens", "12"]
+    refused(capsys, ["run", *usual, "--prompt", tiny.PROMPT, *words], phrase)
+
+
+@pytest.mark.parametrize(("words", "phrase"), COMMANDS)
+def test_a_command_is_refused_in_one_sentence_with_status_2(capsys, words, phrase):
+    refused(capsys, words, phrase)
+
+
+def refused(capsys, words, phrase):
+    """Assert status 2, nothing on standard output and one line on standard error."""
+    try:
+        status = main(words)
+    except SystemExit as exit:
+        status = exit.code
+    said = capsys.readouterr()
+    assert (status, said.out, said.err.count("\n")) == (2, "", 1)
+    assert phrase in said.err
+
+
+# The page and the API: one server, called as any program could call it.
+
+
+class Server:
+    """app.py, what it says, and its events by number."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.said = folder / "server.log"
+        command = [sys.executable, "app.py", "--port", str(port), "--device", "cpu"]
+        with self.said.open("w") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}/gradio_api", timeout=30)
+        self.calls = 0
+        self.config = self.wait()
+
+    def wait(self) -> dict:
+        """The page's config, as soon as there is one."""
+        for _ in range(240):
+            try:
+                return self.client.get("../config").json()
+            except httpx.TransportError:
+                time.sleep(0.25)
+        raise TimeoutError(self.said.read_text())
+
+    def end(self, number: int) -> int:
+        """The status with which it ends."""
+        self.client.close()
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+    def event(self, inputs: int, name: str) -> dict:
+        """An event of the server's with so many values, whose name begins like this."""
+        return next(
+            each
+            for each in self.config["dependencies"]
+            if len(each["inputs"]) == inputs and str(each["api_name"]).startswith(name)
+        )
+
+    def post(self, path: str, **body: object) -> httpx.Response:
+        """The answer to JSON, of numbers that are none and half characters too."""
+        head = {"Content-Type": "application/json"}
+        return self.client.post(path, content=json.dumps(body), headers=head)
+
+    def call(self, number: int, values: list) -> str:
+        """What the event of this number ends in: its error, or its one text."""
+        self.calls += 1
+        session = f"made-up-{self.calls}"
+        joined = self.post("queue/join", fn_index=number, data=values, session_hash=session)
+        if joined.status_code != 200:
+            return joined.text
+        told = ""
+        with self.client.stream("GET", "queue/data", params={"session_hash": session}) as lines:
+            for line in lines.iter_lines():
+                message = json.loads(line.removeprefix("data:") or "{}")
+                if message.get("msg") == "process_generating":
+                    told = str(message["output"]["data"])
+                if message.get("msg") == "process_completed":
+                    output = message["output"]
+                    return told or str(output.get("error") or output.get("data"))
+        raise AssertionError("the stream ended without an answer")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The one server. Nothing that is sent to it leaves a traceback."""
+    running = Server(tmp_path_factory.mktemp("log"))
+    yield running
+    assert running.end(signal.SIGINT) == 130
+    assert "Traceback" not in running.said.read_text()
+
+
+FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+TOO_DEEP = "[" * 1500
+LAW = {"id": 1, "map": "gamma", "alpha": 0.7, "gamma": 4, "c": 0.1, "verify": 1, "c_hat": 0.1}
+POINT = ("gamma", "guesses", "c", "verify", "tokens", "speedup")
+# What is given in place of every value of the event; a list: the values themselves.
+EVENTS = [
+    (26, "told", [], "26 are needed, not 0"),
+    (26, "told", None, "does not fit"),
+    (26, "told", "x", "not in the list of choices"),
+    (26, "told", float("nan"), "not in the list of choices"),
+    (26, "told", [[[1]]], "26 are needed, not 1"),
+    (26, "told", "x" * 10**5, "xxx…"),
+    (26, "told", "\ud800", "not in the list of choices"),
+    (26, "told", FILE, "does not fit"),
+    (2, "told", ["{", None], "number of a job must be a number"),
+    (2, "told", ["{", "first"], "number of a job must be a number, not 'first'"),
+    (2, "told", ["{", float("nan")], "number of a job must be a finite number"),
+    (2, "told", ["{", [1]], "number of a job must be a number"),
+    (2, "told", ["{", 1], "not whole JSON"),
+    (2, "told", [TOO_DEEP, 1], "not whole JSON"),
+    (2, "told", ["[1]", 1], "A run is a JSON object"),
+    (2, "told", [None, 1], "A run is JSON text"),
+    (2, "told", ['{"prompt": "a", "target": "/etc"}', 1], "No target is called"),
+    (2, "told", ['{"prompt": "", "seed": 1}', 1], "A run has no seed"),
+    (1, "stop", ["now"], "number of a job must be a number"),
+    (1, "stop", [{}], "number of a job must be a number"),
+    (5, "size", [None] * 5, "does not fit"),
+    (5, "size", [["ngram"], 99, 24, 0, 1], "greater than maximum value"),
+    (6, "told", [["nobody"], 1, 24, 0, 1, 1], "not in the list of choices"),
+]
+# What the page's parts are asked, by the names of their functions: a question that is none.
+QUESTIONS = [
+    ("", "not whole JSON"),
+    (None, "JSON text|a file of"),
+    ("[]", "JSON object"),
+    (TOO_DEEP, "not whole JSON"),
+    ("x" * 10**6, "characters at most|KiB at most|not whole JSON"),
+    (FILE, "does not fit"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "name", "values", "phrase"), EVENTS)
+def test_an_event_called_by_number_refuses_in_a_sentence(server, inputs, name, values, phrase):
+    number = server.event(inputs, name)["id"]
+    given = values if isinstance(values, list) else [values] * inputs
+    assert phrase in server.call(number, given)
+
+
+@pytest.mark.parametrize(("text", "phrase"), QUESTIONS)
+def test_every_part_refuses_what_is_no_question(server, text, phrase):
+    parts = [
+        each["id"]
+        for each in server.config["dependencies"]
+        if str(each["api_name"]).startswith(("answer", "section_facts"))
+    ]
+    assert len(parts) == 11
+    for number in parts:
+        assert re.search(phrase, server.call(number, [text])), number
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "phrase"),
+    [
+        ("answer", LAW | {"map": []}, "A map is one of"),
+        ("answer", LAW | {"alpha": 10**400}, "must be a number"),
+        ("answer", LAW | {"run": {"alpha": 2}}, "must be a number"),
+        ("answered_4", {"id": 1, "kind": []}, "A tree is one of these"),
+        ("answered_4", {"id": 1, "kind": "chain", "tree": {"depth": 1e9}}, "three numbers"),
+        ("answered_5", {"id": 1, "place": "example:none", "tree": {}}, "three numbers"),
+        ("answered_6", {"id": 1, "drawn": []}, "in one of these ways"),
+        ("answered", {"id": 1, "p": [1e308, 1e308], "q": [0, 1]}, "a number from 0 to 1"),
+        ("answered_3", {"id": 1, "run": "../../app"}, "no recorded run of this name"),
+    ],
+)
+def test_a_question_with_made_up_facts_gets_a_sentence(server, name, asked, phrase):
+    (number,) = (e["id"] for e in server.config["dependencies"] if e["api_name"] == name)
+    assert re.search(phrase, server.call(number, [json.dumps(asked)]))
+
+
+def test_a_run_faster_than_any_still_has_an_axis(server):
+    """Its chart once had no step for such numbers, and nothing caught the end of that search."""
+    run = dict.fromkeys(POINT, 1e6) | {"alpha": 0.5}
+    (number,) = (e["id"] for e in server.config["dependencies"] if e["api_name"] == "answer")
+    told = server.call(number, [json.dumps(LAW | {"run": run})])
+    assert "speed" in told
+    assert "Something broke" not in told
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "phrase"),
+    [
+        ("queue/join", {"fn_index": 9999, "data": [], "session_hash": "a"}, "fits nothing here"),
+        ("queue/join", {"fn_index": -1, "data": [], "session_hash": "a"}, "fits nothing here"),
+        ("queue/join", {"fn_index": 1, "data": []}, "Session hash not found"),
+        ("queue/join", {"fn_index": 1, "session_hash": "a"}, "Field required"),
+        ("call/none", {"data": []}, "fits nothing here"),
+        ("call/v2/none", {}, "fits nothing here"),
+        ("run/run", {"data": []}, "4 are needed, not 0"),
+        ("run/js_fn", {"data": []}, "too few values|no part in it"),
+        ("run/stop", {"data": [None]}, "number of a job must be a number"),
+        ("component_server", {"session_hash": "a", "component_id": 1, "fn_name": "x"}, "."),
+        ("upload", {}, "This route is closed"),
+        ("deep_link?session_hash=a", {}, "This route is closed"),
+    ],
+)
+def test_a_call_that_fits_nothing_is_refused(server, path, body, phrase):
+    answered = server.post(path, **body)
+    assert answered.status_code >= 400
+    assert re.search(phrase, answered.text)
+
+
+@pytest.mark.parametrize(
+    ("values", "phrase"),
+    [
+        ([], "4 are needed, not 0"),
+        (["", "ngram", {}, "house"], "prompt is empty"),
+        ([None, "ngram", {}, "house"], "prompt must be text"),
+        ([[{"role": "user"}], "ngram", {}, "house"], "A turn is like"),
+        ([FILE, "ngram", {}, "house"], "does not fit"),
+        (["a" * 4001, "ngram", {}, "house"], "longer than 4,000 characters"),
+        (["half \ud83e", "ngram", {}, "house"], "half a character"),
+        (["a", "/etc", {}, "house"], "No drafter is called '/etc'"),
+        (["a", ["ngram"], {}, "house"], "No drafter is called|must be text"),
+        (["a", "ngram", [], "house"], "Settings are a JSON object"),
+        (["a", "ngram", {"gamma": "many"}, "house"], "gamma"),
+        (["a", "ngram", {"seed": float("nan")}, "house"], "seed"),
+        (["a", "ngram", {"coins": {"judge": 0.5}}, "house"], "No coin is called"),
+        (["a", "ngram", {"max_new_tokens": 4096}, "house"], "more than the"),
+        (["a", "ngram", {}, "owner/name"], "No target is called 'owner/name'"),
+        (["a", "ngram", {}, "\ud800"], "No target is called"),
+    ],
+)
+def test_the_endpoint_for_programs_refuses_in_a_sentence(server, values, phrase):
+    assert re.search(phrase, server.call(server.event(4, "run")["id"], values))
+
+
+def test_after_all_that_a_run_is_made(server):
+    settings = {"max_new_tokens": 4}
+    told = server.call(
+        server.event(4, "run")["id"], ["Once upon a time", "ngram", settings, "house"]
+    )
+    assert "specviz-trace" in told
+
+
+# What is wrong with the machine.
+
+
+def test_a_taken_port_is_one_sentence(server):
+    port = str(server.client.base_url.port)
+    command = [sys.executable, "app.py", "--port", port]
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert second.returncode == 2
+    assert second.stderr.startswith(f"specviz: The page cannot be served at 127.0.0.1, port {port}")
+    assert second.stderr.count("\n") == 1
+
+
+def test_sigterm_while_models_load_is_no_fault(tmp_path):
+    running = Server(tmp_path)  # it begins to read models when the page is up
+    assert running.end(signal.SIGTERM) == 143
+    said = running.said.read_text()
+    assert said.endswith("specviz: Stopped.\n")
+    assert "Traceback" not in said
+
+
+def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setattr(hub, "WAIT", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        library = hub.hub_library()
+        with pytest.raises(library.TimeoutException) as gone:
+            get_session().get(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=None)
+    assert hub.hub_reason(gone.value) == "it said nothing for 0.2 seconds."
+
+
+def test_a_place_that_takes_no_models_is_said_without_its_name():
+    with pytest.raises(OSError, match="Not a directory") as full:
+        Path("/dev/null/models").mkdir()
+    said = hub.hub_reason(full.value)
+    assert said == "there is no place to keep it here (Not a directory)."
