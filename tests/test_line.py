@@ -92,6 +92,16 @@ def test_a_stop_is_about_one_run_and_counts_even_before_it_came():
     assert (fresh.stopped, later.stopped) == (True, False)
 
 
+def test_stops_of_made_up_visitors_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr("specviz.ui.queue.MOST_ASKED", 3)
+    line = Queue()
+    for number in range(9):
+        line.stop(f"nobody {number}", 1)
+    line.stop("me", 1)
+    assert len(line._asked) == 3
+    assert line.join("me", 1).stopped, "the newest are kept"
+
+
 def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
     line = Queue()
     line.stop("me", 1)

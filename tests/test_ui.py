@@ -95,7 +95,7 @@ def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):
     path.write_text(path.read_text()[:-40])
     answer = routes.get(f"{server.PREFIX}/traces/01-a-run")
     assert answer.status_code == 422
-    assert answer.text.startswith("Line ")
+    assert answer.text.startswith("The recorded run '01-a-run' cannot be read: Line ")
     assert "not whole JSON" in answer.text
 
 

@@ -31,12 +31,14 @@ from specviz.trace.events import Committed, Proposed
 
 
 def drafters_for(target: str, named: str | None) -> list[str]:
-    """The drafter that was named; else those made for the target, then those that fit any."""
-    those = [entry for entry in entries() if entry.kind == "drafter"]
+    """The drafter that was named; else all that suit the target, last those that fit any and have
+    no weights.
+    """
     if named:
         return [named]
-    own = [e.name for e in those if e.made_for == target]
-    return own + [e.name for e in those if e.made_for is None]
+    those = [e for e in entries() if e.kind == "drafter" and e.made_for in (None, target)]
+    ranked = sorted(those, key=lambda e: e.made_for is None and e.folder is None)
+    return [entry.name for entry in ranked]
 
 
 def entrants(

@@ -15,6 +15,7 @@ from typing import Final
 from specviz.ui.halt import Halt
 
 LONGEST: Final = 64
+MOST_ASKED: Final = 10_000  # visitors whose stops are remembered; a made-up one never leaves
 
 
 class QueueFull(ValueError):
@@ -98,6 +99,8 @@ class Queue:
     def stop(self, visitor: str, number: float) -> None:
         """The visitor wants this run to end: computing, waiting, or not even here yet."""
         self._asked[visitor] = max(number, self._asked.get(visitor, number))
+        if len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
         for ticket in self._tickets:
             if ticket.visitor == visitor and ticket.number <= number:
                 ticket.stop()

@@ -88,6 +88,12 @@ def test_what_was_fetched_is_here_and_can_be_used_on_step(models):
 
 
 def test_a_target_used_on_step_turns_away_a_drafter_made_for_another(models):
+    models.get_by_role("tab", name="Step").click()
+    models.click("#sv-settings")
+    models.click("#sv-method input")
+    models.get_by_role("option", name="Medusa", exact=True).click()
+    expect(models.locator("#sv-method input")).to_have_value("Medusa")
+    models.get_by_role("tab", name="Models").click()
     row(models, "smollm2").get_by_role("button", name="Use on Step").click()
     expect(models.locator("#sv-target input")).to_have_value("SmolLM2")
     expect(models.locator("#sv-method input")).to_have_value("N-gram")

@@ -10,7 +10,7 @@ from specviz.catalog.entry import filled, group_of, title_of
 from specviz.models.served.address import is_served
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
-from specviz.trace.file import Trace
+from specviz.trace.file import Trace, TraceError
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.lines import lines
 
@@ -73,7 +73,10 @@ def trace(name: str) -> Trace:
 
 @cache
 def body(name: str) -> bytes:
-    """A recorded run as compressed lines, made once."""
-    run = trace(name)
+    """A recorded run as compressed lines, made once. Raises ValueError naming it."""
+    try:
+        run = trace(name)
+    except TraceError as problem:
+        raise ValueError(f"The recorded run {name!r} cannot be read: {problem}") from problem
     text = "".join(lines([run.header, *run.events], "recorded", name))
     return gzip.compress(text.encode(), 9)
