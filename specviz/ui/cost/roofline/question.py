@@ -5,7 +5,6 @@ Rule: whatever cannot be answered is refused here, with a sentence.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
@@ -18,6 +17,7 @@ from specviz.cost.serving import Guessing
 from specviz.cost.shapes import ModelShape
 from specviz.settings.kinds import real, whole, wholes
 from specviz.settings.settings import Settings, require
+from specviz.ui.question import read
 
 LONGEST: Final = 2000  # characters of a question
 LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
@@ -60,7 +60,7 @@ class Ask:
     @classmethod
     def from_text(cls, text: Any) -> Self:
         """The question that JSON text asks. Raises ValueError with a sentence."""
-        data = read(text)
+        data = read(text, LONGEST)
         names = {f.name for f in fields(cls)}
         require(names <= set(data), f"The page did not say {', '.join(sorted(names - set(data)))}.")
         for name, known in (("hardware", sources.machines()), ("model", sources.models())):
@@ -75,7 +75,7 @@ class Ask:
         require(0 <= alpha <= 1, f"α must be a chance from 0 to 1, and {alpha:g} is not.")
         require(0 <= overhead <= SLOWEST, f"The overhead must lie between 0 and {SLOWEST:,} ms.")
         siblings = tree(numbers["gamma"], data["siblings"])
-        found = data | numbers | {"siblings": siblings, "alpha": alpha, "overhead": overhead}
+        found = {**data} | numbers | {"siblings": siblings, "alpha": alpha, "overhead": overhead}
         return cls(**{name: found[name] for name in names})
 
     @property
@@ -123,19 +123,6 @@ class Ask:
         levels = trees.depths(parents)[1:]
         keep = [1.0, *(self.alpha / widths[level - 1] for level in levels)]
         return Guessing.tree(parents, keep, self.draft)
-
-
-def read(text: Any) -> dict[str, Any]:
-    """The page's text as data. Raises ValueError with a sentence."""
-    short = isinstance(text, str) and len(text) <= LONGEST
-    require(short, f"A question is JSON text of {LONGEST:,} characters at most.")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise ValueError("This is not whole JSON, so no question.") from problem
-    require(isinstance(data, dict), "A question is a JSON object.")
-    found: dict[str, Any] = data
-    return found
 
 
 def limited(name: str, value: Any) -> int:

@@ -6,23 +6,20 @@ model. The newest question wins.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-import gradio as gr
 
 from specviz.cost import sources as presets
 from specviz.cost.drafting import HEAD, NGRAM, drafters
 from specviz.cost.figures.roofline import STOPS
 from specviz.cost.shapes import WIDTHS
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
-from specviz.ui.cost.roofline.question import LIMITS, Ask, read
+from specviz.ui.cost.roofline.question import LIMITS, Ask
 from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-roofline"
-WISH: Final = "() => [window.specviz.roofline.wish()]"
 USUAL: Final[Mapping[str, Any]] = {
     "hardware": "h100-sxm",
     "cards": 1,
@@ -65,34 +62,16 @@ QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     view = component(NAME, "cost/roofline/roofline", config())
-    question = gr.Textbox(visible=False)
-    ask = gr.Button("Ask the roofline", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
-    # "multiple": the page asks the next question as soon as it has an answer, which may be before
-    # Gradio is done with the event that brought it.
-    ask.click(
-        section_facts,
-        question,
-        view,
-        js=WISH,
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    question.wire(view, "roofline", f"{NAME}-ask", section_facts)
 
 
 def section_facts(text: Any) -> str:
     """The answer to the page's question as JSON text: `id` as it was asked, or an `error`."""
-    made: dict[str, Any]
-    number: Any = None
     try:
-        number = read(text).get("id")
         made = answer(Ask.from_text(text))
     except ValueError as problem:
         made = {"error": str(problem)}
-    counted = number if isinstance(number, int) else 0
-    return json.dumps(made | {"id": counted}, separators=(",", ":"), allow_nan=False)
+    return question.packed(made | {"id": question.number_of(text)})
 
 
 def config() -> dict[str, Any]:

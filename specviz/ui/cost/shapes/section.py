@@ -7,13 +7,10 @@ in line.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
-
-import gradio as gr
 
 from specviz.cost import shape_text
 from specviz.cost.figures.sweep import sweep_figure
@@ -22,12 +19,14 @@ from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import milliseconds
 from specviz.settings.kinds import real
 from specviz.settings.settings import require
+from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-shapes"
-WISH: Final = "() => [window.specviz.shapes.wish()]"
-LONGEST: Final = 2 * LARGEST  # characters of a question, a file in it, its quotes escaped
+LONGEST: Final = (
+    8 * LARGEST
+)  # characters of a question: a file in it, escaped; it has its own limit
 
 
 log = logging.getLogger(__name__)
@@ -71,20 +70,7 @@ class Ask:
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     view = component(NAME, "cost/shapes/shapes", config())
-    question = gr.Textbox(visible=False)
-    ask = gr.Button("Ask for costs", elem_id=f"{NAME}-ask", elem_classes="sv-hidden")
-    # "multiple": see the roofline's.
-    ask.click(
-        section_facts,
-        question,
-        view,
-        js=WISH,
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    question.wire(view, "shapes", f"{NAME}-ask", section_facts)
 
 
 def config() -> dict[str, Any]:
@@ -110,29 +96,11 @@ def files() -> Mapping[str, ShapeFile]:
 
 def section_facts(text: Any) -> str:
     """The answer to the page's question as JSON text: `id` as it was asked, or an `error`."""
-    made: dict[str, Any]
-    number: Any = None
     try:
-        data = read(text)
-        number = data.get("id")
-        made = answer(Ask.from_data(data))
+        made = answer(Ask.from_data(question.read(text, LONGEST)))
     except ValueError as problem:
         made = {"error": str(problem)}
-    counted = number if isinstance(number, int) else 0
-    return json.dumps(made | {"id": counted}, separators=(",", ":"), allow_nan=False)
-
-
-def read(text: Any) -> dict[str, Any]:
-    """The page's text as data. Raises ValueError with a sentence."""
-    short = isinstance(text, str) and len(text) <= LONGEST
-    require(short, f"Measured costs are a file of {LARGEST >> 10} KiB at most.")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as problem:
-        raise ValueError("This is not whole JSON, so no question.") from problem
-    require(isinstance(data, dict), "A question is a JSON object.")
-    found: dict[str, Any] = data
-    return found
+    return question.packed(made | {"id": question.number_of(text)})
 
 
 def answer(ask: Ask) -> dict[str, Any]:
