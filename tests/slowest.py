@@ -1,4 +1,4 @@
-"""Writes slow.txt: the tests that `--quick` leaves out, each of a tenth of a second or more.
+"""Writes slow.txt: the tests that `--quick` leaves out, each of six hundredths of a second or more.
 
 Usage: python tests/run.py --junitxml=times.xml, then python tests/slowest.py times.xml
 """
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 SLOW = HERE / "slow.txt"
-LEAST = 0.1  # seconds
+LEAST = 0.06  # seconds
 
 
 def named(case: ElementTree.Element) -> str:
