@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import typing
 from dataclasses import MISSING, dataclass, fields
 from typing import Literal, get_args, get_origin
@@ -162,21 +160,3 @@ def test_one_row_more_is_a_field_of_a_lane_too(furnace, monkeypatch):
     monkeypatch.setattr(lane, "Settings", furnace)
     assert "heat" in [row["name"] for row in lane.rows()]
     assert "#sv-raceform-fields:not([data-reads~=heat]) #sv-raceform-heat" in lane.css()
-
-
-DRAWN = """
-import gradio as gr
-from specviz.ui.request import RunRequest
-from specviz.ui.step.drawer import drawer
-with gr.Blocks():
-    print(*drawer(RunRequest("Once"), False))
-"""
-
-
-def test_the_drawer_is_in_the_order_in_which_the_player_fills_the_form_in():
-    # Elsewhere, since Gradio leaves an event loop open behind a page.
-    drawn = subprocess.run(
-        [sys.executable, "-c", DRAWN], capture_output=True, text=True, check=True
-    )
-    expected = [field["name"] for field in player.config()["form"]]
-    assert ["prompt", *drawn.stdout.split()] == expected

@@ -24,7 +24,7 @@ from specviz.ui import headings, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.routes import HALF, lean
-from specviz.ui.step import drawer, recorded
+from specviz.ui.step import drawer, player, recorded
 from specviz.ui.step.choices import rows
 from specviz.ui.step.lines import lines
 
@@ -209,9 +209,14 @@ def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
 
 FACTS = """
 import json, sys
+import gradio as gr
 from specviz.ui.page import Options, build
+from specviz.ui.request import RunRequest
+from specviz.ui.step.drawer import drawer
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
+with gr.Blocks():
+    fields = list(drawer(RunRequest("Once"), False))
 demo = build(Options(), Worker(Machine()), Worker(Machine()))
 anything = build(Options(allow_any_model=True), Worker(Machine()), Worker(Machine()))
 functions = list(demo.fns.values())
@@ -224,6 +229,7 @@ print(json.dumps({
     "labels": [[str(getattr(block, "label", "")) for block in page.blocks.values()]
                for page in (demo, anything)],
     "torch": "torch" in sys.modules,
+    "drawer": fields,
 }))
 """
 
@@ -253,6 +259,11 @@ def test_the_page_is_told_when_a_visitor_leaves(facts):
 
 def test_the_page_is_built_without_torch(facts):
     assert facts["torch"] is False
+
+
+def test_the_drawer_is_in_the_order_in_which_the_player_fills_the_form_in(facts):
+    expected = [field["name"] for field in player.config()["form"]]
+    assert ["prompt", *facts["drawer"]] == expected
 
 
 def test_boxes_for_models_appear_only_where_any_model_is_allowed(facts):
