@@ -3,12 +3,12 @@
 import json
 import re
 import socket
-import subprocess
-import sys
+import threading
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import pytest
 import tiny
-from conftest import HERE, wait_for
 from made import RUNS, made
 from playwright.sync_api import expect
 from serve import SLOW
@@ -353,30 +353,58 @@ def test_the_form_follows_the_recorded_run_that_a_link_opens(visit):
     assert values(page)["Seed"] == settings["seed"]
 
 
+class Line:
+    """A line to the server, which a test may cut: to the page the server is gone with it."""
+
+    def __init__(self, url):
+        self.far = urlsplit(url)
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self.door.getsockname()[1]}/"
+        self.ends = []
+        threading.Thread(target=self.answer, daemon=True).start()
+
+    def answer(self):
+        """Lay every connection on to the server, until the line is cut."""
+        with suppress(OSError):
+            while True:
+                near, _ = self.door.accept()
+                far = socket.create_connection((self.far.hostname, self.far.port))
+                self.ends += [near, far]
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=hand_on, args=(one, other), daemon=True).start()
+
+    def cut(self):
+        """Close what is open, and take nothing more."""
+        for end in [self.door, *self.ends]:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def hand_on(one, other):
+    """What one says, the other hears; where one falls silent, so does the other."""
+    with suppress(OSError):
+        while said := one.recv(1 << 16):
+            other.sendall(said)
+        other.shutdown(socket.SHUT_WR)
+
+
 @pytest.fixture
-def doomed(tmp_path):
-    """A server of one's own, which a test may end."""
-    made(RUNS["01-chain"]).write(tmp_path / "01-chain.jsonl")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, str(HERE / "serve.py"), str(tmp_path), str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        server.address = f"http://127.0.0.1:{port}/"
-        wait_for(server.address)
-        yield server
-        server.kill()
+def line(url):
+    made = Line(url)
+    yield made
+    made.cut()
 
 
-def test_a_server_that_goes_away_in_the_middle_of_a_run_is_said(browser, doomed, pair):
+def test_a_server_that_goes_away_in_the_middle_of_a_run_is_said(browser, line, pair):
     context = browser.new_context(reduced_motion="reduce")
-    visitor = Visit(context.new_page(), doomed.address)
+    visitor = Visit(context.new_page(), line.address)
     visitor.open()
     visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     visitor.run()
     live(visitor)
     rounds = visitor.ask("rounds")
-    doomed.kill()
+    line.cut()
     notice(visitor, "connection to the server was lost")
     visitor.wait_until_over()
     assert visitor.ask("rounds") >= rounds > 0
