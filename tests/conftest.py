@@ -22,12 +22,29 @@ hypothesis.settings.load_profile("usual")
 torch.set_num_threads(1)  # a tiny pass gains nothing from a second, and on a busy machine waits
 
 
+# These start a program that serves the page, seconds of imports each.
+SERVED = {"test_api.py", "test_bad_input.py", "test_zero.py"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What slow.txt lists is slow; the rest is so quick that `--quick` runs all of it."""
     slow = set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.nodeid.removeprefix("tests/") in slow:
             item.add_marker(pytest.mark.slow)
+    items[:] = whole(items)
+
+
+def whole(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests with SERVED in the middle, where the second of two workers begins.
+
+    Workers steal from the ends of each other's queues: a file that stood there would be split, and
+    its server started by both.
+    """
+    served = [item for item in items if item.path.name in SERVED]
+    others = [item for item in items if item.path.name not in SERVED]
+    middle = len(items) // 2
+    return [*others[:middle], *served, *others[middle:]]
 
 
 @pytest.fixture(scope="session", autouse=True)
