@@ -1,6 +1,5 @@
-"""What a visitor sees around the run: the head, the row on top, and that stepping moves nothing."""
+"""What a visitor sees around the run: the head, the row on top, and what a phone keeps in place."""
 
-import pytest
 from serve import SHIPPED
 from test_layout import resize
 
@@ -30,17 +29,6 @@ AT_EVERY_STEP = """(rounds) => {
 def at_every_step(visit, rounds, asked):
     """What is answered at every step of some rounds, in their order."""
     return visit.page.evaluate(AT_EVERY_STEP.replace("ASKED", asked), list(rounds))
-
-
-def tops(visit, rounds):
-    """Where the parts of the player stand, at every step of some rounds."""
-    return set(at_every_step(visit, rounds, TOPS))
-
-
-@pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0"])
-def test_nothing_moves_while_one_steps(looker, name):
-    resize(looker.look(name), 1280, 1400)
-    assert len(tops(looker, range(3))) == 1
 
 
 def test_on_a_phone_the_sentence_and_the_guesses_stay_where_they_are(looker):
