@@ -277,11 +277,11 @@ def test_dark_mode_redraws_the_tree(visit):
     page.wait_for_function(f"{ink} !== '{light}'")
 
 
-def test_the_guard_is_in_the_running_server(visit):
-    page = visit.open()
+def test_the_guard_is_in_the_running_server(looker):
+    page = looker.look()
     for path in ("gradio_api/upload", "monitoring/summary", "gradio_api/file=https://example.com"):
-        assert page.request.get(visit.url + path).status == 403
-    assert list(page.request.get(visit.url + "gradio_api/info").json()["named_endpoints"]) == [
+        assert page.request.get(looker.url + path).status == 403
+    assert list(page.request.get(looker.url + "gradio_api/info").json()["named_endpoints"]) == [
         "/run"
     ]
 
