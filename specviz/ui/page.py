@@ -14,6 +14,7 @@ import gradio as gr
 from specviz.compare.domains.plan import choices
 from specviz.settings.threads import wait_briefly
 from specviz.ui import api
+from specviz.ui.broken import section, style
 from specviz.ui.calls import Page
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
@@ -71,12 +72,12 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
         place = TabContext(demo, runs, options.allow_any_model, fetches)
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
-                fields = step.build(place)
+                fields = section(step.build, place)
             for name, tab in TABS:
                 with gr.Tab(name):
                     tab.build(place)
             with gr.Tab("Models"):
-                models.build(place, fields)
+                section(models.build, place, fields or {})
 
         async def leave(request: gr.Request) -> None:
             runs.line.part(str(request.session_hash))
@@ -150,6 +151,6 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "footer_links": [],
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
-        "css": css() + drawer.css() + drawer.heads() + drawer.fitting() + form.css() + lane.css(),
+        "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
         "head": preloads(),
     }
