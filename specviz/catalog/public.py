@@ -51,6 +51,11 @@ class Public:
     sources: list[str]
 
     @property
+    def pinned(self) -> str:
+        """Its id as a fetch is asked for it: with its revision, unless that is the usual branch."""
+        return self.name if self.revision == "main" else f"{self.name}@{self.revision}"
+
+    @property
     def memory(self) -> int | None:
         """Bytes of the weights in float32."""
         return None if self.parameters is None else 4 * self.parameters
@@ -71,7 +76,7 @@ def published() -> list[dict[str, Any]]:
 
 
 def _row(each: Public) -> dict[str, Any]:
-    place = fetched_before(each.name)
+    place = fetched_before(each.pinned)
     found: dict[str, Any] = asdict(each) | {"memory_bytes": each.memory}
     size = each.bytes if place is None else size_of(head_files(place))
     if place is not None:
