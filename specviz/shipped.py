@@ -6,10 +6,11 @@ Standard library only.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
@@ -22,6 +23,31 @@ DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence
     "maths": ("Maths", "maths"),
     "repeat": ("Repetition", "repetition"),
 }
+
+
+Made = TypeVar("Made")
+
+
+class BrokenFile(ValueError):
+    """A file that ships is missing or damaged; the message is a sentence that names it."""
+
+    def __init__(self, path: Path, wrong: str) -> None:
+        name = path.relative_to(ASSETS.parent) if path.is_relative_to(ASSETS) else Path(path.name)
+        super().__init__(f"The file {name.as_posix()}, which ships with specviz, {wrong}.")
+
+
+def of_shipped(path: Path, made: Callable[[Any], Made]) -> Made:
+    """What `made` makes of a JSON file that ships. Raises BrokenFile, whatever is wrong with it."""
+    try:
+        return made(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as problem:
+        raise BrokenFile(path, "is missing") from problem
+    except OSError as problem:
+        raise BrokenFile(path, f"cannot be read: {problem.strerror}") from problem
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
+        raise BrokenFile(path, "is damaged: it is not whole JSON") from problem
+    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+        raise BrokenFile(path, "is damaged: it does not say what it should") from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +74,14 @@ class Recipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[Recipe]:
-    """Every shipped run, in the order shown; none for a folder that lists none."""
+    """Every shipped run, in the order shown; none for a folder that lists none.
+
+    Raises BrokenFile.
+    """
     listed = folder / "recipes.json"
-    rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
-    return [Recipe(**row) for row in rows]
+    if not listed.exists():
+        return []
+    return of_shipped(listed, lambda rows: [Recipe(**row) for row in rows])
 
 
 def text_of(prompt: tuple[str, int] | str) -> str:
@@ -64,9 +94,15 @@ def text_of(prompt: tuple[str, int] | str) -> str:
 
 @cache
 def prompts() -> dict[str, list[str]]:
-    """Domain -> its prompts, in the order they are shown."""
-    data = json.loads((ASSETS / "prompts.json").read_text(encoding="utf-8"))
-    return {domain: list(texts) for domain, texts in data.items()}
+    """Domain -> its prompts, in the order they are shown. Raises BrokenFile."""
+    return of_shipped(ASSETS / "prompts.json", _by_domain)
+
+
+def _by_domain(data: Any) -> dict[str, list[str]]:
+    found = {domain: [*map(str, texts)] for domain, texts in data.items()}
+    if not found.keys() >= DOMAINS.keys() or not all(found.values()):
+        raise ValueError("a domain has no prompts")
+    return found
 
 
 def spoken(domain: str) -> str:
@@ -82,11 +118,6 @@ def prompt_kind(domain: str) -> str:
 def measured(path: Path = MEASURED) -> dict[str, Any] | None:
     """The numbers behind the card of the house models; None where there is no such file.
 
-    Raises ValueError where it is no JSON object.
+    Raises BrokenFile where it is no JSON object.
     """
-    if not path.is_file():
-        return None
-    found = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(found, dict):
-        raise ValueError(f"{path.name} is no JSON object.")
-    return found
+    return of_shipped(path, dict) if path.is_file() else None

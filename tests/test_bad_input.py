@@ -22,6 +22,7 @@ from huggingface_hub import get_session
 
 from specviz.commands.cli import main
 from specviz.models import hub
+from specviz.ui import page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -335,6 +336,18 @@ def test_a_taken_port_is_one_sentence(server):
     assert second.returncode == 2
     assert second.stderr.startswith(f"specviz: The page cannot be served at 127.0.0.1, port {port}")
     assert second.stderr.count("\n") == 1
+
+
+def test_a_disk_that_cannot_be_written_is_one_sentence(monkeypatch):
+    """Gradio makes a folder for files as soon as a page is begun."""
+
+    def begun(*_, **__):
+        raise OSError(30, "Read-only file system", "/a/folder")
+
+    monkeypatch.setattr(page, "build", begun)
+    with pytest.raises(page.Unserved) as said:
+        page.launch(page.Options())
+    assert str(said.value).startswith("Gradio has no folder to write to (Read-only file system): ")
 
 
 def test_sigterm_while_models_load_is_no_fault(tmp_path):

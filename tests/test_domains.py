@@ -29,7 +29,7 @@ from specviz.compare.domains.plan import Cell, Plan, choices, recorded
 from specviz.compare.domains.run import Began, Board, Measured, run
 from specviz.drafters.ngram import NGram
 from specviz.settings.settings import BadSettings
-from specviz.shipped import measured, prompts
+from specviz.shipped import BrokenFile, measured, prompts
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import live
@@ -393,7 +393,7 @@ def test_a_measurement_that_is_not_there_or_not_whole(tmp_path):
     assert recorded(tmp_path / "none.json") == []
     for text in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
         (tmp_path / "bad.json").write_text(text, encoding="utf-8")
-        with pytest.raises(BadSettings, match="cannot be read"):
+        with pytest.raises(BrokenFile, match=r"bad\.json, which ships with specviz, is damaged"):
             recorded(tmp_path / "bad.json")
 
 

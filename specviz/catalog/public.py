@@ -7,7 +7,6 @@ layout loads, and a test holds that. Standard library only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 from specviz.catalog.entry import Kind
 from specviz.models.files import fetched_before, head_files, size_in_float32, size_of
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_shipped
 
 CAUSAL_LM: Final = "causal LM"  # the layout of targets: transformers' own
 UNKNOWN: Final = "not checked"
@@ -52,6 +51,11 @@ class Public:
     sources: list[str]
 
     @property
+    def pinned(self) -> str:
+        """Its id as a fetch is asked for it: with its revision, unless that is the usual branch."""
+        return self.name if self.revision == "main" else f"{self.name}@{self.revision}"
+
+    @property
     def memory(self) -> int | None:
         """Bytes of the weights in float32."""
         return None if self.parameters is None else 4 * self.parameters
@@ -59,9 +63,8 @@ class Public:
 
 @cache
 def public() -> tuple[Public, ...]:
-    """All rows: targets first."""
-    text = (ASSETS / "public.json").read_text(encoding="utf-8")
-    return tuple(Public(**row) for row in json.loads(text))
+    """All rows: targets first. Raises BrokenFile."""
+    return of_shipped(ASSETS / "public.json", lambda rows: tuple(Public(**row) for row in rows))
 
 
 def published() -> list[dict[str, Any]]:
@@ -73,7 +76,7 @@ def published() -> list[dict[str, Any]]:
 
 
 def _row(each: Public) -> dict[str, Any]:
-    place = fetched_before(each.name)
+    place = fetched_before(each.pinned)
     found: dict[str, Any] = asdict(each) | {"memory_bytes": each.memory}
     size = each.bytes if place is None else size_of(head_files(place))
     if place is not None:

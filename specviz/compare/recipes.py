@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from specviz.catalog.entry import filled
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import Settings
-from specviz.shipped import ASSETS, HOUSE, text_of
+from specviz.shipped import ASSETS, HOUSE, of_shipped, text_of
 
 FOLDER: Final = ASSETS / "races"
 
@@ -42,7 +41,11 @@ class RaceRecipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
-    """Every shipped race, in the order shown; none for a folder that lists none."""
+    """Every shipped race, in the order shown; none for a folder that lists none.
+
+    Raises BrokenFile.
+    """
     listed = folder / "recipes.json"
-    rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
-    return [RaceRecipe(**row) for row in rows]
+    if not listed.exists():
+        return []
+    return of_shipped(listed, lambda rows: [RaceRecipe(**row) for row in rows])

@@ -6,16 +6,15 @@ shapes come from their own config.json. Standard library only.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from specviz.cost import law
 from specviz.cost.checks import chance, positive
 from specviz.cost.roofline import Hardware
 from specviz.cost.shapes import ModelShape
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_shipped
 from specviz.trace.codec import build
 
 Evidence = Literal["S", "R", "A", "2", "C"]
@@ -208,14 +207,14 @@ class Board:
 @cache
 def machines() -> dict[str, Machine]:
     """Hardware by name."""
-    return {row["name"]: build(Machine, row) for row in _read("hardware")}
+    return {one.name: one for one in _read("hardware", Machine)}
 
 
 @cache
 def models() -> dict[str, Model]:
     """Models by name: the house target and its draft model first, then public ones."""
-    rows = [_house("target", "house"), _house("draft-model", "house-draft"), *_read("shapes")]
-    return {row["name"]: build(Model, row) for row in rows}
+    house = (_house("target", "house"), _house("draft-model", "house-draft"))
+    return {one.name: one for one in (*house, *_read("shapes", Model))}
 
 
 def smaller(name: str) -> dict[str, Model]:
@@ -235,34 +234,40 @@ def smaller(name: str) -> dict[str, Model]:
 @cache
 def headline() -> tuple[Published, ...]:
     """The papers' and notes' numbers, by family."""
-    return tuple(build(Published, row) for row in _read("headline"))
+    return _read("headline", Published)
 
 
 @cache
 def boards() -> tuple[Board, ...]:
     """The Spec-Bench leaderboards."""
-    return tuple(build(Board, row) for row in _read("spec_bench"))
+    return _read("spec_bench", Board)
 
 
 @cache
 def acceptances() -> tuple[Acceptance, ...]:
     """Published chances that guesses are kept, by drafter."""
-    return tuple(build(Acceptance, row) for row in _read("acceptance"))
+    return _read("acceptance", Acceptance)
 
 
-def _house(folder: str, name: str) -> dict[str, Any]:
-    """A house model in the form of shapes.json."""
+def _house(folder: str, name: str) -> Model:
+    """A house model as one of shapes.json. Raises BrokenFile."""
     where = f"assets/models/{folder}/config.json"
     title = "House target" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": where, "evidence": "S", "note": ""}
-    config = json.loads((ASSETS.parent / where).read_text(encoding="utf-8"))
-    return {"name": name, "title": title, "config": config, "sources": [source]}
+    facts = {"name": name, "title": title, "sources": [source]}
+    made: Model = of_shipped(
+        ASSETS.parent / where, lambda said: build(Model, facts | {"config": said})
+    )
+    return made
 
 
-def _read(name: str) -> list[dict[str, Any]]:
+Row = TypeVar("Row")
+
+
+def _read(name: str, kind: type[Row]) -> tuple[Row, ...]:
+    """All rows of a file, each as its kind. Raises BrokenFile."""
     path = ASSETS / "cost" / f"{name}.json"
-    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return rows
+    return of_shipped(path, lambda rows: tuple(build(kind, row) for row in rows))
 
 
 def _sourced(title: str, sources: list[Source]) -> None:

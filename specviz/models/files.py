@@ -21,9 +21,10 @@ from typing import Any, Final
 from specviz.models.errors import NotAvailable
 from specviz.models.hub import hub_library, hub_reason
 
-# owner/name, and the file of it where that is one of GGUF
+# owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
 HUB_ID: Final = re.compile(
     r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:/((?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*\.gguf))?"
+    r"(?:@([A-Za-z0-9](?:[\w.-]|/(?=[\w]))*))?"
 )
 LONGEST_ID: Final = 96  # letters of an id, as the Hub counts
 LONGEST_FILE: Final = 200
@@ -66,13 +67,14 @@ def folder_of(name: str) -> Path:
 def fetch(name: str, watch: Watch | None = None) -> Path:
     """Bring a model from the Hub to this machine: its folder, or its GGUF file.
 
-    name: owner/name, or owner/name/file.gguf. safetensors, or pickles where there is nothing else.
-    Raises NotAvailable, Stopped.
+    name: owner/name, or owner/name/file.gguf, and @revision where it is pinned: a commit, a branch
+    or a tag. safetensors, or pickles where there is nothing else. Raises NotAvailable, Stopped.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import RevisionNotFoundError
 
-    repository, file = _hub_id(name)
-    more: Any = {} if watch is None else {"tqdm_class": _bar(watch)}
+    repository, file, revision = _hub_id(name)
+    more: Any = {"revision": revision} | ({} if watch is None else {"tqdm_class": _bar(watch)})
     http = hub_library()
     try:
         place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
@@ -80,6 +82,8 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
             snapshot_download(repository, allow_patterns=[*PICKLES, *HEADS], **more)
     except Stopped:
         raise
+    except RevisionNotFoundError as error:
+        raise NotAvailable(f"{repository!r} has no revision {revision!r} on the Hub.") from error
     except (OSError, ValueError, http.HTTPError) as error:
         raise NotAvailable(
             f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
@@ -93,14 +97,16 @@ def fetched_before(name: str) -> Path | None:
 
     Raises NotAvailable for a name that no model can have.
     """
-    repository, file = _hub_id(name)
+    repository, file, revision = _hub_id(name)
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import LocalEntryNotFoundError
     except ModuleNotFoundError:  # a machine that lists models and has none
         return None
     try:
-        found = snapshot_download(repository, local_files_only=True, allow_patterns=_wanted(file))
+        found = snapshot_download(
+            repository, revision=revision, local_files_only=True, allow_patterns=_wanted(file)
+        )
     except LocalEntryNotFoundError:
         return None
     place = Path(found) if file is None else Path(found) / file
@@ -112,15 +118,16 @@ def _wanted(file: str | None) -> list[str]:
     return [*WORDS, *TENSORS] if file is None else [file]
 
 
-def _hub_id(name: str) -> tuple[str, str | None]:
-    """A model's id on the Hub, and the file of it that is meant. Raises NotAvailable."""
+def _hub_id(name: str) -> tuple[str, str | None, str | None]:
+    """A model's id on the Hub, the file of it that is meant, its revision. Raises NotAvailable."""
     found = HUB_ID.fullmatch(name)
     if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
         raise NotAvailable(
             f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
-            "lists, a folder, a GGUF file, or the owner/name of a model on the Hub."
+            "lists, a folder, a GGUF file, or the owner/name of a model on the Hub, which may be "
+            "pinned as owner/name@revision."
         )
-    return found[1], found[2]
+    return found[1], found[2], found[3]
 
 
 def _whole(name: str, place: Path) -> Path:

@@ -49,6 +49,11 @@ class Shelf(Generic[T]):
         with self._shelf:
             return [*self._house.items(), *self._guests.items()]
 
+    def drop_newest(self) -> tuple[Key, T] | None:
+        """Take away what was used last, unless it is the house's; None where there is nothing."""
+        with self._shelf:
+            return self._guests.popitem() if self._guests else None
+
     def _find(self, key: Key) -> T | None:
         with self._shelf:
             if key in self._guests:

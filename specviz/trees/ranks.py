@@ -7,7 +7,6 @@ all before it were kept. Averaged is the target's own p of each guess, not wheth
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +20,7 @@ from specviz.engine.loop import plain
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_shipped
 from specviz.trees.explore import WARM, Walk
 from specviz.verification.distributions import law
 from specviz.verification.tree import DraftTree
@@ -88,8 +87,9 @@ def along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
 
 @cache
 def known(file: Path = FILE) -> Mapping[str, Ranks]:
-    """The measured ones by drafter; none where there is no file. Raises ValueError."""
-    if not file.is_file():
-        return {}
-    data = json.loads(file.read_text(encoding="utf-8"))
+    """The measured ones by drafter; none where there is no file. Raises BrokenFile."""
+    return of_shipped(file, _by_drafter) if file.is_file() else {}
+
+
+def _by_drafter(data: Any) -> dict[str, Ranks]:
     return {name: Ranks(**row) for name, row in data["drafters"].items()}

@@ -3,7 +3,6 @@ model."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specviz.catalog.entry import filled
 from specviz.settings.settings import Settings
 from specviz.settings.shapes import PUBLISHED
-from specviz.shipped import ASSETS, text_of
+from specviz.shipped import ASSETS, of_shipped, text_of
 from specviz.trees.field import Field
 from specviz.trees.parameters import DEEPEST, Parameters
 
@@ -46,10 +45,8 @@ class Recipe:
 
 @cache
 def recipes(folder: Path = FOLDER) -> tuple[Recipe, ...]:
-    """The positions that ship, in the order shown."""
-    listed = folder / "recipes.json"
-    rows: list[dict[str, Any]] = json.loads(listed.read_text(encoding="utf-8"))
-    return tuple(Recipe(**row) for row in rows)
+    """The positions that ship, in the order shown. Raises BrokenFile."""
+    return of_shipped(folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows))
 
 
 @cache

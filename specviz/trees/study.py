@@ -5,7 +5,6 @@ Standard library only: what was measured stands in a file, with the command that
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +12,7 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_shipped
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
 EXACT: Final = "sum float64"
@@ -37,13 +36,17 @@ class Reported:
         return self.accepted[1] - self.accepted[0]
 
 
+KEYS: Final = ("made_by", "prompts", "places", "processor", "versions", "arithmetic", "drafters")
+
+
 @cache
 def measured(file: Path = FILE) -> dict[str, Any] | None:
-    """The file's content; None where there is none."""
-    if not file.is_file():
-        return None
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    """The file's content; None where there is none. Raises BrokenFile."""
+    return of_shipped(file, _whole) if file.is_file() else None
+
+
+def _whole(data: Any) -> dict[str, Any]:
+    return {key: data[key] for key in KEYS}
 
 
 def spread(way: Way) -> float:

@@ -14,6 +14,7 @@ import gradio as gr
 from specviz.compare.domains.plan import choices
 from specviz.settings.threads import wait_briefly
 from specviz.ui import api
+from specviz.ui.broken import section, style
 from specviz.ui.calls import Page
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
@@ -53,14 +54,22 @@ class Options:
 
 
 class Unserved(ValueError):
-    """There is no such place to serve the page at."""
+    """The page cannot be served here; the message is a sentence."""
 
-    def __init__(self, options: Options) -> None:
-        at = f"port {options.port}" if options.port else "any port from 7860 on"
-        super().__init__(
-            f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: it is taken, or no "
-            "address of this machine. Name others with --port and --host."
-        )
+
+UNWRITABLE: Final = (
+    "Gradio has no folder to write to ({}): name one that this user may write in the environment "
+    "variable GRADIO_TEMP_DIR."
+)
+
+
+def taken(options: Options) -> str:
+    """That there is no such place to serve the page at."""
+    at = f"port {options.port}" if options.port else "any port from 7860 on"
+    return (
+        f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: it is taken, or no "
+        "address of this machine. Name others with --port and --host."
+    )
 
 
 def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
@@ -71,12 +80,12 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
         place = TabContext(demo, runs, options.allow_any_model, fetches)
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
-                fields = step.build(place)
+                fields = section(step.build, place)
             for name, tab in TABS:
                 with gr.Tab(name):
                     tab.build(place)
             with gr.Tab("Models"):
-                models.build(place, fields)
+                section(models.build, place, fields or {})
 
         async def leave(request: gr.Request) -> None:
             runs.line.part(str(request.session_hash))
@@ -96,7 +105,10 @@ def launch(options: Options) -> None:
     wait_briefly()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine), Worker(machine)
-    demo = build(options, runs, fetches)
+    try:
+        demo = build(options, runs, fetches)
+    except OSError as problem:
+        raise Unserved(UNWRITABLE.format(problem.strerror)) from problem
     # While one thread imports transformers, which replaces itself by a module of another kind, a
     # second thread can be given the first kind, in which nothing is found.
     import_module("transformers")
@@ -105,7 +117,7 @@ def launch(options: Options) -> None:
     try:
         demo.launch(**launch_arguments(options), prevent_thread_lock=True)
     except OSError as problem:
-        raise Unserved(options) from problem
+        raise Unserved(taken(options)) from problem
     if not LENT:
         runs.warm_up()
     try:
@@ -150,6 +162,6 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "footer_links": [],
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
-        "css": css() + drawer.css() + drawer.heads() + drawer.fitting() + form.css() + lane.css(),
+        "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
         "head": preloads(),
     }

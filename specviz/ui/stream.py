@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter, sleep
 from typing import Any, Final, Literal
@@ -36,6 +37,10 @@ PAUSE: Final = 1.0  # seconds between later sendings
 # has no browser beside it.
 DRAWING: Final = 0.0 if LENT else 0.3
 
+
+SHORT: Final = (
+    "The machine ran out of memory in this run: ask for fewer new tokens, or take a smaller model."
+)
 
 log = logging.getLogger(__name__)
 
@@ -98,16 +103,31 @@ def explained(problem: Exception) -> str:
     """What to tell a visitor: a refusal's own sentence; anything else goes to the log."""
     if isinstance(problem, gr.Error):  # one that was explained where it arose
         return str(problem.message)
-    if isinstance(problem, ValueError):  # every refusal is one, with a sentence for people
+    refusal = isinstance(problem, ValueError)  # every one is, with a sentence for people
+    if not refusal:
+        log.error("a live run broke", exc_info=problem)
+    if out_of_memory(problem):
+        return f"{problem if refusal else SHORT} {relief()}".rstrip()
+    if refusal:
         return str(problem)
-    log.error("a live run broke", exc_info=problem)
-    return broke(problem)
-
-
-def broke(problem: Exception) -> str:
-    """What to tell a visitor about a fault that is no refusal."""
-    from specviz.models.devices import ran_out_of_memory
-
-    if ran_out_of_memory(problem):
-        return "The machine ran out of memory in this run. Fewer new tokens, or a smaller model."
     return "Something broke in this run. The server's log says what; try another."
+
+
+def out_of_memory(problem: Exception) -> bool:
+    """Whether memory ran out, while a model was loaded or in the midst of a run."""
+    if "torch" not in sys.modules:
+        return isinstance(problem, MemoryError)
+    from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
+
+    return isinstance(problem, NotEnoughMemory) or ran_out_of_memory(problem)
+
+
+def relief() -> str:
+    """What was unloaded, and what would fit. Memory may be too short to say so."""
+    try:
+        from specviz.catalog.room import relieved
+
+        return relieved()
+    except Exception as problem:
+        log.warning("nothing could be unloaded: %r", problem)
+        return ""

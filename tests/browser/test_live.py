@@ -129,6 +129,23 @@ def tab(visit, url):
     return Visit(visit.page.context.new_page(), url)
 
 
+def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came(visit, url, pair):
+    """Gradio does so by itself, once a server that was away answers again."""
+    visitor = tab(visit, url)
+    visitor.open()
+    visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
+    visitor.run()
+    live(visitor)
+    rounds = visitor.ask("rounds")
+    visitor.page.reload()
+    visitor.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
+    notice(visitor, "loaded anew before the run's end")
+    assert visitor.page.inner_text(".sv-badge") == "live"
+    assert visitor.ask("rounds") >= rounds > 0
+    assert visitor.page.get_by_label("Prompt").first.input_value() == PROMPT
+    visitor.page.close()
+
+
 def test_a_visitor_who_leaves_makes_room_for_the_next(url, visit, pair):
     """Runs go one at a time: the second could only start because the first was ended."""
     leaver = tab(visit, url)

@@ -14,11 +14,10 @@ from typing import Any, Final
 from specviz.catalog.entry import entries, filled
 from specviz.frames.numbers import count
 from specviz.settings.chance import coin
-from specviz.settings.settings import BadSettings, Settings, require
-from specviz.shipped import MEASURED, measured, prompts
+from specviz.settings.settings import Settings, require
+from specviz.shipped import MEASURED, of_shipped, prompts
 
 SEED: Final = 1  # of every run's coins, as in the recorded measurement
-MOST_PROMPTS: Final = min(map(len, prompts().values()))  # a domain: all that ship
 FEWEST_TOKENS: Final = 8
 MOST_TOKENS: Final = 64
 HOTTEST: Final = 2.0
@@ -56,8 +55,8 @@ class Plan:
             require(name in known, f"No drafter for the house target is called {name!r:.80}.")
         once = len(set(self.drafters)) == len(self.drafters)
         require(once, "Each drafter is measured once.")
-        few = 1 <= self.prompts <= MOST_PROMPTS
-        require(few, f"Prompts a domain must lie between 1 and {MOST_PROMPTS}.")
+        few = 1 <= self.prompts <= most_prompts()
+        require(few, f"Prompts a domain must lie between 1 and {most_prompts()}.")
         fits = FEWEST_TOKENS <= self.new_tokens <= MOST_TOKENS
         require(fits, f"New tokens must lie between {FEWEST_TOKENS} and {MOST_TOKENS}.")
         warm = 0 <= self.temperature <= HOTTEST
@@ -148,19 +147,22 @@ class Recorded:
     where: str
 
 
+def most_prompts() -> int:
+    """A domain: all that ship."""
+    return min(map(len, prompts().values()))
+
+
 def recorded(path: Path = MEASURED) -> list[Recorded]:
     """One for each temperature that was measured; none where there is no such file.
 
-    Raises BadSettings where the file is no measurement.
+    Raises BrokenFile where the file is no measurement.
     """
-    try:
-        facts = measured(path)
-        if facts is None:
-            return []
-        temperatures = sorted({row["temperature"] for row in facts["rows"]})
-        return [_at(facts, temperature) for temperature in temperatures]
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        raise BadSettings(f"The recorded measurement cannot be read: {problem!r:.80}") from problem
+    return of_shipped(path, _by_temperature) if path.is_file() else []
+
+
+def _by_temperature(facts: Any) -> list[Recorded]:
+    temperatures = sorted({row["temperature"] for row in facts["rows"]})
+    return [_at(facts, temperature) for temperature in temperatures]
 
 
 def _at(facts: Mapping[str, Any], temperature: float) -> Recorded:

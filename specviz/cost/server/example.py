@@ -8,11 +8,10 @@ are written here, in its format.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_shipped
 
 PEERS: Final = ASSETS / "models" / "peers.json"
 DRAFTER: Final = "eagle3"
@@ -32,8 +31,14 @@ class Example:
 
 
 def example() -> Example:
-    """The example. Every draft had γ guesses, which vLLM drafts whatever room is left."""
-    peers = json.loads(PEERS.read_text(encoding="utf-8"))
+    """The example. Every draft had γ guesses, which vLLM drafts whatever room is left.
+
+    Raises BrokenFile.
+    """
+    return of_shipped(PEERS, _made)
+
+
+def _made(peers: Any) -> Example:
     row = next(row for row in peers["rows"] if row["drafter"] == DRAFTER)
     rounds, kept = row["rounds"]["vllm"], row["by_position"]["vllm"]
     gamma = row["theirs"]["num_speculative_tokens"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specviz.ui.broken import section
 from specviz.ui.compare.domains import section as domains
 from specviz.ui.compare.race import section as race
 from specviz.ui.component import TabContext
@@ -9,5 +10,5 @@ from specviz.ui.component import TabContext
 
 def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
-    race.build(place)
-    domains.build(place)
+    section(race.build, place)
+    section(domains.build, place)

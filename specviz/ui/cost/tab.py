@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specviz.ui.broken import section
 from specviz.ui.component import TabContext
 from specviz.ui.cost.law import section as law
 from specviz.ui.cost.published import section as published
@@ -14,10 +15,10 @@ from specviz.ui.cost.terms import section as terms
 
 def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
-    terms.build(place)
-    law.build(place)
-    roofline.build(place)
-    server.build(place)
-    sweep.build(place)
-    shapes.build(place)
-    published.build(place)
+    section(terms.build, place)
+    section(law.build, place)
+    section(roofline.build, place)
+    section(server.build, place)
+    section(sweep.build, place)
+    section(shapes.build, place)
+    section(published.build, place)

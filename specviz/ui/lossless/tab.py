@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specviz.ui.broken import section
 from specviz.ui.component import TabContext
 from specviz.ui.lossless.coins import section as coins
 from specviz.ui.lossless.gallery import section as gallery
@@ -11,7 +12,7 @@ from specviz.ui.lossless.sandbox import section as sandbox
 
 def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
-    sandbox.build(place)
-    coins.build(place)
-    gallery.build(place)
-    proof.build(place)
+    section(sandbox.build, place)
+    section(coins.build, place)
+    section(gallery.build, place)
+    section(proof.build, place)

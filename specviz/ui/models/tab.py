@@ -27,7 +27,10 @@ OURS: Final = "window.specviz.models"
 
 
 def build(place: TabContext, fields: Mapping[str, Any]) -> None:
-    """Lay the tab out, with everything wired. fields: those of Step's form, by name."""
+    """Lay the tab out, with everything wired. fields: those of Step's form, by name;
+    none where that could not be laid out.
+    """
+    fetchable()  # the lists of models are whole, or the tab says which is not
     view = component(NAME, "models/models", {"any": place.any_model})
     box = gr.Textbox(visible=False)
     look = gr.Button("Look what is here", elem_id=f"{NAME}-look", elem_classes="sv-hidden")
@@ -41,7 +44,8 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
         concurrency_limit=None,
         **PRIVATE,
     )
-    _wire_use(dict(fields))
+    if fields:
+        _wire_use(dict(fields))
     if place.any_model:
         _wire_fetch(place, box)
 

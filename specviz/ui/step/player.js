@@ -9,13 +9,14 @@ import { there } from "../shared/there.js";
 import { wish } from "./branch.js";
 import { go, onMove } from "./cursor.js";
 import { showGuessing } from "./guess.js";
+import { keepUnfinished, showUnfinished } from "./kept.js";
 import { asked, openLinked } from "./links.js";
 import { job, notice } from "./live.js";
 import { now } from "./now.js";
 import { paint, paintMove } from "./paint.js";
 import { act, KEYS, pause, play } from "./play.js";
 import { feed, frameAt, onNews, reel } from "./reel.js";
-import { load, news, receive } from "./runs.js";
+import { formOf, load, news, receive } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { timeLegend } from "./time.js";
@@ -109,7 +110,9 @@ export function start(element, props, watch, _trigger, config) {
   const wanted = asked.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
-  if (name) face.opened = load(name);
+  keepUnfinished();
+  if (showUnfinished()) face.opened = Promise.resolve(formOf(there(reel.run)));
+  else if (name) face.opened = load(name);
   else $(".sv-say").textContent = "Write a prompt and press Run live.";
   openLinked();
 }

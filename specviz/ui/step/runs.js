@@ -140,7 +140,7 @@ export async function load(name) {
 
 // The form's values that ask for this run, in the order of its inputs; lists as they are typed.
 /** @param {RunLine} run */
-function formOf(run) {
+export function formOf(run) {
   const { sampling, ...chosen } = { ...stage.config.usual, ...run.settings };
   const { targets, drafters } = stage.config;
   const target = targets.includes(run.names[0]) ? run.names[0] : targets[0];

@@ -25,10 +25,10 @@ PLAYER: Final = "sv-step"
 OURS: Final = f"window.specviz.players['{PLAYER}']"
 LINKED: Final = f"""async (...filled) => {{
   const names = %s, asked = new URLSearchParams(location.search).get('trace');
-  if (!names.includes(asked)) return [names[0] ?? null, ...filled];
   const player = () => window.specviz?.players?.['{PLAYER}'];
   while (!player()) await new Promise((done) => setTimeout(done, 50));
-  return [asked, ...((await player().opened) ?? filled)];
+  const chosen = names.includes(asked) ? asked : (names[0] ?? null);
+  return [chosen, ...((await player().opened) ?? filled)];
 }}"""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specviz.ui.broken import section
 from specviz.ui.component import TabContext
 from specviz.ui.trees.grow import section as grow
 from specviz.ui.trees.judging import section as judging
@@ -10,6 +11,6 @@ from specviz.ui.trees.ranking import section as ranking
 
 def build(place: TabContext) -> None:
     """Lay the tab out, with everything wired."""
-    grow.build(place)
-    ranking.build(place)
-    judging.build(place)
+    section(grow.build, place)
+    section(ranking.build, place)
+    section(judging.build, place)

@@ -59,7 +59,7 @@ class Form:
                 gr.CheckboxGroup(
                     choices(), value=list(USUAL), label="Drafters", elem_id="sv-domains-drafters"
                 ),
-                gr.Slider(1, plan.MOST_PROMPTS, 1, step=1, label="Prompts a domain"),
+                gr.Slider(1, plan.most_prompts(), 1, step=1, label="Prompts a domain"),
                 gr.Slider(
                     plan.FEWEST_TOKENS, plan.MOST_TOKENS, 24, step=8, label="New tokens a run"
                 ),

@@ -1,0 +1,30 @@
+// A live run that was not over when the page was loaded anew, which Gradio does by itself once a
+// server that was away answers again: what came of it is kept for the visit, and shown once more.
+
+import { notice } from "./live.js";
+import { now } from "./now.js";
+import { feed, reel } from "./reel.js";
+
+const KEY = "sv-unfinished";
+const TOLD = "The page was loaded anew before the run's end. What came stays; run it again.";
+
+export function keepUnfinished() {
+  addEventListener("pagehide", () => {
+    if (now.shown !== "live" || reel.finished || !reel.rounds.length) return;
+    try {
+      sessionStorage.setItem(KEY, reel.text);
+    } catch {
+      // More than a browser keeps: the page then opens as usual.
+    }
+  });
+}
+
+// Shows the run that was kept, once; whether there was one.
+export function showUnfinished() {
+  const text = sessionStorage.getItem(KEY);
+  if (!text) return false;
+  sessionStorage.removeItem(KEY);
+  feed(text);
+  notice(TOLD);
+  return true;
+}
