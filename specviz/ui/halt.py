@@ -17,15 +17,12 @@ NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """One for each job; a new one asks for nothing.
+    """One for each job, which says at its start that nothing is asked.
 
     place: of its byte, which another job has again thousands of jobs later.
     """
 
     place: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
-
-    def __post_init__(self) -> None:
-        self.put(False)
 
     def put(self, wanted: bool) -> None:
         """Ask the job to end, or ask nothing of it."""

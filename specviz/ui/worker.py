@@ -171,7 +171,7 @@ class Worker:
         thread = self._thread if steps.begun or not ticket.stopped else None
         last = None if left == inf else loop.call_later(left, ticket.run_out)
         try:
-            go_on = partial(steps.go_on, lambda: self.line.someone_waits and not ticket.stopped)
+            go_on = partial(steps.go_on, lambda: self.line.someone_waits)
             return await loop.run_in_executor(thread, context.run, go_on)
         finally:
             if last is not None:

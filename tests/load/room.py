@@ -112,7 +112,7 @@ class Visitor:
         self.server, self.random, self.seen = server, random, seen
         self.session = f"{random.getrandbits(50):011x}"
         self.number = 0
-        limits = httpx.Limits(max_connections=8, max_keepalive_connections=8)
+        limits = httpx.Limits(max_connections=8, keepalive_expiry=2.0)
         self.http = httpx.AsyncClient(base_url=server.address, timeout=PATIENCE, limits=limits)
         self.beating: asyncio.Task[None] | None = None
         self.config: dict[str, Any] = {}
