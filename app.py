@@ -16,6 +16,7 @@ HOSTED = """\
 a hosted app:
   --host 0.0.0.0           where others shall reach it (GRADIO_SERVER_NAME does the same)
   no --allow-any-model     else every visitor can make the host load and fetch what they name
+  --longest-run 60         so that nobody holds a small host for long; others have turns meanwhile
   GRADIO_ROOT_PATH=/path   behind a proxy that serves it below a path
   HF_HOME=/folder          where models are fetched to: a folder that the app may write
   SPECVIZ_SERVER=vllm:URL  a server that all visitors may choose as the target
@@ -26,6 +27,7 @@ a hosted app:
 def options(arguments: list[str] | None = None) -> Options:
     """The command line as Options."""
     from specviz.ui.page import Options
+    from specviz.ui.share import LEAST, LIMIT, MOST
 
     parser = argparse.ArgumentParser(
         description="Speculative decoding, shown from real runs.",
@@ -41,6 +43,13 @@ def options(arguments: list[str] | None = None) -> Options:
         "--allow-any-model",
         action="store_true",
         help="let visitors name a target and a draft model: folders, Hub ids, vllm:URL",
+    )
+    parser.add_argument(
+        "--longest-run",
+        type=count("The longest run", LEAST, MOST),
+        default=LIMIT,
+        metavar="SECONDS",
+        help="for which a job may compute before it ends with what it has; %(default)g unless said",
     )
     return Options(**vars(parser.parse_args(arguments)))
 

@@ -5,8 +5,7 @@ from math import inf
 
 import pytest
 
-from specviz.ui.halt import Halt
-from specviz.ui.queue import Queue, QueueFull
+from specviz.ui.queue import Queue, QueueFull, Ticket
 
 
 async def follow(line, ticket, seen):
@@ -131,21 +130,49 @@ def test_all_end_when_the_server_does():
     assert all(ticket.stopped for ticket in tickets)
 
 
-def test_whoever_computes_is_asked_to_end_and_never_the_next_one():
+def test_one_who_is_stopped_is_asked_to_end_wherever_it_is_and_no_other():
+    line = Queue()
+    first, second = line.join("a", 1), line.join("b", 1)
+    second.stop()
+    assert (first.halt(), second.halt()) == (False, True)
+    line.stop("a", 1)
+    assert first.halt()
+    assert line.join("a", 1).halt(), "stopped before it came"
+    third = line.join("c", 1)
+    assert not third.halt()
+    line.close()
+    assert third.halt()
+
+
+def test_a_byte_that_is_used_again_asks_for_nothing(monkeypatch):
+    monkeypatch.setattr("specviz.ui.halt.NUMBERS", iter([7, 7]))
+    Ticket("a", 1).stop()
+    assert not Ticket("b", 1).halt()
+
+
+def test_one_who_gives_way_waits_behind_all_others_and_is_told_how_many():
     async def story():
-        line, halt = Queue(), Halt()
-        first, second = line.join("a", 1), line.join("b", 1)
-        first.begin(halt)
-        second.stop()
-        assert not halt(), "who only waits has no say"
-        line.stop("a", 1)
-        assert halt()
-        line.leave(first)
-        third = line.join("c", 1)
-        third.begin(halt)
-        first.stop()  # its listener goes once it is over
-        assert not halt()
-        line.close()
-        assert halt()
+        waiting = Waiting("abc")
+        await settle()
+        again = []
+        assert waiting.line.someone_waits
+        waiting.line.give_way(waiting.tickets["a"])
+        waiting.tasks.append(asyncio.create_task(follow(waiting.line, waiting.tickets["a"], again)))
+        await settle()
+        assert waiting.seen["b"] == [1, "turn"]
+        assert waiting.seen["c"] == [2, 1]
+        await waiting.leave("b")
+        await waiting.leave("c")
+        assert again == [2, 1, "turn"]
+        assert not waiting.line.someone_waits
 
     asyncio.run(story())
+
+
+def test_one_who_was_stopped_before_is_not_overdue():
+    overdue, stopped = Ticket("a", 1), Ticket("b", 1)
+    stopped.stop()
+    for ticket in (overdue, stopped):
+        ticket.run_out()
+    assert (overdue.overdue, stopped.overdue) == (True, False)
+    assert overdue.halt()

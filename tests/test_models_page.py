@@ -41,7 +41,7 @@ def answered(any_model=True, asked="7"):
 def told(work, stopped=False):
     """The lines of a job that was `stopped`, or not."""
     texts = []
-    work(Ticket("me", 1, stopped=stopped), Stream("1", texts.append))
+    list(work(Ticket("me", 1, stopped=stopped), Stream("1", texts.append)))
     return [json.loads(line) for line in texts[-1].splitlines()] if texts else []
 
 
@@ -136,7 +136,7 @@ def test_bytes_are_told_now_and_then(monkeypatch):
     def work(_, story):
         progress = Progress(story)
         for done in (1, 2, 3, 4):
-            progress.told(done, 0)
+            yield progress.told(done, 0)
 
     assert [line["done"] for line in told(work)] == [1, 3]
 
@@ -157,7 +157,7 @@ def test_a_cancelled_fetch_is_no_fault_and_any_other_end_is(monkeypatch):
 
     ticket, story = Ticket("me", 1), Stream("1", lambda _: None)
     monkeypatch.setattr(fetching, "fetch", given_up)
-    tab.tell("smollm2", ticket, story)
+    list(tab.tell("smollm2", ticket, story))
     monkeypatch.setattr(fetching, "fetch", refused)
     with pytest.raises(NotAvailable, match="Nobody has it"):
-        tab.tell("smollm2", Ticket("me", 2), story)
+        list(tab.tell("smollm2", Ticket("me", 2), story))

@@ -208,8 +208,10 @@ def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
 
 
 FACTS = """
-import json, sys
+import asyncio, json, sys
+from types import SimpleNamespace
 import gradio as gr
+from gradio.routes import App
 from specviz.ui.page import Options, build
 from specviz.ui.request import RunRequest
 from specviz.ui.step.drawer import drawer
@@ -221,11 +223,21 @@ demo = build(Options(), Worker(Machine()), Worker(Machine()))
 anything = build(Options(allow_any_model=True), Worker(Machine()), Worker(Machine()))
 functions = list(demo.fns.values())
 called = [fn for fn in functions if not any(target[1] == "unload" for target in fn.targets)]
+App.create_app(demo)
+queue, holder = demo._queue, demo.state_holder
+for visitor in ("gone", "here"):
+    holder[visitor]
+    queue.pending_messages_per_session[visitor] = asyncio.Queue()
+    queue.pending_event_ids_session[visitor] = set()
+(leave,) = (fn.fn for fn in functions if fn not in called)
+asyncio.run(leave(SimpleNamespace(session_hash="gone")))
+tables = (holder.session_data, holder.time_last_used,
+          queue.pending_messages_per_session, queue.pending_event_ids_session)
 print(json.dumps({
     "visible": sorted(fn.api_name for fn in called if str(fn.api_visibility) != "private"),
     "limited": [fn.concurrency_limit for fn in called if fn.fn and fn.queue is not False],
     "queue": demo._queue.max_size,
-    "unload": len(functions) - len(called),
+    "kept": [list(table) for table in tables],
     "labels": [[str(getattr(block, "label", "")) for block in page.blocks.values()]
                for page in (demo, anything)],
     "torch": "torch" in sys.modules,
@@ -253,8 +265,8 @@ def test_no_run_waits_in_gradio_s_queue_where_nobody_would_be_told_its_place(fac
     assert launch_arguments(Options())["max_threads"] > LONGEST
 
 
-def test_the_page_is_told_when_a_visitor_leaves(facts):
-    assert facts["unload"] == 1
+def test_a_visitor_who_leaves_leaves_nothing_behind_in_gradio_s_tables(facts):
+    assert facts["kept"] == [["here"]] * 4
 
 
 def test_the_page_is_built_without_torch(facts):
@@ -278,11 +290,11 @@ def test_it_is_launched_with_nothing_kept_uploaded_or_counted():
     assert arguments["ssr_mode"] is False
     assert arguments["enable_monitoring"] is False
     assert arguments["mcp_server"] is False
-    assert arguments["state_session_capacity"] == 200
+    assert arguments["state_session_capacity"] == 64
     assert "allowed_paths" not in arguments
 
 
-def test_the_command_line_says_who_may_name_models_and_where_they_run():
+def test_the_command_line_says_who_may_name_models_and_where_they_run(capsys):
     sys.path.insert(0, str(ROOT))
     try:
         from app import options
@@ -291,6 +303,10 @@ def test_the_command_line_says_who_may_name_models_and_where_they_run():
     assert options([]) == Options()
     told_options = options(["--allow-any-model", "--device", "cpu", "--host", "0.0.0.0"])
     assert told_options == Options(True, "cpu", None, "0.0.0.0", None)
+    assert options(["--longest-run", "60"]) == Options(longest_run=60)
+    with pytest.raises(SystemExit):
+        options(["--longest-run", "0"])
+    assert "The longest run" in capsys.readouterr().err
 
 
 def test_a_module_is_served_without_its_comments_and_with_all_of_its_code():

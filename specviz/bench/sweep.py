@@ -99,16 +99,18 @@ class Sweeping:
                 return
             spent += self._seconds(turn)
             yield Step(done, None)
-        self.rounds, begun, counter = self.plan.rounds(spent), perf_counter(), count(1)
+        self.rounds, held, counter = self.plan.rounds(spent), 0.0, count(1)
         of = self.rounds * len(self.plan.order(0))
         for number in range(1, self.rounds + 1):
-            if number > 1 and perf_counter() - begun > self.plan.longest:
+            if number > 1 and held > self.plan.longest:
                 self.rounds = number - 1
                 return
             for turn in self.plan.order(number):
                 if stop():
                     return
+                start = perf_counter()
                 self._seen.setdefault(turn, []).append(round(self._seconds(turn), DIGITS))
+                held += perf_counter() - start  # of this alone: others may have their turn between
                 yield Step(next(counter), of)
 
     def sweep(self) -> Sweep:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.ui.routes import HALF, module_address, modules
+from specviz.ui.share import said
 from specviz.ui.worker import Worker
 
 START: Final = (
@@ -67,6 +68,11 @@ def component(
         elem_id=name,
         elem_classes=classes or None,
     )
+
+
+def bound(limit: float) -> gr.HTML:
+    """What a visitor should know of a job's time before one begins. limit: its most seconds."""
+    return gr.HTML(f"<p>{said(limit)}</p>", elem_classes="sv-bound", padding=False)
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:

@@ -17,12 +17,15 @@ NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """One for each worker: of its jobs one computes at a time. place: of its byte."""
+    """One for each job, which says at its start that nothing is asked.
+
+    place: of its byte, which another job has again thousands of jobs later.
+    """
 
     place: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
 
     def put(self, wanted: bool) -> None:
-        """Ask the job that computes to end, or let the next one begin."""
+        """Ask the job to end, or ask nothing of it."""
         BYTES[self.place] = wanted
 
     def __call__(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from importlib import import_module
+from math import inf
 from pkgutil import walk_packages
 from time import monotonic, sleep
 from typing import Any, Final
@@ -25,6 +26,8 @@ from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.server import app_kwargs
+from specviz.ui.sessions import CAPACITY, Sessions
+from specviz.ui.share import LIMIT
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
 from specviz.ui.task import Machine
@@ -51,6 +54,7 @@ class Options:
     dtype: str | None = None
     host: str | None = None
     port: int | None = None
+    longest_run: float = LIMIT  # seconds
 
 
 class Unserved(ValueError):
@@ -87,9 +91,13 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
             with gr.Tab("Models"):
                 section(models.build, place, fields or {})
 
+        sessions = Sessions(demo)
+
         async def leave(request: gr.Request) -> None:
-            runs.line.part(str(request.session_hash))
-            fetches.line.part(str(request.session_hash))
+            visitor = str(request.session_hash)
+            runs.line.part(visitor)
+            fetches.line.part(visitor)
+            sessions.part(visitor)
 
         api.add(runs, options.allow_any_model)
         demo.unload(leave)
@@ -104,7 +112,7 @@ def launch(options: Options) -> None:
     """
     wait_briefly()
     machine = Machine(options.device, options.dtype)
-    runs, fetches = Worker(machine), Worker(machine)
+    runs, fetches = Worker(machine, options.longest_run), Worker(machine, inf)
     try:
         demo = build(options, runs, fetches)
     except OSError as problem:
@@ -154,7 +162,7 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "server_port": options.port,
         "run_history": False,
         "ssr_mode": False,
-        "state_session_capacity": 200,
+        "state_session_capacity": CAPACITY,
         "enable_monitoring": False,
         "max_threads": THREADS,
         "max_file_size": "64kb",

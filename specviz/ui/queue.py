@@ -1,7 +1,8 @@
 """The line that runs wait in: one computes at a time, first come, first served.
 
-One rule: all of this happens on the server's event loop; a run's thread only reads
-`Ticket.stopped`, and a run itself its `Halt`. Whoever waits holds no thread.
+Who has computed for a while gives way to those behind (`specviz.ui.share`). One rule: all of this
+happens on the server's event loop; a run's thread only reads whether its ticket was stopped and
+whether someone waits, and a run itself its `Halt`. Whoever waits holds no thread.
 """
 
 from __future__ import annotations
@@ -26,15 +27,19 @@ class QueueFull(ValueError):
 class Ticket:
     """One job's place. visitor: whose, and perhaps what for ("ab12 race").
 
-    number: the page counts its jobs upwards; a client's run has none (inf). halt: by which it is
-    ended, while it computes.
+    number: the page counts its jobs upwards; a client's run has none (inf). overdue: its limit of
+    time has ended it. halt: by which it is ended, wherever it computes.
     """
 
     visitor: str
     number: float
     stopped: bool = False
+    overdue: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
-    halt: Halt | None = None
+    halt: Halt = field(default_factory=Halt)
+
+    def __post_init__(self) -> None:
+        self.halt.put(self.stopped)
 
     def stop(self) -> None:
         """Nobody wants this run any more: it leaves the line, or ends after its round."""
@@ -44,17 +49,16 @@ class Ticket:
     def end(self) -> None:
         """The same where nobody waits who could be woken."""
         self.stopped = True
-        if self.halt is not None:
-            self.halt.put(True)
+        self.halt.put(True)
+
+    def run_out(self) -> None:
+        """It has computed for as long as one may; one that was stopped before is not overdue."""
+        self.overdue |= not self.stopped
+        self.end()
 
     def unwanted(self) -> bool:
         """Whether it was stopped: what the thread that computes asks between its parts."""
         return self.stopped
-
-    def begin(self, halt: Halt) -> None:
-        """It computes from now on, ended by this halt."""
-        halt.put(self.stopped)
-        self.halt = halt
 
 
 def theirs(name: str, visitor: str) -> bool:
@@ -83,18 +87,34 @@ class Queue:
 
     async def wait(self, ticket: Ticket) -> AsyncGenerator[int, None]:
         """How many runs come first, each time that changes; over when none does, or it stopped."""
+        told = 0
         while not ticket.stopped and (ahead := self._tickets.index(ticket)):
             ticket.moved.clear()
-            yield ahead
+            if ahead != told:
+                yield ahead
+            told = ahead
             await ticket.moved.wait()
 
     def leave(self, ticket: Ticket) -> None:
         """The run is over, or nobody wants it: those behind it move up."""
-        ticket.halt = None  # it is the next one's now
-        place = self._tickets.index(ticket)
-        del self._tickets[place]
-        for behind in self._tickets[place:]:
-            behind.moved.set()
+        self._tickets.remove(ticket)
+        self._move_up()
+
+    def give_way(self, ticket: Ticket) -> None:
+        """Those behind it come first now: it waits again, at the end."""
+        self._tickets.remove(ticket)
+        self._tickets.append(ticket)
+        self._move_up()
+
+    def _move_up(self) -> None:
+        """Each looks where it stands, and tells of it where that has changed."""
+        for ticket in self._tickets:
+            ticket.moved.set()
+
+    @property
+    def someone_waits(self) -> bool:
+        """Whether anybody waits behind the one that computes."""
+        return len(self) > 1
 
     def stop(self, visitor: str, number: float) -> None:
         """The visitor wants this run to end: computing, waiting, or not even here yet."""

@@ -72,18 +72,22 @@ class Stream:
     """One job as the page hears it: text that only grows, lines of JSON, states among them.
 
     States say what the visitor waits for: "queued" (place: how many runs come first), "lending"
-    (seconds: for which a GPU is asked), "loading", "drafting". The last line is the state "done" or
-    "stopped", or an error's sentence.
+    (seconds: for which a GPU is asked), "loading", "drafting". The last line is the state "done",
+    "stopped" or "overdue" (seconds: the limit it reached), or an error's sentence. One that is
+    "queued" again has given way, and says "resumed" when it goes on.
     """
 
     def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
         self.nonce = nonce
         self._send = send
-        self._told = ""
+        self.told = ""  # all of it so far
 
     def queued(self, ahead: int) -> None:
-        """So many runs come first."""
-        self.say("queued", place=ahead)
+        """So many runs come first; 0 where it goes on after those that it let go first."""
+        if ahead:
+            self.say("queued", place=ahead)
+        else:
+            self.say("resumed")
 
     def say(self, name: str, **more: float) -> None:
         """A state."""
@@ -95,8 +99,8 @@ class Stream:
 
     def tell(self, text: str) -> None:
         """Whole lines, sent at once."""
-        self._told += text
-        self._send(self._told)
+        self.told += text
+        self._send(self.told)
 
 
 def explained(problem: Exception) -> str:

@@ -5,7 +5,7 @@ Rule: only an app that lets visitors name any model fetches for them; others off
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -75,10 +75,11 @@ def _wire_fetch(place: TabContext, box: gr.Textbox) -> None:
     wire(place.fetches, job, story, Start(go, [box], wanted, f"[{OURS}.wanted()]"))
 
 
-def tell(name: str, ticket: Ticket, story: Stream) -> None:
-    """Fetch, telling the bytes; stopped before, nothing of it. Raises NotAvailable."""
+def tell(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
+    """Fetch in one go, telling the bytes; stopped before, nothing. Raises NotAvailable."""
     if ticket.unwanted():
         return
+    yield
     story.say("fetching")
     progress = Progress(story)
     try:

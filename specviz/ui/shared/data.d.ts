@@ -103,7 +103,7 @@ export interface Plotly {
 export interface StateLine {
   kind: "state";
   id: string;
-  state: "queued" | "lending" | "done" | "stopped" | (string & {});
+  state: "queued" | "resumed" | "lending" | "done" | "stopped" | "overdue" | (string & {});
   place?: number;
   seconds?: number;
 }

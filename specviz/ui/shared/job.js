@@ -18,6 +18,16 @@ import { knock } from "./page.js";
 const inLine = (place) =>
   "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
 
+/** @param {number | undefined} place */
+const givingWay = (place) =>
+  "Others have their turn: " + (place === 1 ? "1 run" : place + " runs") + ", then this goes on.";
+
+/** @param {number} seconds */
+const overdue = (seconds) =>
+  "Ended after " +
+  (seconds % 60 ? seconds + " seconds" : seconds === 60 ? "1 minute" : seconds / 60 + " minutes") +
+  ", for which a job may compute here. What was made stays.";
+
 /** @param {number | undefined} seconds */
 const borrowing = (seconds) => `Asking for a GPU, for at most ${seconds} seconds.`;
 
@@ -38,7 +48,8 @@ export function newLines(text, before) {
 
 /** Whether this line is a job's last. @param {JobLine} line */
 export const isLast = ({ kind, state }) =>
-  kind === "error" || (kind === "state" && (state === "done" || state === "stopped"));
+  kind === "error" ||
+  (kind === "state" && (state === "done" || state === "stopped" || state === "overdue"));
 
 /** @template {JobLine} Line */
 export class Job {
@@ -115,8 +126,10 @@ export class Job {
   state({ state, place, seconds }) {
     const { stopped, unbegun } = this.face.words;
     if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
+    else if (state === "overdue") this.face.end(overdue(seconds ?? 0), true);
     else if (this.stopping && state !== "done") return;
-    else if (state === "queued") this.face.wait(inLine(place));
+    else if (state === "queued") this.face.wait((this.begun ? givingWay : inLine)(place));
+    else if (state === "resumed") this.face.wait("");
     else if (state === "lending") this.face.wait(borrowing(seconds));
     else if (state in this.face.waits) this.face.wait(this.face.waits[state]);
   }

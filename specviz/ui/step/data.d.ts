@@ -35,6 +35,8 @@ export interface RunLine {
   drafter: string;
   /** How the drafter drafts, in a sentence. */
   how: string;
+  /** Of a run that is shown from memory: when it was measured, in a sentence. */
+  again?: string;
   /** The target's title. */
   on: string;
   where: string;

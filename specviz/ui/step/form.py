@@ -14,7 +14,7 @@ from specviz.settings import knobs
 from specviz.settings.knobs import Knob
 from specviz.settings.text import brief
 from specviz.shipped import prompts, spoken
-from specviz.ui.component import component
+from specviz.ui.component import bound, component
 from specviz.ui.headings import headings
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
@@ -89,8 +89,11 @@ class Controls:
     number: gr.Number
 
 
-def build(allow_any_model: bool, opened: Any) -> Controls:
-    """Lay the controls out and wire what needs no server. opened: the page's own load event."""
+def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
+    """Lay the controls out and wire what needs no server.
+
+    limit: seconds that a run may take. opened: the page's own load event.
+    """
     first = opening()
     assert isinstance(first.prompt, str)  # no run that ships is a conversation
     with gr.Row(elem_id="sv-run", elem_classes="sv-ask", equal_height=True):
@@ -104,6 +107,7 @@ def build(allow_any_model: bool, opened: Any) -> Controls:
     with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
         settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
+        bound(limit)
     number = gr.Number(0, visible=False)
     rest = [settings[row.name] for row in sentence_rows()]
     said = [settings["method"], *rest, settings["target"]]

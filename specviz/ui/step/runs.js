@@ -43,13 +43,19 @@ export const news = {
 
 /** @param {string} sentence */
 function showHint(sentence) {
-  $(".sv-hint").textContent = sentence;
-  $(".sv-hint").hidden = !sentence;
+  tell(".sv-strange", sentence);
+}
+
+/** @param {string} where @param {string} sentence */
+function tell(where, sentence) {
+  $(where).textContent = sentence;
+  $(where).hidden = !sentence;
 }
 
 /** @param {RunLine} run */
 function onRun(run) {
   showHint("");
+  tell(".sv-again", run.again ?? "");
   fresh = true;
   now.question = null;
   now.at = { round: 0, step: 0 };
@@ -115,7 +121,8 @@ function tellMeasured() {
 
 function onEnd() {
   if (fresh && reel.rounds.length) onRounds(); // it ended before the round that was asked for
-  if (reel.finished && reel.finished.reason === "stopped") notice(STOPPED);
+  const { finished } = reel;
+  if (finished && finished.reason === "stopped" && $(".sv-notice").hidden) notice(STOPPED);
   if (reel.rounds.length) showTime(frameAt(now.at.round, now.at.step), now.at.round);
 }
 

@@ -12,9 +12,9 @@ from specviz.ui.component import TabContext
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
 from specviz.ui.request import RunRequest
 from specviz.ui.step import form as controls
+from specviz.ui.step.again import Memory, texts
 from specviz.ui.step.choices import Choices
 from specviz.ui.step.choices import names as field_names
-from specviz.ui.step.live import shown
 from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
 from specviz.ui.step.tour import intro
@@ -40,18 +40,20 @@ LOAD: Final = f"""async (name, ...filled) =>
 def build(place: TabContext) -> dict[str, Any]:
     """Lay the tab out, with everything wired. Returns the form's fields by name."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
+    memory = Memory()
     intro()
-    form = controls.build(any_model, demo.load)
+    form = controls.build(any_model, runs.limit, demo.load)
     view = player(PLAYER)
     wish = gr.Textbox(visible=False)
     branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")
 
     def from_form(*values: Any) -> Texts:
         filled = dict(zip(form.inputs, values, strict=True))
-        return partial(runs.texts, shown(Choices.from_form(filled).wish().allowed(any_model)))
+        wish = Choices.from_form(filled).wish().allowed(any_model)
+        return partial(texts, runs, memory, wish)
 
     def from_text(text: str) -> Texts:
-        return partial(runs.texts, shown(RunRequest.from_text(text, any_model)))
+        return partial(texts, runs, memory, RunRequest.from_text(text, any_model))
 
     wire(
         runs,

@@ -15,7 +15,7 @@ from specviz.frames.numbers import count
 from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
 from specviz.ui.compare.domains.live import live
-from specviz.ui.component import TabContext, component
+from specviz.ui.component import TabContext, bound, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
 from specviz.ui.step.drawer import group
 
@@ -29,7 +29,7 @@ LATEST: Final[dict[str, Any]] = {"trigger_mode": "always_last", "concurrency_lim
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     runs, heat = place.runs, component(MAP, "compare/domains/domains", config())
-    form = Form.build()
+    form = Form.build(runs.limit)
 
     def wanted(*said: Any) -> Texts:
         return partial(runs.texts, live(planned(*said)))
@@ -52,8 +52,8 @@ class Form:
     size: gr.Textbox
 
     @classmethod
-    def build(cls) -> Form:
-        """Lay it out."""
+    def build(cls, limit: float) -> Form:
+        """Lay it out. limit: seconds that a measurement may take."""
         with group("Measure it on this machine", "sv-domains-form"):
             inputs = [
                 gr.CheckboxGroup(
@@ -69,6 +69,7 @@ class Form:
             run = gr.Button("Run on this machine", variant="primary", elem_id="sv-domains-go")
             stop = gr.Button("Stop", elem_id="sv-domains-stop")
             gr.HTML(f'<p class="sv-domains-size">{Plan(USUAL).size}</p>', elem_id="sv-domains-size")
+            bound(limit)
         return cls(inputs, run, stop, gr.Number(0, visible=False), gr.Textbox(visible=False))
 
 

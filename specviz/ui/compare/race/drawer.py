@@ -18,6 +18,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.ui.compare.race.lane import OURS, fields, wire
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import LONGEST_SETTINGS
+from specviz.ui.component import bound
 from specviz.ui.step.drawer import LISTED, drafters, group, limits, sampling, target_box
 
 
@@ -32,10 +33,11 @@ class Drawer:
     lanes: list[Any]
 
 
-def drawer(first: Sequence[Any], any_model: bool) -> Drawer:
+def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
     """Every setting of a race, with what needs no server wired.
 
     first: the form's values at first, as `asked.values` gives them, from the target on.
+    limit: seconds that a race may take.
     """
     shared = len(first) - 2 * MOST
     with gr.Column(elem_id="sv-raceform-drawer", elem_classes="sv-drawer"):
@@ -43,6 +45,7 @@ def drawer(first: Sequence[Any], any_model: bool) -> Drawer:
             lanes = lane_fields(first[shared:], any_model)
         with group("All lanes", "sv-raceform-shared"):
             fields = shared_fields(first[:shared], any_model)
+        bound(limit)
     return Drawer(fields, lanes)
 
 

@@ -38,8 +38,8 @@ class Form:
     number: gr.Number
 
 
-def build(any_model: bool) -> Form:
-    """Lay the form out and wire what needs no server."""
+def build(any_model: bool, limit: float) -> Form:
+    """Lay the form out and wire what needs no server. limit: seconds that a race may take."""
     first = opening()
     with gr.Row(elem_id="sv-raceform", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples")
@@ -49,7 +49,7 @@ def build(any_model: bool) -> Form:
         sentence = component("sv-raceform-settings", "compare/race/form", config(first), classes)
         run = gr.Button("Run live", variant="primary", elem_id="sv-race-go", min_width=96)
         stop = gr.Button("Stop", elem_id="sv-race-stop", elem_classes="sv-ask-stop", min_width=96)
-    made = drawer(first[1:], any_model)
+    made = drawer(first[1:], any_model, limit)
     inputs = [prompt, *made.shared, *made.lanes]
     said = inputs[1:]
     changes = [component.change for component in said]

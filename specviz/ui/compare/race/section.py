@@ -24,7 +24,7 @@ LOAD: Final = f"""async (name, ...filled) =>
 
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
-    runs, form = place.runs, forms.build(place.any_model)
+    runs, form = place.runs, forms.build(place.any_model, place.runs.limit)
     view = component(RACE, "compare/race/race", recorded.config())
 
     def wanted(*filled: Any) -> Texts:

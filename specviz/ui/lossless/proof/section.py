@@ -18,6 +18,7 @@ from specviz.shipped import Recipe
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, Texts, wire
+from specviz.ui.share import said
 from specviz.ui.step.recorded import names, recipe, title
 from specviz.ui.stream import line, paced
 from specviz.ui.task import Desk, Task, lasting
@@ -44,7 +45,8 @@ def answered(text: Any) -> str:
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
-    view = component(NAME, "lossless/proof/proof", known)
+    words = {"bound": said(place.runs.limit)}
+    view = component(NAME, "lossless/proof/proof", known, words=words)
     told = component(f"{NAME}-told", "lossless/proof/told")
     chosen = gr.Textbox(visible=False)
     question.wire(view, "proof", f"{NAME}-ask", answered)

@@ -1,0 +1,173 @@
+"""The same question is answered from memory: whole, labelled, bounded, and each visitor's own."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from test_runs import kinds, told
+
+from specviz.settings.settings import Settings
+from specviz.ui.request import RunRequest
+from specviz.ui.step import again
+from specviz.ui.step.again import Memory, question, texts
+from specviz.ui.stream import line
+from specviz.ui.task import Machine, Task
+from specviz.ui.worker import Worker
+
+WISH = RunRequest("Once upon a time")
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The wishes that were computed; each tells a run of two lines, or ends as a prompt says."""
+    log = []
+
+    def tell(wish, desk):
+        log.append(wish)
+        yield desk.says("loading")
+        yield line("run", {"prompt": wish.prompt, "id": desk.nonce})
+        if wish.prompt == "broken":
+            raise ValueError("It cannot be.")
+        if wish.prompt == "stopped":
+            desk.unwanted.put(True)
+        yield line("round", {"number": 0})
+
+    def task(wish):
+        return Task(lambda desk: tell(wish, desk), 1.0)
+
+    monkeypatch.setattr(again, "shown", task)
+    return log
+
+
+@pytest.fixture
+def ask():
+    """Asks for a run on one server."""
+    runs, memory = Worker(Machine("cpu")), Memory()
+
+    async def heard(wish, visitor, number):
+        return [text async for text in texts(runs, memory, wish, visitor, number)][-1]
+
+    def asked(wish=WISH, visitor="me", number=1):
+        return asyncio.run(heard(wish, visitor, number))
+
+    asked.runs, asked.memory, asked.heard = runs, memory, heard
+    return asked
+
+
+def test_the_same_question_is_answered_from_memory_and_says_so(made, ask):
+    first, second = ask(number=1), ask(number=2)
+    assert made == [WISH]
+    assert kinds(first) == ["loading", "run", "round", "done"]
+    assert kinds(second) == ["run", "round", "done"]
+    run, *_, done = told(second)
+    assert run["prompt"] == WISH.prompt
+    assert (run["id"], done["id"]) == ("2", "2")
+    assert run["again"].startswith("This very run was made here less than a minute ago")
+    assert "again" not in told(first)[1]
+    assert told(second)[1:-1] == told(first)[2:-1]
+
+
+def test_who_saw_it_from_memory_and_asks_again_has_it_measured_anew(made, ask):
+    said = ["again" in ask(number=number) for number in range(1, 6)]
+    assert said == [False, True, False, True, False]
+    assert len(made) == 3
+    assert "again" in ask(visitor="another")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(WISH, prompt="Once upon a time "),
+        replace(WISH, drafter="ngram"),
+        replace(WISH, settings=Settings(seed=2)),
+        replace(WISH, settings=Settings(coins={"1 judge 1": 0.5})),
+    ],
+)
+def test_any_other_question_is_another_run(made, ask, other):
+    ask()
+    assert "again" not in ask(other)
+    assert made == [WISH, other]
+
+
+@pytest.mark.parametrize("prompt", ["broken", "stopped"])
+def test_a_run_that_did_not_come_to_its_end_is_not_kept(made, ask, prompt, monkeypatch):
+    ended = replace(WISH, prompt=prompt)
+    if prompt == "stopped":
+        tell = ask.runs._perform
+
+        def stopping(task, nonce, ticket):
+            yield from tell(task, nonce, ticket)
+            ticket.stop()
+
+        monkeypatch.setattr(ask.runs, "_perform", stopping)
+    assert kinds(ask(ended))[-1] in ("error", "stopped")
+    assert len(ask.memory) == 0
+
+
+def test_a_class_that_presses_at_once_has_it_computed_once(made, ask):
+    async def room():
+        return await asyncio.gather(*(ask.heard(WISH, f"visitor {n}", n) for n in range(1, 9)))
+
+    texts = asyncio.run(room())
+    assert len(made) == 1
+    assert sum('"again"' in text for text in texts) == 7
+    assert all(kinds(text)[-1] == "done" for text in texts)
+    assert [told(text)[-1]["id"] for text in texts] == [str(n) for n in range(1, 9)]
+
+
+@pytest.mark.parametrize("name", ["owner/name", "vllm:http://127.0.0.1:8000"])
+def test_what_may_change_outside_is_always_measured(made, ask, name, monkeypatch):
+    if name.startswith("vllm:"):  # a host may list one
+        monkeypatch.setattr(RunRequest, "allowed", lambda wish, any_model: wish)
+    elsewhere = replace(WISH, target=name)
+    assert question(elsewhere) == ""
+    ask(elsewhere), ask(elsewhere)
+    assert len(made) == 2
+    assert len(ask.memory) == 0
+
+
+def lines_of(size):
+    text = "".join(map(chr, range(65, 65 + size)))
+    return line("run", {"id": "1"}) + line("round", {"text": text})
+
+
+def test_memory_is_bounded_by_count_and_by_bytes():
+    few = Memory(most=3)
+    for seed in range(9):
+        few.asked(replace(WISH, settings=Settings(seed=seed)), "me").learn(lines_of(3))
+    assert len(few) == 3
+    last = few.asked(replace(WISH, settings=Settings(seed=8)), "me")
+    first = few.asked(replace(WISH, settings=Settings(seed=0)), "me")
+    assert last.told("2")
+    assert not first.told("2")
+    small = Memory(size=1000)
+    for seed in range(9):
+        small.asked(replace(WISH, settings=Settings(seed=seed)), "me").learn(lines_of(200))
+    assert 0 < len(small) < 9
+    assert small.size <= 1000
+
+
+def test_the_visitors_of_one_run_are_bounded(monkeypatch):
+    monkeypatch.setattr(again, "PRESSED", 3)
+    memory = Memory()
+    memory.asked(WISH, "me").learn(lines_of(3))
+    for number in range(9):
+        assert memory.asked(WISH, f"nobody {number}").told("1")
+    assert len(memory._kept[question(WISH)].seen) <= 3
+
+
+def test_text_that_looks_like_a_number_stays_as_it_is(ask, made):
+    odd = replace(WISH, prompt='"id":"1"\u2028{"kind":"state"')
+    ask(odd, number=1)
+    run = json.loads(ask(odd, number=2).split("\n")[0])
+    assert (run["prompt"], run["id"]) == (odd.prompt, "2")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(5, "less than a minute ago"), (61, "1 minute ago"), (3599, "59 minutes ago"),
+     (3600, "1 hour ago"), (8000, "2 hours ago")],
+)  # fmt: skip
+def test_how_long_ago_is_said_in_words(seconds, words):
+    assert again.ago(seconds) == words
