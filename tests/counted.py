@@ -28,7 +28,7 @@ PLACE = ASSETS / "device.json"
 PROMPT = "Once upon a time there was a little girl called Lily. She"
 NEW = 16
 TEMPERATURES = (0.0, 0.8)
-KINDS = ("launches", "reads", "uploads", "waits")
+KINDS = ("launches", "reads", "uploads", "waits", "late")
 DRAFTERS = [
     entry.name
     for entry in entries()

@@ -13,7 +13,8 @@ import headed
 import tiny
 import torch
 
-from specviz.drafters.kit.layers import rotate, rotations
+from specviz.drafters.kit import layers
+from specviz.drafters.kit.layers import plain_rates, rotate
 from specviz.drafters.kit.training import EVERY, freeze
 from specviz.drafters.moa import training
 from specviz.drafters.moa.config import MoaConfig
@@ -98,8 +99,8 @@ def normed(rows, norm):
 def attend(attention, shape, query, place, rows, places):
     """One query (width,) over rows (m, width) at places, head by head, from the weights alone."""
     size, groups = shape.head_dim, shape.num_attention_heads // shape.num_key_value_heads
-    turn = rotations(torch.tensor([place]), size, shape.rope_theta)
-    turns_ = rotations(torch.tensor(places), size, shape.rope_theta)
+    turn = layers.turns(torch.tensor([place]), plain_rates(size, shape.rope_theta), 1.0)
+    turns_ = layers.turns(torch.tensor(places), plain_rates(size, shape.rope_theta), 1.0)
     mixed = []
     for i in range(shape.num_attention_heads):
         mine = slice(i * size, (i + 1) * size)

@@ -48,19 +48,37 @@ class Meetings:
     """What was asked of the device so far.
 
     counts: launches (ops that start a kernel), reads (the host waits for a value), uploads (values
-    of the host go to the device), waits (reads, and uploads that are not told not to wait).
+    of the host go to the device), waits (reads, and uploads that are not told not to wait), late
+    (copies to the host that nobody waits for).
     places: by kind and line of the package, how many of the latter three.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.places: Counter[tuple[str, str]] = Counter()
+        self.late: list[tuple[Tensor, Tensor]] = []  # copies under way to the host, and of what
 
     def note(self, kind: str, waits: bool = True) -> None:
         """Host and device met."""
+        if waits:
+            self.arrive()
         self.counts[kind] += 1
         self.counts["waits"] += waits
         self.places[kind, _line()] += 1
+
+    def leave(self, tensor: Tensor) -> Tensor:
+        """A copy to the host that nobody waits for: nonsense, until somebody waits for another."""
+        self.counts["late"] += 1
+        copy = torch.full_like(tensor, torch.nan if tensor.is_floating_point() else -1)
+        self.late.append((copy, tensor))
+        return copy
+
+    def arrive(self) -> None:
+        """The host waited, so all that was asked before is done."""
+        with torch.inference_mode():
+            for copy, tensor in self.late:
+                copy.copy_(tensor)
+        self.late.clear()
 
 
 class Says(TorchFunctionMode):
@@ -115,9 +133,10 @@ class Says(TorchFunctionMode):
         made = tensor.to(dtype) if dtype != tensor.dtype else tensor
         if goal.type == here.type:
             return made
-        up = goal.type == "cuda"
-        # A copy to the host that does not wait would be read too early: it always counts.
-        self.meetings.note("uploads" if up else "reads", not (up and kwargs.get("non_blocking")))
+        up, late = goal.type == "cuda", bool(kwargs.get("non_blocking"))
+        if late and not up:
+            return self.meetings.leave(made.as_subclass(Tensor))
+        self.meetings.note("uploads" if up else "reads", not late)
         return made.as_subclass(Tensor).clone().as_subclass(Cuda if up else Tensor)
 
 
@@ -210,7 +229,6 @@ def pretended() -> Iterator[Meetings]:
         "get_device_name": "a pretended GPU",
         "get_device_capability": (9, 0),
         "device": nullcontext(),
-        "synchronize": None,
     }
     overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # else .to keeps their class
@@ -220,6 +238,7 @@ def pretended() -> Iterator[Meetings]:
             stack.enter_context(
                 patch.object(torch.cuda, name, lambda *_, _says=answer, **__: _says)
             )
+        stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: meetings.arrive()))
         stack.enter_context(Ops(says))
         stack.enter_context(says)
         yield meetings

@@ -12,7 +12,7 @@ from specviz.settings.settings import Sampling
 from specviz.verification.distributions import (
     HEADS,
     BadScores,
-    check_scores,
+    checked_later,
     draw,
     draw_each,
     law,
@@ -60,10 +60,10 @@ def test_scores_that_are_no_numbers_are_refused(bad):
     rows = torch.zeros(2, 5)
     rows[1, 3] = bad
     with pytest.raises(BadScores, match="The model gave scores that are not numbers"):
-        check_scores(rows, "The model")
-    check_scores(torch.tensor([[0.0, -torch.inf]]), "The model")
+        checked_later(rows, "The model")()
+    checked_later(torch.tensor([[0.0, -torch.inf]]), "The model")()
     with pytest.raises(BadScores):
-        check_scores(torch.full((1, 3), -torch.inf), "The model")
+        checked_later(torch.full((1, 3), -torch.inf), "The model")()
 
 
 @given(laws(), laws())

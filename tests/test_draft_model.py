@@ -176,8 +176,9 @@ def test_a_law_of_few_tokens_has_few_siblings():
     laws = torch.tensor([[0.0, 0.3, 0.0, 0.7], [0.1, 0.2, 0.3, 0.4]])
     assert possible(laws, [4, 3]) == [2, 3]
     rows = torch.tensor([[-torch.inf, 3.0, 4.0], [5.0, 1.0, 2.0]])
-    assert tops(rows, 8) == [[2, 1], [0, 2, 1]]
-    assert tops(rows, 1) == [[2], [0]]
+    assert [tokens for tokens, _ in tops(rows, 8, "it")] == [[2, 1], [0, 2, 1]]
+    (first, sure), _ = tops(rows, 1, "it")
+    assert (first, sure) == ([2], pytest.approx([rows[0].softmax(-1)[2].item()]))
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])

@@ -25,38 +25,38 @@ SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT
 MUTANTS = {
     "p and q swapped in the test": (
         RECURSIVE,
-        '{"p": p, "q": q, **self.dials}',
-        '{"q": p, "p": q, **self.dials}',
+        'told = [dict(zip("pq"',
+        'told = [dict(zip("qp"',
     ),
     "p and q swapped in the residual": (
         RECURSIVE,
-        "residual(left, guess)",
-        "residual(guess, left)",
+        "residual(law.p, law.q)",
+        "residual(law.q, law.p)",
     ),
-    "residual forgotten": (RECURSIVE, "left = residual(left, guess)", "left = law.p"),
+    "residual forgotten": (RECURSIVE, "left = residual(law.p, law.q)", "left = law.p"),
     "bonus from the wrong row": (
         RECURSIVE,
-        "node, left = kept, p[kept]",
-        "node, left = kept, p[kept - 1]",
+        "path, p[node], chance)",
+        "path, p[node - 1], chance)",
     ),
     "sibling's residual skipped": (
         RECURSIVE,
-        "read(left[x], guess[x])",
-        "read(law.p[x], guess[x])",
+        "for part in (law.p, law.q)",
+        "for part in (laws[-1].p, law.q)",
     ),
     "sibling judged by the law before another fell": (
         RECURSIVE,
-        "if place else first",
-        "if place < 0 else first",
+        "kept(kids[1:], laws, told)",
+        "kept(kids[1:], [law, *laws], [first[node], *told])",
     ),
-    "q not masked without replacement": (RECURSIVE, "guess = without(guess, x)", "pass"),
-    "point mass not masked": (POINT, "left = without(left, x)", "pass"),
+    "q not masked without replacement": (RECURSIVE, "without(law.q, x) if", "law.q if"),
+    "point mass not masked": (POINT, "Law(without(law.p, x), None)", "law"),
     "point mass judged by the law before a sibling fell": (
         POINT,
-        "said[child] if first else left[x].item()",
-        "said[child]",
+        "kept(kids[1:], laws, told)",
+        "kept(kids[1:], [law, *laws], [first[node], *told])",
     ),
-    "point mass with the wrong row": (POINT, "left = p[node]", "left = p[0]"),
+    "point mass with the wrong row": (POINT, "Law(p[node], q.get(node))", "Law(p[0], q.get(node))"),
 }
 
 

@@ -10,11 +10,12 @@ import pytest
 import torch
 from pretend import DEVICE, Cuda, pretended
 
+from specviz.drafters.kit import siblings
 from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.uniform import UniformSession
 from specviz.models.target import TargetRun
 from specviz.verification import distributions
-from specviz.verification.crossing import read
+from specviz.verification.crossing import read, soon, together
 
 
 @pytest.fixture
@@ -84,6 +85,31 @@ def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
         assert one.tolist() == other.tolist()
 
 
+def test_a_copy_that_nobody_waits_for_is_there_once_something_else_was_read(gpu):
+    here = torch.tensor([1.5, -2.0]).to("cuda")
+    copy = soon(here * 2)
+    assert gpu.counts["reads"] == 0
+    assert copy.isnan().all(), "too early"
+    here.sum().item()
+    assert copy.tolist() == [3.0, -4.0]
+
+
+def test_what_is_sent_together_is_one_upload_and_the_values_as_they_are(gpu):
+    made = [
+        torch.tensor([[2**40 + 1, 0]]),
+        torch.tensor([[True], [False], [True]]),
+        torch.tensor([0.1, 1e-300], dtype=torch.float64),
+        torch.rand(3, 5, dtype=torch.bfloat16),
+    ]
+    gpu.counts.clear()
+    there = together(DEVICE, *made)
+    assert (gpu.counts["uploads"], gpu.counts["waits"]) == (1, 0)
+    for one, other in zip(there, made, strict=True):
+        assert one.device == DEVICE
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tolist() == other.tolist()
+
+
 def test_nothing_is_left_of_it_afterwards():
     with pretended():
         assert torch.cuda.is_available()
@@ -95,9 +121,9 @@ def test_nothing_is_left_of_it_afterwards():
 # A tensor forgotten on the host: whose code, what stands there, what the slip makes of it, and a
 # drafter and a temperature whose run meets it.
 SLIPS = [
-    (TargetRun, "additive", "sent(mask, self.target.device)", "mask", "eagle", 0.8),
-    (TargetRun, "_tensor", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
-    (FeatureReader, "_pass", "sent(sees, self.device)", "sees", "eagle", 0.8),
+    (TargetRun, "_pass", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
+    (FeatureReader, "_pass", "together(self.device, rows, sees)", "(rows, sees)", "eagle", 0.8),
+    (siblings, "_ranks", "values.device", "torch.device('cpu')", "eagle", 0.8),
     (distributions, "law", ", device=logits.device", "", "ngram", 0.0),
     (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),
 ]

@@ -70,7 +70,7 @@ class DraftModelSession:
         Score by node: the small model's probability at temperature 1.
         """
         self.reader.work = Work()
-        grown = Growing([context[-1]])
+        grown = Growing(self.reader.name, [context[-1]])
         level = range(1)
         for depth in range(room - 1):
             if all(grown.ends(node, self.settings, self.eos) for node in level):

@@ -158,7 +158,7 @@ class NewestStates:
         if len(self.states) < self.leap:
             return Ahead(self.states[:0], [], Work())
         logits = self.heads(self.states, self.project, guesses[-1][0])  # (heads, k, V)
-        picked = logits[[m - 1 for m, _ in guesses], [-1 - back for _, back in guesses]]
+        picked = torch.stack([logits[m - 1, -1 - back] for m, back in guesses])
         rows = logits.shape[0] * logits.shape[1]
         return Ahead(
             picked,

@@ -71,6 +71,7 @@ class Decoding:
         p = law(scores.logits, self.settings.sampling)
         chance = self.settings.chance(0)
         verdict = finish([], [], p[0], chance)
+        scores.check()
         judged = self._now()
         nothing = Proposal(DraftTree((self.text[-1],), (-1,)), self.session.drawn)
         token = verdict.final.drawn.token
@@ -90,6 +91,7 @@ class Decoding:
         scored = self._now()
         p = law(scores.logits, self.settings.sampling)
         verdict = self.rule.judge(proposal.tree, proposal.drawn, p, proposal.q, chance)
+        scores.check()
         self.schedule.observe(max(proposal.tree.depths), len(verdict.path))
         tokens = self._emitted(proposal, verdict)
         judged = self._now()
@@ -130,12 +132,13 @@ def plain(
             return
         start = perf_counter()
         if number:
-            logits = cache.score(DraftTree((text[-1],), (-1,))).logits[0]
+            scores = cache.score(DraftTree((text[-1],), (-1,)))
             cache.keep((0,))
         else:
-            logits = cache.prefill(ids).logits[0]
-        coin = settings.chance(number).baseline()
+            scores = cache.prefill(ids)
+        coin, logits = settings.chance(number).baseline(), scores.logits[0]
         text.append(draw(law(logits, settings.sampling), coin).token)
+        scores.check()
         synchronize(target.device)
         seconds = perf_counter() - start
         first, second = logits.float().topk(2).values.tolist()

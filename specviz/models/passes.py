@@ -6,7 +6,7 @@ One rule: a pass keeps what was declared beforehand and nothing else.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,12 +64,21 @@ class States:
         held += [] if self.final is None else [self.final]
         if not held:
             return self
-        index = upload(list(rows), held[0].device)
+        of = _chooser(rows, held[0].device)
         return States(
-            {k: v[index] for k, v in self.layers.items()},
-            None if self.final is None else self.final[index],
-            {k: (a[index], b[index]) for k, (a, b) in self.keys_values.items()},
+            {k: of(v) for k, v in self.layers.items()},
+            None if self.final is None else of(self.final),
+            {k: (of(a), of(b)) for k, (a, b) in self.keys_values.items()},
         )
+
+
+def _chooser(rows: Sequence[int], device: torch.device) -> Callable[[Tensor], Tensor]:
+    """What copies these rows of a tensor; those that stand side by side need no list there."""
+    first = rows[0] if rows else 0
+    if list(rows) == list(range(first, first + len(rows))):
+        return lambda held: held[first : first + len(rows)].clone()
+    index = upload(list(rows), device)
+    return lambda held: held[index]
 
 
 def joined(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:
@@ -104,13 +113,22 @@ class Warm:
     states: Tensor
 
 
+def _sound() -> None:
+    """Scores that were looked at already."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A pass over n tree nodes. logits: (n, V). riders: as sent, with their logits."""
+    """A pass over n tree nodes. logits: (n, V). riders: as sent, with their logits.
+
+    check: raises BadScores where a row can be no law. To be called by whoever makes laws of them;
+    after a read, for it then waits for nothing.
+    """
 
     logits: Tensor
     states: States
     riders: Riders | None = None
+    check: Callable[[], None] = _sound
 
 
 @dataclass(slots=True)

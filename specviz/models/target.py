@@ -22,8 +22,8 @@ from specviz.models.spelling import token_bytes
 from specviz.models.typed import reader
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
-from specviz.verification.crossing import sent, upload
-from specviz.verification.distributions import check_scores
+from specviz.verification.crossing import together
+from specviz.verification.distributions import checked_later
 from specviz.verification.tree import DraftTree
 
 
@@ -123,7 +123,6 @@ class TargetRun:
     def prefill(self, ids: Sequence[int]) -> Scores:
         """Read the prompt. logits: (1, V), after its last token; states: a row per token."""
         scores = self._pass(list(ids), range(len(ids)), None, keep_logits=1)
-        check_scores(scores.logits, self.target.card.name)
         self.length = len(ids)
         return scores
 
@@ -142,17 +141,16 @@ class TargetRun:
             sees = torch.nn.functional.pad(sees, (0, len(riders.tokens)))
             sees = torch.cat([sees, riders.sees.cpu()])
         positions = [self.length + depth for depth in depths]
-        mask = self.additive(sees) if len(tokens) > 1 else None
         if warm is None:
+            mask = self.additive(sees) if len(tokens) > 1 else None
             scores = self._pass(tokens, positions, mask)
         else:
             scores = self._resume(tokens, positions, self.additive(sees), warm)
-        check_scores(scores.logits, self.target.card.name)
         n = len(tree)
         if riders is None:
             return scores
         after = Riders(riders.tokens, riders.positions, riders.sees, scores.logits[n:])
-        return Scores(scores.logits[:n], scores.states.take(range(n)), after)
+        return Scores(scores.logits[:n], scores.states.take(range(n)), after, scores.check)
 
     @torch.inference_mode()
     def keep(self, path: Sequence[int]) -> None:
@@ -162,10 +160,13 @@ class TargetRun:
         self.early = []  # a new list: who looks at the old one may keep it
 
     def additive(self, sees: Tensor) -> Tensor:
-        """(r, c) bool over new rows to a float mask (1, 1, r, length + c); the past is all seen."""
+        """(r, c) bool over new rows to a float mask (1, 1, r, length + c); the past is all seen.
+
+        On the host: it is sent with the rows that it is for.
+        """
         mask = torch.zeros(sees.shape[0], self.length + sees.shape[1], dtype=self.target.dtype)
         mask[:, self.length :].masked_fill_(~sees, torch.finfo(self.target.dtype).min)
-        return sent(mask, self.target.device)[None, None]
+        return mask[None, None]
 
     @torch.inference_mode()
     def shallow(
@@ -175,10 +176,11 @@ class TargetRun:
 
         For early-exit drafting. sees: (r, c) bool over all nodes run so far, these included.
         """
-        positions = [self.length + depth for depth in depths]
-        hidden = self._anatomy.embed_tokens(self._tensor(tokens)[None])
+        rows = torch.tensor([list(tokens), [self.length + depth for depth in depths]])
+        rows, mask = together(self.target.device, rows, self.additive(sees))
+        hidden = self._anatomy.embed_tokens(rows[:1])
         self.early.append({})
-        return self._layers(hidden, positions, self.additive(sees), range(layer), self.early[-1])
+        return self._layers(hidden, rows[1:], mask, range(layer), self.early[-1])
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
@@ -196,48 +198,62 @@ class TargetRun:
     ) -> Scores:
         """The model's own forward, with taps."""
         model = self.target.model
-        rows = self._tensor([list(tokens), list(positions)])
+        made = [torch.tensor([list(tokens), list(positions)]), *([] if mask is None else [mask])]
+        rows, *masks = together(self.target.device, *made)
         with tapped(model, self.taps) as found:
             out = model(
                 input_ids=rows[:1],
                 position_ids=rows[1:],
-                attention_mask=mask,
+                attention_mask=masks[0] if masks else None,
                 past_key_values=self.cache,
                 use_cache=True,
                 logits_to_keep=keep_logits,
             )
         states = States(found.layers, found.final, self._keys_values(len(tokens)))
-        return Scores(out.logits[0], states)
+        return self._result(out.logits[0], states)
 
     def _resume(
         self, tokens: Sequence[int], positions: list[int], mask: Tensor, warm: Warm
     ) -> Scores:
         """The pass from `warm` on: lower layers only for rows that did not run them."""
         done, rows, below = warm.states.shape[1], warm.states, [*self.early]
+        asked = torch.tensor([list(tokens), positions])
+        asked, mask = together(self.target.device, asked, mask)
+        words, where = asked[:1], asked[1:]
         above: dict[int, Tensor] = {}
         if done < len(tokens):
             found: dict[int, Tensor] = {}
-            late = self._anatomy.embed_tokens(self._tensor(tokens[done:])[None])
-            late = self._layers(late, positions[done:], mask[:, :, done:], range(warm.layer), found)
+            late = self._anatomy.embed_tokens(words[:, done:])
+            seen = mask[:, :, done:]
+            late = self._layers(late, where[:, done:], seen, range(warm.layer), found)
             rows = torch.cat([rows, late], dim=1)
             below.append(found)
         depth = len(self._anatomy.layers)
         with tapped(self.target.model, Taps(final=self.taps.final)) as after:
-            hidden = self._layers(rows, positions, mask, range(warm.layer, depth), above)
+            hidden = self._layers(rows, where, mask, range(warm.layer, depth), above)
             logits = self.head(hidden)
         layers = joined(below) | above
-        return Scores(logits, States(layers, after.final, self._keys_values(len(tokens))))
+        states = States(layers, after.final, self._keys_values(len(tokens)))
+        return self._result(logits, states)
+
+    def _result(self, logits: Tensor, states: States) -> Scores:
+        """With what asks whether they are numbers."""
+        check = checked_later(logits, self.target.card.name)
+        return Scores(logits, states, check=check)
 
     def _layers(
         self,
         hidden: Tensor,
-        positions: Sequence[int],
+        where: Tensor,
         mask: Tensor,
         layers: Iterable[int],
         found: dict[int, Tensor],
     ) -> Tensor:
-        """Decoder layers in turn, each appending to its own cache: (1, r, h). Taps fill `found`."""
-        base, where = self._anatomy, self._tensor(positions)[None]
+        """Decoder layers in turn, each appending to its own cache: (1, r, h). Taps fill `found`.
+
+        where: (1, r), the rows' positions.
+        """
+        base = self._anatomy
         rotary = base.rotary_emb(hidden, position_ids=where)
         for i in layers:
             hidden = base.layers[i](
@@ -269,9 +285,6 @@ class TargetRun:
             k: (_row_first(layer.keys, rows), _row_first(layer.values, rows))
             for k, layer in wanted.items()
         }
-
-    def _tensor(self, numbers: Sequence[Any]) -> Tensor:
-        return upload(numbers, self.target.device)
 
 
 def _row_first(cached: Tensor, rows: int) -> Tensor:

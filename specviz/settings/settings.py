@@ -84,6 +84,11 @@ class Sampling:
         """True at temperature 0, where the law is one token."""
         return self.temperature == 0
 
+    @property
+    def cuts(self) -> bool:
+        """True where top-k or top-p may leave out tokens."""
+        return self.top_k > 0 or self.top_p < 1.0
+
     def fit(self, vocab_size: int) -> None:
         """Raise BadSettings where top-k asks for more tokens than there are."""
         sentence = (

@@ -68,6 +68,7 @@ class Walk:
         self.draft_seconds: list[float] = []
         self.start = len(ids)
         scores = self.run.prefill(ids)
+        scores.check()
         self.text = [*ids, self._drawn(scores.logits[-1], 0)]
         self.session.commit(self.text[1:], scores.states)
 
@@ -165,7 +166,7 @@ class Walk:
         tree = reading(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
         logits = self.foresight.after(self.text, tree.tokens, tree.parents, list(nodes))
-        found = likeliest(logits[..., : self.target.vocab_size], width)
+        found = likeliest(logits[..., : self.target.vocab_size], width, self.title)
         return {
             path: (tokens, logs.cpu()) for path, (tokens, logs) in zip(paths, found, strict=True)
         }
@@ -173,7 +174,9 @@ class Walk:
     def score(self, tree: DraftTree) -> Scores:
         """The target's pass over a tree; what drafting left in its cache is cut off first."""
         self.run.keep(())
-        return self.run.score(tree)
+        scores = self.run.score(tree)
+        scores.check()
+        return scores
 
     def go_on(self, scores: Scores) -> None:
         """Take the root into the text, and one token that the target draws after it."""

@@ -14,7 +14,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growing import distinct_draws
+from specviz.drafters.kit.siblings import distinct_draws
 from specviz.settings.chance import Chance
 from specviz.trace.promises import Drawn
 from specviz.trees.faults import BadTree
@@ -147,7 +147,7 @@ def drawn_from(law: Tensor, coins: Sequence[float], drawn: Drawn) -> list[int]:
     if drawn is Drawn.SAMPLED:
         return [made.token for made in draw_each([law] * len(coins), coins)]
     some = coins[: int((law > 0).sum())]
-    return [made.token for made in distinct_draws(law[None], [some])[0]]
+    return distinct_draws(law[None], [some], law[None]).tokens[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
     for node in range(min(len(tree), walk.foresight.deepest)):
         tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
         logits = walk.foresight.after(walk.text, tokens, parents, [node])
-        guessed += [found for found, _ in likeliest(logits, RANKS)]
+        guessed += [found for found, _ in likeliest(logits, RANKS, walk.title)]
     scores = walk.score(tree)
     p = law(scores.logits, WARM).cpu()
     walk.go_on(scores)

@@ -99,14 +99,21 @@ def decide(rule: str, node: int, u: float, inputs: Mapping[str, float], law: Law
     return Decision(node, u, TESTS[rule](inputs), inputs, law)
 
 
-def finish(decisions: list[Decision], path: list[int], law: Tensor, chance: Coins) -> Verdict:
+def finish(
+    decisions: list[Decision],
+    path: list[int],
+    law: Tensor,
+    chance: Coins,
+    drawn: Draw | None = None,
+) -> Verdict:
     """Draw the token that ends the round, and name what it is.
 
     Plain where nothing was judged, a bonus where the walk ended on a leaf, recovered otherwise.
+    drawn: the draw, where it was made already.
     """
     kind: Literal["recovered", "bonus", "plain"] = "plain"
     if decisions:
         kind = "bonus" if decisions[-1].accepted else "recovered"
     parent = path[-1] if path else 0
-    final = Final(parent, kind, draw(law, chance.final()), law)
+    final = Final(parent, kind, drawn or draw(law, chance.final()), law)
     return Verdict(tuple(decisions), tuple(path), final)

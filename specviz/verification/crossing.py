@@ -7,10 +7,12 @@ what is needed at the same time is read at once; an upload need not be waited fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
+
+ALIGNED: Final = 16  # bytes: where a tensor begins among others that travel with it
 
 
 def upload(numbers: Sequence[Any], device: torch.device) -> Tensor:
@@ -21,6 +23,23 @@ def upload(numbers: Sequence[Any], device: torch.device) -> Tensor:
 def sent(made: Tensor, device: torch.device) -> Tensor:
     """A tensor of the host there. CUDA copies small ones aside at once, so nobody waits."""
     return made.to(device, non_blocking=device.type == "cuda")
+
+
+def together(device: torch.device, *made: Tensor) -> list[Tensor]:
+    """Tensors of the host there, sent at once: their bytes stand side by side."""
+    if device.type != "cuda":
+        return [sent(each, device) for each in made]
+    rooms = [-(-each.nbytes // ALIGNED) * ALIGNED for each in made]
+    parcel = torch.zeros(sum(rooms), dtype=torch.uint8)
+    for part, each in zip(parcel.split(rooms), made, strict=True):
+        part[: each.nbytes] = each.reshape(-1).view(torch.uint8)
+    parts = zip(sent(parcel, device).split(rooms), made, strict=True)
+    return [part[: each.nbytes].view(each.dtype).view(each.shape) for part, each in parts]
+
+
+def soon(tensor: Tensor) -> Tensor:
+    """A copy on the host that nobody waits for: it is there once anything asked later was read."""
+    return tensor.to("cpu", non_blocking=tensor.device.type == "cuda")
 
 
 def read(*tensors: Tensor) -> list[Tensor]:

@@ -6,17 +6,18 @@ float64 where the device has it, since rounding in low precision passes for loss
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 from specviz.settings.settings import Sampling
-from specviz.verification.crossing import read
+from specviz.verification.crossing import read, sent, soon
 
-HEADS = (64, 1024)  # a draw looks at so many top tokens before it sorts the whole vocabulary
+HEADS: Final = (64, 1024)  # a draw looks at so many top tokens before it sorts all of them
 
 
 class BadScores(ValueError):
@@ -38,12 +39,18 @@ def exact_dtype(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def check_scores(logits: Tensor, who: str) -> None:
-    """Raise BadScores unless every row of `logits` (..., V) can become a law.
+def checked_later(logits: Tensor, who: str) -> Callable[[], None]:
+    """What raises BadScores unless every row of `logits` (..., V) can become a law.
 
-    Minus infinity forbids a token; NaN, plus infinity and a row that forbids all are faults.
+    Minus infinity forbids a token; NaN, plus infinity and a row that forbids all are faults. To be
+    called once anything else was read: then nobody waits for it.
     """
-    tops = logits.amax(dim=-1).reshape(-1).tolist()  # NaN travels through amax
+    tops = soon(logits.amax(dim=-1).reshape(-1))  # NaN travels through amax
+    return lambda: check_tops(tops.tolist(), who)
+
+
+def check_tops(tops: Sequence[float], who: str) -> None:
+    """Raise BadScores unless the top of every row is a number: its score, or what came of it."""
     if all(map(isfinite, tops)):
         return
     row = next(i for i, top in enumerate(tops) if not isfinite(top))
@@ -112,43 +119,79 @@ def draw(law: Tensor, u: float) -> Draw:
     The order makes a draw readable: a person with the top rows can redo it. Tokens of probability
     zero are never drawn, whatever rounding leaves of the total.
     """
-    for many in HEADS:
-        if many < law.shape[-1] and (found := _walk(*_in_order(*read(*law.topk(many))), u)):
-            return found
-    values, ids = law.sort(descending=True, stable=True)
-    likely = int((values > 0).sum())
-    return _walk(values[:likely], ids, u) or _last(values[:likely], ids, u)
+    return draw_beside(law, u)[0]
+
+
+def draw_beside(law: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
+    """`draw`, and in the same read the values of other tensors, of one element each."""
+    told = [each.item() for each in read(*walk(*leading(law), u), *others)]
+    token, lo, hi, _, *values = told
+    return settled(law, u, token, lo, hi), values
 
 
 def draw_each(laws: Sequence[Tensor], coins: Sequence[float]) -> list[Draw]:
-    """`draw` from each of some laws (V,) with its own u; the likeliest tokens are read at once."""
-    pairs, many = list(zip(laws, coins, strict=True)), HEADS[0]
-    if len(pairs) == 1 or laws[0].shape[-1] <= many:
-        return [draw(law, u) for law, u in pairs]
-    heads = zip(*read(*torch.stack(list(laws)).topk(many)), strict=True)
-    found = [_walk(*_in_order(*head), u) for head, u in zip(heads, coins, strict=True)]
-    return [one or draw(*pair) for one, pair in zip(found, pairs, strict=True)]
+    """`draw` from each of some laws (V,) with its own u; what it takes is read at once."""
+    values, ids = leading(torch.stack(list(laws)))
+    thrown = sent(torch.tensor(coins, dtype=torch.float64)[:, None], values.device)
+    told = read(*walk(values, ids, thrown))
+    rows = zip(*(each.flatten().tolist() for each in told), strict=True)
+    return [settled(law, u, *row) for law, u, row in zip(laws, coins, rows, strict=True)]
 
 
-def _in_order(values: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """The likeliest probabilities and their tokens, as a draw walks them: fewer than are given.
+class Walked(NamedTuple):
+    """Where walks over the likeliest tokens ended, where the laws are: (..., 1) each.
 
-    Tokens as likely as the last of them are left out: one that did not fit may come before them.
+    place: among those tokens. Where u is not in [lo, hi) it lies behind all of them: that draw is
+    still to be made.
     """
-    several = values > values[-1]
-    ids, by_id = ids[several].sort()
-    values, falling = values[several][by_id].sort(descending=True, stable=True)
-    return values, ids[falling]
+
+    token: Tensor
+    lo: Tensor
+    hi: Tensor
+    place: Tensor
 
 
-def _walk(values: Tensor, ids: Tensor, u: float) -> Draw | None:
-    """The first token whose running total passes u. values: falling, and their tokens."""
-    totals = values.cpu().double().cumsum(-1)
-    place = int(torch.searchsorted(totals, u, right=True))
-    if place == len(totals):
-        return None
-    lo = totals[place - 1].item() if place else 0.0
-    return Draw(int(ids[place]), u, lo, totals[place].item())
+def leading(laws: Tensor, many: int = HEADS[0]) -> tuple[Tensor, Tensor]:
+    """The top probabilities of laws (..., V) as a draw walks them, and their tokens: (..., k).
+
+    Those as likely as the last are set to zero: one that did not fit may come before them. They lie
+    where the laws do, but on the host where the laws' device has no float64 to add them up in.
+    """
+    size = laws.shape[-1]
+    values, ids = laws.topk(min(many, size), dim=-1)
+    if laws.device.type == "mps":
+        values, ids = values.cpu(), ids.cpu()
+    ids, by_id = ids.sort(dim=-1)
+    values, falling = values.gather(-1, by_id).sort(dim=-1, descending=True, stable=True)
+    ids = ids.gather(-1, falling)
+    return values * (values > values[..., -1:]) if many < size else values, ids
+
+
+def walk(values: Tensor, ids: Tensor, u: float | Tensor) -> Walked:
+    """The first token of each row (..., k) whose running total passes its u, (..., 1) or one."""
+    totals = values.double().cumsum(-1)
+    place = (totals <= u).sum(-1, keepdim=True)
+    bounds = torch.nn.functional.pad(totals, (1, 1))
+    here = place.clamp(max=ids.shape[-1] - 1)
+    lo, hi = bounds.gather(-1, place), bounds.gather(-1, place + 1)
+    return Walked(ids.gather(-1, here), lo, hi, here)
+
+
+def settled(law: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0) -> Draw:
+    """The draw from `law` (V,) that a walk found; where it found none, the search goes on."""
+    return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(law, u)
+
+
+def _farther(law: Tensor, u: float) -> Draw:
+    """`draw` among more tokens, and at last among all."""
+    if law.shape[-1] > HEADS[0]:
+        token, lo, hi, _ = (each.item() for each in read(*walk(*leading(law, HEADS[1]), u)))
+        if lo <= u < hi:
+            return Draw(int(token), u, lo, hi)
+    values, ids = read(*law.sort(descending=True, stable=True))
+    token, lo, hi, _ = (each.item() for each in walk(values, ids, u))
+    likely = int((values > 0).sum())
+    return Draw(int(token), u, lo, hi) if lo <= u < hi else _last(values[:likely], ids, u)
 
 
 def _last(values: Tensor, ids: Tensor, u: float) -> Draw:

@@ -7,15 +7,21 @@ rejection leaves of p and q.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate, chain
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import PROMISES, Drawn
+from specviz.trace.promises import PROMISES, Drawn, Promise
 from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
-from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import residual, without
+from specviz.verification.crossing import read
+from specviz.verification.distributions import Draw, draw_beside, residual, without
 from specviz.verification.tree import DraftTree
+
+Facts = dict[str, float]
 
 
 class Greedy:
@@ -33,11 +39,11 @@ class Greedy:
         """See `Rule`. The coins are kept in the decisions though none matters."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node, said = 0, chances(tree, p)
+        node, tops = 0, [each.tolist() for each in read(*p.max(dim=-1))]
         while tree.children[node]:
-            law = Law(p[node], None)
+            law, (sure, top) = Law(p[node], None), (each[node] for each in tops)
             for child in tree.children[node]:
-                inputs = {"p": said[child]}
+                inputs = {"p": sure if tree.tokens[child] == top else 0.0}
                 decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
                     break
@@ -45,10 +51,70 @@ class Greedy:
                 break
             node = decisions[-1].node
             path.append(node)
-        return finish(decisions, path, p[node], chance)
+        final = Draw(tops[1][node], chance.final(), 0.0, tops[0][node])
+        return finish(decisions, path, p[node], chance, final)
 
 
-class PointMass:
+class Falling:
+    """Walks down and tries siblings in order; each that falls leaves another law for the next.
+
+    None of these laws depends on a coin. So where the first sibling of a place fell, those of all
+    others are made, and what is asked of them is read at once, with the draw that ends the round
+    where no sibling is kept.
+    """
+
+    promise: Promise
+    dials: Mapping[str, float]
+
+    def after(self, law: Law, x: int, drawn: Drawn) -> Law:
+        """The laws that the next sibling is judged by, where x fell."""
+        raise NotImplementedError
+
+    def judge(
+        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+    ) -> Verdict:
+        """See `Rule`. Where the rule reads q, it must hold every node with children."""
+        judged = Judging(self.promise.name, self.dials, chance)
+        path: list[int] = []
+        node, q = 0, q if self.promise.reads_q else {}
+        first = openings(tree, p, q)
+        while kids := tree.children[node]:
+            law = Law(p[node], q.get(node))
+            kept = judged.kept(kids[:1], [law], [first[node]])
+            if kept is None:
+                tokens = [tree.tokens[kid] for kid in kids]
+                laws = list(accumulate(tokens, partial(self.after, drawn=drawn), initial=law))[1:]
+                final, told = asked(laws, tokens[1:], chance)
+                kept = judged.kept(kids[1:], laws, told)
+                if kept is None:
+                    return finish(judged.decisions, path, laws[-1].p, chance, final)
+            path.append(kept)
+            node = kept
+        return finish(judged.decisions, path, p[node], chance)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """One round's decisions by a rule of this name, set to these dials."""
+
+    name: str
+    dials: Mapping[str, float]
+    chance: Coins
+    decisions: list[Decision] = field(default_factory=list)
+
+    def kept(
+        self, siblings: Sequence[int], laws: Sequence[Law], told: Sequence[Facts]
+    ) -> int | None:
+        """Let coins fall on siblings in order, until one is kept. told: p and q of each."""
+        for child, law, facts in zip(siblings, laws, told, strict=False):
+            u = self.chance.judge(child)
+            self.decisions.append(decide(self.name, child, u, {**facts, **self.dials}, law))
+            if self.decisions[-1].accepted:
+                return child
+        return None
+
+
+class PointMass(Falling):
     """Walks down; q is never read.
 
     For candidates fixed beforehand: keep x with probability p(x), otherwise mask x. An argmax, a
@@ -58,33 +124,14 @@ class PointMass:
     """
 
     promise = PROMISES["point-mass"]
+    dials: Mapping[str, float] = MappingProxyType({})
 
-    def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
-    ) -> Verdict:
-        """See `Rule`."""
-        decisions: list[Decision] = []
-        path: list[int] = []
-        node, left, said = 0, p[0], chances(tree, p)
-        while tree.children[node]:
-            for child in tree.children[node]:
-                x = tree.tokens[child]
-                first = child == tree.children[node][0]
-                inputs = {"p": said[child] if first else left[x].item()}
-                law = Law(left, None)
-                decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
-                if decisions[-1].accepted:
-                    break
-                left = without(left, x)
-            else:
-                return finish(decisions, path, left, chance)
-            node = decisions[-1].node
-            path.append(node)
-            left = p[node]
-        return finish(decisions, path, left, chance)
+    def after(self, law: Law, x: int, drawn: Drawn) -> Law:
+        """See `Falling`: x is masked."""
+        return Law(without(law.p, x), None)
 
 
-class RecursiveRejection:
+class RecursiveRejection(Falling):
     """One rule for both kinds of sampled siblings; they differ in what a rejection does to q.
 
     Speculative sampling on a chain (Leviathan et al. 2211.17192, Chen et al. 2302.01318): keep x
@@ -104,74 +151,39 @@ class RecursiveRejection:
         self.promise = PROMISES[name]
         self.dials = {dial.name: dial.usual for dial in self.promise.dials} | dict(dials or {})
 
-    def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
-    ) -> Verdict:
-        """See `Rule`. Walks down from the root; q must hold every node with children."""
-        decisions: list[Decision] = []
-        path: list[int] = []
-        node, left, first = 0, p[0], openings(tree, p, q)
-        while tree.children[node]:
-            tries = [(child, tree.tokens[child]) for child in tree.children[node]]
-            law = Law(p[node], q[node])
-            masked = self._masks(drawn)
-            kept, left = self._siblings(tries, law, (first[node], masked), chance, decisions)
-            if kept is None:
-                return finish(decisions, path, left, chance)
-            path.append(kept)
-            node, left = kept, p[kept]
-        return finish(decisions, path, left, chance)
+    def after(self, law: Law, x: int, drawn: Drawn) -> Law:
+        """See `Falling`: p leaves its residual; q loses x where it is drawn without replacement."""
+        assert law.q is not None
+        left = residual(law.p, law.q)
+        return Law(left, without(law.q, x) if self._masks(drawn) else law.q)
 
     def _masks(self, drawn: Drawn) -> bool:
         """Whether q loses each candidate that fell: as drawn, where the rule takes both kinds."""
         kinds = self.promise.accepts
         return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
 
-    def _siblings(
-        self,
-        tries: Sequence[tuple[int, int]],
-        law: Law,
-        opening: tuple[tuple[float, float], bool],
-        chance: Coins,
-        decisions: list[Decision],
-    ) -> tuple[int | None, Tensor]:
-        """Try siblings, each a node and its token, in order: the one kept, and what is left of p.
 
-        opening: p and q of the first of them, which no rejection has changed; and whether q loses
-        each one that fell.
-        """
-        (left, guess), (first, masked) = (law.p, law.q), opening
-        assert guess is not None
-        for place, (child, x) in enumerate(tries):
-            p, q = (one.item() for one in read(left[x], guess[x])) if place else first
-            inputs = {"p": p, "q": q, **self.dials}
-            decision = decide(
-                self.promise.name, child, chance.judge(child), inputs, Law(left, guess)
-            )
-            decisions.append(decision)
-            if decision.accepted:
-                return child, left
-            left = residual(left, guess)
-            if masked:
-                guess = without(guess, x)
-        return None, left
-
-
-def chances(tree: DraftTree, p: Tensor) -> list[float]:
-    """By node, its token's probability by the target's law after its parent; 0 for the root."""
-    if len(tree) == 1:
-        return [0.0]
-    parents, tokens = upload([tree.parents[1:], tree.tokens[1:]], p.device)
-    found: list[float] = p[parents, tokens].tolist()
-    return [0.0, *found]
-
-
-def openings(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) -> dict[int, tuple[float, float]]:
-    """By node with children, p and q of its first child, all read at once."""
+def openings(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) -> dict[int, Facts]:
+    """By node with children, p of its first child, and q where there is one: all read at once."""
     firsts = {node: tree.tokens[kids[0]] for node, kids in enumerate(tree.children) if kids}
     if not firsts:
         return {}
-    target = torch.stack([p[node, x] for node, x in firsts.items()])
-    draft = torch.stack([q[node][x] for node, x in firsts.items()])
-    pairs = zip(*(each.tolist() for each in read(target, draft)), strict=True)
-    return dict(zip(firsts, pairs, strict=True))
+    laws = [[p[node, x] for node, x in firsts.items()]]
+    laws += [[q[node][x] for node, x in firsts.items()]] if q else []
+    pairs = zip(*(each.tolist() for each in read(*map(torch.stack, laws))), strict=True)
+    told = [dict(zip("pq", pair, strict=False)) for pair in pairs]
+    return dict(zip(firsts, told, strict=True))
+
+
+def asked(laws: Sequence[Law], tokens: Sequence[int], chance: Coins) -> tuple[Draw, list[Facts]]:
+    """The draw that ends the round where all fell, and p and q of each token: read at once.
+
+    laws: those that each of these tokens is judged by, and at last what all of them leave.
+    """
+    pairs = [
+        [part[x] for part in (law.p, law.q) if part is not None]
+        for law, x in zip(laws, tokens, strict=False)
+    ]
+    final, told = draw_beside(laws[-1].p, chance.final(), *chain.from_iterable(pairs))
+    found = iter(told)
+    return final, [dict(zip("pq", [next(found) for _ in pair], strict=False)) for pair in pairs]

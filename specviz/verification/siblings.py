@@ -36,7 +36,7 @@ class AcceptReject(Walk):
     def facts(self, law: Law, candidates: int) -> Facts:
         """See `Walk`: 1/M, which is 0 where q misses a token."""
         assert law.q is not None
-        return {"least": 1.0 / bound(law.p, law.q).item()}
+        return {"least": (1.0 / bound(law.p, law.q)).item()}
 
 
 class KSeq(Walk):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.dflash.head import DFlashHead
-from specviz.drafters.dflash.layer import Past, rotate, turns
+from specviz.drafters.dflash.layer import Past, rotate
 from specviz.drafters.mtp.drafter import MTPSession
 
 
@@ -35,7 +35,7 @@ def first_norm(self: DFlashHead, states: dict[int, Tensor], positions: Tensor) -
     for part in parts:
         keys = parts[0].k_norm(part._by_head(part.k_proj(fused)))
         values = part._by_head(part.v_proj(fused))
-        found.append((rotate(keys, turns(positions, *part.rates)), values))
+        found.append((rotate(keys, part.rotary(positions)), values))
     return found
 
 

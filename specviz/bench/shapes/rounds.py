@@ -123,6 +123,7 @@ class Rounds:
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
         laws = law(scores.logits, settings.sampling)
         finish([], [], laws[0], settings.chance(len(self.text)))
+        scores.check()
         self.run.keep(())
 
     def _round(self, drafting: Drafting, keep: bool) -> None:
@@ -138,6 +139,7 @@ class Rounds:
         laws = law(scores.logits, settings.sampling)
         rule = choose(settings.rule, session.drawn, settings.sampling)
         rule.judge(proposal.tree, proposal.drawn, laws, proposal.q, chance)
+        scores.check()
         run.keep(())
         session.commit([following], scores.states.take([0]), scores.riders)
         end = self._now()

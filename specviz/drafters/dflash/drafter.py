@@ -26,7 +26,7 @@ from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import check_scores
+from specviz.verification.distributions import check_tops
 from specviz.verification.tree import DraftTree
 
 SHOWN: Final = 3  # guesses of a place that a reader can see
@@ -100,19 +100,22 @@ class DFlashSession:
         if depth > 0:
             soft = self._fill(context).float().softmax(-1)
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
-            remark["places"] = block_shown(soft)
             top = soft.argmax(-1, keepdim=True)
-            chances, ids = (each[:depth, 0].tolist() for each in read(soft.gather(-1, top), top))
-            for node, token in enumerate(ids, start=1):
+            shown = soft.topk(min(SHOWN, soft.shape[-1]))
+            told = read(soft.gather(-1, top), top, *shown)
+            chances, ids = (each[:, 0].tolist() for each in told[:2])
+            check_tops(chances, self.name)
+            remark["places"] = block_shown(*told[2:])
+            for node, token in enumerate(ids[:depth], start=1):
                 tokens.append(token)
                 score[node] = chances[node - 1]
                 evidence[node] = {"place": node}
                 if token in self.target.eos:
                     break
         tree = DraftTree(tuple(tokens), tuple(range(-1, len(tokens) - 1)))
-        shown = [each["token"] for place in remark.get("places", []) for each in place]
+        seen = [each["token"] for place in remark.get("places", []) for each in place]
         return Proposal(
-            tree, self.drawn, score=score, evidence=evidence, shown=shown, work=self.work
+            tree, self.drawn, score=score, evidence=evidence, shown=seen, work=self.work
         )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
@@ -135,7 +138,6 @@ class DFlashSession:
         rows = self.head(words, positions, [behind(each) for each in self.past])
         logits: Tensor = self.target.model.get_output_embeddings()(rows[0, 1:])
         self.work += Work(body=rows.shape[1], head=len(logits))
-        check_scores(logits, self.name)
         return logits
 
     def _take(self) -> None:
@@ -157,9 +159,8 @@ class DFlashSession:
         self.past = past
 
 
-def block_shown(soft: Tensor) -> list[list[dict[str, Any]]]:
-    """By place, its likeliest tokens, falling, each with its probability. soft: (places, V)."""
-    values, ids = read(*soft.topk(min(SHOWN, soft.shape[-1])))
+def block_shown(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
+    """By place, its likeliest tokens (places, few), falling, each with its probability."""
     return [
         [{"token": token, "p": round(p, 6)} for token, p in zip(row, chances, strict=True)]
         for row, chances in zip(ids.tolist(), values.tolist(), strict=True)

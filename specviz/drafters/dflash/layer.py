@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specviz.drafters.kit.config import HeadConfig
-from specviz.drafters.kit.layers import Mix, Mlp, rates, rotate, turns
+from specviz.drafters.kit.layers import Mix, Mlp, Rotary, rotate
 
 Past = tuple[Tensor, Tensor]  # one layer's keys and values before a block, (B, heads, n, d) each
 
@@ -22,7 +22,7 @@ class BlockAttention(nn.Module):
 
     def __init__(self, shape: HeadConfig) -> None:
         super().__init__()
-        self.size, self.rates = shape.head_dim, rates(shape)
+        self.size, self.rotary = shape.head_dim, Rotary(shape)
         wide, inner, shared = (
             shape.hidden_size,
             shape.num_attention_heads * self.size,
@@ -38,13 +38,13 @@ class BlockAttention(nn.Module):
     def keys_values(self, rows: Tensor, positions: Tensor) -> Past:
         """Of rows (B, n, h) at positions (n,): (B, heads, n, d) twice, the keys rotated."""
         keys = self.k_norm(self._by_head(self.k_proj(rows)))
-        turn = turns(positions, *self.rates)
+        turn = self.rotary(positions)
         return rotate(keys, turn), self._by_head(self.v_proj(rows))
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """(B, n, h) to (B, n, h). positions: (n,). mix is given the rows' own keys and values."""
         queries = self.q_norm(self._by_head(self.q_proj(rows)))
-        queries = rotate(queries, turns(positions, *self.rates))
+        queries = rotate(queries, self.rotary(positions))
         mixed = mix(queries, *self.keys_values(rows, positions))
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out

@@ -69,7 +69,7 @@ class EagleSession:
         siblings, from 0, and on how many guessed features in a row the guess rests.
         """
         self.reader.work = Work()
-        grown = Growing([context[-1]])
+        grown = Growing(self.reader.name, [context[-1]])
         paths: dict[int, tuple[int, ...]] = {0: ()}  # by node, the ranks on its way
         level = [0]
         for _ in range(room - 1):

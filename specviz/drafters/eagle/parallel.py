@@ -27,7 +27,7 @@ from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import check_scores
+from specviz.verification.distributions import check_tops
 from specviz.verification.tree import DraftTree
 
 
@@ -84,6 +84,7 @@ class PEagleSession:
             soft = logits.float().softmax(-1)
             top = soft.argmax(-1, keepdim=True)
             chances, ids = (each[:, 0].tolist() for each in read(soft.gather(-1, top), top))
+            check_tops(chances, self.name)
             for node, token in enumerate(ids, start=1):
                 tokens.append(token)
                 score[node] = chances[node - 1]
@@ -121,7 +122,6 @@ class PEagleSession:
         out = self._pass(torch.cat(states), self.embed(tokens), positions)
         self.rows = length - 1
         logits = fit(self.head.logits(out[-depth:]), self.target.vocab_size)
-        check_scores(logits, self.name)
         return logits, Work(body=len(tokens), head=depth, entry=len(new))
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor) -> Tensor:

@@ -27,10 +27,11 @@ from specviz.verification import Drawn
 
 
 class Reader(Protocol):
-    """One run's head. passes: of the head, since the last text. work: rows that it read, until
-    somebody sets it back.
+    """One run's head. name: what errors call it. passes: of it, since the last text. work: rows
+    that it read, until somebody sets it back.
     """
 
+    name: str
     passes: int
     work: Work
 
@@ -90,7 +91,7 @@ class DynamicSession:
         growth = Growth([context[-1]])
         for level in growth.levels(room - 1, self.fan_out, self.budget, self.eos):
             logits = self.after(context, growth.tokens, growth.parents, level)
-            growth.spread(level, likeliest(logits, self.fan_out))
+            growth.spread(level, likeliest(logits, self.fan_out, self.reader.name))
         return self._proposal(growth)
 
     def after(

@@ -5,39 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
+from math import inf
 
 import torch
 from torch import Tensor
 
+from specviz.drafters.kit.siblings import Siblings, distinct_draws
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
 from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import Draw, draw_each, law, without
+from specviz.verification.distributions import Draw, check_tops, law
 from specviz.verification.tree import DraftTree
 
 
 @dataclass(slots=True)
 class Growing:
-    """A proposal in the making; see `Proposal`. tokens, parents: by node, as in DraftTree."""
+    """A proposal in the making; see `Proposal`. tokens, parents: by node, as in DraftTree.
 
+    who: what errors call whoever guesses.
+    """
+
+    who: str
     tokens: list[int]
     parents: list[int] = field(default_factory=lambda: [-1])
     q: dict[int, Tensor] = field(default_factory=dict)
     draws: dict[int, Draw] = field(default_factory=dict)
     score: dict[int, float] = field(default_factory=dict)
 
-    def add(self, nodes: Sequence[int], guesses: Sequence[Sequence[int]], chances: Tensor) -> None:
-        """Number new guesses under each of these nodes in the order tried.
-
-        chances: (n, V), by node, of what follows it.
-        """
-        first, pairs = len(self.tokens), [(i, t) for i, some in enumerate(guesses) for t in some]
-        self.tokens += [token for _, token in pairs]
-        self.parents += [nodes[i] for i, _ in pairs]
-        if pairs:
-            rows, tokens = upload(list(zip(*pairs, strict=True)), chances.device)
-            self.score |= dict(enumerate(chances[rows, tokens].tolist(), first))
+    def add(
+        self,
+        nodes: Sequence[int],
+        guesses: Sequence[Sequence[int]],
+        chances: Sequence[Sequence[float]],
+    ) -> None:
+        """Number new guesses under each of these nodes in the order tried. chances: of each."""
+        self.score |= dict(enumerate(chain.from_iterable(chances), len(self.tokens)))
+        for node, some in zip(nodes, guesses, strict=True):
+            self.tokens += some
+            self.parents += [node] * len(some)
 
     def ends(self, node: int, settings: Settings, eos: Sequence[int]) -> bool:
         """Whether nothing is guessed under a node: the text ends there, or the model is unsure."""
@@ -68,19 +74,33 @@ class Growing:
         settings: Settings,
         chance: Chance,
     ) -> None:
-        """Put so many guesses under each of these nodes. logits: (n, V), of what follows each."""
-        chances = logits.float().softmax(-1)
+        """Put so many guesses under each of these nodes. logits: (n, V), of what follows each.
+
+        Raises BadScores. What the host must know of a level is read at once.
+        """
         if kind(settings) is Drawn.POINT_MASS:
-            ranked = zip(widths, tops(logits, max(widths)), strict=True)
-            self.add(nodes, [tokens[:width] for width, tokens in ranked], chances)
+            ranked = zip(widths, tops(logits, max(widths), self.who), strict=True)
+            some = [(tokens[:width], chances[:width]) for width, (tokens, chances) in ranked]
+            self.add(nodes, *zip(*some, strict=True))
             return
-        laws = law(logits, settings.sampling)
-        first, coins = len(self.tokens), count(len(self.tokens))
-        many = possible(laws, widths)
-        draws = distinct_draws(laws, [[chance.draft(next(coins)) for _ in range(n)] for n in many])
+        laws, chances = law(logits, settings.sampling), logits.float().softmax(-1)
+        many = possible(laws, widths) if settings.sampling.cuts else widths
+        drawn = self._drawn(laws, chances, many, chance)
+        if any(len(set(tokens)) < len(tokens) for tokens in drawn.tokens):  # a law ran out
+            drawn = self._drawn(laws, chances, possible(laws, widths), chance)
         self.q |= dict(zip(nodes, laws, strict=True))
-        self.draws |= dict(enumerate(chain.from_iterable(draws), first))
-        self.add(nodes, [[made.token for made in some] for some in draws], chances)
+        self.draws |= dict(enumerate(chain.from_iterable(drawn.draws), len(self.tokens)))
+        self.add(nodes, drawn.tokens, drawn.chances)
+
+    def _drawn(
+        self, laws: Tensor, chances: Tensor, many: Sequence[int], chance: Chance
+    ) -> Siblings:
+        """So many draws from each law, with the coins of the nodes that they will be."""
+        numbers = count(len(self.tokens))
+        coins = [[chance.draft(next(numbers)) for _ in range(some)] for some in many]
+        drawn = distinct_draws(laws, coins, chances)
+        check_tops([each for some in drawn.chances for each in some], self.who)
+        return drawn
 
     def tree(self) -> DraftTree:
         """The tree so far."""
@@ -102,30 +122,18 @@ def possible(laws: Tensor, widths: Sequence[int]) -> list[int]:
     return [min(width, some) for width, some in zip(widths, left, strict=True)]
 
 
-def distinct_draws(laws: Tensor, coins: Sequence[Sequence[float]]) -> list[list[Draw]]:
-    """By row of laws (n, V), one draw a coin, each without the tokens of those before it.
+def tops(logits: Tensor, many: int, who: str) -> list[tuple[list[int], list[float]]]:
+    """By row of logits (n, V), the `many` likeliest tokens, falling, and their chances.
 
-    No row has more coins than possible tokens. Siblings of one rank are drawn together.
+    None that is forbidden is among them. Chances are those at temperature 1. Raises BadScores.
     """
-    made: list[list[Draw]] = [[] for _ in coins]
-    left = list(laws)
-    for rank in range(max(map(len, coins))):
-        rows = [i for i, some in enumerate(coins) if len(some) > rank]
-        if rank:
-            for i in rows:
-                left[i] = without(left[i], made[i][-1].token)
-        for i, drew in zip(
-            rows, draw_each([left[i] for i in rows], [coins[i][rank] for i in rows]), strict=True
-        ):
-            made[i].append(drew)
-    return made
-
-
-def tops(logits: Tensor, many: int) -> list[list[int]]:
-    """By row of logits (n, V), the `many` likeliest tokens, falling; none that is forbidden."""
-    values, ids = read(*logits.topk(min(many, logits.shape[-1])))
-    possible = (values > -torch.inf).sum(-1).tolist()
-    return [tokens[:some] for tokens, some in zip(ids.tolist(), possible, strict=True)]
+    best = logits.topk(min(many, logits.shape[-1]))
+    chances = logits.float().softmax(-1).gather(-1, best.indices)
+    values, ids, said = (each.tolist() for each in read(*best, chances))
+    check_tops([row[0] for row in values], who)
+    possible = [sum(value > -inf for value in row) for row in values]
+    rows = zip(ids, said, possible, strict=True)
+    return [(tokens[:some], chances[:some]) for tokens, chances, some in rows]
 
 
 def fit(logits: Tensor, size: int) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.verification.crossing import read
+from specviz.verification.distributions import check_tops
 from specviz.verification.tree import DraftTree, kept
 
 
@@ -157,13 +158,15 @@ class Growth:
         return kept(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
 
 
-def likeliest(logits: Tensor, width: int) -> list[tuple[list[int], Tensor]]:
+def likeliest(logits: Tensor, width: int, who: str) -> list[tuple[list[int], Tensor]]:
     """By row of logits (n, V), the `width` likeliest tokens and their logs, falling: (w,), float32.
 
-    Tokens that are forbidden are left out: a reduced vocabulary may have fewer.
+    Tokens that are forbidden are left out: a reduced vocabulary may have fewer. Raises BadScores,
+    which says whose they are.
     """
     logs = logits.float().log_softmax(-1)
     values, ids = read(*logs.topk(min(width, logs.shape[-1])))
+    check_tops(values[:, 0].tolist(), who)
     values = values.clamp(max=0)
     if bool(values.isfinite().all()):
         return list(zip(ids.tolist(), values, strict=True))

@@ -26,7 +26,6 @@ from transformers.models.llama.modeling_llama import (
 
 from specviz.drafters.kit.config import HeadConfig
 from specviz.models.cache import RoomyLayer
-from specviz.verification.crossing import sent
 
 
 def llama_config(
@@ -122,7 +121,7 @@ class Attention(nn.Module):
 
     def __init__(self, shape: HeadConfig, width: int) -> None:
         super().__init__()
-        self.size, self.theta, self.rates = shape.head_dim, shape.rope_theta, rates(shape)
+        self.size, self.rotary = shape.head_dim, Rotary(shape)
         inner, shared = shape.num_attention_heads, shape.num_key_value_heads
         self.q_proj = nn.Linear(width, inner * self.size, bias="q_proj" in shape.biases)
         self.k_proj = nn.Linear(width, shared * self.size, bias="k_proj" in shape.biases)
@@ -145,17 +144,10 @@ class Attention(nn.Module):
         )
         if self.normed:
             queries, keys = self.q_norm(queries), self.k_norm(keys)
-        turn = turns(positions, *self.rates_on(rows.device))
+        turn = self.rotary(positions)
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
-
-    def rates_on(self, device: torch.device) -> tuple[Tensor, float]:
-        """The rates where the rows are: brought there once. No buffer: they stay in float32."""
-        made, scale = self.rates
-        if made.device != device:
-            self.rates = made.to(device), scale
-        return self.rates
 
 
 class Mlp(nn.Module):
@@ -217,16 +209,25 @@ def plain_rates(size: int, theta: float) -> Tensor:
     return found
 
 
+class Rotary:
+    """How far a head rotates its rows. The rates are no buffer: they stay in float32, and are
+    brought once to where the rows are.
+    """
+
+    def __init__(self, shape: HeadConfig) -> None:
+        self.rates, self.scale = rates(shape)
+
+    def __call__(self, positions: Tensor) -> Turns:
+        """See `turns`."""
+        self.rates = self.rates.to(positions.device)
+        return turns(positions, self.rates, self.scale)
+
+
 def turns(positions: Tensor, rates: Tensor, scale: float) -> Turns:
     """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
-    half = positions.float()[:, None] * sent(rates, positions.device)
+    half = positions.float()[:, None] * rates
     angles = torch.cat([half, half], dim=-1)
     return angles.cos() * scale, angles.sin() * scale
-
-
-def rotations(positions: Tensor, size: int, theta: float) -> Turns:
-    """`turns` where nothing is scaled."""
-    return turns(positions, plain_rates(size, theta), 1.0)
 
 
 def rotate(rows: Tensor, turn: Turns) -> Tensor:

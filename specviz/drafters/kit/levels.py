@@ -14,8 +14,7 @@ from torch import Tensor
 
 from specviz.models.cache import RoomyCache
 from specviz.trace.work import Work
-from specviz.verification.crossing import sent, upload
-from specviz.verification.distributions import check_scores
+from specviz.verification.crossing import together
 from specviz.verification.tree import DraftTree
 
 
@@ -94,7 +93,7 @@ class LevelReader:
         mask = torch.zeros(len(nodes), past + len(tree), dtype=self.model.dtype)
         unseen = ~tree.mask()[list(nodes)]
         mask[:, past:].masked_fill_(unseen, torch.finfo(self.model.dtype).min)
-        return sent(mask, self.model.device)[None, None]
+        return mask[None, None]
 
     def _pass(
         self,
@@ -104,16 +103,16 @@ class LevelReader:
         last_only: int = 0,
     ) -> Tensor:
         """One forward pass; logits (n, W), of the last token alone where asked."""
-        rows = upload([list(tokens), list(positions)], self.model.device)
+        made = [torch.tensor([list(tokens), list(positions)]), *([] if mask is None else [mask])]
+        rows, *masks = together(self.model.device, *made)
         out = self.model(
             input_ids=rows[:1],
             position_ids=rows[1:],
-            attention_mask=mask,
+            attention_mask=masks[0] if masks else None,
             past_key_values=self.cache,
             use_cache=True,
             logits_to_keep=last_only,
         )
         logits: Tensor = out.logits[0]
         self.work += Work(body=len(tokens), head=len(logits))
-        check_scores(logits, self.name)
         return logits

@@ -22,8 +22,6 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import MAX_GUESSES, Settings, require
 from specviz.trace.work import Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import upload
-from specviz.verification.distributions import check_scores
 from specviz.verification.tree import DraftTree
 
 Path = tuple[int, ...]
@@ -80,15 +78,16 @@ class RankPathSession:
         """See `DraftSession`. Score by node: its head's probability at temperature 1."""
         depth = min(self.heads.most, room - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
-        tree, score, work = DraftTree((context[-1],), (-1,)), {}, Work()
+        tree, work = DraftTree((context[-1],), (-1,)), Work()
+        score: dict[int, float] = {}
         if depth > 0:
             ahead = self.heads.ahead(len(context) - 1, depth)
-            tree, paths = self._grow(context[-1], ahead.logits)
+            tree, paths, score = self._grow(context[-1], ahead.logits)
             evidence |= {
                 node: {**ahead.evidence[len(path) - 1], "path": list(path)}
                 for node, path in enumerate(paths, 1)
             }
-            score, work = confidence(tree, ahead.logits), ahead.work
+            work = ahead.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
 
     def after(
@@ -119,14 +118,16 @@ class RankPathSession:
         states.cover(len(tokens))
         self.heads.commit(states)
 
-    def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path]]:
-        """The tree of these heads' top tokens, and by node (from 1) its path of ranks."""
+    def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
+        """The tree of these heads' top tokens; by node, from 1, its path of ranks; its score."""
         if not len(logits):
-            return DraftTree((root,), (-1,)), []
-        check_scores(logits, self.heads.name)
+            return DraftTree((root,), (-1,)), [], {}
         paths = self._paths(len(logits))
-        ranks = 1 + max((max(path) for path in paths), default=-1)
-        return grow(root, paths, tops(logits, ranks), self.eos)
+        ranks = 1 + max((max(path) for path in paths), default=0)
+        best = tops(logits, ranks, self.heads.name)
+        tree, kept = grow(root, paths, [tokens for tokens, _ in best], self.eos)
+        chances = (best[len(path) - 1][1][path[-1]] for path in kept)
+        return tree, kept, dict(enumerate(chances, 1))
 
     def _paths(self, depth: int) -> list[Path]:
         """The paths to try, at most so deep, level by level."""
@@ -179,13 +180,3 @@ def grow(
         tokens.append(row[rank])
         parents.append(parent)
     return DraftTree(tuple(tokens), tuple(parents)), list(nodes)[1:]
-
-
-def confidence(tree: DraftTree, logits: Tensor) -> dict[int, float]:
-    """By node, its probability at temperature 1 by the head of its depth. logits: (D, V)."""
-    if len(tree) == 1:
-        return {}
-    soft = logits.float().softmax(-1)
-    depths = [depth - 1 for depth in tree.depths[1:]]
-    rows, tokens = upload([depths, tree.tokens[1:]], soft.device)
-    return dict(enumerate(soft[rows, tokens].tolist(), 1))

@@ -95,7 +95,7 @@ class LayerSkipSession:
         Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
         """
         self.reader = ExitReader(self.target, self.exit_layer)
-        grown, level = Growing([context[-1]]), range(1)
+        grown, level = Growing(self.reader.name, [context[-1]]), range(1)
         for depth in range(room - 1):
             if all(grown.ends(node, self.settings, self.eos) for node in level):
                 break

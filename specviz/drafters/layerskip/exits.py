@@ -14,29 +14,31 @@ from torch import Tensor
 
 from specviz.models.passes import States, Taps, Unsupported, Warm, joined
 from specviz.models.target import Target, TargetRun
-from specviz.verification.distributions import check_scores, total_variation
+from specviz.verification.distributions import total_variation
 from specviz.verification.tree import DraftTree
 
 
 class ExitReader:
-    """One proposal's passes through layers 1..layer; what they computed waits for verification."""
+    """One proposal's passes through layers 1..layer; what they computed waits for verification.
+
+    name: what errors call it.
+    """
 
     def __init__(self, run: TargetRun, layer: int) -> None:
         self.run = run
         self.layer = layer
+        self.name = f"Layer {layer} of {run.target.card.name}"
         self.states: list[Tensor] = []  # by pass, (1, r, h)
 
     def level(self, tree: DraftTree, nodes: range) -> Tensor:
         """Read a whole level, whose parents were read; logits (n, V) of what follows each node.
 
-        tree: all nodes up to this level. Raises BadScores.
+        tree: all nodes up to this level.
         """
         tokens, depths = tree.tokens[nodes.start :], tree.depths[nodes.start :]
         hidden = self.run.shallow(tokens, depths, tree.mask()[nodes.start :], self.layer)
         self.states.append(hidden)
-        logits = self.run.head(hidden)
-        check_scores(logits, f"Layer {self.layer} of {self.run.target.card.name}")
-        return logits
+        return self.run.head(hidden)
 
     @property
     def rows(self) -> int:

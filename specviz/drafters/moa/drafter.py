@@ -25,8 +25,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.crossing import sent, upload
-from specviz.verification.distributions import check_scores
+from specviz.verification.crossing import together
 
 
 class Moa(HeadDrafter):
@@ -131,7 +130,7 @@ class MemoryReader:
         known = self._remember(length)
         self.words.cut(self.rows)
         tokens, start = self.context[self.rows : length], self.rows
-        sees = torch.ones(len(tokens), length, dtype=torch.bool, device=self.device).tril(start)
+        sees = torch.ones(len(tokens), length, dtype=torch.bool).tril(start)
         heard, where = self._hear(tokens, range(start, length), sees)
         self.rows, self.paths, self.passes = length, {0: []}, 0
         return self._ask(heard[:, -1:], where[-1:], known)
@@ -175,8 +174,9 @@ class MemoryReader:
         And their positions (n,), as they stand on the device.
         """
         self.work += Work(body=len(tokens))
-        words, where = upload([list(tokens), list(positions)], self.device)
-        mix = self.words.mix(sent(sees, self.device))
+        asked = torch.tensor([list(tokens), list(positions)])
+        (words, where), sees = together(self.device, asked, sees)
+        mix = self.words.mix(sees)
         rows: Tensor = self.head.self_attention(self.embed(words)[None], where, mix)
         return rows, where
 
@@ -186,5 +186,4 @@ class MemoryReader:
         output = self.head.cross_attention(heard, positions, recall(known))[0]
         logits: Tensor = self.project(output)
         self.work += Work(head=len(logits))
-        check_scores(logits, self.name)
         return logits

@@ -27,7 +27,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.layers import Attention, Layer, Mix, rotate, rotations
+from specviz.drafters.kit.layers import Attention, Layer, Mix, rotate
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.moa.config import MoaConfig
 from specviz.models.target import Target
@@ -44,13 +44,13 @@ class CrossAttention(Attention):
             made.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for made in (self.k_proj(memory), self.v_proj(memory))
         )
-        return rotate(keys, rotations(positions, self.size, self.theta)), values
+        return rotate(keys, self.rotary(positions)), values
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Normed rows (B, n, h) to (B, n, h). mix: see `recall`; it is given queries only."""
         queries = self.q_proj(rows).unflatten(-1, (-1, self.size)).transpose(1, 2)
         none = queries[:, :, :0]
-        mixed = mix(rotate(queries, rotations(positions, self.size, self.theta)), none, none)
+        mixed = mix(rotate(queries, self.rotary(positions)), none, none)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
 

@@ -28,7 +28,6 @@ from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
 from specviz.verification.crossing import upload
-from specviz.verification.distributions import check_scores
 
 
 class MTP(HeadDrafter):
@@ -73,7 +72,7 @@ class MTPSession:
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: the module's probability at temperature 1."""
-        grown, work = Growing([context[-1]]), Work()
+        grown, work = Growing(self.name, [context[-1]]), Work()
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         assert self.states is not None
         hidden, text, newest, step = self.states, list(context), len(context) - 1, 0
@@ -116,7 +115,6 @@ class MTPSession:
 
     def _guess(self, grown: Growing, logits: Tensor, chance: Chance) -> None:
         """Put one guess under the newest node. logits: (V,), after it."""
-        check_scores(logits, self.name)
         grown.put([len(grown.tokens) - 1], [1], logits[None], self.settings, chance)
 
     def _why(self, step: int, state: int) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import read
+from specviz.verification.distributions import check_tops
 from specviz.verification.tree import DraftTree
 
 NO_TEXT: Final = OwnText([], b"")
@@ -165,9 +167,10 @@ class WritesOn:
         own: list[int] = []
         for _ in range(most):
             chances = self.reader.text([*text.ids, *own])[0].float().softmax(-1)
-            sure, token = chances.max(-1)
+            sure, token = (each.item() for each in read(*chances.max(-1)))
+            check_tops([sure], self.reader.name)
             own.append(int(token))
-            if own[-1] in self.special or sure.item() < self.confidence:
+            if own[-1] in self.special or sure < self.confidence:
                 break
         return own
 

@@ -1,0 +1,53 @@
+"""Siblings drawn where the laws are: what one draw after another gives, and one read for all."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from pretend import pretended
+
+from specviz.drafters.kit.siblings import _one_by_one, distinct_draws
+
+WIDTHS = [1, 4, 2, 4, 3]
+
+
+def rows(kind, size=200):
+    """Laws (5, V): sharp ones; flat ones, whose draws lie beyond the first 64; of many equals."""
+    made = torch.Generator().manual_seed(size)
+    logits = torch.randn(5, size, generator=made, dtype=torch.float64)
+    logits = {"sharp": logits * 6, "flat": logits / 9, "equals": logits.round()}[kind]
+    return logits.softmax(-1)
+
+
+def thrown(salt):
+    made = torch.Generator().manual_seed(salt)
+    return [torch.rand(many, generator=made).tolist() for many in WIDTHS]
+
+
+@pytest.mark.parametrize("kind", ["sharp", "flat", "equals"])
+@pytest.mark.parametrize("size", [40, 200])
+def test_siblings_are_what_one_draw_after_another_gives(kind, size):
+    laws, chances = rows(kind, size), rows("flat", size).float()
+    for salt in range(20):
+        coins = thrown(salt)
+        found = distinct_draws(laws, coins, chances)
+        assert found.draws == [_one_by_one(*each) for each in zip(laws, coins, strict=True)]
+        said = [chances[row, some].tolist() for row, some in enumerate(found.tokens)]
+        assert found.chances == said
+
+
+def test_a_law_with_fewer_tokens_than_coins_has_one_twice():
+    laws = torch.zeros(2, 100, dtype=torch.float64)
+    laws[0, 7], laws[1, :3] = 1.0, torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
+    found = distinct_draws(laws, [[0.2, 0.3], [0.1, 0.9]], laws)
+    assert found.tokens == [[7, 7], [0, 2]]
+
+
+def test_the_host_waits_once_for_all_siblings_of_a_level():
+    laws = rows("sharp")
+    expected = distinct_draws(laws, thrown(1), laws)
+    with pretended() as meetings:
+        there = laws.to("cuda")
+        meetings.counts.clear()
+        assert distinct_draws(there, thrown(1), there) == expected
+    assert (meetings.counts["reads"], meetings.counts["uploads"]) == (1, 2)
