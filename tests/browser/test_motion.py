@@ -31,7 +31,7 @@ STILL = """() => document.querySelector(".sv").getAnimations({ subtree: true })
 WIDE = [".sv-strip", ".sv-caption", ".sv-evidence", ".sv-panel", ".sv-dock", ".sv-time"]
 SLIM = [".sv-caption", ".sv-list"]
 # A narrow player begins each round in the same place, so that more of them show nothing new.
-FEW, SEVERAL = 4, 6  # rounds of the narrow player and of the wide one, which has the LAST ones too
+FEW, SEVERAL = 2, 3  # rounds of the narrow player and of the wide one, which has the LAST ones too
 LAST = 2
 # Steps through rounds and tells what began elsewhere in the document than it did before (in all of
 # them, or in its round), each kind of shift with the first place where it happened.

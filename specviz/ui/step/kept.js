@@ -14,17 +14,26 @@ export function keepUnfinished() {
     try {
       sessionStorage.setItem(KEY, reel.text);
     } catch {
-      // More than a browser keeps: the page then opens as usual.
+      // More than a browser keeps, or a page in a frame that may keep nothing: as usual then.
     }
   });
 }
 
 // Shows the run that was kept, once; whether there was one.
 export function showUnfinished() {
-  const text = sessionStorage.getItem(KEY);
+  const text = taken();
   if (!text) return false;
-  sessionStorage.removeItem(KEY);
   feed(text);
   notice(TOLD);
   return true;
+}
+
+function taken() {
+  try {
+    const text = sessionStorage.getItem(KEY);
+    sessionStorage.removeItem(KEY);
+    return text;
+  } catch {
+    return null; // A page in a frame may be denied all storage.
+  }
 }

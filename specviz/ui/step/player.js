@@ -111,7 +111,7 @@ export function start(element, props, watch, _trigger, config) {
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
   keepUnfinished();
-  if (showUnfinished()) face.opened = Promise.resolve(formOf(there(reel.run)));
+  if (!wanted && showUnfinished()) face.opened = Promise.resolve(formOf(there(reel.run)));
   else if (name) face.opened = load(name);
   else $(".sv-say").textContent = "Write a prompt and press Run live.";
   openLinked();
