@@ -120,4 +120,10 @@ def measured(path: Path = MEASURED) -> dict[str, Any] | None:
 
     Raises BrokenFile where it is no JSON object.
     """
-    return of_shipped(path, dict) if path.is_file() else None
+    return of_shipped(path, _facts) if path.is_file() else None
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise TypeError("no JSON object")
+    return found

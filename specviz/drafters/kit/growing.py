@@ -115,11 +115,14 @@ def kind(settings: Settings) -> Drawn:
 
 
 def possible(laws: Tensor, widths: Sequence[int]) -> list[int]:
-    """By row of laws (n, V), how many of so many guesses it can give: top-k may leave fewer."""
+    """By row of laws (n, V), how many of so many guesses it can give: top-k may leave fewer.
+
+    At least one: who asks a row that is no law for a token is told so.
+    """
     if max(widths) == 1:
         return list(widths)
     left = (laws > 0).sum(-1).tolist()
-    return [min(width, some) for width, some in zip(widths, left, strict=True)]
+    return [min(width, max(1, some)) for width, some in zip(widths, left, strict=True)]
 
 
 def tops(logits: Tensor, many: int, who: str) -> list[tuple[list[int], list[float]]]:
