@@ -144,6 +144,7 @@ PUT_BACK = """() => {
     for (const said of ["input", "change"]) one.dispatchEvent(new Event(said, { bubbles: true }));
   }
 }"""
+STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 # Another run in the same page, laid out as if nobody had scrolled or pressed anything.
 ANEW = """async (name) => {
   const player = window.specviz.players["sv-step"];
@@ -174,8 +175,14 @@ class Looker(Visit):
             self.opened = self.page.evaluate(MARKS)
             self.page.evaluate(REMEMBER)
 
+    def dress(self, theme: str) -> None:
+        """Light or dark, once Gradio's own colours have changed, which they do in steps."""
+        self.page.evaluate("(on) => document.body.classList.toggle('dark', on)", theme == "dark")
+        self.page.wait_for_function(STILL)
+
     def put_back(self) -> None:
         """Fill every field of the tabs in as it was when the page was opened."""
+        self.page.mouse.move(0, 0)
         self.page.evaluate(PUT_BACK)
 
     def look(self, name: str = "01-chain") -> Page:
