@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from costs import ANSWERED, lent, opened
 from made import RUNS, made
 
 from specviz.cost import law
@@ -16,17 +17,12 @@ LANE = {
     "speedup": 2.9, "predicted": 2.95, "source": "live",
     "name": "<img src=x onerror=window.hacked=1><b>Lane</b>",
 }  # fmt: skip
-SETTLED = """() => { const part = window.specviz.law;
-  return part && part.last && part.last.id === JSON.parse(part.wish()).id; }"""
 
 
-def cost(visit, query=""):
-    """The page with its Cost tab open and the first answer there."""
-    page = visit.open(query)
-    page.wait_for_function("window.specviz.measured !== undefined")
-    page.get_by_role("tab", name="Cost", exact=True).click()
-    page.wait_for_selector(".sv-law-speed .main-svg")
-    return page
+@pytest.fixture
+def cost(looker):
+    """The tab as it is at first."""
+    yield from lent(looker)
 
 
 def says(page, selector, sentence):
@@ -54,8 +50,8 @@ def hand(page, lane):
     )
 
 
-def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(visit):
-    page = cost(visit)
+def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
+    page = cost
     says(page, ".sv-law-best", best_sentence(Terms(START["alpha"], START["c"])))
     for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than answers come
         slide(page, "alpha", alpha)
@@ -71,8 +67,8 @@ def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(visit):
     says(page, ".sv-law-best", best_sentence(Terms(0.8, 0.0)))
 
 
-def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(visit):
-    page = cost(visit)
+def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
+    page = cost
     box = page.get_by_label("a guess is kept, as a number")
     for wrong, sentence in (("7", "α lies between 0 and 1."), ("", "α must be a number.")):
         box.fill(wrong)
@@ -90,14 +86,14 @@ def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(visit):
     page.wait_for_function("document.querySelector('[data-card=tokens]').textContent === '2.328'")
 
 
-def test_the_run_on_step_stands_on_the_law_and_can_be_taken(visit):
-    page = cost(visit)
+def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
+    page = cost
     found = measured_point(made(RUNS["01-chain"]))
     gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
     says(page, ".sv-law-gap", gap)
     assert page.locator(".sv-law-from").inner_text() == "recorded"
     page.get_by_role("button", name="Take α, γ, c and v from the run").click()
-    page.wait_for_function(SETTLED)
+    page.wait_for_function(ANSWERED)
     taken = Terms(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
     says(page, ".sv-law-best", best_sentence(taken))
     assert page.input_value("#sv-law-verify") == "1.25"
@@ -111,8 +107,8 @@ def test_the_run_on_step_stands_on_the_law_and_can_be_taken(visit):
     assert "γ is their depth" in page.inner_text(".sv-law-why")
 
 
-def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(visit):
-    page = cost(visit)
+def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(cost):
+    page = cost
     hand(page, LANE)
     says(page, ".sv-law-best", best_sentence(Terms(0.8, 0.05)))
     says(page, ".sv-law-name b", f"measured: {LANE['name']}, 2.90 ×")
@@ -126,8 +122,8 @@ def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(visit):
     says(page, ".sv-law-gap", gap)
 
 
-def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(visit):
-    page = cost(visit)
+def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(cost):
+    page = cost
     page.evaluate(
         "window.specviz.measured = null; window.dispatchEvent(new CustomEvent('sv-measured'))"
     )
@@ -138,15 +134,26 @@ def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(visit):
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_link_opens_a_place_on_the_law_and_a_phone_scrolls_down_only(visit, theme):
+def test_a_link_opens_a_place_on_the_law_and_a_phone_scrolls_down_only(visit):
     visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = cost(visit, f"?__theme={theme}&alpha=0.9&gamma=7&c=0.2")
+    page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2")
     says(page, ".sv-law-best", best_sentence(Terms(0.9, 0.2)))
     assert "γ = 7: 2.37 ×" in page.inner_text(".sv-law-best").replace("\u00a0", " ")
     page.get_by_role("button", name="α and c").click()
-    page.wait_for_function(SETTLED)
+    page.wait_for_function(ANSWERED)
     page.wait_for_function("window.specviz.law.state.map === 'c'")
+    within(page)
+    light = page.evaluate(INK)
+    page.get_by_role("button", name="Dark").click()
+    page.wait_for_function(f"{INK} !== {json.dumps(light)}")  # the figures are drawn again
+    within(page)
+
+
+INK = "getComputedStyle(document.querySelector('.sv-law-speed .ytick text')).fill"
+
+
+def within(page):
+    """Nothing on a phone is wider than its window."""
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     for selector in (".sv-law-speed", ".sv-law-time", ".sv-law-map", ".sv-law-tree"):
         assert page.locator(f"{selector} .main-svg").first.bounding_box()["width"] <= 358

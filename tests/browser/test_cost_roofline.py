@@ -4,24 +4,24 @@ import json
 from dataclasses import replace
 
 import pytest
+from costs import ROOFLINE as PART
+from costs import lent
 
 from specviz.cost import sources
 from specviz.cost.roofline import Serving
 from specviz.cost.serving import Guessing, first_loss, predict
 
 SAY = ".sv-roofline-say"
-PART = "window.specviz.roofline"
 HOSTILE = "<img src=x onerror=window.hacked=1>${1}`</script>"
 
 
 @pytest.fixture
-def roofline(visit):
+def roofline(looker):
     """The section with its first answer and its figures."""
-    page = visit.open()
-    page.get_by_role("tab", name="Cost", exact=True).click()
-    page.wait_for_selector(f"{SAY}:not(:empty)")
-    page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
-    return page
+    for page in lent(looker):
+        page.wait_for_selector(f"{SAY}:not(:empty)")
+        page.wait_for_selector(".sv-roofline-plot .main-svg >> nth=2", state="attached")
+        yield page
 
 
 def settled(page, change):

@@ -1,6 +1,7 @@
 """The Cost tab's machine sweep and headline table, as a visitor meets them."""
 
 import pytest
+from costs import lent
 from test_access import AXE, EXCEPT, WCAG, axe
 
 from specviz.cost.sources import boards, headline
@@ -12,37 +13,36 @@ SOURCES = """() => [...document.querySelectorAll(".sv-headline-table tbody tr")]
 })"""
 
 
-@pytest.fixture
-def cost(visit):
-    """A visit of the Cost tab."""
-    return opened(visit)
+# Clears what a measurement has left.
+RECORDED = """async () => {
+  const names = performance.getEntriesByType("resource").map((each) => each.name);
+  const { say, show } = await import(names.find((name) => name.endsWith("/cost/sweep/show.js")));
+  say("notice", "");
+  show(window.sweepAtFirst);
+}"""
 
 
 @pytest.fixture
-def seen(looker):
-    """The Cost tab for one who only looks."""
-    looker.arrive(lambda: opened(looker))
-    return looker.page
+def cost(looker):
+    """The Cost tab as it is at first."""
+    for page in lent(looker):
+        page.wait_for_selector(".sv-sweep-plot .main-svg", state="attached")
+        page.wait_for_selector(".sv-headline-table tr")
+        page.evaluate(f"window.sweepAtFirst ??= {SWEEP}.sweep")
+        yield page
+        page.evaluate(RECORDED)
 
 
-def opened(visit):
-    page = visit.open()
-    page.get_by_role("tab", name="Cost", exact=True).click()
-    page.wait_for_selector(".sv-sweep-plot .main-svg", state="attached")
-    page.wait_for_selector(".sv-headline-table tr")
-    return page
-
-
-def test_a_recorded_sweep_is_there_at_the_start(seen):
-    assert seen.inner_text(".sv-sweep-badge") == "recorded"
-    assert "plain pass" in seen.inner_text(".sv-sweep-answer")
-    rows = seen.evaluate(f"{SWEEP}.sweep.rows.length")
-    assert seen.locator(".sv-sweep-plot .scatterlayer .point").count() == rows > 10
-    keys = seen.inner_text(".sv-sweep-keys")
+def test_a_recorded_sweep_is_there_at_the_start(cost):
+    assert cost.inner_text(".sv-sweep-badge") == "recorded"
+    assert "plain pass" in cost.inner_text(".sv-sweep-answer")
+    rows = cost.evaluate(f"{SWEEP}.sweep.rows.length")
+    assert cost.locator(".sv-sweep-plot .scatterlayer .point").count() == rows > 10
+    keys = cost.inner_text(".sv-sweep-keys")
     assert "measured" in keys
     assert keys.count("simulated") == 2
-    seen.click(".sv-sweep-numbers summary")
-    assert seen.locator(".sv-sweep-table tbody tr").count() == rows
+    cost.click(".sv-sweep-numbers summary")
+    assert cost.locator(".sv-sweep-table tbody tr").count() == rows
 
 
 def test_a_sweep_is_measured_on_request_and_a_stop_keeps_what_came(cost):
@@ -75,61 +75,59 @@ def test_a_machine_too_busy_is_the_headline_and_its_numbers_are_not(cost):
     assert cost.locator(".sv-sweep-must").is_hidden()
 
 
-def test_what_a_source_leaves_out_says_how_it_was_read(seen):
-    text = seen.inner_text(".sv-headline-table")
+def test_what_a_source_leaves_out_says_how_it_was_read(cost):
+    text = cost.inner_text(".sv-headline-table")
     assert "not said" not in text
     for words in ("not in the abstract", "not in the quotation", "second-hand: quoted by others"):
         assert words in text
-    assert "are second-hand" in seen.inner_text(".sv-headline-secondhand")
+    assert "are second-hand" in cost.inner_text(".sv-headline-secondhand")
 
 
-def test_every_published_number_has_its_source_and_opens_it_apart(seen):
-    found = seen.evaluate(SOURCES)
+def test_every_published_number_has_its_source_and_opens_it_apart(cost):
+    found = cost.evaluate(SOURCES)
     assert sorted(link[0] for link in found) == sorted(each.source.url for each in headline())
     assert {(rel, target) for _, rel, target, _ in found} == {("noopener noreferrer", "_blank")}
     assert all(meaning for *_, meaning in found)
-    assert seen.inner_text(".sv-headline-badge >> nth=0") == "published"
+    assert cost.inner_text(".sv-headline-badge >> nth=0") == "published"
 
 
-def test_the_table_filters_and_sorts(seen):
-    seen.select_option(".sv-headline-family", "EAGLE")
-    assert set(seen.locator(".sv-headline-table tbody th b").all_inner_texts()) == {"EAGLE"}
-    seen.select_option(".sv-headline-family", "")
-    seen.select_option(".sv-headline-sort", "low")
-    numbers = seen.locator(".sv-headline-table .sv-headline-number b").all_inner_texts()
+def test_the_table_filters_and_sorts(cost):
+    cost.select_option(".sv-headline-family", "EAGLE")
+    assert set(cost.locator(".sv-headline-table tbody th b").all_inner_texts()) == {"EAGLE"}
+    cost.select_option(".sv-headline-family", "")
+    cost.select_option(".sv-headline-sort", "low")
+    numbers = cost.locator(".sv-headline-table .sv-headline-number b").all_inner_texts()
     assert numbers[:2] == ["1.8 × slower", "1.4 × slower"]
     assert numbers[-1].endswith("%")
 
 
-def test_ours_are_shown_only_on_request_and_say_whose_they_are(seen):
-    assert seen.locator(".sv-headline-ours").is_hidden()
-    seen.click(".sv-headline-toggle")
-    assert seen.get_attribute(".sv-headline-toggle", "aria-expanded") == "true"
-    head = seen.inner_text(".sv-headline-ours thead")
+def test_ours_are_shown_only_on_request_and_say_whose_they_are(cost):
+    assert cost.locator(".sv-headline-ours").is_hidden()
+    cost.click(".sv-headline-toggle")
+    assert cost.get_attribute(".sv-headline-toggle", "aria-expanded") == "true"
+    head = cost.inner_text(".sv-headline-ours thead")
     assert "house models, this repository's card: measured, 2 CPU cores" in head
-    seen.click(".sv-headline-toggle")
-    assert seen.locator(".sv-headline-ours").is_hidden()
+    cost.click(".sv-headline-toggle")
+    assert cost.locator(".sv-headline-ours").is_hidden()
 
 
-def test_every_board_can_be_chosen(seen):
+def test_every_board_can_be_chosen(cost):
     for at, board in enumerate(boards()):
-        seen.select_option(".sv-headline-device", str(at))
-        names = seen.locator(".sv-headline-board tbody th b").all_inner_texts()
+        cost.select_option(".sv-headline-device", str(at))
+        names = cost.locator(".sv-headline-board tbody th b").all_inner_texts()
         assert sorted(names) == sorted(row.method for row in board.rows)
-        assert board.model in seen.inner_text(".sv-headline-about")
+        assert board.model in cost.inner_text(".sv-headline-about")
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_nothing_sticks_out_and_axe_finds_nothing_serious_on_the_whole_tab(visit, width, theme):
-    page = visit.page
-    page.set_viewport_size({"width": width, "height": 900})
-    visit.open(f"?__theme={theme}")
-    page.get_by_role("tab", name="Cost", exact=True).click()
-    page.wait_for_selector(".sv-headline-table tr")
-    page.click(".sv-headline-toggle")
-    page.click(".sv-sweep-numbers summary")
-    page.wait_for_selector(".sv-law-speed .main-svg")
-    page.select_option(".sv-terms-from", "eagle3")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(axe())
-    assert page.evaluate(AXE, [WCAG, EXCEPT]) == []
+def test_nothing_sticks_out_and_axe_finds_nothing_serious_on_the_whole_tab(cost, looker):
+    cost.click(".sv-headline-toggle")
+    cost.click(".sv-sweep-numbers summary")
+    cost.select_option(".sv-terms-from", "eagle3")
+    cost.evaluate(axe())
+    for width, theme in ((1280, "light"), (390, "dark")):
+        cost.set_viewport_size({"width": width, "height": 900})
+        looker.dress(theme)
+        assert cost.evaluate("document.documentElement.scrollWidth") <= width
+        assert cost.evaluate(AXE, [WCAG, EXCEPT]) == [], theme
+    looker.dress("light")
+    cost.click(".sv-headline-toggle")

@@ -3,15 +3,21 @@
 import json
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+from costs import LAW, ROOFLINE, SETTLED, lent, opened
 from made import RUNS, made
-from test_cost_law import LANE, cost, hand, slide
+from test_cost_law import LANE, hand, slide
 
 from specviz.cost.point import measured_point
 from specviz.cost.sources import acceptances
 
 SAID = ".sv-terms-said"
-LAW = "window.specviz.law"
-ROOFLINE = "window.specviz.roofline"
+
+
+@pytest.fixture
+def cost(looker):
+    """The tab as it is at first."""
+    yield from lent(looker)
 
 
 def says(page, selector, text):
@@ -24,7 +30,7 @@ def says(page, selector, text):
 
 def asked(page):
     """α and γ as both sections ask for them, once they are answered."""
-    page.wait_for_function(f"{LAW}?.last && {ROOFLINE}?.idle && {ROOFLINE}.asked")
+    page.wait_for_function(SETTLED)
     both = [json.loads(page.evaluate(f"{part}.wish()")) for part in (LAW, ROOFLINE)]
     return [(each["alpha"], each["gamma"]) for each in both]
 
@@ -34,8 +40,8 @@ def query(page):
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_one_alpha_and_gamma_for_the_whole_tab(visit):
-    page = cost(visit)
+def test_one_alpha_and_gamma_for_the_whole_tab(cost):
+    page = cost
     says(page, SAID, "α 0.70 and γ 4, an example to begin with.")
     assert asked(page) == [(0.7, 4), (0.7, 4)]
     slide(page, "alpha", 0.9)
@@ -52,8 +58,8 @@ def test_one_alpha_and_gamma_for_the_whole_tab(visit):
     assert asked(page) == [(0.9, 40), (0.9, 16)]
 
 
-def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(visit):
-    page = cost(visit)
+def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(cost):
+    page = cost
     hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
     whose = "α 0.80 and γ 5, measured: EAGLE-3 on House, a lane of Compare, on this machine."
     says(page, SAID, whose)
@@ -66,8 +72,8 @@ def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(visit):
     assert asked(page)[0] == (round(run.alpha, 3), round(run.gamma, 3))
 
 
-def test_a_published_alpha_comes_with_its_source_and_what_was_derived(visit):
-    page = cost(visit)
+def test_a_published_alpha_comes_with_its_source_and_what_was_derived(cost):
+    page = cost
     for each in acceptances():
         page.select_option(".sv-terms-from", each.name)
         says(page, SAID, f"published: {each.title} on {each.on}")
@@ -87,8 +93,50 @@ def test_a_published_alpha_comes_with_its_source_and_what_was_derived(visit):
     assert page.locator("#sv-law").bounding_box()["y"] == top, "nothing moves under the slider"
 
 
+def test_the_contents_lead_to_every_part_by_keyboard(cost):
+    page = cost
+    page.wait_for_selector(".sv-headline-table tr")
+    page.wait_for_selector(".sv-terms-contents[open]")
+    links = page.locator(".sv-terms nav a")
+    assert links.count() == 8
+    for link in links.all():
+        link.focus()
+        page.keyboard.press("Enter")
+        where = link.get_attribute("href")
+        heading = page.locator(where)
+        assert heading.evaluate("(e) => e === document.activeElement && /^H[23]$/.test(e.tagName)")
+        box = heading.bounding_box()
+        assert 0 <= box["y"] < 800
+    assert "#" not in page.url
+
+
+def test_on_a_phone_the_contents_fold(cost):
+    page = cost
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("innerWidth === 390")
+    link = page.get_by_role("link", name="What others report")
+    assert not link.is_visible()
+    page.locator(".sv-terms-contents summary").click()
+    link.click()
+    assert not page.locator(".sv-terms nav").is_visible()
+    assert 0 <= page.locator("#sv-headline-title").bounding_box()["y"] < 400
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_trees_are_shown_how_to_be_typed(cost):
+    page = cost
+    for box in ("#sv-law-widths", "#sv-law-places", "#sv-roofline [name=siblings]"):
+        about = page.locator("#" + page.locator(box).get_attribute("aria-describedby"))
+        assert about.is_visible()
+        assert about.inner_text().startswith("Example: ")
+    example = page.locator("#sv-law-about-widths b").first.inner_text()
+    page.fill("#sv-law-widths", example)
+    says(page, ".sv-law-said", "With 21 guesses a round")
+    assert "= 21 guesses" in page.inner_text("#sv-law-about-widths")
+
+
 def test_the_address_follows_and_leads_back(visit):
-    page = cost(visit)
+    page = opened(visit)
     assert "alpha" not in query(page), "not before something was chosen"
     slide(page, "alpha", 0.8)
     slide(page, "c", 0.2)
@@ -122,45 +170,3 @@ def test_a_link_with_a_source_is_said_to_be_that_source(visit):
 def test_a_link_to_hardware_that_is_not_known_asks_the_usual(visit):
     page = visit.open("?alpha=0.7&hardware=abacus&model=<b>&drafter=x&dtype=fp8&batch=9")
     says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch 9, a pass of Llama-3.1-8B")
-
-
-def test_the_contents_lead_to_every_part_by_keyboard(looker):
-    page = cost(looker)
-    page.wait_for_selector(".sv-headline-table tr")
-    links = page.locator(".sv-terms nav a")
-    assert links.count() == 8
-    for link in links.all():
-        link.focus()
-        page.keyboard.press("Enter")
-        where = link.get_attribute("href")
-        heading = page.locator(where)
-        assert heading.evaluate("(e) => e === document.activeElement && /^H[23]$/.test(e.tagName)")
-        box = heading.bounding_box()
-        assert 0 <= box["y"] < 800
-    assert "#" not in page.url
-
-
-def test_on_a_phone_the_contents_fold(looker):
-    looker.arrive(lambda: cost(looker))
-    page = looker.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function("innerWidth === 390")
-    link = page.get_by_role("link", name="What others report")
-    assert not link.is_visible()
-    page.locator(".sv-terms-contents summary").click()
-    link.click()
-    assert not page.locator(".sv-terms nav").is_visible()
-    assert 0 <= page.locator("#sv-headline-title").bounding_box()["y"] < 400
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-
-
-def test_trees_are_shown_how_to_be_typed(visit):
-    page = cost(visit)
-    for box in ("#sv-law-widths", "#sv-law-places", "#sv-roofline [name=siblings]"):
-        about = page.locator("#" + page.locator(box).get_attribute("aria-describedby"))
-        assert about.is_visible()
-        assert about.inner_text().startswith("Example: ")
-    example = page.locator("#sv-law-about-widths b").first.inner_text()
-    page.fill("#sv-law-widths", example)
-    says(page, ".sv-law-said", "With 21 guesses a round")
-    assert "= 21 guesses" in page.inner_text("#sv-law-about-widths")

@@ -5,19 +5,38 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 from test_access import AXE, ENOUGH, WCAG, axe, contrasts
+from windows import SIZE
 
 SAND = "window.specviz.sandbox"
 P = "[data-law=p] .sv-sand-bar"
 
 
+# The sandbox as it was at first, and the gallery on its own laws with the first exhibit open.
+AGAIN = """() => {
+  const press = (selector) => document.querySelector(selector).click();
+  window.specviz.sandbox.go(window.sandAtFirst);
+  for (const mode of ["detective", "gallery"]) press(`[data-mode=${mode}]`);
+  document.querySelector(".sv-wild-list button")?.click();
+}"""
+
+
 @pytest.fixture
-def sand(visit):
-    """The tab, with an answer on it."""
-    page = visit.page
-    page.goto(visit.url)
+def sand(looker):
+    """The tab as it is at first, with an answer on it."""
+    looker.arrive(lambda: opened(looker))
+    page = looker.page
+    yield page
+    page.get_by_role("tab", name="Lossless?").click()
+    looker.put_back()
+    page.evaluate(AGAIN)
+    settled(page)
+
+
+def opened(visit):
+    page = visit.open()
     page.get_by_role("tab", name="Lossless?").click()
     page.wait_for_selector(".sv-sand-column")
-    return page
+    page.evaluate(f"window.sandAtFirst = {SAND}.state")
 
 
 def settled(page):
@@ -123,13 +142,31 @@ def test_a_run_that_nobody_can_make_again_is_not_repeated_and_says_why(sand):
     expect(sand.get_by_role("button", name="times each way")).to_be_visible()
 
 
-def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(visit):
-    page = visit.open()
-    visit.step_to("Recovered")
-    page.get_by_role("button", name="try rules").click()
-    expect(page.locator(".sv-sand-from")).to_contain_text("Round ")
-    assert sum(page.evaluate(f"{SAND}.state.q")) == pytest.approx(1)
-    assert page.evaluate(f"{SAND}.state.drawn") == "sampled"
+def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(sand, looker):
+    sand.get_by_role("tab", name="Step", exact=True).click()
+    looker.look()
+    looker.step_to("Recovered")
+    sand.get_by_role("button", name="try rules").click()
+    expect(sand.locator(".sv-sand-from")).to_contain_text("Round ")
+    assert sum(sand.evaluate(f"{SAND}.state.q")) == pytest.approx(1)
+    assert sand.evaluate(f"{SAND}.state.drawn") == "sampled"
+
+
+def test_the_tab_is_for_everybody(sand, looker):
+    sand.wait_for_selector(".sv-wild-one h3")
+    sand.get_by_role("button", name="Throw 1,000").click()
+    expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
+    sand.evaluate(axe())  # what it looks for beside contrast does not change with the theme
+    assert sand.evaluate(AXE, [WCAG, []]) == []
+    for theme in ("light", "dark"):
+        sand.set_viewport_size(SIZE)
+        looker.dress(theme)
+        assert [each for each in contrasts(sand) if each[0] < ENOUGH - 0.005] == [], theme
+        sand.set_viewport_size({"width": 390, "height": 844})
+        sand.locator(".sv-wild-list button").nth(3).click()
+        expect(sand.locator(".sv-wild-one h3")).to_be_in_viewport()
+        assert sand.evaluate("document.documentElement.scrollWidth") <= 390, theme
+    looker.dress("light")
 
 
 def test_a_run_under_a_lossy_rule_says_so_and_promises_nothing_else(visit, pair):
@@ -146,21 +183,3 @@ def test_a_run_under_a_lossy_rule_says_so_and_promises_nothing_else(visit, pair)
     visit.ask("load('01-chain')")
     expect(page.locator(".sv-if-exact")).to_be_visible()
     assert page.locator(".sv-lossy").inner_text() == ""
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_tab_is_for_everybody(visit, theme):
-    page = visit.page
-    page.goto(visit.url + f"?__theme={theme}")
-    page.get_by_role("tab", name="Lossless?").click()
-    page.wait_for_selector(".sv-wild-one h3")
-    page.get_by_role("button", name="Throw 1,000").click()
-    expect(page.locator(".sv-coins-count")).to_have_text("1,000 rounds")
-    if theme == "light":  # what it looks for beside contrast does not change with the theme
-        page.evaluate(axe())
-        assert page.evaluate(AXE, [WCAG, []]) == []
-    assert [each for each in contrasts(page) if each[0] < ENOUGH - 0.005] == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.locator(".sv-wild-list button").nth(3).click()
-    expect(page.locator(".sv-wild-one h3")).to_be_in_viewport()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -15,14 +15,21 @@ OUTSIDE = """() => [...document.querySelectorAll(".sv-models, .sv-models *")]
 @pytest.fixture
 def models(visit):
     """A visit of the Models tab."""
+    return opened(visit)
+
+
+@pytest.fixture
+def seen(looker):
+    """The tab for one who changes nothing but what a row of its own says."""
+    looker.arrive(lambda: opened(looker))
+    return looker.page
+
+
+def opened(visit):
     page = visit.open()
-    opened(page)
-    return page
-
-
-def opened(page):
     page.get_by_role("tab", name="Models", exact=True).click()
     page.wait_for_selector(".sv-models-row")
+    return page
 
 
 def row(page, name):
@@ -33,48 +40,62 @@ def group(page, title):
     return page.locator(".sv-models-group", has=page.get_by_role("heading", name=title))
 
 
-def test_every_model_stands_where_it_belongs(models):
-    here = group(models, "On this machine")
+def test_every_model_stands_where_it_belongs(seen):
+    here = group(seen, "On this machine")
     assert here.locator("[data-model=house], [data-model=smollm2]").count() == 2
-    assert group(models, "Not for this app").get_by_role("button").count() == 0
-    four = row(models, "Qwen/Qwen3-4B").inner_text()
+    assert group(seen, "Not for this app").get_by_role("button").count() == 0
+    four = row(seen, "Qwen/Qwen3-4B").inner_text()
     assert "8.05 GB" in four
-    links = row(models, "Qwen/Qwen3-4B").get_by_role("link")
+    links = row(seen, "Qwen/Qwen3-4B").get_by_role("link")
     assert all(link.get_attribute("rel") == "noopener noreferrer" for link in links.all())
     assert links.nth(1).get_attribute("href").startswith("https://huggingface.co/Qwen/Qwen3-4B/")
     assert "layout, on a tiny checkpoint" in four
-    assert "gated" in row(models, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
-    expect(models.locator(".sv-models-loaded")).to_contain_text("House")
-    assert "MB" in models.inner_text(".sv-models-loaded")
-    assert "Without weights: N-gram" in models.inner_text(".sv-models-bare")
+    assert "gated" in row(seen, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
+    expect(seen.locator(".sv-models-loaded")).to_contain_text("House")
+    assert "MB" in seen.inner_text(".sv-models-loaded")
+    assert "Without weights: N-gram" in seen.inner_text(".sv-models-bare")
 
 
-def test_a_fetch_says_how_far_it_is_and_cancel_ends_it_by_keyboard_too(models):
-    slow = row(models, SLOW)
+def test_a_fetch_says_how_far_it_is_and_cancel_ends_it_by_keyboard_too(seen):
+    slow = row(seen, SLOW)
     slow.get_by_role("button", name="Fetch").focus()
-    models.keyboard.press("Enter")
+    seen.keyboard.press("Enter")
     expect(slow.locator(".sv-models-told")).to_contain_text("of 20.0 MB")
     bar = slow.locator("progress")
     assert 0 < bar.evaluate("(bar) => bar.value / bar.max") < 1
-    assert row(models, OTHER).get_by_role("button", name="Fetch").is_disabled()
+    assert row(seen, OTHER).get_by_role("button", name="Fetch").is_disabled()
     expect(slow.get_by_role("button", name="Cancel")).to_be_focused()
-    models.keyboard.press("Enter")
+    seen.keyboard.press("Enter")
     expect(slow.locator(".sv-models-told")).to_have_text(
         "Cancelled. What came so far is kept for the next try."
     )
     expect(slow.get_by_role("button", name="Fetch")).to_be_focused()
-    assert models.inner_text(".sv-models-status").startswith("Cancelled.")
+    assert seen.inner_text(".sv-models-status").startswith("Cancelled.")
     assert bar.is_hidden()
-    expect(row(models, OTHER).get_by_role("button", name="Fetch")).to_be_enabled()
+    expect(row(seen, OTHER).get_by_role("button", name="Fetch")).to_be_enabled()
 
 
-def test_a_fetch_that_fails_says_one_sentence_as_text(models):
-    broken = row(models, BROKEN)
+def test_a_fetch_that_fails_says_one_sentence_as_text(seen):
+    broken = row(seen, BROKEN)
     broken.get_by_role("button", name="Fetch").click()
     told = broken.locator(".sv-models-told.sv-models-failed")
     expect(told).to_have_text(f"'{BROKEN}' could not be had: the cable <b>is</b> cut.")
     expect(broken.get_by_role("button", name="Fetch")).to_be_enabled()
     expect(told).to_be_visible()
+
+
+def test_nothing_sticks_out_and_axe_finds_nothing_serious(seen, looker):
+    larger = seen.get_by_role("button", name="Larger text")
+    seen.evaluate(axe())
+    for width, theme in ((1280, "light"), (390, "dark")):
+        seen.set_viewport_size({"width": width, "height": 900})
+        looker.dress(theme)
+        assert seen.evaluate(OUTSIDE) == [], width
+        found = seen.evaluate(AXE, [WCAG, EXCEPT])
+        assert not [each for each in found if "sv-models" in str(each) or "tab" in str(each)], width
+        larger.click()
+        assert seen.evaluate(OUTSIDE) == [], width
+        larger.click()
 
 
 def test_what_was_fetched_is_here_and_can_be_used_on_step(models):
@@ -97,17 +118,3 @@ def test_a_target_used_on_step_turns_away_a_drafter_made_for_another(models):
     row(models, "smollm2").get_by_role("button", name="Use on Step").click()
     expect(models.locator("#sv-target input")).to_have_value("SmolLM2")
     expect(models.locator("#sv-method input")).to_have_value("N-gram")
-
-
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_nothing_sticks_out_and_axe_finds_nothing_serious(visit, width, theme):
-    page = visit.page
-    page.set_viewport_size({"width": width, "height": 900})
-    visit.open(f"?__theme={theme}")
-    opened(page)
-    assert page.evaluate(OUTSIDE) == []
-    page.evaluate(axe())
-    found = page.evaluate(AXE, [WCAG, EXCEPT])
-    assert not [each for each in found if "sv-models" in str(each) or "tab" in str(each)]
-    page.get_by_role("button", name="Larger text").click()
-    assert page.evaluate(OUTSIDE) == []

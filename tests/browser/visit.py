@@ -129,6 +129,22 @@ MARKS = """() => {
   return JSON.stringify([of(document.documentElement), of(document.body), tab,
     fields.map((each) => [each.value, each.checked]), sessionStorage, localStorage]);
 }"""
+# How each field, list and fold stands, to be put back by PUT_BACK.
+REMEMBER = """() => { window.atFirst =
+  [...document.querySelectorAll("#sv-tabs :is(input, textarea, select, details)")]
+    .map((one) => [one, { value: one.value, checked: one.checked, open: one.open }]); }"""
+# As a visitor would; twice, as what a list offers may hang on another.
+PUT_BACK = """() => {
+  document.activeElement.blur();
+  scrollTo(0, 0);
+  for (const [one, first] of [...window.atFirst, ...window.atFirst]) {
+    const other = Object.keys(first).filter((key) => one[key] !== first[key]);
+    for (const key of other) one[key] = first[key];
+    if (other.length === 0) continue;
+    for (const said of ["input", "change"]) one.dispatchEvent(new Event(said, { bubbles: true }));
+  }
+}"""
+STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 # Another run in the same page, laid out as if nobody had scrolled or pressed anything.
 ANEW = """async (name) => {
   const player = window.specviz.players["sv-step"];
@@ -144,8 +160,8 @@ class Looker(Visit):
     """A visitor who reads: opens recorded runs, goes through steps, changes the window's size.
 
     The page may be open from one who only looked before; then another run comes into it, which is
-    what a visitor does who picks one from the list. opened: how the page was when it was opened,
-    nothing where it is not open.
+    what a visitor does who picks one from the list. Who changes fields puts them back. opened: how
+    the page was when it was opened, nothing where it is not open.
     """
 
     def __init__(self, page: Page, url: str, opened: str) -> None:
@@ -157,6 +173,17 @@ class Looker(Visit):
         if not self.opened:
             opening()
             self.opened = self.page.evaluate(MARKS)
+            self.page.evaluate(REMEMBER)
+
+    def dress(self, theme: str) -> None:
+        """Light or dark, once Gradio's own colours have changed, which they do in steps."""
+        self.page.evaluate("(on) => document.body.classList.toggle('dark', on)", theme == "dark")
+        self.page.wait_for_function(STILL)
+
+    def put_back(self) -> None:
+        """Fill every field of the tabs in as it was when the page was opened."""
+        self.page.mouse.move(0, 0)
+        self.page.evaluate(PUT_BACK)
 
     def look(self, name: str = "01-chain") -> Page:
         """Open a recorded run at its first guesses."""

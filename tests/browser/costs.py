@@ -1,0 +1,48 @@
+"""The Cost tab: opened once for the tests of a file, and put back after each."""
+
+from collections.abc import Iterator
+
+from playwright.sync_api import Page
+from visit import Looker, Visit
+
+from specviz.ui.cost.law.section import START
+
+LAW = "window.specviz.law"
+ROOFLINE = "window.specviz.roofline"
+ANSWERED = f"{LAW}?.last && {LAW}.last.id === JSON.parse({LAW}.wish()).id"
+SETTLED = f"{ANSWERED} && {ROOFLINE}?.idle && {ROOFLINE}.asked"
+# The runs that the tab knows of, and where α and γ come from: what no field puts back.
+FORGET = """async (first) => {
+  const names = performance.getEntriesByType("resource").map((each) => each.name);
+  const tab = names.find((name) => name.includes("/cost/")).replace(/\\/cost\\/.*/, "/cost/");
+  const [{ runs }, { setTerms }] = await Promise.all(
+    ["runs", "terms"].map((name) => import(`${tab}shared/${name}.js`)));
+  const player = window.specviz.players["sv-step"];
+  if (player.run.id !== "01-chain") await player.load("01-chain");
+  window.specviz.measured = window.measuredAtFirst;
+  runs.compare = null;
+  window.dispatchEvent(new CustomEvent("sv-measured"));
+  setTerms(first, { kind: "start", said: "an example to begin with" });
+}"""
+
+
+def opened(visit: Visit, query: str = "") -> Page:
+    """The page with its Cost tab open and the first answers there."""
+    page = visit.open(query)
+    page.wait_for_function("window.specviz.measured !== undefined")
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    page.wait_for_selector(".sv-law-speed .main-svg")
+    page.wait_for_function(SETTLED)
+    page.evaluate("window.measuredAtFirst = window.specviz.measured")
+    return page
+
+
+def lent(looker: Looker) -> Iterator[Page]:
+    """The tab as it is at first; it is put back afterwards, for the next."""
+    looker.arrive(lambda: opened(looker))
+    page = looker.page
+    yield page
+    page.get_by_role("tab", name="Cost", exact=True).click()
+    looker.put_back()
+    page.evaluate(FORGET, {name: START[name] for name in ("alpha", "gamma")})
+    page.wait_for_function(SETTLED)
