@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from visit import Looker, Visit
 
 SIZE = {"width": 1280, "height": 900}
-PATIENCE = 12_000  # milliseconds: a machine may be busy
+PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
 class Windows:
