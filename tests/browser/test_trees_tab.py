@@ -31,9 +31,9 @@ def trees(looker):
     page.wait_for_function(IDLE)
 
 
-def opened(visit, query=""):
+def opened(visit):
     page = visit.page
-    page.goto(visit.url + query)
+    page.goto(visit.url)
     page.get_by_role("tab", name="Trees").click()
     page.wait_for_selector(".sv-grow-view .sv-twig-node")
     page.wait_for_selector(".sv-rank-ways tbody tr")
@@ -132,9 +132,11 @@ def test_the_tab_is_for_everybody(trees):
     readable_and_within(trees)
 
 
-def test_the_dark_tab_is_for_everybody(visit):
-    opened(visit, "?__theme=dark")
-    readable_and_within(visit.page)
+def test_the_tab_that_turns_dark_is_for_everybody(looker, trees):
+    """Its figure, too, which is painted anew."""
+    looker.dress("dark")
+    readable_and_within(trees)
+    looker.dress("light")
 
 
 def readable_and_within(page):

@@ -1,6 +1,7 @@
 // What is wired once, and what others may use: `window.specviz.grow`.
 
 import { byId } from "../../shared/dom.js";
+import { onTheme } from "../../shared/page.js";
 import { there } from "../../shared/there.js";
 import { ask, question, wish } from "./ask.js";
 import { controls, showControls } from "./controls.js";
@@ -91,6 +92,7 @@ export function start(element, props, watch, _trigger, config) {
     showOne();
     showLengths();
   });
+  onTheme(() => view.answer && showWorth());
   startLive(config);
   write = keepLink();
   watch("value", receive);
