@@ -67,8 +67,7 @@ class Walk:
         self.title = drafter.name
         self.draft_seconds: list[float] = []
         self.start = len(ids)
-        scores = self.run.prefill(ids)
-        scores.check()
+        scores = self._sound(self.run.prefill(ids))
         self.text = [*ids, self._drawn(scores.logits[-1], 0)]
         self.session.commit(self.text[1:], scores.states)
 
@@ -174,7 +173,11 @@ class Walk:
     def score(self, tree: DraftTree) -> Scores:
         """The target's pass over a tree; what drafting left in its cache is cut off first."""
         self.run.keep(())
-        scores = self.run.score(tree)
+        return self._sound(self.run.score(tree))
+
+    def _sound(self, scores: Scores) -> Scores:
+        """The same, waited for: nothing was read here that the check could come after."""
+        synchronize(self.target.device)
         scores.check()
         return scores
 

@@ -12,7 +12,7 @@ export function keepUnfinished() {
   addEventListener("pagehide", () => {
     if (now.shown !== "live" || reel.finished || !reel.rounds.length) return;
     try {
-      sessionStorage.setItem(KEY, reel.text);
+      sessionStorage.setItem(KEY, location.search + "\n" + reel.text);
     } catch {
       // More than a browser keeps, or a page in a frame that may keep nothing: as usual then.
     }
@@ -30,10 +30,10 @@ export function showUnfinished() {
 
 function taken() {
   try {
-    const text = sessionStorage.getItem(KEY);
+    const [search, ...lines] = (sessionStorage.getItem(KEY) ?? "").split("\n");
     sessionStorage.removeItem(KEY);
-    return text;
+    return search === location.search ? lines.join("\n") : ""; // a link leads elsewhere
   } catch {
-    return null; // A page in a frame may be denied all storage.
+    return ""; // A page in a frame may be denied all storage.
   }
 }

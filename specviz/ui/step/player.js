@@ -111,8 +111,10 @@ export function start(element, props, watch, _trigger, config) {
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
   keepUnfinished();
-  if (!wanted && showUnfinished()) face.opened = Promise.resolve(formOf(there(reel.run)));
-  else if (name) face.opened = load(name);
-  else $(".sv-say").textContent = "Write a prompt and press Run live.";
+  if (showUnfinished()) face.opened = Promise.resolve(formOf(there(reel.run)));
+  else if (name) {
+    const opened = load(name);
+    if (name === wanted) face.opened = opened; // else the form stays as it is at first
+  } else $(".sv-say").textContent = "Write a prompt and press Run live.";
   openLinked();
 }
