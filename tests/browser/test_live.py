@@ -129,13 +129,19 @@ def tab(visit, url):
     return Visit(visit.page.context.new_page(), url)
 
 
-def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came(visit, url, pair):
-    """Gradio does so by itself, once a server that was away answers again."""
+def in_a_long_run(visit, url, pair):
+    """A visitor in a tab of the same window, whose run has begun and lasts."""
     visitor = tab(visit, url)
     visitor.open()
     visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     visitor.run()
     live(visitor)
+    return visitor
+
+
+def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came(visit, url, pair):
+    """Gradio does so by itself, once a server that was away answers again."""
+    visitor = in_a_long_run(visit, url, pair)
     rounds = visitor.ask("rounds")
     visitor.page.reload()
     visitor.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
@@ -148,12 +154,7 @@ def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came
 
 def test_a_visitor_who_leaves_makes_room_for_the_next(url, visit, pair):
     """Runs go one at a time: the second could only start because the first was ended."""
-    leaver = tab(visit, url)
-    leaver.open()
-    leaver.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
-    leaver.run()
-    live(leaver)
-    leaver.page.close()
+    in_a_long_run(visit, url, pair).page.close()
     visit.open()
     visit.fill_in(pair, PROMPT)
     visit.run()
