@@ -8,7 +8,7 @@ import pytest
 
 from specviz.catalog.entry import entries, filled, find
 from specviz.compare.race import Lane, Race
-from specviz.settings.settings import Sampling, Settings
+from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.ui.compare.race import form, presets, recorded, request
 from specviz.ui.compare.race.request import LaneAsked, RaceRequest, slots, suits, values
 from specviz.ui.request import LONGEST_PROMPT
@@ -44,11 +44,27 @@ def test_a_drafter_may_race_against_itself():
 
 
 def test_lanes_that_are_not_there_are_left_out_wherever_they_stand():
-    fields = ("Once", "house", 0, 0, 1, 7, 12)
+    fields = ("Once", "house", 0, 0, 1, 7, 12, "auto", "")
     found = RaceRequest.from_form(
         *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
     )
     assert found.lanes == (LaneAsked("ngram", ""), LaneAsked("suffix", "gamma=4"))
+
+
+def test_all_lanes_have_the_form_of_the_prompt_and_the_system_text():
+    asked = replace(USUAL, target="smollm2", chat="chat", system="Be brief.")
+    for lane in asked.race(any_model=True).lanes:
+        assert (lane.settings.chat, lane.settings.system) == ("chat", "Be brief.")
+
+
+def test_house_has_no_template_so_what_the_hidden_fields_say_is_not_meant():
+    shared = replace(USUAL, chat="chat", system="Be brief.").race().shared
+    assert (shared.chat, shared.system) == ("auto", "")
+
+
+def test_a_form_of_the_prompt_that_nobody_offers_is_refused_in_a_sentence():
+    with pytest.raises(BadSettings, match="prompt's form"):
+        replace(USUAL, target="smollm2", chat="sung").race(any_model=True)
 
 
 @pytest.mark.parametrize("name", DRAFTERS)

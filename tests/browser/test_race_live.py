@@ -42,9 +42,16 @@ def fill_in(page, preset, tokens, seed=1):
 def test_a_race_on_another_target_lists_what_fits_it(page, visit):
     lane = "#sv-raceform-lane-1 .sv-raceform-model input"
     assert "EAGLE-3" in visit.listed(lane)
+    turns = page.locator("#sv-raceform-chat")
+    expect(turns).to_contain_text("House has no chat template")
+    expect(turns.get_by_label("System text")).to_be_hidden()
     visit.choose("#sv-raceform-target input", "SmolLM2")
+    expect(turns.get_by_label("System text")).to_be_visible()
+    expect(turns.get_by_label("Raw text")).to_be_visible()
+    expect(turns.locator(".sv-base p")).to_be_hidden()
     expect(page.locator("#sv-raceform-settings")).to_contain_text("for SmolLM2 · ")
     shown = visit.listed(lane)
+    expect(words(page, 2)).to_have_text("made for House: it cannot draft for SmolLM2")
     assert {"N-gram", "Draft model"} <= shown
     assert "EAGLE-3" not in shown
 

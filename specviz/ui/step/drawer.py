@@ -46,7 +46,7 @@ HIDDEN: Final = (
 )
 
 
-# Where the chat would be chosen, were the target not House (`#sv-drawer[data-target]`).
+# Where the chat would be chosen, were the target not House (`.sv-drawer[data-target]`).
 BASE: Final = "House has no chat template: it only writes on from a text."
 
 
@@ -77,11 +77,16 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
         made |= sampling(first.settings.sampling)
     with group("Run", "sv-limits"):
         made |= limits(first.settings)
-    with group("Chat", "sv-chat"):
-        gr.HTML(f"<p>{BASE}</p>", elem_classes="sv-base")
-        made |= boxes("prompt", first.settings)
+    made |= chat(first.settings, "sv-chat")
     how()
     return made
+
+
+def chat(usual: Settings, elem_id: str) -> dict[str, Any]:
+    """How the target is given the prompt, by name; for House, that there is no choice."""
+    with group("Chat", elem_id, "sv-turns"):
+        gr.HTML(f"<p>{BASE}</p>", elem_classes="sv-base")
+        return boxes("prompt", usual)
 
 
 def sampling(law: Sampling) -> dict[str, Any]:
@@ -265,9 +270,9 @@ def suited(drafter: str) -> list[Any]:
     return [row.filled(usual[row.name]) for row in fields_of("drafting")]
 
 
-def group(name: str, elem_id: str) -> gr.Column:
+def group(name: str, elem_id: str, *classes: str) -> gr.Column:
     """A titled group of settings."""
-    column = gr.Column(elem_id=elem_id, elem_classes="sv-group")
+    column = gr.Column(elem_id=elem_id, elem_classes=["sv-group", *classes])
     with column:
         gr.HTML(f"<h2>{name}</h2>", elem_classes="sv-group-name")
     return column

@@ -165,6 +165,8 @@ export interface Field {
 export interface Known {
   title: string;
   suits: string;
+  /** The target that its weights were trained for; null fits any. */
+  made_for: string | null;
   reads: string[];
   usual: Value[];
 }

@@ -19,7 +19,7 @@ from specviz.ui.compare.race.lane import OURS, fields, wire
 from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import LONGEST_SETTINGS
 from specviz.ui.component import bound
-from specviz.ui.step.drawer import LISTED, drafters, group, limits, sampling, target_box
+from specviz.ui.step.drawer import LISTED, chat, drafters, group, limits, sampling, target_box
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,10 @@ def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
         with group("Lanes, beside plain decoding", "sv-raceform-lanes"):
             lanes = lane_fields(first[shared:], any_model)
         with group("All lanes", "sv-raceform-shared"):
-            fields = shared_fields(first[:shared], any_model)
+            fields = shared_fields(first[: shared - 2], any_model)
+        chosen = chat_fields(first[shared - 2 : shared])
         bound(limit)
-    return Drawer(fields, lanes)
+    return Drawer([*fields, *chosen], lanes)
 
 
 def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
@@ -56,6 +57,12 @@ def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
     made = sampling(Sampling(temperature, top_k, top_p))
     made |= limits(Settings(seed=seed, max_new_tokens=new_tokens))
     return [model, *made.values()]
+
+
+def chat_fields(first: Sequence[Any]) -> list[Any]:
+    """How the target is given the prompt, in all lanes."""
+    form, system = first
+    return list(chat(Settings(chat=form, system=system), "sv-raceform-chat").values())
 
 
 def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:

@@ -68,9 +68,12 @@ function remove(place, values) {
   return slots(lanes.filter((_, at) => at !== place));
 }
 
-/** @param {string | null} name @param {string} settings */
-function hint(name, settings) {
+/** @param {string | null} name @param {string} settings @param {string} target */
+function hint(name, settings, target) {
   if (!name) return "";
+  const whose = name in stage.config.drafters ? known(name).made_for : null;
+  if (whose && whose !== target && target in stage.config.targets)
+    return `made for ${stage.config.targets[whose]}: it cannot draft for ${stage.config.targets[target]}`;
   const said = words(stage.config.fields, known(name), settings);
   return settings.trim() === known(name).suits ? said + ", which suits it" : said;
 }
@@ -143,7 +146,7 @@ function showDrawer(typed) {
     row.dataset.there = String(Boolean(drafter));
     const remove = there(row.querySelector(".sv-raceform-remove"));
     remove.setAttribute("aria-label", "Remove lane " + (place + 1));
-    hints[place].textContent = hint(drafter, settings || "");
+    hints[place].textContent = hint(drafter, settings || "", drawer.dataset.target || "");
   }
   const preset = Object.keys(stage.config.presets).find((name) =>
     same(stage.config.presets[name].lanes, typed),

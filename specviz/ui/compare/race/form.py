@@ -63,7 +63,8 @@ def build(any_model: bool, limit: float) -> Form:
 def opening() -> list[Any]:
     """The form's values at first: of the race that plays then, else of the first preset."""
     made = next(iter(followed().values()), None)
-    usual = [prompts()["stories"][0], HOUSE, 0.0, 0, 1.0, 1, 64, *slots(presets()[0].lanes)]
+    shared = [prompts()["stories"][0], HOUSE, 0.0, 0, 1.0, 1, 64, "auto", ""]
+    usual = [*shared, *slots(presets()[0].lanes)]
     return usual if made is None else made
 
 
@@ -78,6 +79,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
     known = {
         entry.name: {
             "title": entry.title,
+            "made_for": entry.made_for,
             "suits": suits(entry.name),
             "reads": [*entry.reads, *EVERYONES],
             "usual": suited(entry.name),

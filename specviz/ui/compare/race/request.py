@@ -47,7 +47,8 @@ class LaneAsked(NamedTuple):
 class RaceRequest:
     """One filled-in form. target: a name of the catalogue, a folder or a Hub id.
 
-    lanes: those that are there, in order, with the numbers people see, from 1.
+    lanes: those that are there, in order, with the numbers people see, from 1. chat, system: how
+    the target is given the prompt, as Step's fields have it.
     """
 
     prompt: str
@@ -58,22 +59,24 @@ class RaceRequest:
     seed: Any
     new_tokens: Any
     lanes: tuple[LaneAsked, ...]
+    chat: Any = "auto"
+    system: Any = ""
 
     @classmethod
     def from_form(cls, *values: Any) -> Self:
-        """The form's values in the order of its inputs: the fields above, then lane by lane."""
-        prompt, target, temperature, top_k, top_p, seed, new_tokens, *typed = values
+        """The form's values in the order of its inputs: what all lanes share, then lane by lane."""
+        prompt, target, temperature, top_k, top_p, seed, new_tokens, chat, system, *typed = values
         pairs = zip(typed[::2], typed[1::2], strict=True)
         lanes = [LaneAsked(str(name).strip(), str(text or "")) for name, text in pairs if name]
         law = temperature, top_k, top_p
-        return cls(prompt, target, *law, seed, new_tokens, tuple(lanes))
+        return cls(prompt, target, *law, seed, new_tokens, tuple(lanes), chat, system)
 
     def race(self, any_model: bool = False) -> Race:
         """The race, in an order of its own. Raises ValueError with a sentence.
 
         any_model: whether folders and Hub ids may be named, beside the catalogue's models.
         """
-        target = str(self.target or "").strip() or HOUSE
+        target = self._named
         RunRequest(self.prompt, target).allowed(any_model)
         require(len(self.lanes) <= MOST, f"A race has {MOST} lanes at most beside plain decoding.")
         for place, lane in enumerate(self.lanes, start=1):
@@ -83,10 +86,17 @@ class RaceRequest:
         lanes = [one.lane(f"lane {place}") for place, one in enumerate(asked, start=1)]
         return Race(self.prompt, target, _named(lanes), secrets.randbits(32))
 
+    @property
+    def _named(self) -> str:
+        """The target's name."""
+        return str(self.target or "").strip() or HOUSE
+
     def _shared(self) -> argparse.Namespace:
         """What all lanes have. Raises BadSettings."""
         filled = {**asdict(self), "max_new_tokens": self.new_tokens}
         law, rest = read("sampling", filled), read("run", filled)
+        # House has no template, so the fields are hidden, and what is in them is not meant.
+        rest |= {} if self._named == HOUSE else read("prompt", filled)
         Settings(sampling=Sampling(**law), **rest)  # checked before any lane is
         return argparse.Namespace(**law, **rest)
 
@@ -148,7 +158,7 @@ def values(race: Race) -> Iterator[Any]:
     """The form's values that ask for this race, in the order of its inputs."""
     law, shared = race.sampling, race.shared
     yield from (race.prompt, race.target, law.temperature, law.top_k, law.top_p)
-    yield from (shared.seed, shared.max_new_tokens)
+    yield from (shared.seed, shared.max_new_tokens, shared.chat, shared.system)
     yield from slots(
         [
             LaneAsked(lane.drafter, shape(lane.drafter, lane.settings.to_json()))
