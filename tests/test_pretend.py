@@ -110,6 +110,15 @@ def test_what_is_sent_together_is_one_upload_and_the_values_as_they_are(gpu):
         assert one.tolist() == other.tolist()
 
 
+@pytest.mark.parametrize("keys", [1, 7, 8, 9, 130])
+def test_a_mask_s_rows_begin_where_attention_need_not_copy_them(gpu, keys):
+    mask = torch.rand(1, 1, 3, keys, dtype=torch.bfloat16)
+    _, there = together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
+    assert all(step % 8 == 0 for step in there.stride()[:-1])  # as ATen's `preprocess_mask` asks
+    assert there.stride(-1) == 1
+    assert there.tolist() == mask.tolist()
+
+
 def test_nothing_is_left_of_it_afterwards():
     with pretended():
         assert torch.cuda.is_available()

@@ -34,6 +34,7 @@ from transformers.utils import logging
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import Unsuitable
 from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
+from specviz.models.norms import fuse
 from specviz.models.packed import pack
 from specviz.trace.events import ModelCard
 
@@ -196,6 +197,7 @@ def ready(model: PreTrainedModel, device: torch.device) -> None:
 
     One pass, since the first of a process pays for set-up that no measured run should.
     """
+    fuse(model, device)
     model.eval().requires_grad_(False).to(device)
     pack(model)
     with torch.inference_mode():

@@ -13,6 +13,9 @@ import torch
 from torch import Tensor
 
 ALIGNED: Final = 16  # bytes: where a tensor begins among others that travel with it
+ROW: Final = (
+    8  # numbers: attention on CUDA copies a mask, layer by layer, whose rows begin elsewhere
+)
 
 
 def upload(numbers: Sequence[Any], device: torch.device) -> Tensor:
@@ -26,15 +29,25 @@ def sent(made: Tensor, device: torch.device) -> Tensor:
 
 
 def together(device: torch.device, *made: Tensor) -> list[Tensor]:
-    """Tensors of the host there, sent at once: their bytes stand side by side."""
+    """Tensors of the host there, sent at once: their bytes stand side by side.
+
+    Rows of a float mask begin at multiples of ROW there, though none is longer than it was.
+    """
     if device.type != "cuda":
         return [sent(each, device) for each in made]
-    rooms = [-(-each.nbytes // ALIGNED) * ALIGNED for each in made]
+    wide = [_in_rows(each) if each.is_floating_point() else each for each in made]
+    rooms = [-(-each.nbytes // ALIGNED) * ALIGNED for each in wide]
     parcel = torch.zeros(sum(rooms), dtype=torch.uint8)
-    for part, each in zip(parcel.split(rooms), made, strict=True):
+    for part, each in zip(parcel.split(rooms), wide, strict=True):
         part[: each.nbytes] = each.reshape(-1).view(torch.uint8)
-    parts = zip(sent(parcel, device).split(rooms), made, strict=True)
-    return [part[: each.nbytes].view(each.dtype).view(each.shape) for part, each in parts]
+    parts = zip(sent(parcel, device).split(rooms), wide, strict=True)
+    there = [part[: each.nbytes].view(each.dtype).view(each.shape) for part, each in parts]
+    return [each[..., : own.shape[-1]] for each, own in zip(there, made, strict=True)]
+
+
+def _in_rows(mask: Tensor) -> Tensor:
+    """Room behind the last dimension, up to a multiple of ROW."""
+    return torch.nn.functional.pad(mask, (0, -mask.shape[-1] % ROW))
 
 
 def soon(tensor: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import called, fingerprint, head_files, size_of
+from specviz.models.norms import fuse
 from specviz.models.packed import pack
 from specviz.trace.events import ModelCard
 
@@ -190,7 +191,9 @@ def freeze_like(module: nn.Module, model: Any) -> None:
     """
     for weight in module.parameters():
         weight.data = weight.data.to(model.dtype)
-    nn.Module.to(module.eval().requires_grad_(False), device=model.device)
+    module.eval().requires_grad_(False)
+    fuse(module, model.device)
+    nn.Module.to(module, device=model.device)
     pack(module)
 
 
