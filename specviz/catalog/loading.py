@@ -25,9 +25,10 @@ from specviz.models.checkpoint import (
     same_vocabulary,
 )
 from specviz.models.devices import pick_device, pick_dtype
-from specviz.models.errors import NotAvailable
+from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import called, folder_of, is_gguf, public_name
 from specviz.models.memory import held
+from specviz.models.parallel import processes
 from specviz.models.served.address import is_served
 from specviz.models.served.target import served
 from specviz.models.shelf import Shelf
@@ -102,6 +103,8 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     """
     place, entry = pick_device(device), find(name, "target")
     if is_served(name) or (entry is not None and entry.address):
+        if processes() > 1:
+            raise Unsuitable(f"{name!r} is at a server, which cuts its models up by itself.")
         address, called = (entry.address, "the host's address") if entry else (name, None)
         return served(address, called, place, pick_dtype(place, dtype))
     if dtype is None and entry is not None and entry.parameters < SMALL:

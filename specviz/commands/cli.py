@@ -25,6 +25,7 @@ from specviz.commands import (
     trees,
 )
 from specviz.commands.outputs import printable
+from specviz.models.parallel import processes
 from specviz.settings.threads import wait_briefly
 
 INTERRUPTED = 130
@@ -72,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     try:
         args = parser(training=list(words[:1]) == ["train"]).parse_args(words)
+        if processes() > 1 and args.func is not run.run:
+            raise ValueError("torchrun is for `run` alone; start this in one process.")
         status: int = args.func(args)
         sys.stdout.flush()
     except KeyboardInterrupt:

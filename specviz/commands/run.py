@@ -60,14 +60,18 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     require_writable(args.json, args.trace)
     from specviz.catalog.loading import load
+    from specviz.models.parallel import anyone, leads
 
     pair = load(args.target, args.drafter, args.device, args.dtype)
-    with interruptible() as stop:
+    with interruptible() as asked:
+        stop = anyone(pair[0].device, asked)
         trace = record(*pair, args.prompt, settings, stop)
-    if args.trace is not None:
-        trace.write(args.trace)
-    report(args.json, trace)
-    return STOPPED if stop() else 0
+        status = STOPPED if stop() else 0
+    if leads():
+        if args.trace is not None:
+            trace.write(args.trace)
+        report(args.json, trace)
+    return status
 
 
 def record(

@@ -36,6 +36,7 @@ from specviz.models.errors import Unsuitable
 from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
 from specviz.models.norms import fuse
 from specviz.models.packed import pack
+from specviz.models.parallel import plan, processes
 from specviz.trace.events import ModelCard
 
 # The SHA-256 of the one target's weights that a drafter fits, or of each that it does: the same
@@ -153,6 +154,7 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype) -> Read:
         local_files_only=True,
         trust_remote_code=False,
         weights_only=True,
+        **plan(name),
     )
     return model, tokenizer
 
@@ -161,6 +163,8 @@ def _of_file(name: str, path: Path, dtype: torch.dtype) -> Read:
     """The network and the tokenizer of a GGUF file, its weights in full precision again."""
     from specviz.models.gguf_file import parts_of  # a package that nothing else needs
 
+    if processes() > 1:
+        raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
     parts = parts_of(name, path)
     check_config(name, parts.config)
     load: Any = LlamaForCausalLM.from_pretrained

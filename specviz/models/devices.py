@@ -27,17 +27,20 @@ def pick_device(name: str | None = None) -> torch.device:
     """The device called `name` ("cpu", "cuda", "cuda:1", "mps"), or the best one of this machine.
 
     One of several has its number always ("cuda" is "cuda:0"), as tensors on it say themselves: by
-    two names the same weights would be loaded twice. Raises ValueError where there is no such
-    device.
+    two names the same weights would be loaded twice. Where processes share a target, each has its
+    own. Raises ValueError where there is no such device.
     """
     import torch
+
+    from specviz.models.parallel import own_device
 
     if name is None:
         name = next(kind for kind in KINDS if count(kind))
     kind, _, index = name.partition(":")
     if kind not in KINDS or (index and not index.isdecimal()):
         raise ValueError(f"No device is called {name!r}; choose {' or '.join(KINDS)}.")
-    if int(index or 0) >= count(kind):
+    number = int(index or (own_device() if kind == "cuda" else 0))
+    if number >= count(kind):
         raise ValueError(f"This machine has no device {name!r}; it has {_those_here()}.")
     if kind == "cpu":
         return torch.device(kind)
@@ -45,7 +48,7 @@ def pick_device(name: str | None = None) -> torch.device:
         # cuDNN plans anew, for milliseconds, whenever a cache has grown by a row; on some GPUs
         # torch asks it first in half precision.
         torch.backends.cuda.enable_cudnn_sdp(False)
-    return torch.device(kind, int(index or 0))
+    return torch.device(kind, number)
 
 
 def count(kind: str) -> int:

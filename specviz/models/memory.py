@@ -38,7 +38,8 @@ def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
             continue
         seen.add(id(thing))
         if isinstance(thing, Tensor):
-            yield thing
+            # Cut up over processes, this one has its own part only.
+            yield thing.to_local() if hasattr(thing, "to_local") else thing
         elif isinstance(thing, FunctionType):
             left += thing.__closure__ or ()  # not its globals, which lead everywhere
         else:

@@ -38,6 +38,8 @@ def _fused(module: nn.Module) -> nn.RMSNorm | None:
         return None
     if isinstance(module, nn.RMSNorm) or len(list(module.parameters())) != 1:
         return None
+    if module._forward_hooks or module._forward_pre_hooks:  # it is one of several processes' part
+        return None
     made = nn.RMSNorm(len(weight), eps, device="meta")
     made.weight = nn.Parameter(weight, requires_grad=False)
     return made if _same(module, made) else None

@@ -24,6 +24,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from specviz.models.parallel import processes
+
 # What torch's own compiler makes of a linear layer whose weights are frozen; it has no public name.
 ONEDNN: Final[Any] = torch.ops.mkldnn
 MOST_BYTES: Final = 1 << 31  # weights stay in memory twice, which a larger model may not afford
@@ -97,11 +99,12 @@ def pack(model: nn.Module, clock: Clock | None = None) -> None:
 
     Only on a CPU and in float32: GPUs and low precision have products of their own that do it.
     clock: gives the seconds by which it is found out what is faster; the machine's unless given.
+    Not where processes share a target: each would find out for itself, and round in its own way.
     """
     layers = [layer for layer in model.modules() if type(layer) is nn.Linear]
     size = sum(layer.weight.nbytes for layer in layers)
     ready = all(_fits(layer.weight) for layer in layers)
-    if not (layers and ready and size <= MOST_BYTES and can_pack()):
+    if not (layers and ready and size <= MOST_BYTES and can_pack() and processes() == 1):
         return
     for layer in layers:
         layer.__class__ = PackedLinear

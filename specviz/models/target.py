@@ -17,6 +17,7 @@ from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
 from specviz.models.packed import packing_of
+from specviz.models.parallel import agree, processes
 from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
 from specviz.models.spelling import token_bytes
 from specviz.models.typed import reader
@@ -95,7 +96,10 @@ class Target:
     def surroundings(self) -> Surroundings:
         """Where its passes are made."""
         dtype = str(self.dtype).removeprefix("torch.")
-        return Surroundings(describe(self.device), dtype, packing_of(self.model).words)
+        machine = describe(self.device)
+        if processes() > 1:
+            machine = f"{processes()} processes, each on {machine}"
+        return Surroundings(machine, dtype, packing_of(self.model).words)
 
     def start(self, taps: Taps, sampling: Sampling | None = None) -> TargetRun:
         """A run of its own over the shared weights.
@@ -197,8 +201,9 @@ class TargetRun:
         keep_logits: int = 0,
     ) -> Scores:
         """The model's own forward, with taps."""
-        model = self.target.model
-        made = [torch.tensor([list(tokens), list(positions)]), *([] if mask is None else [mask])]
+        model, positions = self.target.model, list(positions)
+        agree(self.target.device, tokens, positions)
+        made = [torch.tensor([list(tokens), positions]), *([] if mask is None else [mask])]
         rows, *masks = together(self.target.device, *made)
         with tapped(model, self.taps) as found:
             out = model(
@@ -216,6 +221,7 @@ class TargetRun:
         self, tokens: Sequence[int], positions: list[int], mask: Tensor, warm: Warm
     ) -> Scores:
         """The pass from `warm` on: lower layers only for rows that did not run them."""
+        agree(self.target.device, tokens, positions)
         done, rows, below = warm.states.shape[1], warm.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
         asked, mask = together(self.target.device, asked, mask)

@@ -1,0 +1,94 @@
+"""One target over several processes, each with a part of every layer: tensor parallelism.
+
+`torchrun --nproc-per-node N -m specviz run …` starts N processes that all decode the same run.
+transformers cuts up what it loads by the model's own plan, and the parts are added up in every
+pass; laws, drafts and judging happen in each process anew.
+
+Rule: the processes may not part ways. Chance is data, so they draw alike; nothing that was timed
+decides; and each pass begins by asking whether all of them score the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from specviz.models.errors import Unsuitable
+
+if TYPE_CHECKING:
+    import torch
+
+NEEDED = "accelerate"  # transformers asks for it where it cuts a model up
+
+
+class Apart(ValueError):
+    """The processes of one run no longer ask for the same; the message is a sentence."""
+
+
+def processes() -> int:
+    """How many decode this run together, as torchrun says; usually one."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
+
+
+def leads() -> bool:
+    """Whether this is the process that writes and prints."""
+    return processes() == 1 or os.environ.get("RANK") == "0"
+
+
+def own_device() -> int:
+    """The number of this process's GPU, of those of its machine."""
+    return int(os.environ["LOCAL_RANK"]) if processes() > 1 else 0
+
+
+def plan(name: str) -> dict[str, Any]:
+    """What `from_pretrained` is told so that each process holds its part; nothing where all do.
+
+    name: what a sentence calls the model. Raises Unsuitable where a package is missing.
+    """
+    if processes() == 1:
+        return {}
+    if find_spec(NEEDED) is None:
+        raise Unsuitable(
+            f"{name!r} cannot be cut up over {processes()} processes without the package {NEEDED}: "
+            f"pip install {NEEDED}."
+        )
+    from transformers.distributed.configuration_utils import DistributedConfig
+
+    known = {field.name for field in fields(DistributedConfig)}
+    if "tp_plan" not in known:  # before transformers 5.18
+        return {"tp_plan": "auto"}
+    return {"distributed_config": DistributedConfig(tp_plan="auto")}
+
+
+def agree(device: torch.device, *asked: Sequence[int]) -> None:
+    """Return once every process asks for these numbers. Raises Apart where one does not."""
+    if processes() == 1:
+        return
+    own = hash(tuple(tuple(numbers) for numbers in asked))  # of whole numbers, alike everywhere
+    if len(set(_told(device, own))) > 1:
+        raise Apart(
+            f"The {processes()} processes of this run no longer decode the same text, so it was "
+            "ended: their rounding differs. Run it on devices of one kind."
+        )
+
+
+def anyone(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]:
+    """The same question, answered yes in every process as soon as one of them would."""
+    if processes() == 1:
+        return stop
+    return lambda: any(_told(device, int(stop())))
+
+
+def _told(device: torch.device, own: int) -> list[int]:
+    """A whole number of 64 bits from each process, in order."""
+    import torch
+    from torch import distributed
+
+    mine = torch.tensor([own], dtype=torch.long, device=device)
+    found = [torch.empty_like(mine) for _ in range(processes())]
+    distributed.all_gather(found, mine)
+    numbers: list[int] = torch.cat(found).tolist()
+    return numbers

@@ -1,0 +1,116 @@
+"""A target cut up over two processes: the same text as in one, and one voice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+
+from specviz.commands.cli import main
+from specviz.models import parallel
+from specviz.models.devices import pick_device
+from specviz.models.errors import Unsuitable
+from specviz.trace.file import Trace
+
+CPU = torch.device("cpu")
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture
+def second(monkeypatch):
+    """This process, as torchrun would start the second of two."""
+    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def others(second, monkeypatch):
+    """What the other process says in turn; this one's own words stand behind it."""
+    said: list[int] = []
+    turn = count()
+
+    def gather(found, own):
+        found[0].fill_(said[next(turn)])
+        found[1].copy_(own)
+
+    monkeypatch.setattr(torch.distributed, "all_gather", gather)
+    return said
+
+
+def options(pair, place, *more):
+    models = ["--target", str(pair[0]), "--drafter", str(pair[1]), "--seed", "5"]
+    length = ["--prompt", tiny.PROMPT, "--max-new-tokens", "16", "--temperature", "0.8"]
+    return ["run", *models, *length, "--siblings", "2,2", "--json", str(place), *more]
+
+
+@pytest.mark.slow
+def test_two_processes_write_what_one_does_and_one_of_them_speaks(pair, tmp_path):
+    two, one, trace = (tmp_path / name for name in ("two.json", "one.json", "two.jsonl"))
+    start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command = [*start, "-m", "specviz", *options(pair, two, "--trace", str(trace))]
+    done = subprocess.run(
+        command, cwd=HERE.parent, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("tokens in") == 1
+    assert main(options(pair, one)) == 0
+    assert json.loads(two.read_text())["text"] == json.loads(one.read_text())["text"]
+    assert Trace.read(trace).header.machine.startswith("2 processes, each on ")
+    assert main(["check", str(trace)]) == 0
+
+
+def test_alone_nobody_is_asked():
+    assert parallel.leads()
+    parallel.agree(CPU, [1, 2], [3])
+    assert not parallel.anyone(CPU, lambda: False)()
+    assert parallel.plan("it") == {}
+
+
+def test_processes_that_ask_for_other_rows_end_in_a_sentence(others):
+    others.append(hash(((1, 2), (0, 1))))
+    parallel.agree(CPU, [1, 2], [0, 1])
+    others.append(hash(((1, 3), (0, 1))))
+    with pytest.raises(parallel.Apart, match="no longer decode the same text"):
+        parallel.agree(CPU, [1, 2], [0, 1])
+
+
+def test_who_is_told_to_stop_stops_all(others):
+    stop = parallel.anyone(CPU, lambda: False)
+    others.append(0)
+    assert not stop()
+    others.append(1)
+    assert stop()
+
+
+def test_without_the_package_that_cuts_up_a_sentence_says_what_to_install(second, monkeypatch):
+    monkeypatch.setattr(parallel, "find_spec", lambda name: None)
+    with pytest.raises(Unsuitable, match="pip install accelerate"):
+        parallel.plan("it")
+
+
+def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, monkeypatch):
+    assert not parallel.leads()
+    assert parallel.own_device() == 1
+    assert pick_device("cpu") == CPU
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert pick_device("cuda") == torch.device("cuda", 1)
+    assert pick_device("cuda:0") == torch.device("cuda", 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["models"], "torchrun is for `run` alone"),
+        (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "is at a server"),
+    ],
+)
+def test_what_cannot_be_cut_up_is_refused(words, sentence, second, capsys):
+    assert main(words) == 2
+    assert sentence in capsys.readouterr().err
