@@ -16,6 +16,7 @@ from specviz.commands.cli import main
 from specviz.models import parallel
 from specviz.models.devices import pick_device
 from specviz.models.errors import Unsuitable
+from specviz.models.passes import Taps, Unsupported
 from specviz.trace.file import Trace
 
 CPU = torch.device("cpu")
@@ -69,7 +70,7 @@ def test_alone_nobody_is_asked():
     assert parallel.leads()
     parallel.agree(CPU, [1, 2], [3])
     assert not parallel.anyone(CPU, lambda: False)()
-    assert parallel.plan("it") == {}
+    assert parallel.plan("it", tiny.llama().config) == {}
 
 
 def test_processes_that_ask_for_other_rows_end_in_a_sentence(others):
@@ -91,7 +92,19 @@ def test_who_is_told_to_stop_stops_all(others):
 def test_without_the_package_that_cuts_up_a_sentence_says_what_to_install(second, monkeypatch):
     monkeypatch.setattr(parallel, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
-        parallel.plan("it")
+        parallel.plan("it", tiny.llama().config)
+
+
+def test_heads_that_cannot_be_shared_out_are_counted(second):
+    config = tiny.llama().config
+    config.num_key_value_heads = 3
+    with pytest.raises(Unsuitable, match="3 heads of keys and values, which 2 processes cannot"):
+        parallel.plan("it", config)
+
+
+def test_a_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
+    with pytest.raises(Unsupported, match="each of 2 processes has a part"):
+        tiny_target.start(Taps(keys_values=(1,)))
 
 
 def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, monkeypatch):

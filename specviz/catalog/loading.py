@@ -7,6 +7,7 @@ one of the catalogue's errors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final
@@ -185,8 +186,9 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
     """The shared checkpoint of a name."""
     entry = find(name, kind)
     place = folder_of(name) if entry is None else _here(entry)
-    key = (str(place.resolve()), str(device), str(dtype))
-    return SHELF.get(key, lambda: read(public_name(name), place, device, dtype), entry is not None)
+    key, cut = (str(place.resolve()), str(device), str(dtype)), kind == "target"
+    load = partial(read, public_name(name), place, device, dtype, cut)
+    return SHELF.get(key, load, entry is not None)
 
 
 def _here(entry: Entry) -> Path:

@@ -116,13 +116,16 @@ class Checkpoint:
         return ModelCard(name, family, self.parameters, self.bytes, self.hash)
 
 
-def read(name: str, place: Path, device: torch.device, dtype: torch.dtype) -> Checkpoint:
+def read(
+    name: str, place: Path, device: torch.device, dtype: torch.dtype, cut: bool = False
+) -> Checkpoint:
     """Load the model in `place`, a folder or a GGUF file; errors call it `name`.
 
-    Raises Unsuitable, NotEnoughMemory.
+    cut: over the processes that share it, where there are several. Raises Unsuitable,
+    NotEnoughMemory.
     """
     try:
-        model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype)
+        model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype, cut)
         check_model(name, model)
         ready(model, device)
     except Unsuitable:
@@ -137,7 +140,7 @@ def read(name: str, place: Path, device: torch.device, dtype: torch.dtype) -> Ch
 Read = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
 
-def _of_folder(name: str, folder: Path, dtype: torch.dtype) -> Read:
+def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a folder in transformers' layout."""
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     check_config(name, config)
@@ -154,16 +157,16 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype) -> Read:
         local_files_only=True,
         trust_remote_code=False,
         weights_only=True,
-        **plan(name),
+        **(plan(name, config) if cut else {}),
     )
     return model, tokenizer
 
 
-def _of_file(name: str, path: Path, dtype: torch.dtype) -> Read:
+def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a GGUF file, its weights in full precision again."""
     from specviz.models.gguf_file import parts_of  # a package that nothing else needs
 
-    if processes() > 1:
+    if cut and processes() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
     parts = parts_of(name, path)
     check_config(name, parts.config)

@@ -1,8 +1,8 @@
 """One target over several processes, each with a part of every layer: tensor parallelism.
 
 `torchrun --nproc-per-node N -m specviz run …` starts N processes that all decode the same run.
-transformers cuts up what it loads by the model's own plan, and the parts are added up in every
-pass; laws, drafts and judging happen in each process anew.
+transformers cuts the target up by its own plan, and the parts are added up in every pass; drafts,
+laws and judging happen in each process anew.
 
 Rule: the processes may not part ways. Chance is data, so they draw alike; nothing that was timed
 decides; and each pass begins by asking whether all of them score the same rows.
@@ -20,6 +20,7 @@ from specviz.models.errors import Unsuitable
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedConfig
 
 NEEDED = "accelerate"  # transformers asks for it where it cuts a model up
 
@@ -43,13 +44,21 @@ def own_device() -> int:
     return int(os.environ["LOCAL_RANK"]) if processes() > 1 else 0
 
 
-def plan(name: str) -> dict[str, Any]:
-    """What `from_pretrained` is told so that each process holds its part; nothing where all do.
+def plan(name: str, config: PreTrainedConfig) -> dict[str, Any]:
+    """What `from_pretrained` is told so that each process holds its part; nothing for one.
 
-    name: what a sentence calls the model. Raises Unsuitable where a package is missing.
+    name: what a sentence calls the model. Raises Unsuitable where its heads cannot be shared out,
+    or a package is missing.
     """
     if processes() == 1:
         return {}
+    text = config.get_text_config(decoder=True)
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    if heads % processes():
+        raise Unsuitable(
+            f"{name!r} has {heads} heads of keys and values, which {processes()} processes cannot "
+            "share out."
+        )
     if find_spec(NEEDED) is None:
         raise Unsuitable(
             f"{name!r} cannot be cut up over {processes()} processes without the package {NEEDED}: "

@@ -107,6 +107,11 @@ class Target:
         sampling: how its laws will be cut, for a target that does not give whole ones; None is at
         temperature 0.
         """
+        if taps.keys_values and processes() > 1:
+            raise Unsupported(
+                "This drafter reads the target's keys and values, and each of "
+                f"{processes()} processes has a part of them."
+            )
         return TargetRun(self, taps)
 
 
