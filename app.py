@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
 from specviz.settings.options import count
@@ -22,6 +23,10 @@ a hosted app:
   SPECVIZ_SERVER=vllm:URL  a server that all visitors may choose as the target
   /gradio_api/sv/health    answers "ok", for a health check
 """
+FOLDERLESS = (
+    "There is no folder for temporary files that this user may write: name one in the environment "
+    "variable TMPDIR."
+)
 
 
 def options(arguments: list[str] | None = None) -> Options:
@@ -57,6 +62,11 @@ def options(arguments: list[str] | None = None) -> Options:
 def main() -> None:
     """Serve the page until somebody ends it."""
     with told_to_end():
+        try:
+            gettempdir()  # gradio cannot even be imported without one
+        except OSError:
+            print(f"specviz: {FOLDERLESS}", file=sys.stderr)
+            sys.exit(2)
         chosen = options()
         from specviz.ui.page import Unserved, launch
 

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
 HOUSE: Final = "house"  # the target that ships
+EXAMPLE: Final = "Once upon a time"  # the prompt at first, where none of those that ship is there
 MEASURED: Final = ASSETS / "models" / "measured.json"
 DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence calls the domain
     "stories": ("Story", "stories"),
@@ -38,8 +39,13 @@ class BrokenFile(ValueError):
 
 def of_shipped(path: Path, made: Callable[[Any], Made]) -> Made:
     """What `made` makes of a JSON file that ships. Raises BrokenFile, whatever is wrong with it."""
+    return of_text(path, lambda text: made(json.loads(text)))
+
+
+def of_text(path: Path, made: Callable[[str], Made]) -> Made:
+    """What `made` makes of the text of a file that ships. Raises BrokenFile, as `of_shipped`."""
     try:
-        return made(json.loads(path.read_text(encoding="utf-8")))
+        return made(path.read_text(encoding="utf-8"))
     except FileNotFoundError as problem:
         raise BrokenFile(path, "is missing") from problem
     except OSError as problem:
@@ -47,7 +53,9 @@ def of_shipped(path: Path, made: Callable[[Any], Made]) -> Made:
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
         raise BrokenFile(path, "is damaged: it is not whole JSON") from problem
     except (ValueError, TypeError, LookupError, AttributeError) as problem:
-        raise BrokenFile(path, "is damaged: it does not say what it should") from problem
+        half = isinstance(problem.__cause__, json.JSONDecodeError)
+        wrong = "it is not whole JSON" if half else "it does not say what it should"
+        raise BrokenFile(path, f"is damaged: {wrong}") from problem
 
 
 @dataclass(frozen=True, slots=True)

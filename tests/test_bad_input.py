@@ -7,6 +7,7 @@ its log holds no traceback, and it still answers; ended while it may be reading 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -20,6 +21,7 @@ import pytest
 import tiny
 from huggingface_hub import get_session
 
+from specviz.commands import cli
 from specviz.commands.cli import main
 from specviz.models import hub
 from specviz.ui import page
@@ -348,6 +350,30 @@ def test_a_disk_that_cannot_be_written_is_one_sentence(monkeypatch):
     with pytest.raises(page.Unserved) as said:
         page.launch(page.Options())
     assert str(said.value).startswith("Gradio has no folder to write to (Read-only file system): ")
+
+
+def test_a_user_who_may_write_nowhere_gets_no_page_and_one_sentence(tmp_path):
+    nowhere = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
+    (tmp_path / "sitecustomize.py").write_text(nowhere)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    told = subprocess.run(
+        [sys.executable, "app.py"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+    assert told.stderr.startswith("specviz: There is no folder for temporary files that this user")
+
+
+def test_a_command_without_a_folder_to_write_to_says_so_without_a_number(monkeypatch, capsys):
+    def begun(**_):
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(cli, "parser", begun)
+    refused(capsys, ["models"], "specviz: No usable temporary directory found in")
 
 
 def test_sigterm_while_models_load_is_no_fault(tmp_path):

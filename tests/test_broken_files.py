@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from specviz.catalog import entry, public
 from specviz.commands.cli import main
 from specviz.compare import recipes as races
 from specviz.compare.domains import plan
-from specviz.cost import sources
+from specviz.cost import shape_file, sources
 from specviz.cost.server import example
-from specviz.shipped import ASSETS, BrokenFile, prompts, recipes
+from specviz.shipped import ASSETS, EXAMPLE, BrokenFile, prompts, recipes
 from specviz.trees import ranks, recorded, study
+from specviz.ui import server
+from specviz.ui.compare.race import form as race_form
+from specviz.ui.cost.shapes import section as shapes
+from specviz.ui.lossless.proof import answer as proof
 from specviz.ui.page import Options, build, launch_arguments
+from specviz.ui.step import recorded as step_runs
 from specviz.ui.task import Machine
+from specviz.ui.trees.grow import answer as grow
 from specviz.ui.worker import Worker
 
 READERS = {
@@ -43,7 +52,8 @@ MAY_BE_AWAY = {
     "models/measured.json",
 }  # fmt: skip
 WRONG = {"half": "is not whole JSON", "other": "does not say what it should", "away": "is missing"}
-CACHES = [each for each in READERS.values() if hasattr(each, "cache_clear")]
+LATER = (step_runs.body, proof.proof, recorded.position, grow.measured_sweep, shape_file.shipped)
+CACHES = [each for each in (*READERS.values(), *LATER) if hasattr(each, "cache_clear")]
 
 
 @pytest.fixture
@@ -121,6 +131,67 @@ def test_the_page_opens_without_the_parts_whose_files_are_broken(broken):
     assert sorted(told) == [server, roofline, "assets/public.json", "assets/trees/ranking.json"]
     assert {"sv-step", "sv-race", "sv-grow", "sv-law", "sv-headline"} <= ids
     assert not {"sv-roofline", "sv-rank", "sv-models"} & ids
+
+
+LACKED = {
+    "prompts.json": "There are no examples to choose from.",
+    "traces/recipes.json": "The recorded runs have no titles.",
+    "races/recipes.json": "The recorded races have no titles.",
+    "cost/sweep.json": "The recorded sweep cannot be shown.",
+    "cost/measured/cpu-2-cores.json": "One of the machines measured below is left out.",
+}
+
+
+@pytest.mark.parametrize("way", ["half", "other"])
+def test_a_part_that_can_do_without_a_file_says_what_it_lacks(broken, way):
+    for name in LACKED:
+        broken(name, way)
+    ids, words = page()
+    for name, what in LACKED.items():
+        assert f"{what} The file assets/{name}, which ships with specviz, is damaged: " in words
+    assert {"sv-step", "sv-run", "sv-race", "sv-raceform", "sv-sweep", "sv-shapes"} <= ids
+    told = re.findall(r"This part cannot be shown\. The file (\S+),", words)
+    assert told == ["assets/prompts.json"], "domain by domain, which measures them"
+    assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
+
+
+def test_without_the_examples_the_first_run_is_still_to_be_made(broken):
+    broken("prompts.json", "half")
+    first = step_runs.opening()
+    assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
+    assert race_form.opening()[0] == EXAMPLE
+
+
+RUN, PLACE = "05-eagle3", "1-eagle3-story"
+
+
+@pytest.mark.parametrize("way", WRONG)
+def test_a_recorded_run_that_breaks_later_is_one_sentence_where_it_is_asked_for(broken, way):
+    broken(f"traces/{RUN}.jsonl", way)
+    with TestClient(Starlette(**server.app_kwargs())) as client:
+        sent = client.get(f"{server.PREFIX}/traces/{RUN}")
+    judged = json.loads(proof.answer(json.dumps({"id": 1, "run": RUN})))["problem"]
+    assert sent.status_code == 422
+    for told in (sent.text, judged):
+        assert told.startswith(f"The recorded run '{RUN}' cannot be read: ")
+        assert str(ASSETS) not in told
+
+
+@pytest.mark.parametrize("way", WRONG)
+def test_a_recorded_tree_that_breaks_later_is_one_sentence_where_it_is_asked_for(broken, way):
+    broken(f"trees/{PLACE}.jsonl", way)
+    size = {"depth": 2, "width": 2, "budget": 4}
+    asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
+    told = json.loads(grow.answer(json.dumps(asked)))
+    assert told["problem"].startswith(f"The file assets/trees/{PLACE}.jsonl, which ships with ")
+    assert WRONG[way] in told["problem"]
+
+
+def test_a_tree_is_shown_without_the_sweep_that_prices_it(broken):
+    broken("cost/sweep.json", "half")
+    size = {"depth": 2, "width": 2, "budget": 4}
+    asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
+    assert "is not known here" in grow.answer(json.dumps(asked))
 
 
 def test_the_page_opens_without_a_catalogue(broken):

@@ -113,6 +113,7 @@ def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor()
 
 def test_all_places_are_filled_in_one_pass_whatever_gamma_asks_for(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
+    trained()  # its lessons are passes too
     seen = []
     forward = DFlashHead.forward
 

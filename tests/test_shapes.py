@@ -23,6 +23,7 @@ from specviz.cost.shape_file import (
     Price,
     ShapeFile,
     ShapeFileError,
+    paths,
     shipped,
 )
 from specviz.cost.shapes import ModelShape
@@ -421,7 +422,7 @@ def test_a_question_that_cannot_be_answered_gets_a_sentence(changes, sentence):
 
 
 def test_the_files_that_ship_can_be_used_and_are_offered():
-    files = shipped()
+    files = {path.stem: shipped(path) for path in paths()}
     assert files
     offered = [name for name, _ in section.config()["files"]]
     assert offered == list(files)

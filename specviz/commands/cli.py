@@ -83,12 +83,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # whoever read our output has gone; nothing is left to say
         return 1
     except (ValueError, OSError) as error:
-        return _complain(str(error) or type(error).__name__, 2)
+        return _complain(_said(error) or type(error).__name__, 2)
     except (MemoryError, RuntimeError) as error:
         if not _memory(error):
             raise
         return _complain("The memory of this device ran out: try a smaller model or run.", 2)
     return status
+
+
+def _said(error: ValueError | OSError) -> str:
+    """Its sentence; without the system's number where it is about no file."""
+    if isinstance(error, OSError) and error.filename is None:
+        return error.strerror or str(error)
+    return str(error)
 
 
 def _memory(error: MemoryError | RuntimeError) -> bool:

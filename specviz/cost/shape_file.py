@@ -22,7 +22,7 @@ from specviz.cost import law
 from specviz.cost.checks import not_negative, positive
 from specviz.cost.shapes import ModelShape
 from specviz.cost.sweep import DTYPES, Point, Sweep
-from specviz.shipped import ASSETS
+from specviz.shipped import ASSETS, of_text
 from specviz.trace.codec import build, plain
 
 KIND: Final = {"format": "specviz-shapes", "version": 1}
@@ -289,11 +289,15 @@ def price(costs: Costs, place: Place, round: Round) -> Price:
     return Price(draft, check, rest, drafter.levels)
 
 
+def paths(folder: Path = FOLDER) -> list[Path]:
+    """The files that ship, whole or not."""
+    return sorted(folder.glob("*.json"))
+
+
 @cache
-def shipped(folder: Path = FOLDER) -> dict[str, ShapeFile]:
-    """The files that ship, by name. Raises ShapeFileError for one that cannot be used."""
-    found = sorted(folder.glob("*.json"))
-    return {each.stem: ShapeFile.from_text(each.read_text(encoding="utf-8")) for each in found}
+def shipped(path: Path) -> ShapeFile:
+    """One of the files that ship. Raises BrokenFile."""
+    return of_text(path, ShapeFile.from_text)
 
 
 def _short(what: str, words: str) -> None:

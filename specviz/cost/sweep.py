@@ -19,12 +19,14 @@ from typing import Any, Final, Self
 from specviz.cost.checks import not_negative, positive
 from specviz.cost.roofline import Hardware, PassTime, Serving, pass_time
 from specviz.cost.shapes import ModelShape, width
+from specviz.shipped import ASSETS, of_text
 from specviz.trace.codec import build, plain
 
 # 1 is plain decoding; 5 and 17 are the usual chain of 4 guesses and a tree of 16, with their root.
 SIZES: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 24, 32, 48, 64)
 CONTEXT: Final = 128
 KIND: Final = {"format": "specviz-sweep", "version": 1}
+SHIPPED: Final = ASSETS / "cost" / "sweep.json"
 DTYPES: Final = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
@@ -159,6 +161,11 @@ class Sweep:
         except (OSError, UnicodeDecodeError) as problem:
             raise SweepError(f"The sweep {path.name!r} cannot be read.") from problem
         return cls.from_text(text)
+
+    @classmethod
+    def shipped(cls) -> Self:
+        """The one that ships: of the house's target. Raises BrokenFile."""
+        return of_text(SHIPPED, cls.from_text)
 
     def write(self, path: Path) -> None:
         """Into a file."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specviz.catalog.entry import filled
 from specviz.settings.settings import Settings
 from specviz.settings.shapes import PUBLISHED
-from specviz.shipped import ASSETS, of_shipped, text_of
+from specviz.shipped import ASSETS, of_shipped, of_text, text_of
 from specviz.trees.field import Field
 from specviz.trees.parameters import DEEPEST, Parameters
 
@@ -51,8 +51,8 @@ def recipes(folder: Path = FOLDER) -> tuple[Recipe, ...]:
 
 @cache
 def position(name: str) -> Field:
-    """A recorded position. Raises OSError, FieldError."""
-    return Field.read(FOLDER / f"{name}.jsonl")
+    """A recorded position. Raises BrokenFile."""
+    return of_text(FOLDER / f"{name}.jsonl", Field.from_text)
 
 
 def record(target: Target, drafter: Drafter, recipe: Recipe) -> Field:

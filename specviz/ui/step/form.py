@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import gradio as gr
@@ -13,13 +14,15 @@ from specviz.catalog.entry import reads_of, title_of
 from specviz.settings import knobs
 from specviz.settings.knobs import Knob
 from specviz.settings.text import brief
-from specviz.shipped import prompts, spoken
+from specviz.shipped import FOLDER, prompts, recipes, spoken
+from specviz.ui.broken import lacking, spared
 from specviz.ui.component import bound, component
 from specviz.ui.headings import headings
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
 from specviz.ui.step.recorded import group, names, opening, title
 
+UNLISTED: Final = "There are no examples to choose from."
 # After typing, the one line that is left shows the prompt's start again.
 FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
 
@@ -104,6 +107,8 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
         stop = gr.Button(
             "Stop", elem_id="sv-stop", elem_classes="sv-ask-stop", scale=0, min_width=96
         )
+    lacking(UNLISTED, prompts)
+    lacking("The recorded runs have no titles.", partial(recipes, FOLDER))
     with gr.Column(elem_id="sv-drawer", elem_classes="sv-drawer"):
         settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
@@ -128,19 +133,21 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         elem_id=elem_id,
         elem_classes="sv-ask-prompt",
     )
-    examples = gr.Dropdown(
-        example_choices(),
+    choices = example_choices()
+    listed = gr.Dropdown(
+        choices,
         value=None,
         label="Examples",
         filterable=False,
         elem_id=examples_id,
         elem_classes="sv-ask-examples",
+        visible=bool(choices),
     )
     # A list that is closed without a choice changes nothing.
-    examples.input(
+    listed.input(
         None,
-        [examples, prompt],
-        [prompt, examples],
+        [listed, prompt],
+        [prompt, listed],
         js="(chosen, typed) => [chosen ?? typed, null]",
         api_visibility="private",
     )
@@ -169,15 +176,20 @@ def first_words(first: RunRequest) -> dict[str, str]:
 
 def css() -> str:
     """The style that heads the groups of examples and of recorded runs."""
-    domains = [domain for domain, texts in prompts().items() for _ in texts]
-    examples = [spoken(domain)[:1].upper() + spoken(domain)[1:] for domain in domains]
+    domains = [domain for domain, texts in examples().items() for _ in texts]
+    heads = [spoken(domain)[:1].upper() + spoken(domain)[1:] for domain in domains]
     runs = [group(name) for name in names()]
-    return headings([".sv-ask-examples"], examples) + "\n" + headings(["#sv-recorded"], runs)
+    return headings([".sv-ask-examples"], heads) + "\n" + headings(["#sv-recorded"], runs)
 
 
 def example_choices() -> list[tuple[str, str]]:
     """Example prompts as (what the list shows, the prompt)."""
-    return [(short(text), text) for texts in prompts().values() for text in texts]
+    return [(short(text), text) for texts in examples().values() for text in texts]
+
+
+def examples() -> dict[str, list[str]]:
+    """Domain -> its prompts; none where their file is broken."""
+    return spared(prompts, {})
 
 
 def short(text: str, most: int = 56) -> str:

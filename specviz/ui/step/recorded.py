@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from specviz.catalog.entry import filled, group_of, title_of
 from specviz.models.served.address import is_served
 from specviz.settings.settings import Settings
-from specviz.shipped import FOLDER, Recipe, prompts, recipes
-from specviz.trace.file import Trace, TraceError
+from specviz.shipped import EXAMPLE, FOLDER, Recipe, prompts, recipes
+from specviz.trace.file import Trace
+from specviz.ui.broken import spared
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.lines import lines
 
@@ -31,7 +32,7 @@ def title(name: str) -> str:
     made = recipe(name)
     if made is None:
         return name.lstrip("0123456789-").replace("-", " ")
-    starts = [one.name for one in recipes(FOLDER) if one.start]
+    starts = [one.name for one in known() if one.start]
     return f"{starts.index(name) + 1} · {made.title}" if made.start else made.title
 
 
@@ -51,7 +52,12 @@ def group(name: str) -> str:
 
 def recipe(name: str) -> Recipe | None:
     """How a recorded run was made; None where no recipe tells."""
-    return next((made for made in recipes(FOLDER) if made.name == name), None)
+    return next((made for made in known() if made.name == name), None)
+
+
+def known() -> list[Recipe]:
+    """The recipes; none where their file is broken."""
+    return spared(partial(recipes, FOLDER), [])
 
 
 def opening() -> RunRequest:
@@ -61,22 +67,24 @@ def opening() -> RunRequest:
     """
     made = recipe(names()[0]) if names() else None
     if made is None:
-        return RunRequest(prompts()["stories"][0])
+        return RunRequest(spared(lambda: prompts()["stories"][0], EXAMPLE))
     settings = Settings.from_json(filled(made.drafter, made.settings))
-    return RunRequest(made.text, HOUSE, made.drafter, settings)
+    return RunRequest(spared(lambda: made.text, EXAMPLE), HOUSE, made.drafter, settings)
 
 
 def trace(name: str) -> Trace:
-    """A recorded run, read. Raises OSError or TraceError where that cannot be."""
-    return Trace.read(FOLDER / f"{name}.jsonl")
+    """A recorded run, read. Raises ValueError naming it and what is wrong, where it cannot be."""
+    try:
+        return Trace.read(FOLDER / f"{name}.jsonl")
+    except (OSError, ValueError) as problem:
+        # A fault of the disk says the whole path, which is nobody's business.
+        wrong = f"{problem.strerror}." if isinstance(problem, OSError) else problem
+        raise ValueError(f"The recorded run {name!r} cannot be read: {wrong}") from problem
 
 
 @cache
 def body(name: str) -> bytes:
-    """A recorded run as compressed lines, made once. Raises ValueError naming it."""
-    try:
-        run = trace(name)
-    except TraceError as problem:
-        raise ValueError(f"The recorded run {name!r} cannot be read: {problem}") from problem
+    """A recorded run as compressed lines, made once. Raises ValueError, as `trace`."""
+    run = trace(name)
     text = "".join(lines([run.header, *run.events], "recorded", name))
     return gzip.compress(text.encode(), 9)

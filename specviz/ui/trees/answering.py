@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from specviz.shipped import BrokenFile
 from specviz.trees.faults import BadTree
 from specviz.trees.field import FieldError
 from specviz.ui.question import Unasked, number_of, packed
@@ -29,8 +30,5 @@ def answered(
     try:
         asked = read(text)
         return packed({"id": asked.number, **whole(asked)})
-    except (Unasked, BadTree, FieldError) as problem:
+    except (Unasked, BadTree, FieldError, BrokenFile) as problem:
         return packed({"id": number_of(text), "problem": str(problem)})
-    except OSError:
-        sentence = "This recorded position cannot be read any more."
-        return packed({"id": number_of(text), "problem": sentence})

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import gradio as gr
 
 from specviz.catalog.entry import entries
 from specviz.compare.race import FEWEST, MOST
+from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
 from specviz.settings.knobs import EVERYONES
-from specviz.shipped import prompts
+from specviz.shipped import EXAMPLE, prompts
+from specviz.ui.broken import lacking, spared
 from specviz.ui.compare.race import lane as lanes
 from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.drawer import drawer
@@ -21,7 +24,7 @@ from specviz.ui.compare.race.request import slots, suits, values
 from specviz.ui.component import component
 from specviz.ui.request import HOUSE
 from specviz.ui.step.drawer import drafters, suited
-from specviz.ui.step.form import prompt_box, recorded_box
+from specviz.ui.step.form import UNLISTED, prompt_box, recorded_box
 
 SAID: Final = f"(...values) => {{ {OURS}.show(values) }}"
 LINKED: Final = f"(...filled) => {OURS}.linked(filled)"
@@ -49,6 +52,8 @@ def build(any_model: bool, limit: float) -> Form:
         sentence = component("sv-raceform-settings", "compare/race/form", config(first), classes)
         run = gr.Button("Run live", variant="primary", elem_id="sv-race-go", min_width=96)
         stop = gr.Button("Stop", elem_id="sv-race-stop", elem_classes="sv-ask-stop", min_width=96)
+    lacking(UNLISTED, prompts)
+    lacking("The recorded races have no titles.", partial(recipes, FOLDER))
     made = drawer(first[1:], any_model, limit)
     inputs = [prompt, *made.shared, *made.lanes]
     said = inputs[1:]
@@ -62,16 +67,26 @@ def build(any_model: bool, limit: float) -> Form:
 
 def opening() -> list[Any]:
     """The form's values at first: of the race that plays then, else of the first preset."""
-    made = next(iter(followed().values()), None)
-    shared = [prompts()["stories"][0], HOUSE, 0.0, 0, 1.0, 1, 64, "auto", ""]
-    usual = [*shared, *slots(presets()[0].lanes)]
-    return usual if made is None else made
+    made = followed().get(next(iter(recorded.names()), ""))
+    if made is not None:
+        return made
+    prompt = spared(lambda: prompts()["stories"][0], EXAMPLE)
+    shared = [prompt, HOUSE, 0.0, 0, 1.0, 1, 64, "auto", ""]
+    return [*shared, *slots(presets()[0].lanes)]
 
 
 def followed() -> dict[str, list[Any]]:
     """The form's values that ask for each recorded race again, by its name."""
     made = {name: recorded.recipe(name) for name in recorded.names()}
-    return {name: list(values(recipe.race)) for name, recipe in made.items() if recipe}
+    asked: dict[str, list[Any]] = {
+        name: spared(partial(asking, recipe), []) for name, recipe in made.items() if recipe
+    }
+    return {name: fields for name, fields in asked.items() if fields}
+
+
+def asking(recipe: RaceRecipe) -> list[Any]:
+    """The form's values that ask for a recorded race again. Raises BrokenFile."""
+    return list(values(recipe.race))
 
 
 def config(first: Sequence[Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
 from specviz.compare.saved import FILE, read
+from specviz.ui.broken import spared
 from specviz.ui.compare.race.lines import replay
 
 
@@ -19,7 +20,8 @@ def names() -> tuple[str, ...]:
 
 def recipe(name: str) -> RaceRecipe | None:
     """How a recorded race was made; None where no recipe tells."""
-    return next((made for made in recipes(FOLDER) if made.name == name), None)
+    known: list[RaceRecipe] = spared(lambda: recipes(FOLDER), [])
+    return next((made for made in known if made.name == name), None)
 
 
 def title(name: str) -> str:

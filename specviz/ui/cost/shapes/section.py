@@ -7,19 +7,20 @@ in line.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
 from specviz.cost import shape_text
 from specviz.cost.figures.sweep import sweep_figure
-from specviz.cost.shape_file import LARGEST, Costs, Place, ShapeFile, ShapeFileError, shipped
+from specviz.cost.shape_file import LARGEST, Costs, Place, ShapeFile, paths, shipped
 from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import milliseconds
 from specviz.settings.kinds import real
 from specviz.settings.settings import require
 from specviz.ui import question
+from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.terms.section import START as TERMS
 
@@ -27,9 +28,6 @@ NAME: Final = "sv-shapes"
 LONGEST: Final = (
     8 * LARGEST
 )  # characters of a question: a file in it, escaped; it has its own limit
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,8 @@ class Ask:
 
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
+    for path in paths():
+        lacking("One of the machines measured below is left out.", partial(shipped, path))
     view = component(NAME, "cost/shapes/shapes", config())
     question.wire(view, "shapes", f"{NAME}-ask", section_facts)
 
@@ -86,12 +86,9 @@ def config() -> dict[str, Any]:
 
 
 def files() -> Mapping[str, ShapeFile]:
-    """The files that ship; none where one cannot be used."""
-    try:
-        return shipped()
-    except ShapeFileError as problem:
-        log.warning("%s", problem)
-        return {}
+    """The files that ship by name, but for those that are broken."""
+    found = {path.stem: spared(partial(shipped, path), None) for path in paths()}
+    return {name: file for name, file in found.items() if file}
 
 
 def section_facts(text: Any) -> str:

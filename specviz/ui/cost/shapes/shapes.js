@@ -75,5 +75,5 @@ export function start(element, props, watch, _trigger, config) {
   if (stage.config.first) {
     show(stage.config.first);
     ask();
-  } else fault("No measured costs ship. Open a file of your own, made by the command below.");
+  } else fault("No measured costs are here. Open a file of your own, made by the command below.");
 }

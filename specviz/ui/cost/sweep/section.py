@@ -6,7 +6,6 @@ stopped is kept.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter, time_ns
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import gradio as gr
 
 from specviz.cost.figures.sweep import sweep_figure
-from specviz.cost.sweep import Sweep, SweepError
+from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import sweep_facts
-from specviz.shipped import ASSETS
+from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, wire
 from specviz.ui.request import HOUSE
@@ -28,18 +27,15 @@ if TYPE_CHECKING:
     from specviz.bench.sweep import Sweeping
 
 NAME: Final = "sv-sweep"
-RECORDED: Final = ASSETS / "cost" / "sweep.json"
 LONGEST: Final = 25.0  # seconds of a sweep: its plan begins no round after 20
 OFTEN: Final = 1.0  # seconds between pictures of a sweep under way: drawing takes cores it is on
 OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
 
-log = logging.getLogger(__name__)
-
-
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     runs = place.runs
+    lacking("The recorded sweep cannot be shown.", Sweep.shipped)
     shown = component(NAME, "cost/sweep/sweep", {"recorded": recorded()})
     go = gr.Button("Measure this machine", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
@@ -88,9 +84,6 @@ def picture(sweep: Sweep, source: str) -> dict[str, Any]:
 
 
 def recorded() -> dict[str, Any] | None:
-    """The sweep that ships; None where there is none that can be read."""
-    try:
-        return picture(Sweep.read(RECORDED), "recorded")
-    except SweepError as problem:
-        log.warning("%s", problem)
-        return None
+    """The sweep that ships; None where it cannot be read."""
+    found = spared(Sweep.shipped, None)
+    return None if found is None else picture(found, "recorded")

@@ -29,8 +29,6 @@ def answer(text: Any) -> str:
         if data.get("run") not in recorded.names():
             raise Unasked("There is no recorded run of this name here.")
         return packed({"id": number, **proof(str(data["run"]))})
-    except OSError:
-        return packed({"id": number, "problem": "This recorded run cannot be read any more."})
     except ValueError as problem:  # no question, or no trace: a sentence either way
         return packed({"id": number_of(text), "problem": str(problem)})
 

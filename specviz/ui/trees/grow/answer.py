@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from specviz.catalog.entry import title_of
 from specviz.cost import trees as law
-from specviz.cost.sweep import Sweep, SweepError
+from specviz.cost.sweep import Sweep
 from specviz.figures.whole_tree import rows_of
 from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
-from specviz.shipped import ASSETS, HOUSE
+from specviz.shipped import HOUSE
 from specviz.trees import views
 from specviz.trees.field import Field
 from specviz.trees.figure import margins
@@ -24,6 +24,7 @@ from specviz.trees.judging import World
 from specviz.trees.ranks import known
 from specviz.trees.shapes import paths_of
 from specviz.trees.worth import Table, Worth, chances, greedy, passes, prices, worth
+from specviz.ui.broken import spared
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.grow.question import GrowQuestion
@@ -31,7 +32,6 @@ from specviz.ui.trees.grow.steps import steps, told
 from specviz.ui.trees.places import place
 from specviz.ui.trees.words import quoted, shown
 
-SWEEP: Final = ASSETS / "cost" / "sweep.json"
 ROUND: Final = 1  # of the coins that are thrown here
 SHOWN: Final = 24  # words of the text before the tree
 
@@ -217,7 +217,7 @@ def marginal(one: Grown, value: Worth) -> dict[str, Any]:
 
 def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
     if sweep is None:
-        return "What a pass costs was not measured here."
+        return "What a pass costs is not known here: its measurement cannot be read."
     where = f"on {sweep.machine}, where this target’s pass was timed over 1 to 64 tokens"
     if last == guesses:
         return f"Every guess brings more than its part of the pass costs {where}."
@@ -228,11 +228,8 @@ def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
 
 @cache
 def measured_sweep() -> Sweep | None:
-    """The pass by tokens, as it was measured for Cost; None where that is not there."""
-    try:
-        return Sweep.read(SWEEP)
-    except (OSError, SweepError):
-        return None
+    """The pass by tokens, as it was measured for Cost; None where that cannot be read."""
+    return spared(Sweep.shipped, None)
 
 
 def notes(asked: GrowQuestion, field: Field, one: Grown) -> list[str]:

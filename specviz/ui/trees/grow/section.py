@@ -14,11 +14,12 @@ import gradio as gr
 
 from specviz.catalog.entry import entries, filled, title_of
 from specviz.settings.settings import Settings
-from specviz.shipped import prompts
+from specviz.shipped import EXAMPLE, prompts
 from specviz.trees.field import Field, is_field
 from specviz.trees.parameters import PRESETS
 from specviz.trees.recorded import LEVELS, WIDEST, recipes
 from specviz.ui import question
+from specviz.ui.broken import spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, Texts, wire
 from specviz.ui.request import HOUSE, RunRequest
@@ -53,7 +54,7 @@ def build(place: TabContext) -> None:
         "kinds": list(KINDS.items()),
         "presets": [[title, [p.depth, p.width, p.budget]] for title, p in PRESETS],
         "drafters": [[name, title_of(name)] for name in GROWS if name in here],
-        "prompt": prompts()["stories"][1],
+        "prompt": spared(lambda: prompts()["stories"][1], EXAMPLE),
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
     }
     view = component(NAME, "trees/grow/grow", known)
