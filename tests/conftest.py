@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import once
 import pytest
 import tiny
 import torch
@@ -53,6 +54,12 @@ def packs_wherever_possible() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed, "perf_counter", lambda: 0.0)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """See once.py."""
+    once.share(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

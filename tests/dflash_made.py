@@ -6,11 +6,11 @@ Also transformers' own network of this kind with the same weights, which must sa
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import headed
 import tiny
 import torch
+from once import once
 from transformers.models.muse_glimmer_assistant.configuration_muse_glimmer_assistant import (
     MuseGlimmerAssistantConfig,
 )
@@ -60,7 +60,7 @@ def learned(steps, losses=None):
     return head.eval().requires_grad_(False)
 
 
-@cache
+@once
 def trained():
     """The head that most tests draft with."""
     return learned(150)

@@ -13,7 +13,9 @@ from typing import Any
 
 import tiny
 import torch
+from once import once
 from torch import Tensor
+from transformers import LlamaForCausalLM
 
 from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
 from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
@@ -77,9 +79,16 @@ LEARNING = torch.inference_mode(False)
 
 
 @cache
-@LEARNING
 def target() -> Target:
     """A three-layer Llama that has read the sentences."""
+    model = reader()
+    size = sum(p.numel() for p in model.parameters())
+    return Target(model, tiny.tokenizer(), ModelCard("taught", "causal-lm", size, 4 * size, HASH))
+
+
+@once
+def reader() -> LlamaForCausalLM:
+    """Its network."""
     model = tiny.llama(num_hidden_layers=LAYERS)
     for weight in model.parameters():
         if weight.dim() > 1:
@@ -93,9 +102,7 @@ def target() -> Target:
         loss.backward()
         optimizer.step()
     optimizer.zero_grad()
-    model.requires_grad_(False)
-    size = sum(p.numel() for p in model.parameters())
-    return Target(model, tiny.tokenizer(), ModelCard("taught", "causal-lm", size, 4 * size, HASH))
+    return model.requires_grad_(False)
 
 
 def again() -> Target:
@@ -124,7 +131,7 @@ def trained(name: str, config: Any, steps: int = 120) -> Any:
     return head.eval().requires_grad_(False)
 
 
-@cache
+@once
 def heads(name: str, **changes: Any) -> Any:
     """The trained head of a family; `changes` go to its config."""
     return trained(name, replace(CONFIGS[name], **changes))

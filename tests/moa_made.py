@@ -12,6 +12,7 @@ from functools import cache
 import headed
 import tiny
 import torch
+from once import once
 
 from specviz.drafters.kit import layers
 from specviz.drafters.kit.layers import plain_rates, rotate
@@ -33,7 +34,7 @@ def frozen(seed):
     return freeze(headed.target().model, headed.windows(10_000 + seed), (EVERY,))
 
 
-@cache
+@once
 def learnt(steps=120, embed=None):
     """A head trained for a few seconds, and its losses. embed: instead of the target's."""
     torch.manual_seed(3)

@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter, tree_map
 
 aten = torch.ops.aten
 HOST, DEVICE = torch.device("cpu"), torch.device("cuda", 0)
@@ -150,7 +149,7 @@ class Ops(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, op = kwargs or {}, func.overloadpacket
-        tensors = [each for each in tree_iter((args, kwargs)) if isinstance(each, Tensor)]
+        tensors = list(_tensors((args, kwargs)))
         if not (self.says.making or any(isinstance(each, Cuda) for each in tensors)):
             return func(*args, **kwargs)
         if op not in WHOLE:
@@ -165,17 +164,17 @@ class Ops(TorchDispatchMode):
         self._count(func, op, args, tensors, out)
         if func._schema.is_mutable:
             return out
-        return tree_map(lambda t: t.as_subclass(Cuda) if isinstance(t, Tensor) else t, out)
+        return _marked(out)
 
     def _count(self, func: Any, op: Any, args: Any, tensors: list[Tensor], out: Any) -> None:
         """A launch where something new is written; a read where the host must know a value."""
-        made = [each for each in tree_iter(out) if isinstance(each, Tensor)]
+        made = list(_tensors(out))
         new = {_memory(each) for each in made} - {_memory(each) for each in tensors}
         self.meetings.counts["launches"] += (
             bool(new) or func._schema.is_mutable
         ) and op not in EMPTY
         chosen = op in INDEX and any(
-            isinstance(each, Tensor) and each.dtype == torch.bool for each in tree_iter(args[1])
+            each.dtype == torch.bool for each in _tensors(args[1])
         )  # a boolean index says how many rows come out
         shaped = torch.Tag.dynamic_output_shape in func.tags and op not in INDEX
         if chosen or shaped or not made or torch.Tag.data_dependent_output in func.tags:
@@ -190,7 +189,7 @@ class Ops(TorchDispatchMode):
             self.meetings.note("uploads" if isinstance(args[0], Cuda) else "reads")
             return
         if op in INDEX and others[0] is not args[0]:
-            indices = [each for each in others if any(each is i for i in tree_iter(args[1]))]
+            indices = [each for each in others if any(each is i for i in _tensors(args[1]))]
             for _ in indices:
                 self.meetings.note("uploads")
             others = [each for each in others if each.dim() and not any(each is i for i in indices)]
@@ -198,6 +197,22 @@ class Ops(TorchDispatchMode):
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found cuda:0 and cpu in {func}"
             )
+
+
+def _tensors(given: Any) -> Iterator[Tensor]:
+    """The tensors among an op's arguments or results, in order: the lists there are plain."""
+    if isinstance(given, Tensor):
+        yield given
+    elif isinstance(given, list | tuple | dict):
+        for each in given.values() if isinstance(given, dict) else given:
+            yield from _tensors(each)
+
+
+def _marked(out: Any) -> Any:
+    """An op's results, its tensors on the device."""
+    if isinstance(out, Tensor):
+        return out.as_subclass(Cuda)
+    return type(out)(map(_marked, out)) if isinstance(out, list | tuple) else out
 
 
 def _memory(tensor: Tensor) -> int:

@@ -68,29 +68,37 @@ def sampled(request):
     return run(request.param)
 
 
-def cursors(trace):
-    return [
-        Cursor(index, step)
-        for index, scene in enumerate(scenes(trace))
-        for step in range(len(scene.steps))
-    ]
-
-
 def scenes(trace):
     """Its rounds as scenes; made once for all tests in a row that ask for the same trace."""
     if LAST.get("trace") is not trace:
         found = [Scene.of(trace, index) for index in range(len(trace.rounds))]
+        LAST.clear()
         LAST.update(trace=trace, scenes=found, many=len(trace.events))
     assert LAST["many"] == len(trace.events)
     return LAST["scenes"]
 
 
+def shots(trace):
+    """By round, its scene and its frames; the frames, too, are made once for tests in a row."""
+    found = scenes(trace)
+    if "shots" not in LAST:
+        LAST["shots"] = [frames(scene) for scene in found]
+    return zip(found, LAST["shots"], strict=True)
+
+
 def steps(trace, kind):
     """Every (scene, step, frame) of a kind."""
-    for scene in scenes(trace):
-        for step, shot in zip(scene.steps, frames(scene), strict=True):
+    for scene, made_of_it in shots(trace):
+        for step, shot in zip(scene.steps, made_of_it, strict=True):
             if step.kind == kind:
                 yield scene, step, shot
+
+
+def at_cursors(trace):
+    """Every frame, with the cursor at which it is."""
+    for index, (_, made_of_it) in enumerate(shots(trace)):
+        for step, shot in enumerate(made_of_it):
+            yield Cursor(index, step), shot
 
 
 def said(shot):
@@ -134,25 +142,23 @@ def until(trace, cursor):
 
 def test_the_same_trace_gives_the_same_frames(trace):
     again = Trace.parse(trace.lines())
-    for cursor in cursors(trace):
-        assert frame(trace, cursor) == frame(again, cursor)
+    for cursor, shot in at_cursors(trace):
+        assert frame(again, cursor) == shot
 
 
 def test_a_frame_knows_nothing_that_happens_after_it(trace):
-    for cursor in cursors(trace):
-        past = until(trace, cursor)
-        assert frame(past, Cursor(cursor.round, cursor.step)) == frame(trace, cursor)
+    for cursor, shot in at_cursors(trace):
+        assert frame(until(trace, cursor), cursor) == shot
 
 
 def test_a_frame_is_plain_json_without_null(trace):
-    for cursor in cursors(trace):
-        text = json.dumps(frame(trace, cursor), allow_nan=False)
+    for _, shot in at_cursors(trace):
+        text = json.dumps(shot, allow_nan=False)
         assert "null" not in text.replace('"null"', "")
 
 
 def test_patches_from_the_first_frame_restore_every_frame(trace):
-    for scene in scenes(trace):
-        first, *others = frames(scene)
+    for _, (first, *others) in shots(trace):
         for shot in others:
             assert applied(first, json.loads(json.dumps(difference(first, shot)))) == shot
 
@@ -470,8 +476,8 @@ def test_labels_before_a_verdict_do_not_tell_it(trace):
 
 
 def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
-    for scene in scenes(trace):
-        for step, shot in zip(scene.steps, frames(scene), strict=True):
+    for scene, made_of_it in shots(trace):
+        for step, shot in zip(scene.steps, made_of_it, strict=True):
             name = "soft" if scene.greedy else "p"
             have = [name in node for node in shot["tree"]["nodes"].values()]
             assert all(have) if step.kind != "propose" else not any(have)
@@ -754,8 +760,7 @@ def test_a_token_that_looks_like_a_byte_is_not_one():
 
 
 def test_the_screen_takes_its_words_from_the_glossary(trace):
-    for cursor in cursors(trace):
-        shot = frame(trace, cursor)
+    for _, shot in at_cursors(trace):
         states = {node["is"] for node in shot["tree"]["nodes"].values()}
         states |= {chip["is"] for chip in shot["chips"]}
         assert states <= GLOSSARY.keys()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import headed
 import pytest
 import tiny
 import torch
+from once import once
 
 from specviz.drafters.kit.layers import causal_mask, seen_alone
 from specviz.drafters.kit.training import overlaps
@@ -98,7 +98,7 @@ def test_a_module_never_shown_its_own_output_knows_less_with_every_step(monkeypa
     assert unrolled[3] > single[3]
 
 
-@cache
+@once
 def several(many):
     """Several modules, trained a little, so that some guesses are kept."""
     config = replace(headed.CONFIGS["mtp"], num_nextn_predict_layers=many)

@@ -40,6 +40,7 @@ LEAST: Final = 0.001  # what comes less often than once in a thousand nobody can
 
 
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LOWERED: Final = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def fixed(digits: int) -> Form:
@@ -80,8 +81,8 @@ def read(text: str) -> float:
     >>> read("1.2×10⁻⁵")
     1.2e-05
     """
-    lowered = text.replace("−", "-").translate({v: chr(k) for k, v in _RAISED.items()})
-    return float(lowered.replace("×10", "e"))
+    mantissa, power, exponent = text.replace("−", "-").partition("×10")
+    return float(mantissa + "e" + exponent.translate(_LOWERED) if power else mantissa)
 
 
 def forms() -> Iterator[tuple[int, Form]]:

@@ -1,0 +1,50 @@
+"""What takes seconds to train is trained once in a whole run of the tests, by whoever comes first.
+
+Rule: the others, workers side by side included, read it from a file of this run's own folder.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from functools import cache, wraps
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from filelock import FileLock
+
+SHARED: list[Path] = []  # the folder of the run; nothing outside pytest, where nobody shares
+
+
+def share(factory: pytest.TempPathFactory) -> None:
+    """Keep what is made in the folder that all workers of this run have in common."""
+    own = factory.getbasetemp()
+    SHARED[:] = [own.parent if "PYTEST_XDIST_WORKER" in os.environ else own]
+
+
+def once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """functools.cache that reaches over workers; given what can be pickled, it makes what can be.
+
+    Asked within a test's inference mode, too, it makes what can learn.
+    """
+
+    @cache
+    @wraps(make)
+    @torch.inference_mode(False)
+    def found(*given: Any, **named: Any) -> Any:
+        if not SHARED:
+            return make(*given, **named)
+        asked = sha256(pickle.dumps((given, named))).hexdigest()[:16]
+        path = SHARED[0] / f"{make.__module__}.{make.__name__}-{asked}.pt"
+        with FileLock(path.with_suffix(".lock")):
+            if not path.exists():
+                part = path.with_suffix(".part")
+                torch.save(make(*given, **named), part)
+                part.rename(path)
+            return torch.load(path, weights_only=False)
+
+    return found
