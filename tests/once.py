@@ -45,6 +45,6 @@ def once(make: Callable[..., Any]) -> Callable[..., Any]:
                 part = path.with_suffix(".part")
                 torch.save(make(*given, **named), part)
                 part.rename(path)
-            return torch.load(path, weights_only=False)
+            return torch.load(path, weights_only=False)  # whole modules, written by this run
 
     return found

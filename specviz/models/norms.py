@@ -6,10 +6,12 @@ two norms. Rule: only a norm that is seen to be that very function is exchanged;
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from torch import Tensor, nn
 
-NEAR = 1e-5  # relative: how far float32 lets two orders of the same sums come apart
+NEAR: Final = 1e-5  # relative: how far float32 lets two orders of the same sums come apart
 
 
 def fuse(network: nn.Module, device: torch.device) -> int:

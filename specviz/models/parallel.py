@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from specviz.models.errors import Unsuitable
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig
 
-NEEDED = "accelerate"  # transformers asks for it where it cuts a model up
+NEEDED: Final = "accelerate"  # transformers asks for it where it cuts a model up
 
 
 class Apart(ValueError):

@@ -13,9 +13,7 @@ import torch
 from torch import Tensor
 
 ALIGNED: Final = 16  # bytes: where a tensor begins among others that travel with it
-ROW: Final = (
-    8  # numbers: attention on CUDA copies a mask, layer by layer, whose rows begin elsewhere
-)
+ROW: Final = 8  # numbers: a mask whose rows begin elsewhere is copied by attention in every layer
 
 
 def upload(numbers: Sequence[Any], device: torch.device) -> Tensor:

@@ -60,8 +60,7 @@ class Choices:
     def settings(self) -> Settings:
         """The settings of the run. Raises BadSettings with a sentence."""
         law, rest = read("sampling", self.filled), read("drafting", self.filled)
-        # House has no template, so the fields are hidden, and what is in them is not meant.
-        form = {} if self.target.strip() in ("", HOUSE) else read("prompt", self.filled)
+        form = read_turns(self.target.strip(), self.filled)
         return Settings(sampling=Sampling(**law), **rest, **read("run", self.filled), **form)
 
     def models(self) -> tuple[str, str]:
@@ -69,6 +68,14 @@ class Choices:
         typed = self.drafter.strip()
         own = typed if self.method == USUAL else ""  # a named model drafts as a draft model
         return self.target.strip() or HOUSE, own or self.method
+
+
+def read_turns(target: str, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """How the target is given the prompt, by name. Raises BadSettings.
+
+    House has no template, so the fields are hidden, and what is in them is not meant.
+    """
+    return {} if target in ("", HOUSE) else read("prompt", filled)
 
 
 def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import gradio as gr
 
@@ -20,6 +20,8 @@ from specviz.ui.compare.race.presets import presets
 from specviz.ui.compare.race.request import LONGEST_SETTINGS
 from specviz.ui.component import bound
 from specviz.ui.step.drawer import LISTED, chat, drafters, group, limits, sampling, target_box
+
+TURNS: Final = 2  # fields on the form of the prompt, the last of those that all lanes share
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
         with group("Lanes, beside plain decoding", "sv-raceform-lanes"):
             lanes = lane_fields(first[shared:], any_model)
         with group("All lanes", "sv-raceform-shared"):
-            fields = shared_fields(first[: shared - 2], any_model)
-        chosen = chat_fields(first[shared - 2 : shared])
+            fields = shared_fields(first[: shared - TURNS], any_model)
+        fields += chat_fields(first[shared - TURNS : shared])
         bound(limit)
-    return Drawer([*fields, *chosen], lanes)
+    return Drawer(fields, lanes)
 
 
 def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:

@@ -22,7 +22,7 @@ from specviz.settings.knobs import EVERYONES, knob
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
 from specviz.settings.text import shape as brief_shape
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.step.choices import read
+from specviz.ui.step.choices import read, read_turns
 
 LONGEST_SETTINGS: Final = 1000  # characters of one lane's settings
 SHARED: Final = (
@@ -95,8 +95,7 @@ class RaceRequest:
         """What all lanes have. Raises BadSettings."""
         filled = {**asdict(self), "max_new_tokens": self.new_tokens}
         law, rest = read("sampling", filled), read("run", filled)
-        # House has no template, so the fields are hidden, and what is in them is not meant.
-        rest |= {} if self._named == HOUSE else read("prompt", filled)
+        rest |= read_turns(self._named, filled)
         Settings(sampling=Sampling(**law), **rest)  # checked before any lane is
         return argparse.Namespace(**law, **rest)
 
