@@ -115,8 +115,9 @@ def page():
     """The ids of what is on the page, and its markup."""
     demo = asyncio.run(built())
     assert launch_arguments(Options())["css"]
-    placed = str(demo.config["layout"])
-    parts = [one for one in demo.config["components"] if f"'id': {one['id']}," in placed]
+    parts = demo.config["components"]
+    placed = set(re.findall(r"'id': (\d+)", str(demo.config["layout"])))
+    assert {str(one["id"]) for one in parts} <= placed, "for one without a place the page waits"
     return {one["props"].get("elem_id") for one in parts}, str(
         [one["props"].get("value") for one in parts]
     )

@@ -29,9 +29,16 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
         return build(*given)
     except BrokenFile as problem:
         for begun in place.children[before:] if place is not None else []:
-            begun.unrender()
+            take_back(begun)
         tell("This part cannot be shown.", problem)
         return None
+
+
+def take_back(begun: Any) -> None:
+    """Unrender a block with all that is in it: of a part without a place the page waits for ever."""
+    for inner in list(getattr(begun, "children", [])):
+        take_back(inner)
+    begun.unrender()
 
 
 def spared(read: Callable[[], Made], instead: Made) -> Made:
