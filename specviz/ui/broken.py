@@ -35,7 +35,7 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
 
 
 def take_back(begun: Any) -> None:
-    """Unrender a block with all that is in it: of a part without a place the page waits for ever."""
+    """Unrender a block with all that is in it: for one without a place the page waits for ever."""
     for inner in list(getattr(begun, "children", [])):
         take_back(inner)
     begun.unrender()
