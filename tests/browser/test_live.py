@@ -142,6 +142,7 @@ def in_a_long_run(visit, url, pair):
 def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came(visit, url, pair):
     """Gradio does so by itself, once a server that was away answers again."""
     visitor = in_a_long_run(visit, url, pair)
+    visitor.page.wait_for_function("window.specviz.players['sv-step'].rounds > 0")
     rounds = visitor.ask("rounds")
     visitor.page.reload()
     visitor.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
