@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.ui.routes import HALF, module_address, modules
+from specviz.ui.routes import HALF, module_address
 from specviz.ui.share import said
 from specviz.ui.worker import Worker
 
@@ -87,16 +87,3 @@ def css() -> str:
     """The page's style sheet: all of this folder's, by the number that their names begin with."""
     files = sorted(HALF.rglob("*.css"), key=lambda file: (file.name, file))
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
-
-
-FIRST: Final = ("shared/", "step/")  # what the tab that opens first is made of
-
-
-def preloads() -> str:
-    """Links that let a browser fetch the first tab's modules at once, before one asks for another.
-
-    Those of other tabs come when their tab is opened.
-    """
-    first = [name for name in modules()[1] if name.startswith(FIRST)]
-    addresses = [module_address(name.removesuffix(".js")) for name in first]
-    return "".join(f'<link rel="modulepreload" href="{address}">' for address in addresses)

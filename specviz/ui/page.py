@@ -19,7 +19,7 @@ from specviz.ui.broken import section, style
 from specviz.ui.calls import Page
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
-from specviz.ui.component import TabContext, css, header, preloads
+from specviz.ui.component import TabContext, css, header
 from specviz.ui.cost import tab as cost
 from specviz.ui.lending import LENT
 from specviz.ui.lossless import tab as lossless
@@ -171,5 +171,4 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "app_kwargs": app_kwargs(),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
-        "head": preloads(),
     }

@@ -25,6 +25,7 @@ PREFIX: Final = "/gradio_api/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 HALF: Final = Path(__file__).resolve().parent  # the browser's half: its modules stand in here
 GIVEN: Final = "shared/given.js"
+EARLY: Final = HALF / "shared/early.js"  # no module: it stands in the page's head
 
 
 @cache
@@ -37,7 +38,7 @@ def plotly_js() -> tuple[str, bytes]:
 @cache
 def modules() -> tuple[str, Mapping[str, bytes]]:
     """Where the browser's modules are, below PREFIX, and each one's compressed text by its path."""
-    paths = sorted(HALF.rglob("*.js"))
+    paths = sorted(set(HALF.rglob("*.js")) - {EARLY})
     texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
     texts[GIVEN] = given().encode()
     whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specviz.ui.compare.race import recorded
+from specviz.ui.head import Head
 from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
 from specviz.ui.step.recorded import body, names
 
@@ -149,4 +150,4 @@ def app_kwargs() -> dict[str, Any]:
     ]
     # Streams of events are left as they are by the compressing middleware.
     packing = Middleware(GZipMiddleware, minimum_size=1000)
-    return {"routes": routes, "middleware": [Middleware(Guard), packing]}
+    return {"routes": routes, "middleware": [Middleware(Guard), packing, Middleware(Head)]}

@@ -170,3 +170,20 @@ def test_a_list_of_examples_that_is_closed_without_a_choice_keeps_the_prompt(vis
     page.click("#sv-recorded input")
     page.wait_for_timeout(300)
     assert page.input_value("#sv-prompt textarea") == "a prompt of my own"
+
+
+def test_a_page_on_which_nothing_moves_asks_for_no_frames(browser, url):
+    page = browser.new_page(reduced_motion="reduce")
+    page.add_init_script(
+        """const ask = window.requestAnimationFrame.bind(window);
+        window.requestAnimationFrame = (step) => {
+          window.asked = performance.now();
+          return ask(step);
+        };"""
+    )
+    page.goto(url)
+    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    assert page.evaluate("window.asked"), "frames are noticed"
+    # the springs of the loader's picture swing for some seconds
+    page.wait_for_function("performance.now() - window.asked > 500", polling=100, timeout=30_000)
+    page.close()

@@ -1,0 +1,64 @@
+"""What is put into the head of the page that Gradio sends."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from specviz.ui.head import head
+from specviz.ui.routes import modules
+from specviz.ui.server import app_kwargs
+
+PAGE = '<html><head><base href="./" /><title>é</title></head><body><base></body></html>'
+
+
+async def parts():
+    """A page that comes in two parts, cut within a character."""
+    whole = PAGE.encode()
+    cut = whole.index(b"\xc3") + 1
+    yield whole[:cut]
+    yield whole[cut:]
+
+
+ANSWERS = {
+    "/": lambda _: HTMLResponse(PAGE),
+    "/parts": lambda _: StreamingResponse(parts(), media_type="text/html"),
+    "/bare": lambda _: HTMLResponse("<html><head></head></html>"),
+    "/data": lambda _: JSONResponse({"page": PAGE}),
+}
+
+
+@pytest.fixture
+def client():
+    given = app_kwargs()
+    given["routes"] = [Route(path, answer) for path, answer in ANSWERS.items()] + given["routes"]
+    with TestClient(Starlette(**given)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/", "/parts"])
+def test_a_page_has_it_once_behind_its_base(client, path):
+    answer = client.get(path)
+    first = '<base href="./" />'
+    assert answer.text == PAGE.replace(first, first + head().decode(), 1)
+
+
+def test_a_page_without_a_base_and_what_is_no_page_pass_as_they_are(client):
+    assert client.get("/bare").text == "<html><head></head></html>"
+    assert client.get("/data").json() == {"page": PAGE}
+
+
+def test_every_module_of_the_first_tab_is_fetched_at_once_and_no_other(client):
+    links = head().decode().count("modulepreload")
+    first = [name for name in modules()[1] if name.startswith(("shared/", "step/"))]
+    assert links == len(first) > 10
+    for name in first:
+        address = f"gradio_api/sv/{modules()[0]}/{name}"
+        assert f'href="{address}"' in head().decode()
+        assert client.get("/" + address).status_code == 200
+
+
+def test_the_early_script_is_no_module():
+    assert "shared/early.js" not in modules()[1]
+    assert b"requestAnimationFrame" in head()
