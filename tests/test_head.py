@@ -44,6 +44,11 @@ def test_a_page_has_it_once_behind_its_base(client, path):
     assert answer.text == PAGE.replace(first, first + head().decode(), 1)
 
 
+def test_its_length_is_told_to_who_unpacks_nothing(client):
+    answer = client.get("/", headers={"Accept-Encoding": "identity"})
+    assert int(answer.headers["content-length"]) == len(answer.content) > len(PAGE.encode())
+
+
 def test_a_page_without_a_base_and_what_is_no_page_pass_as_they_are(client):
     assert client.get("/bare").text == "<html><head></head></html>"
     assert client.get("/data").json() == {"page": PAGE}
