@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import threading
+import time
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -144,12 +145,19 @@ def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came
     visitor = in_a_long_run(visit, url, pair)
     visitor.page.wait_for_function("window.specviz.players['sv-step'].rounds > 0")
     rounds = visitor.ask("rounds")
+    # The address follows the steps a little later: here while the server is asked already.
+    visitor.page.route(visitor.page.url, lambda route: (time.sleep(0.5), route.continue_()))
+    visitor.page.evaluate("setTimeout(() => history.replaceState(null, '', '?later=1'), 100)")
     visitor.page.reload()
     visitor.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
     notice(visitor, "loaded anew before the run's end")
     assert visitor.page.inner_text(".sv-badge") == "live"
     assert visitor.ask("rounds") >= rounds > 0
     assert visitor.page.get_by_label("Prompt").first.input_value() == PROMPT
+    visitor.page.evaluate("sessionStorage.setItem('sv-unfinished', 'of a visit before')")
+    visitor.open("?trace=02-siblings")
+    assert visitor.page.inner_text(".sv-badge") == "recorded", "a link leads elsewhere"
+    assert visitor.ask("run.id") == "02-siblings"
     visitor.page.close()
 
 

@@ -12,7 +12,7 @@ export function keepUnfinished() {
   addEventListener("pagehide", () => {
     if (now.shown !== "live" || reel.finished || !reel.rounds.length) return;
     try {
-      sessionStorage.setItem(KEY, location.search + "\n" + reel.text);
+      sessionStorage.setItem(KEY, reel.text);
     } catch {
       // More than a browser keeps, or a page in a frame that may keep nothing: as usual then.
     }
@@ -28,12 +28,19 @@ export function showUnfinished() {
   return true;
 }
 
+// What was kept, where the page was loaded anew: a link, even in the same tab, leads elsewhere. The
+// address does not tell, for it follows the steps a little later than the page is left.
 function taken() {
   try {
-    const [search, ...lines] = (sessionStorage.getItem(KEY) ?? "").split("\n");
+    const text = sessionStorage.getItem(KEY) ?? "";
     sessionStorage.removeItem(KEY);
-    return search === location.search ? lines.join("\n") : ""; // a link leads elsewhere
+    return anew() ? text : "";
   } catch {
     return ""; // A page in a frame may be denied all storage.
   }
+}
+
+function anew() {
+  const [arrival] = performance.getEntriesByType("navigation");
+  return arrival instanceof PerformanceNavigationTiming && arrival.type === "reload";
 }
