@@ -170,9 +170,9 @@ def mtp_tensors():
     }
 
 
-def dflash_tensors():
-    made = {"fc.weight": random(WIDE, 2 * WIDE), "hidden_norm.weight": norm()}
-    for i in range(2):
+def dflash_tensors(layers=2, taps=2):
+    made = {"fc.weight": random(WIDE, taps * WIDE), "hidden_norm.weight": norm()}
+    for i in range(layers):
         made |= layer(f"layers.{i}", WIDE, ("input_layernorm", "post_attention_layernorm"))
         for part in "qk":
             made[f"layers.{i}.self_attn.{part}_norm.weight"] = norm()[:SIZE]

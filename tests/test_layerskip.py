@@ -349,7 +349,7 @@ def test_a_rule_for_independent_draws_is_refused_for_siblings(target):
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
 def test_a_decoder_that_cannot_be_left_early_is_refused(make):
     with pytest.raises(Unsupported, match="Llama-like"):
-        LayerSkip(tiny.target(make()))
+        LayerSkip.load("early", None, tiny.target(make()))
 
 
 def granite(**changes):
@@ -362,9 +362,9 @@ def granite(**changes):
 
 @pytest.mark.parametrize("change", ["embedding_multiplier", "logits_scaling"])
 def test_a_llama_like_decoder_that_scales_outside_of_its_layers_is_refused(change):
-    LayerSkip(tiny.target(granite()))
+    LayerSkip.load("early", None, tiny.target(granite()))
     with pytest.raises(Unsupported, match="a granite, that does not give what the whole"):
-        LayerSkip(tiny.target(granite(**{change: 3.0})))
+        LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
 
 
 def test_a_learning_gamma_grows_after_a_clean_sweep_and_shrinks_otherwise(target):

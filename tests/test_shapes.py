@@ -34,7 +34,8 @@ from specviz.ui.cost.shapes import section
 
 CPU = torch.device("cpu")
 SMALL = BIG | {"hidden_size": 32, "num_hidden_layers": 2}
-DRAFTERS = ["draft-model", "eagle", "eagle3", "eagle3-60", "medusa", "mtp", "ngram"]
+HEADS = ["eagle", "eagle3", "eagle3-60", "medusa", "mtp", "dflash"]
+DRAFTERS = ["draft-model", *HEADS, "layerskip", "ngram"]
 
 
 def row(name, config):
@@ -104,7 +105,7 @@ def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
     assert main(["shapes", "small", "--contexts", "8", "--rounds", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr()
     assert told.err.startswith("small of the test takes ")
-    assert "with 6 drafters, its weights random." in told.err.splitlines()[0]
+    assert "with 8 drafters, its weights random." in told.err.splitlines()[0]
     assert "n-gram" in told.out
     assert "roofline" in told.out
     assert told.out.count("simulated") > len(SIZES)
@@ -177,6 +178,7 @@ def likeness():
         ("medusa", lambda: published.medusa_tensors(own=False, heads=4), set()),
         ("mtp", published.mtp_tensors, {"model.layers.8.embed_tokens.weight",
                                         "model.layers.8.shared_head.head.weight"}),
+        ("dflash", lambda: published.dflash_tensors(layers=5, taps=5), set()),
     ],
 )  # fmt: skip
 def test_heads_have_the_tensors_of_the_published_layouts(likeness, name, tensors, but):
@@ -221,7 +223,8 @@ def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(eve
             rounds.take(turn, keep=number > 0)
             assert rounds.run.length == rounds.run.cache.get_seq_length() == 16 + number
         rounds.grow()
-    texts = [{text for _, text in met[7 * n : 7 * n + 7]} for n in range(3)]
+    many = len(DRAFTERS)
+    texts = [{text for _, text in met[many * n : many * (n + 1)]} for n in range(3)]
     assert [len(each) for each in texts] == [1, 1, 1]
     assert [len(next(iter(each))) for each in texts] == [17, 18, 19]
     place = rounds.place()

@@ -1,7 +1,7 @@
 """Who takes part for a shape: the target, and drafters of its size in their published layouts.
 
 Rule: a head's network and config are those of the trained ones, built by the code that begins their
-training; only the weights are random.
+training, or by the numbers of a public checkpoint; only the weights are random.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ from specviz.cost.shapes import WIDTHS
 from specviz.cost.sources import Model, smaller
 from specviz.cost.sweep import DTYPES
 from specviz.drafters import medusa
+from specviz.drafters.dflash.config import DFlashConfig
+from specviz.drafters.dflash.drafter import DFlash
+from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.eagle import training as eagle
 from specviz.drafters.eagle import training3 as eagle3
 from specviz.drafters.eagle.drafter import Eagle
 from specviz.drafters.eagle.drafter3 import Eagle3
 from specviz.drafters.kit.checkpoint import freeze_like
+from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.mtp import training as mtp
 from specviz.drafters.mtp.drafter import MTP
 from specviz.drafters.ngram import NGram
@@ -70,6 +74,10 @@ def _eagle3(target: Target) -> Any:
     return eagle3.build(target, counts, draft_vocab_size=size)
 
 
+def _dflash(target: Target) -> DFlashHead:
+    return DFlashHead(DFlashConfig.public(target))
+
+
 def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
     """A builder that would choose by counts of tokens, where there are none."""
     return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
@@ -88,6 +96,7 @@ HEADS: Final = (
     ),
     Part("medusa", "medusa", "Medusa", _by(medusa.build), medusa.Medusa),
     Part("mtp", "mtp", "MTP", _by(mtp.build), MTP),
+    Part("dflash", "dflash", "DFlash", _dflash, DFlash, {"gamma": DFlashConfig.PUBLIC_BLOCK - 1}),
 )
 
 
@@ -135,6 +144,7 @@ def cast(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> 
         drafter = part.kind.around(head, card(part.title, part.entry, head), target)
         settings = replace(_usual(part.entry), **part.settings)
         members.append(Member(part.name, part.title, drafter, settings))
+    members.append(Member("layerskip", "LayerSkip", LayerSkip(target), _usual("layerskip")))
     members.append(Member("ngram", "n-gram", NGram(), _usual("ngram")))
     return Cast(row, target, members)
 

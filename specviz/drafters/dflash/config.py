@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
-from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.config import HeadConfig, check_depth
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
@@ -34,6 +33,7 @@ class DFlashConfig(HeadConfig):
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)
+    PUBLIC_BLOCK: ClassVar[int] = 16
 
     num_hidden_layers: int = 2
     num_target_layers: int = 0
@@ -48,20 +48,37 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def house(cls, target: Target) -> Self:
-        """Two layers with narrow MLPs and half the key heads.
+        """Two layers with narrow MLPs and half the key heads."""
+        shape = target.model.config
+        shared = shape.num_key_value_heads
+        return cls._reading(
+            target,
+            3,
+            intermediate_size=shape.intermediate_size // 2,
+            num_key_value_heads=shared // 2 if shared % 2 == 0 else shared,
+        )
+
+    @classmethod
+    def public(cls, target: Target) -> Self:
+        """As large as z-lab/Qwen3-4B-DFlash-b16: five layers like the target's, five that it reads.
+
+        Source: DeepSpec's and z-lab's configs for Qwen3-4B.
+        """
+        return cls._reading(target, 5, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK)
+
+    @classmethod
+    def _reading(cls, target: Target, many: int, **changes: Any) -> Self:
+        """One that reads so many layers of the target.
 
         An end of the text stands for a mask: nothing is ever drafted after a real one.
         """
-        shape = target.model.config
-        shared = shape.num_key_value_heads
+        layers = target.model.config.num_hidden_layers
         return cls.like(
             target,
-            intermediate_size=shape.intermediate_size // 2,
-            num_key_value_heads=shared // 2 if shared % 2 == 0 else shared,
-            rope_theta=checkpoint.rope_theta(target.model),
-            num_target_layers=shape.num_hidden_layers,
+            num_target_layers=layers,
             mask_token_id=target.eos[0] if target.eos else target.vocab_size - 1,
-            target_layer_ids=spread(shape.num_hidden_layers, 3),
+            target_layer_ids=spread(layers, many),
+            **changes,
         )
 
     @classmethod

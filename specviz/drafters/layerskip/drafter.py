@@ -41,15 +41,18 @@ class LayerSkip:
     card = ModelCard("layerskip", "layerskip", 0, 0, None)
 
     def __init__(self, target: Target) -> None:
-        """Raises Unsupported where the target's layers cannot be run one by one."""
+        """Of a target whose layers can be run one by one, which `load` makes sure of."""
         self.model = target.model
-        check_split(target)
         self.made_for: MadeFor = target.card.hash
         self.taps = Taps(layers=tuple(range(1, target.layers + 1)))
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """The drafter of this target; it has no weights of its own. Raises Unsupported."""
+        """The drafter of this target; it has no weights of its own.
+
+        Raises Unsupported where the target's layers cannot be run one by one.
+        """
+        check_split(target)
         return cls(target)
 
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
