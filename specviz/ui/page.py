@@ -25,6 +25,7 @@ from specviz.ui.lending import LENT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST, Queue
+from specviz.ui.rest import rest
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
 from specviz.ui.share import LIMIT
@@ -102,6 +103,7 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
         api.add(runs, options.allow_any_model)
         demo.unload(leave)
     demo.queue(max_size=64)
+    rest(demo)
     return demo
 
 

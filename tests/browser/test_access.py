@@ -17,9 +17,11 @@ SIZES = {1280: 900, 390: 844}
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 # Nodes of Gradio's own markup that this page cannot change would stand here, each with its reason.
 EXCEPT: list[str] = []
-AXE = """([tags, except, within = "html"]) => axe
+# Contrast is left to `faint`, which sees what is really under a text, in a fifth of the time.
+AXE = """([tags, except, within]) => axe
   .run({ include: [[within]], exclude: except.map((at) => [at]) },
-       { runOnly: tags, resultTypes: ["violations"], preload: false })
+       { runOnly: tags, rules: { "color-contrast": { enabled: false } },
+         resultTypes: ["violations"], preload: false })
   .then(({ violations }) => violations
     .filter(({ impact }) => ["serious", "critical"].includes(impact))
     .flatMap(({ id, nodes }) => nodes.map(({ target, html }) => [id, target.join(" "), html])))
@@ -187,30 +189,51 @@ def axe():
     return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 
 
+def faults(page, within="html"):
+    """What axe-core finds serious, contrast aside: the rule, where, and its markup."""
+    if not page.evaluate("Boolean(window.axe)"):
+        page.evaluate(axe())
+    return page.evaluate(AXE, [WCAG, EXCEPT, within])
+
+
 @pytest.mark.parametrize("seen", [(1280, "light"), (390, "dark")], indirect=True, ids=str)
 def test_axe_finds_nothing_serious(seen):
     found = {}
-    seen.page.evaluate(axe())
     # What happens to lie half under the dock just now is whole once it is scrolled.
     seen.page.add_style_tag(content=".sv-dock { position: static !important; }")
     for act in MOMENTS:
         act(seen)
         within = "html" if act in WHOLE else ".sv"
-        found[act.__name__] = seen.page.evaluate(AXE, [WCAG, EXCEPT, within])
-    assert not {moment: faults for moment, faults in found.items() if faults}
+        found[act.__name__] = faults(seen.page, within)
+    assert not {moment: wrong for moment, wrong in found.items() if wrong}
 
 
 def test_every_text_has_a_contrast_of_four_and_a_half(seen):
     """Against what is really under it: the page's own picture, taken without its letters."""
-    faint, said = {}, set()
-    for act in READ:
+    said, found = set(), {}
+    for act in MOMENTS if light_on_wide_or_dark_on_narrow(seen) else READ:
         act(seen)
-        for contrast, ground, colour, text in contrasts(seen.page):
-            said.add(text)
-            if contrast < ENOUGH - 0.005:
-                faint[act.__name__, text] = f"{contrast:.2f}: {colour} on {ground}"
-    assert not faint
+        told = contrasts(seen.page)
+        said |= {text for *_, text in told}
+        found[act.__name__] = too_low(told)
+    assert not {moment: wrong for moment, wrong in found.items() if wrong}
     assert {"Temperature", "Run live", "target p", "Guess first", "target pass"} <= said
+
+
+def light_on_wide_or_dark_on_narrow(visitor):
+    """Of every moment two of the four pictures are looked at, as axe-core looks at two."""
+    dark = visitor.page.evaluate("document.body.classList.contains('dark')")
+    return dark is (visitor.page.viewport_size["width"] < 1280)
+
+
+def faint(page):
+    """The texts that are hard to read as the page stands, each with its contrast and colours."""
+    return too_low(contrasts(page))
+
+
+def too_low(told):
+    """Of texts with their contrasts those that have too little."""
+    return [each for each in told if each[0] < ENOUGH - 0.005]
 
 
 def contrasts(page):

@@ -123,7 +123,8 @@ class Visit:
 
 # What a visitor could have changed but the run, the step and the focus, which open another run.
 MARKS = """() => {
-  const of = (each) => [...each.classList].filter((name) => name !== "sv-is-lossy");
+  const runs = ["sv-is-lossy", "sv-shows-live", "sv-races-live"];
+  const of = (each) => [...each.classList].filter((name) => !runs.includes(name));
   const fields = [...document.querySelectorAll("#sv-tabs input, #sv-tabs textarea")];
   const tab = document.querySelector("[role=tab][aria-selected=true]").textContent;
   return JSON.stringify([of(document.documentElement), of(document.body), tab,

@@ -63,7 +63,7 @@ function hiddenCoin() {
   const bar = el("div", "sv-coin sv-coin-to-come", "hidden until you answer");
   return el(
     "div",
-    "sv-cr",
+    "sv-cr sv-cr-coin",
     el("span", "sv-l", "coin u"),
     el("div", "", bar, el("div", "sv-ticks")),
   );
@@ -101,7 +101,7 @@ function lens(covered, whole, keep) {
     "sv-lens",
   );
   svg.setAttribute("preserveAspectRatio", "none");
-  return el("div", "sv-cr", el("span"), svg);
+  return el("div", "sv-cr sv-cr-lens", el("span"), svg);
 }
 
 // The coin on the bar of its chance. On the step of its verdict it can be moved: see whatif.js.
@@ -117,5 +117,5 @@ function coin(panel) {
   const bar = el("div", "sv-coin", keep, no, ...words, pin);
   const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
   if (panel.whatif) movable(bar, pin, panel, panel.whatif);
-  return el("div", "sv-cr", el("span", "sv-l", "coin u"), box);
+  return el("div", "sv-cr sv-cr-coin", el("span", "sv-l", "coin u"), box);
 }

@@ -108,7 +108,8 @@ function stepButton(index, at, name, here) {
   const parts = judged
     ? [mark(name.is), here ? word(name.w) : null]
     : [here ? name.label : name.kind === "propose" ? "propose" : name.label];
-  const made = el("button", "sv-step" + (here ? " sv-here" : ""), ...parts);
+  const kind = (here ? " sv-here" : "") + (judged ? " sv-judged" : "");
+  const made = el("button", "sv-step" + kind, ...parts);
   made.type = "button";
   made.setAttribute("aria-label", judged ? name.label + ", " + name.is : name.label);
   if (here) made.setAttribute("aria-current", "step");

@@ -23,6 +23,7 @@ export function showWhy(panel) {
   );
   const told = reel.rounds.some((each) => each.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", told);
+  $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
   markText(why?.marks ? why.marks : {});
 }
 

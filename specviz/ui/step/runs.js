@@ -71,6 +71,7 @@ function onRun(run) {
   $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
   document.body.classList.toggle("sv-is-lossy", !run.lossless);
   $(".sv").dataset.source = run.source;
+  document.body.classList.toggle("sv-shows-live", run.source === "live");
   window.dispatchEvent(new CustomEvent("sv-run"));
 }
 

@@ -77,6 +77,7 @@ function onRace(race) {
   if (!job.number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited)
     notice("");
   $(".sv-race").dataset.from = race.source;
+  document.body.classList.toggle("sv-races-live", race.source === "live");
   if (race.source !== "recorded") remember("");
   $(".sv-race .sv-badge").textContent = race.source;
   $(".sv-race .sv-badge").title = meaning(race.source);
