@@ -303,9 +303,9 @@ def keyed_to(visit, verdict):
     raise AssertionError(f"no step says {verdict}")
 
 
-def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(visit):
-    page = visit.open()
-    keyed_to(visit, "Rejected")
+def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(looker):
+    page = looker.look()
+    keyed_to(looker, "Rejected")
     page.evaluate(REMEMBER)
     stops, unseen = [], []
     for _ in range(MANY):
@@ -323,8 +323,8 @@ def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(visit):
     assert not unseen
 
 
-def test_tab_passes_a_list_by_and_a_click_opens_one_that_escape_has_closed(visit):
-    page = visit.open()
+def test_tab_passes_a_list_by_and_a_click_opens_one_that_escape_has_closed(looker):
+    page = looker.look()
     name = "#sv-recorded input"
     page.focus("#sv-prompt textarea")
     tab_to(page, name)
@@ -337,6 +337,7 @@ def test_tab_passes_a_list_by_and_a_click_opens_one_that_escape_has_closed(visit
     assert at(page, name)
     page.click(name)
     page.wait_for_selector(f"{name}[aria-expanded=true]")
+    page.keyboard.press("Escape")
 
 
 def becomes(page, condition):
@@ -422,8 +423,8 @@ def test_dock_and_rounds_keep_the_focus_when_pressed(looker):
     assert at(page, ".sv-rounds *"), "the focus stays among the rounds"
 
 
-def test_the_drawer_opens_and_closes_by_keys_and_is_passed_by_when_closed(visit):
-    page = visit.open()
+def test_the_drawer_opens_and_closes_by_keys_and_is_passed_by_when_closed(looker):
+    page = looker.look()
     inside = "#sv-drawer *"
     tab_to(page, "#sv-settings button")
     page.keyboard.press("Tab")

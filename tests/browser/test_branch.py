@@ -1,5 +1,6 @@
 """What if: a coin that is moved, a guess that is clicked, and the run that branches from there."""
 
+from test_layout import resize
 from visit import Looker, Visit
 
 from specviz.frames.words import flat
@@ -119,10 +120,10 @@ def test_a_guess_that_was_not_reached_says_what_it_would_take(visit, pair):
     }
 
 
-def test_chips_and_spots_lead_to_verdicts_by_keyboard(visit):
-    page = visit.open()
-    visit.step_to("Recovered")
-    judged = next(n for n, v in visit.ask("frame.tree.nodes").items() if v["is"] == "rejected")
+def test_chips_and_spots_lead_to_verdicts_by_keyboard(looker):
+    page = looker.look()
+    looker.step_to("Recovered")
+    judged = next(n for n, v in looker.ask("frame.tree.nodes").items() if v["is"] == "rejected")
     page.locator(".sv-spot").first.focus()
     for _ in range(20):
         label = page.evaluate("document.activeElement.getAttribute('aria-label')")
@@ -130,10 +131,10 @@ def test_chips_and_spots_lead_to_verdicts_by_keyboard(visit):
             break
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    assert visit.ask("frame.step.id").startswith("judge-")
-    visit.step_to("Recovered")
+    assert looker.ask("frame.step.id").startswith("judge-")
+    looker.step_to("Recovered")
     page.click(".sv-now .sv-rejected")
-    assert visit.ask("frame.step.id") == f"judge-{judged}"
+    assert looker.ask("frame.step.id") == f"judge-{judged}"
 
 
 def test_temperature_0_has_no_coin_to_lay(looker):
@@ -192,19 +193,19 @@ def test_a_coin_at_a_chance_of_1_moves_and_promises_nothing(looker):
     assert looker.page.inner_text(".sv-verdict") == "What if?", "Enter runs nothing"
 
 
-def test_before_the_score_nothing_is_promised(visit):
-    page = visit.open("?trace=02-siblings&round=1&step=propose-1")
-    click_guess(visit, 1)
-    assert "known once the target has scored" in visit.caption()
+def test_before_the_score_nothing_is_promised(looker):
+    page = looker.look("02-siblings")
+    looker.step_until("frame.step.kind === 'propose'")
+    click_guess(looker, 1)
+    assert "known once the target has scored" in looker.caption()
     assert page.locator(".sv-say .sv-answer").all_inner_texts() == ["Back"]
 
 
-def test_the_buttons_of_what_if_stay_on_one_line_wherever_the_sentence_breaks(visit):
-    page = visit.page
-    page.set_viewport_size({"width": 1280, "height": 800})
-    visit.open()
-    visit.step_to("Rejected")
-    drag_to(visit, 0.1)
+def test_the_buttons_of_what_if_stay_on_one_line_wherever_the_sentence_breaks(looker):
+    page = looker.look()
+    resize(page, 1280, 800)
+    looker.step_to("Rejected")
+    drag_to(looker, 0.1)
     apart = page.locator(".sv-say").evaluate(
         """say => {
           const buttons = [...say.querySelectorAll(".sv-answer")];
@@ -216,4 +217,5 @@ def test_the_buttons_of_what_if_stay_on_one_line_wherever_the_sentence_breaks(vi
           });
         }"""
     )
+    page.locator(".sv-say").evaluate("say => say.style.removeProperty('max-width')")
     assert not apart

@@ -173,21 +173,21 @@ def test_a_visitor_who_leaves_makes_room_for_the_next(url, visit, pair):
     visit.wait_until_over()
 
 
-def test_a_run_stopped_while_plain_decoding_is_measured_says_so_too(visit):
-    page = visit.open()
-    visit.ask("begin()")
-    visit.ask("stop()")
+def test_a_run_stopped_while_plain_decoding_is_measured_says_so_too(looker):
+    page = looker.look()
+    looker.ask("begin()")
+    looker.ask("stop()")
     assert "Stopping" in page.inner_text(".sv-notice")
-    visit.ask("ended()")
+    looker.ask("ended()")
     assert "Stopped" in page.inner_text(".sv-notice")
 
 
-def test_a_run_that_the_server_did_not_take_is_not_waited_for(visit):
-    page = visit.open()
-    visit.ask("begin()")
-    visit.ask("ended()")
+def test_a_run_that_the_server_did_not_take_is_not_waited_for(looker):
+    page = looker.look()
+    looker.ask("begin()")
+    looker.ask("ended()")
     assert "Try again" in page.inner_text(".sv-notice")
-    assert visit.ask("stop()") == 0
+    assert looker.ask("stop()") == 0
 
 
 def notice(visit, words):

@@ -99,15 +99,15 @@ def test_nothing_moves_on_the_way_back(mover):
         assert mover.evaluate(MOVED, "back") == [], player(mover, "frame.step.id")
 
 
-def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, visit):
-    calm = visit.open("?trace=01-chain&round=1&step=propose-1")
+def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, looker):
+    calm = looker.look()
     for kind in ("score", "judge", "draw", "commit"):
         cursors = []
         while player(mover, "frame.step.kind") != kind:
             mover.keyboard.press("ArrowRight")
             cursors.append(player(mover, "cursor"))
         assert len({str(cursor) for cursor in cursors}) == len(cursors), "each key is a step"
-        visit.ask(f"go({cursors[-1]['round']}, {cursors[-1]['step']})")
+        looker.ask(f"go({cursors[-1]['round']}, {cursors[-1]['step']})")
         mover.wait_for_function(STILL)
         assert mover.inner_text(".sv") == calm.inner_text(".sv")
         assert mover.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")

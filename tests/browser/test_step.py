@@ -77,17 +77,18 @@ def test_buttons_do_what_keys_do_and_next_says_what_comes(looker):
     assert page.is_disabled("[data-do=next]")
 
 
-def test_keys_do_not_step_while_one_types(visit):
-    page = visit.open()
+def test_keys_do_not_step_while_one_types(looker):
+    page = looker.look()
     page.get_by_label("Prompt").focus()
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press(" ")
-    assert visit.ask("cursor") == {"round": 1, "step": 0}
+    assert looker.ask("cursor") == {"round": 1, "step": 0}
+    looker.put_back()
 
 
-def test_space_plays_and_pauses(visit):
-    page = visit.open()
+def test_space_plays_and_pauses(looker):
+    page = looker.look()
     page.keyboard.press(" ")
     page.get_by_role("button", name="Pause").wait_for()
     page.wait_for_function("window.specviz.players['sv-step'].cursor.step > 0")
