@@ -13,6 +13,7 @@ from specviz.settings.settings import Sampling, Settings
 
 GREEDY: Final = Sampling(0.0)
 WARM: Final = Sampling(1.3, top_k=4, top_p=0.97)
+NEW: Final = 16  # tokens of a usual run: some rounds, and room at its end for the shortest drafts
 
 
 class ContractBroken(AssertionError):
@@ -39,7 +40,7 @@ class Case:
     remembers: bool = False
     runs: int = 300
 
-    def settings(self, new: int = 24) -> Iterator[Settings]:
+    def settings(self, new: int = NEW) -> Iterator[Settings]:
         """Every shape at temperature 0, then warm, for so many new tokens."""
         for sampling in (GREEDY, self.sampling):
             for shape in self.shapes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Final, Literal
 
-from specviz.drafters.contract.case import GREEDY, Case, demand
+from specviz.drafters.contract.case import GREEDY, NEW, Case, demand
 from specviz.drafters.contract.trial import (
     ends,
     generated,
@@ -37,11 +37,11 @@ def greedy_is_generate(case: Case) -> None:
     target = case.target()
     drafter = case.drafter(target)
     for turn, prompt in enumerate(case.prompts):
-        wanted = generated(target, prompt, 24)
+        wanted = generated(target, prompt, NEW)
         for at, shape in enumerate(case.shapes):
             fixed = (turn + at) % 2 == 0
             schedule: Literal["fixed", "learning"] = "fixed" if fixed else "learning"
-            settings = replace(shape, sampling=GREEDY, max_new_tokens=24, schedule=schedule)
+            settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW, schedule=schedule)
             trace = traced(target, drafter, prompt, settings, baseline=fixed)
             demand(token_ids(trace) == wanted, f"It changed what {prompt!r} goes on with.")
             plain_too = not trace.baseline or trace.baseline.token_ids == wanted
@@ -55,10 +55,10 @@ def sampled_runs_check_and_replay(case: Case) -> None:
     target = case.target()
     drafter = case.drafter(target)
     for seed, (prompt, shape) in enumerate(product(case.prompts[:2], case.shapes)):
-        settings = replace(shape, sampling=case.sampling, max_new_tokens=24, seed=seed)
+        settings = replace(shape, sampling=case.sampling, max_new_tokens=NEW, seed=seed)
         first = traced(target, drafter, prompt, settings, baseline=False)
         check(first)
-        ids = target.encode(prompt, 24)
+        ids = target.encode(prompt, NEW)
         again = [token for r in rounds_of(target, drafter, ids, settings) for token in r.tokens]
         demand(token_ids(first) == again, "The same coins gave another text the second time.")
 
@@ -112,10 +112,10 @@ def stops_at_its_limit(case: Case) -> None:
 def ends_exactly_there(case: Case) -> None:
     """A text ends with its first end-of-text token, kept guess or not, as plain decoding has it."""
     for shape in case.shapes:
-        settings = replace(shape, sampling=GREEDY, max_new_tokens=24)
+        settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW)
         for prompt in case.prompts[:2]:
             free = case.ending()
-            ids = free.encode(prompt, 24)
+            ids = free.encode(prompt, NEW)
             text = [step.token for step in plain(free, ids, settings)]
             rounds = rounds_of(free, case.drafter(free), ids, settings)
             for at, place in enumerate(ends(rounds, text)[:4]):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
 
-from specviz.drafters.contract.case import Case, ContractBroken, demand
+from specviz.drafters.contract.case import NEW, Case, ContractBroken, demand
 from specviz.drafters.contract.trial import (
     Listening,
     begun,
@@ -46,7 +46,7 @@ def keeps_to_the_room(case: Case) -> None:
 def nothing_follows_an_end(case: Case) -> None:
     """No guess stands under one that ends the text."""
     shown = False
-    for settings in case.settings(16):
+    for settings in case.settings():
         for prompt in case.prompts[:2]:
             for token in islice(followed(case, prompt, settings), 2):
                 target = case.ending(token)
@@ -61,8 +61,8 @@ def sessions_do_not_disturb_each_other(case: Case) -> None:
     """Two runs in turns over the same weights are the runs that each would be alone."""
     target = case.target()
     drafter = case.drafter(target)
-    for settings in case.settings(16):
-        texts = [target.encode(prompt, 16) for prompt in case.prompts[:2]]
+    for settings in case.settings():
+        texts = [target.encode(prompt, NEW) for prompt in case.prompts[:2]]
         alone = [story(rounds_of(target, drafter, ids, settings)) for ids in texts]
         one, other = (Decoding(target, drafter, ids, settings).rounds() for ids in texts)
         turns = list(zip_longest(one, other))
@@ -79,7 +79,7 @@ def a_fresh_session_says_the_same(case: Case) -> None:
     target = case.ending()
     drafter = case.drafter(target)
     for settings in case.settings():
-        ids = target.encode(case.prompts[0], 24)
+        ids = target.encode(case.prompts[0], NEW)
         if case.remembers:
             first, second = (story(rounds_of(target, drafter, ids, settings)) for _ in range(2))
             demand(first == second, "A second run is not the first again.")
