@@ -66,6 +66,19 @@ def test_two_processes_write_what_one_does_and_one_of_them_speaks(pair, tmp_path
     assert main(["check", str(trace)]) == 0
 
 
+def test_a_command_takes_leave_of_the_others_however_it_ends(second, monkeypatch, capsys):
+    """Else the process is aborted now and then, when all is done."""
+    left = []
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))
+    assert main(["models"]) == 2
+    assert "torchrun is for `run` alone" in capsys.readouterr().err
+    assert left == [1]
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
+    assert main(["models"]) == 2
+    assert left == [1]
+
+
 def test_alone_nobody_is_asked():
     assert parallel.leads()
     parallel.agree(CPU, [1, 2], [3])

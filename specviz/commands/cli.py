@@ -25,7 +25,7 @@ from specviz.commands import (
     trees,
 )
 from specviz.commands.outputs import printable
-from specviz.models.parallel import processes
+from specviz.models.parallel import part, processes
 from specviz.settings.threads import wait_briefly
 
 INTERRUPTED = 130
@@ -88,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _memory(error):
             raise
         return _complain("The memory of this device ran out: try a smaller model or run.", 2)
+    finally:
+        part()
     return status
 
 

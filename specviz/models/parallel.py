@@ -91,6 +91,20 @@ def anyone(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]
     return lambda: any(_told(device, int(stop())))
 
 
+def part() -> None:
+    """Take leave of the other processes at the end of a run.
+
+    Their connection has threads of its own; where the interpreter ends in the midst of them, it is
+    aborted now and then, and a run that was whole counts as failed.
+    """
+    if processes() == 1:
+        return
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
 def _told(device: torch.device, own: int) -> list[int]:
     """A whole number of 64 bits from each process, in order."""
     import torch

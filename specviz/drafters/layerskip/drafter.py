@@ -52,8 +52,9 @@ class LayerSkip:
 
         Raises Unsupported where the target's layers cannot be run one by one.
         """
+        made = cls(target)
         check_split(target)
-        return cls(target)
+        return made
 
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
         """See `Drafter`. Raises ValueError for another target, BadSettings for a missing layer."""
