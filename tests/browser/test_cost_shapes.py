@@ -1,7 +1,7 @@
 """Measured costs of public shapes on the Cost tab, as a visitor meets them."""
 
 from made_costs import made
-from test_access import faults
+from test_access import faint, faults
 
 from specviz.cost.shape_file import paths
 
@@ -30,6 +30,7 @@ def test_shipped_costs_a_file_of_ones_own_and_an_alpha(visit, tmp_path):
     page.click(".sv-shapes-numbers summary")
     assert page.locator(".sv-shapes-passes tbody tr").count() == 2
     assert faults(page, ".sv-shapes") == []
+    assert faint(page) == []
     assert not visit.errors
     assert not visit.foreign
 

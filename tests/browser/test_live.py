@@ -34,8 +34,11 @@ def test_run_makes_a_live_run_and_the_caption_changes(visit, pair):
     page = visit.open()
     before = visit.caption()
     visit.fill_in(pair, PROMPT)
+    ink = "getComputedStyle(document.querySelector('#sv-recorded input')).color"
+    recorded = page.evaluate(ink)
     visit.run()
     live(visit)
+    assert page.evaluate(ink) != recorded, "what the list names is not what is shown"
     visit.wait_until_over()
     assert visit.ask("run.prompt") == PROMPT
     assert page.inner_text(".sv-prompt") == PROMPT

@@ -114,8 +114,11 @@ def test_a_text_of_one_s_own_is_looked_at_live(trees):
     expect(trees.locator(".sv-grow-notice")).to_contain_text("A prompt is needed")
     trees.locator("#sv-grow-prompt").fill("Once upon a time")
     trees.locator("#sv-grow-drafter").select_option("medusa")
+    ink = "getComputedStyle(document.querySelector('#sv-recorded input')).color"
+    before = trees.evaluate(ink)
     trees.get_by_role("button", name="Look at it live").click()
     expect(trees.locator(".sv-grow-source")).to_contain_text("live", timeout=60_000)
+    assert trees.evaluate(ink) == before, "Step still shows the recorded run that its list names"
     settled(trees)
     expect(trees.locator(".sv-grow-source")).to_contain_text("Medusa")
     place = trees.evaluate(f"{GROW}.state.place")
