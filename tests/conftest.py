@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import once
 import pytest
 import tiny
 import torch
+from app_server import Server
 from slowest import SLOW
 
 from specviz.drafters.draft_model import DraftModel
@@ -80,6 +82,15 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     root = tmp_path_factory.mktemp("pair")
     model = tiny.llama()
     return tiny.save(model, root / "big"), tiny.save(tiny.blurred(model), root / "small")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The page and the API as `app.py` serves them. Nothing that is sent leaves a traceback."""
+    running = Server(tmp_path_factory.mktemp("log"))
+    yield running
+    assert running.end(signal.SIGINT) == 130
+    assert "Traceback" not in running.said.read_text()
 
 
 @pytest.fixture(autouse=True, scope="module")

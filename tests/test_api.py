@@ -1,10 +1,8 @@
 """The endpoint for other programs, on a live server: the README's own example, and refusals."""
 
 import re
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -19,29 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
-def address():
-    """A server as `app.py` starts it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "app.py", "--port", str(port), "--device", "cpu"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as server:
-        place = f"http://127.0.0.1:{port}/"
-        try:
-            wait_for(place)
-            yield place
-        finally:
-            server.terminate()
-
-
-def wait_for(address):
-    for _ in range(240):
-        try:
-            with urllib.request.urlopen(address):
-                return
-        except OSError:
-            time.sleep(0.25)
-    raise TimeoutError(address)
+def address(server):
+    """Where the page is."""
+    return str(server.client.base_url).removesuffix("gradio_api/")
 
 
 @pytest.fixture(scope="module")

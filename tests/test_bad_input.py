@@ -13,21 +13,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import httpx
 import pytest
 import tiny
+from app_server import ROOT, Server
 from huggingface_hub import get_session
 
 from specviz.commands import cli
 from specviz.commands.cli import main
 from specviz.models import hub
 from specviz.ui import page
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 # The command line. Words that follow `run` with the tiny pair; or whole commands.
 
@@ -111,78 +107,6 @@ def refused(capsys, words, phrase):
 
 
 # The page and the API: one server, called as any program could call it.
-
-
-class Server:
-    """app.py, what it says, and its events by number."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.said = folder / "server.log"
-        command = [sys.executable, "app.py", "--port", str(port), "--device", "cpu"]
-        with self.said.open("w") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}/gradio_api", timeout=30)
-        self.calls = 0
-        self.config = self.wait()
-
-    def wait(self) -> dict:
-        """The page's config, as soon as there is one."""
-        for _ in range(240):
-            try:
-                return self.client.get("../config").json()
-            except httpx.TransportError:
-                time.sleep(0.25)
-        raise TimeoutError(self.said.read_text())
-
-    def end(self, number: int) -> int:
-        """The status with which it ends."""
-        self.client.close()
-        self.process.send_signal(number)
-        return self.process.wait(20)
-
-    def event(self, inputs: int, name: str) -> dict:
-        """An event of the server's with so many values, whose name begins like this."""
-        return next(
-            each
-            for each in self.config["dependencies"]
-            if len(each["inputs"]) == inputs and str(each["api_name"]).startswith(name)
-        )
-
-    def post(self, path: str, **body: object) -> httpx.Response:
-        """The answer to JSON, of numbers that are none and half characters too."""
-        head = {"Content-Type": "application/json"}
-        return self.client.post(path, content=json.dumps(body), headers=head)
-
-    def call(self, number: int, values: list) -> str:
-        """What the event of this number ends in: its error, or its one text."""
-        self.calls += 1
-        session = f"made-up-{self.calls}"
-        joined = self.post("queue/join", fn_index=number, data=values, session_hash=session)
-        if joined.status_code != 200:
-            return joined.text
-        told = ""
-        with self.client.stream("GET", "queue/data", params={"session_hash": session}) as lines:
-            for line in lines.iter_lines():
-                message = json.loads(line.removeprefix("data:") or "{}")
-                if message.get("msg") == "process_generating":
-                    told = str(message["output"]["data"])
-                if message.get("msg") == "process_completed":
-                    output = message["output"]
-                    return told or str(output.get("error") or output.get("data"))
-        raise AssertionError("the stream ended without an answer")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The one server. Nothing that is sent to it leaves a traceback."""
-    running = Server(tmp_path_factory.mktemp("log"))
-    yield running
-    assert running.end(signal.SIGINT) == 130
-    assert "Traceback" not in running.said.read_text()
-
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 TOO_DEEP = "[" * 1500

@@ -36,9 +36,9 @@ PROMPTS = [
     "0123456789 0123456789 012345",
     "house. The house. The",
 ]
-GREEDY = Settings(Sampling(0.0), max_new_tokens=24, gamma=4)
+GREEDY = Settings(Sampling(0.0), max_new_tokens=16, gamma=4)
 GENERATED = WeakKeyDictionary()
-WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
+WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=16, gamma=4)
 
 
 def drafters():

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 import spaces
+from app_server import wait_for
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from test_api import wait_for
 from zero.scheduler import scheduling
 from zero.visitor import Visitor
 

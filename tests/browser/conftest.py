@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tiny
+from app_server import wait_for
 from chrome import running
 from made import RUNS, made
 from playwright.sync_api import Browser, sync_playwright
@@ -47,17 +46,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield address
         finally:
             server.terminate()
-
-
-def wait_for(address: str) -> None:
-    """Return once the address answers."""
-    for _ in range(240):
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.25)
-    raise TimeoutError(address)
 
 
 @pytest.fixture(scope="session")
