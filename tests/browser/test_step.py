@@ -278,6 +278,41 @@ def test_dark_mode_redraws_the_tree(visit):
     page.wait_for_function(f"{ink} !== '{light}'")
 
 
+# Steps through a run: how often plotly drew, how often a figure was another, how often it could.
+DRAWN = """() => {
+  const player = window.specviz.players["sv-step"];
+  const { react } = window.Plotly;
+  let drawn = 0, due = 0, most = 0;
+  const before = {};
+  const look = ({ tree, panel }) => {
+    for (const [place, { figure }] of Object.entries({ tree, panel })) {
+      if (!figure) continue;
+      const now = JSON.stringify(figure);
+      due += now !== before[place];
+      most += 1;
+      before[place] = now;
+    }
+  };
+  player.go(1, 0);
+  look(player.frame);
+  due = most = 0;
+  window.Plotly.react = (...given) => { drawn += 1; return react(...given); };
+  while (!document.querySelector("[data-do=next]").disabled) {
+    player.next();
+    look(player.frame);
+  }
+  window.Plotly.react = react;
+  return [drawn, due, most];
+}"""
+
+
+def test_a_figure_that_a_step_leaves_as_it_is_is_not_drawn_again(looker):
+    page = looker.look("02-siblings")
+    drawn, due, most = page.evaluate(DRAWN)
+    assert drawn == due < most
+    assert due > 10
+
+
 def test_the_guard_is_in_the_running_server(looker):
     page = looker.look()
     for path in ("gradio_api/upload", "monitoring/summary", "gradio_api/file=https://example.com"):

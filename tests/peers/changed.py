@@ -1,4 +1,4 @@
-"""Copies of the target and of heads that vLLM cannot use as they lie, changed until it can.
+"""Copies of the target and of MTP's module, changed until vLLM can use them.
 
 Rule: the same function of the same weights; nothing is learned anew.
 """
@@ -18,28 +18,11 @@ WEIGHTS = "model.safetensors"
 DEEPSEEK = {"num_nextn_predict_layers": 1, "n_group": 1, "n_routed_experts": 0}
 
 
-def copies(drafter: str, target: Path, head: Path, place: Path) -> tuple[Path, Path]:
-    """Target and head as vLLM can use them, under `place`."""
-    if drafter == "eagle":
-        return target, eagle(target, head, place / "eagle")
+def copies(target: Path, head: Path, place: Path) -> tuple[Path, Path]:
+    """The target and MTP's module as vLLM can use them, under `place`."""
     other = copied(target, place / "target")
     rewrite(other, {**config_of(other), **DEEPSEEK, "n_shared_experts": 0})
     return other, mtp(head, place / "mtp", config_of(target))
-
-
-def eagle(target: Path, head: Path, place: Path) -> Path:
-    """Embeddings e' with W e' = W e + b, W being fc's half for words.
-
-    fc reads a word's embedding beside a state, so what it adds can come with the
-    word: in float32, since W is steep.
-    """
-    tensors = load_file(copied(head, place) / WEIGHTS)
-    words = load_file(target / WEIGHTS)["model.embed_tokens.weight"].double()
-    half = tensors["fc.weight"][:, : words.shape[1]].double()
-    moved = words + torch.linalg.solve(half, tensors.pop("fc.bias").double())
-    save(place, tensors | {"embed_tokens.weight": moved.float()})
-    rewrite(place, config_of(place) | {"bias": False})
-    return place
 
 
 def mtp(head: Path, place: Path, target: dict[str, Any]) -> Path:

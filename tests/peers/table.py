@@ -57,13 +57,7 @@ PEERS = (
         {"gamma": 5, "ngram_min": 2, "ngram_max": 3},
     ),
     Peer("draft-model", model("draft_model", 4), CHAIN),
-    Peer(
-        "eagle",
-        model("eagle", 4),
-        CHAIN,
-        why_not="vLLM's EAGLE has no bias in fc and drops the head's without a word, so that no "
-        "guess is kept; in the copy, the bias is part of embeddings of the head's own.",
-    ),
+    Peer("eagle", model("eagle", 4), CHAIN),
     Peer("eagle3", model("eagle3", 4), {"gamma": 4, "budget": 4, "fan_out": 1}),
     Peer(
         "medusa",

@@ -2,7 +2,8 @@
 
 Usage: python tests/peers/vllm_accepted.py ENVIRONMENT [--drafters a,b] [--out FILE]. ENVIRONMENT
 is a folder; vLLM for CPUs is installed there where it is not yet (3 GB). Writes
-assets/models/peers.json, which the card beside it shows and tests/test_peers.py reads.
+assets/models/peers.json, which the card beside it shows and tests/test_peers.py reads; of a few
+drafters, their rows alone.
 
 Both sides decode every prompt that ships at temperature 0 in float32 with a chain of guesses. What
 is compared: the text, and how many guesses each round kept.
@@ -91,6 +92,7 @@ class Comparison:
         mine = [ours(self.target, drafter, text, peer) for text in self.texts]
         found = {
             "drafter": peer.drafter,
+            "date": date.today().isoformat(),
             "hash": drafter.card.hash if peer.folder else None,
             "theirs": peer.theirs,
             "ours": peer.ours,
@@ -111,7 +113,7 @@ class Comparison:
     def _copy(self, peer: Peer, place: str) -> list[Told] | None:
         from peers.changed import copies
 
-        target, head = copies(peer.drafter, self.house, peer.folder, Path(place))
+        target, head = copies(self.house, peer.folder, Path(place))
         return self._told(peer, target, head)[0]
 
     @property
@@ -177,7 +179,7 @@ class Comparison:
 
 
 def facts(comparison: Comparison) -> dict[str, Any]:
-    """Versions, date and what was the same for all."""
+    """Versions and what was the same for all."""
     from peers.environment import PACKAGE, VERSION, installed
     from peers.table import NEW_TOKENS
 
@@ -190,7 +192,6 @@ def facts(comparison: Comparison) -> dict[str, Any]:
         "program": "vLLM",
         "package": PACKAGE,
         "version": VERSION,
-        "date": date.today().isoformat(),
         "processor": processor(),
         "dtype": "float32",
         "versions": {
@@ -212,15 +213,25 @@ def main() -> None:
     from specviz.house.measure import as_text
 
     comparison = Comparison(ready(args.environment.absolute()))
+    same = facts(comparison)
+    rows = known(args.out, same)
     wanted = [name for name in args.drafters.split(",") if name]
-    rows = []
     for peer in PEERS:
         if not wanted or peer.drafter in wanted:
-            rows.append(comparison.row(peer))
-            one = rows[-1]
+            one = rows[peer.drafter] = comparison.row(peer)
             print(peer.drafter, one["said"], one["texts_equal"], one["rounds_equal"], flush=True)
             print(one["by_position"], one["rounds"], flush=True)
-    args.out.write_text(as_text(facts(comparison) | {"rows": rows}), encoding="utf-8")
+    told = [rows[peer.drafter] for peer in PEERS if peer.drafter in rows]
+    args.out.write_text(as_text(same | {"rows": told}), encoding="utf-8")
+
+
+def known(file: Path, same: dict[str, Any]) -> dict[str, Any]:
+    """By drafter, the rows that a file has already, if what was the same for all is so still."""
+    if not file.exists():
+        return {}
+    found = json.loads(file.read_text(encoding="utf-8"))
+    rows = found.pop("rows")
+    return {row["drafter"]: row for row in rows} if found == same else {}
 
 
 if __name__ == "__main__":

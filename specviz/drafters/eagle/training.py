@@ -9,6 +9,7 @@ takes, all rows at once; losses and measures are made of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -58,8 +59,8 @@ def guesses(head: EagleHead, frozen: Frozen, depth: int) -> list[Tensor]:
 
 
 def build(target: Target, _counts: Tensor) -> EagleHead:
-    """A new head for this target."""
-    return EagleHead(EagleConfig.like(target))
+    """A new head for this target; without a bias in fc, since vLLM reads none."""
+    return EagleHead(replace(EagleConfig.like(target), bias=False))
 
 
 TRAINING: Final = Family(

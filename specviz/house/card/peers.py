@@ -25,8 +25,9 @@ def other_programs(models: Models) -> str:
 
 def _where(facts: dict[str, Any]) -> str:
     theirs, ours = facts["versions"]["vllm"], facts["versions"]["ours"]
+    days = " and ".join(sorted({row["date"] for row in facts["rows"]}))
     return (
-        f"By `python tests/peers/vllm_accepted.py FOLDER` on {facts['date']}: {facts['program']} "
+        f"By `python tests/peers/vllm_accepted.py FOLDER` on {days}: {facts['program']} "
         f"{facts['version']} ({facts['package']}, torch {theirs['torch']}, transformers "
         f"{theirs['transformers']}) beside this program (torch {ours['torch']}, transformers "
         f"{ours['transformers']}), {facts['dtype']}, {facts['processor']}. Both decoded each of "

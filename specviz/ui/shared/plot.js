@@ -88,10 +88,16 @@ function coloured(trace, style) {
  * @property {number} [room] The width that there is, where it was read already.
  */
 
+/** @type {WeakMap<HTMLElement, string>} */
+const shown = new WeakMap(); // what each place shows: many a step leaves a figure as it is
+
 /** @param {HTMLElement} place @param {Figure | null | undefined} figure @param {Fit} [fit] */
 export function plot(place, figure, { onPick, squash = 1, room = roomOf(place) } = {}) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
+  const theme = document.body.classList.contains("dark");
+  const asked = JSON.stringify([figure, squash, Math.min(figure.layout.width, room), theme]);
+  if (shown.get(place) === asked) return;
   const style = getComputedStyle(place);
   const traces = Object.keys(figure.data)
     .sort()
@@ -106,6 +112,7 @@ export function plot(place, figure, { onPick, squash = 1, room = roomOf(place) }
   plotly.react(place, traces, layout, { displayModeBar: false, responsive: false });
   // Clips are named by the page's address, which changes with every step; nothing here needs one.
   for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
+  shown.set(place, asked);
   if (onPick && !place.dataset.listens) {
     place.dataset.listens = "yes";
     const drawn = /** @type {PlotlyElement} */ (place);
