@@ -52,5 +52,5 @@ def _made(peers: Any) -> Example:
         f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{labels},position="{at}"}} {n:.1f}'
         for at, n in enumerate(kept)
     ]
-    said = SAID.format(version=peers["version"], date=peers["date"])
+    said = SAID.format(version=peers["version"], date=row["date"])
     return Example("\n".join(lines) + "\n", said)
