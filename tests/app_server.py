@@ -37,18 +37,11 @@ class Server:
         command = [sys.executable, "app.py", "--port", str(port), "--device", "cpu"]
         with self.said.open("w") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}/gradio_api", timeout=30)
+        self.address = f"http://127.0.0.1:{port}/"
+        self.client = httpx.Client(base_url=f"{self.address}gradio_api", timeout=30)
         self.calls = 0
-        self.config = self.wait()
-
-    def wait(self) -> dict:
-        """The page's config, as soon as there is one."""
-        for _ in range(240):
-            try:
-                return self.client.get("../config").json()
-            except httpx.TransportError:
-                time.sleep(0.25)
-        raise TimeoutError(self.said.read_text())
+        wait_for(self.address)
+        self.config = self.client.get("../config").json()
 
     def end(self, number: int) -> int:
         """The status with which it ends."""

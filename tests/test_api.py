@@ -4,22 +4,20 @@ import re
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
+from app_server import ROOT
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 @pytest.fixture(scope="module")
 def address(server):
     """Where the page is."""
-    return str(server.client.base_url).removesuffix("gradio_api/")
+    return server.address
 
 
 @pytest.fixture(scope="module")

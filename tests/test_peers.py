@@ -11,6 +11,7 @@ from peers.as_there import as_there
 from peers.environment import PACKAGE, VERSION
 from peers.table import NEW_TOKENS, PEERS
 from peers.told import by_position, ours, theirs
+from peers.vllm_accepted import known
 from safetensors.torch import load_file
 
 from specviz.catalog import load_drafter, load_target
@@ -92,6 +93,13 @@ def test_the_last_round_and_the_prefill_are_left_out():
     told = theirs(steps)
     assert (told.tokens, told.digits) == ((5, 6, 7, 8, 9, 1), "20")
     assert by_position(["20", "1"]) == [2, 1]
+
+
+def test_rows_that_are_not_measured_anew_stay_unless_what_was_the_same_for_all_has_changed():
+    file, same = MODELS / "peers.json", {key: FACTS[key] for key in FACTS.keys() - {"rows"}}
+    assert known(file, same) == ROWS
+    assert known(file, same | {"version": "0.1"}) == {}
+    assert known(MODELS / "none.json", same) == {}
 
 
 def test_medusa_s_folder_has_the_target_s_projection_for_programs_that_share_none(tmp_path):
