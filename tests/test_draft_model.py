@@ -10,7 +10,7 @@ import tiny
 import torch
 from test_engine import joint, traced
 
-from specviz.drafters.kit.growing import possible, tops
+from specviz.drafters.kit.guesses import possible, tops
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.engine.loop import rounds
 from specviz.engine.schedule import schedule

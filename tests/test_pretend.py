@@ -11,11 +11,10 @@ import torch
 from pretend import DEVICE, Cuda, pretended
 
 from specviz.drafters.kit import siblings
-from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.uniform import UniformSession
 from specviz.models.target import TargetRun
 from specviz.verification import distributions
-from specviz.verification.crossing import read, soon, together
+from specviz.verification.crossing import Parcel, read, soon, together
 
 
 @pytest.fixture
@@ -131,7 +130,7 @@ def test_nothing_is_left_of_it_afterwards():
 # drafter and a temperature whose run meets it.
 SLIPS = [
     (TargetRun, "_pass", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
-    (FeatureReader, "_pass", "together(self.device, rows, sees)", "(rows, sees)", "eagle", 0.8),
+    (Parcel, "_sent", "self._device", "torch.device('cpu')", "eagle", 0.8),
     (siblings, "_ranks", "values.device", "torch.device('cpu')", "eagle", 0.8),
     (distributions, "law", ", device=logits.device", "", "ngram", 0.0),
     (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),

@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growing import Growing, fit, kind
+from specviz.drafters.kit.ahead import Reading, grow
+from specviz.drafters.kit.growing import Growing, Level, Shape, fit, kind
 from specviz.drafters.kit.levels import LevelReader
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.checkpoint import MadeFor
@@ -28,6 +29,7 @@ from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
+from specviz.verification.crossing import Parcel
 from specviz.verification.tree import DraftTree
 
 
@@ -70,17 +72,12 @@ class DraftModelSession:
         Score by node: the small model's probability at temperature 1.
         """
         self.reader.work = Work()
-        grown = Growing(self.reader.name, [context[-1]])
-        level = range(1)
-        for depth in range(room - 1):
-            if all(grown.ends(node, self.settings, self.eos) for node in level):
-                break
-            logits = self.after(context, grown.tokens, grown.parents, level)
-            grown.branch(level, logits, depth, self.settings, self.eos, chance)
-            level = range(level.stop, len(grown.tokens))
-        return Proposal(
-            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, work=self.reader.work
-        )
+        grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
+        grow(grown, self, context, Shape(room - 1, whole=True))
+        tree = grown.tree()
+        if len(tree) > 1:
+            self.reader.tree = self.own_tree(tree)
+        return Proposal(tree, self.drawn, grown.q, grown.draws, grown.score, work=self.reader.work)
 
     def after(
         self,
@@ -91,9 +88,43 @@ class DraftModelSession:
     ) -> Tensor:
         """See `Foresight`."""
         if nodes[0] == 0:
-            return fit(self.reader.text(context), self.vocab_size)
-        tree = DraftTree(tuple(tokens), tuple(parents))
-        return fit(self.reader.level(tree, nodes), self.vocab_size)
+            return self.over(self.reader.text(self.own_text(context)))
+        tree = self.own_tree(DraftTree(tuple(tokens), tuple(parents)))
+        return self.over(self.reader.level(tree, nodes))
+
+    @property
+    def device(self) -> torch.device:
+        """See `Reads`."""
+        device: torch.device = self.reader.model.device
+        return device
+
+    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+        """See `Reads`."""
+        if level.nodes == (0,):
+            text = self.reader.opened(self.own_text(context), parcel)
+            return lambda _: self.over(text())
+        after = self.reader.planned(level.nodes, level.above, parcel)
+        return lambda words: self.over(after(self.own_words(words)))
+
+    def forget(self, node: int) -> None:
+        """See `Reads`."""
+        self.reader.forget(node)
+
+    def own_text(self, context: Sequence[int]) -> Sequence[int]:
+        """A text of the target's in the small model's tokens: the same."""
+        return context
+
+    def own_words(self, words: Tensor) -> Tensor:
+        """Guesses (n,) likewise."""
+        return words
+
+    def own_tree(self, tree: DraftTree) -> DraftTree:
+        """A tree likewise."""
+        return tree
+
+    def over(self, logits: Tensor) -> Tensor:
+        """The small model's logits (n, W) over the target's tokens (n, V)."""
+        return fit(logits, self.vocab_size)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""

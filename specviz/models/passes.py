@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.verification.crossing import upload
-
 
 class MissingStates(ValueError):
     """Tokens came without the target's states that predicted them."""
@@ -64,7 +62,7 @@ class States:
         held += [] if self.final is None else [self.final]
         if not held:
             return self
-        of = _chooser(rows, held[0].device)
+        of = _chooser(rows)
         return States(
             {k: of(v) for k, v in self.layers.items()},
             None if self.final is None else of(self.final),
@@ -72,13 +70,12 @@ class States:
         )
 
 
-def _chooser(rows: Sequence[int], device: torch.device) -> Callable[[Tensor], Tensor]:
-    """What copies these rows of a tensor; those that stand side by side need no list there."""
+def _chooser(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
+    """What copies these rows of a tensor. No list of them goes to where it is: they are few."""
     first = rows[0] if rows else 0
     if list(rows) == list(range(first, first + len(rows))):
         return lambda held: held[first : first + len(rows)].clone()
-    index = upload(list(rows), device)
-    return lambda held: held[index]
+    return lambda held: torch.stack([held[row] for row in rows])
 
 
 def joined(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:

@@ -6,7 +6,7 @@ what is needed at the same time is read at once; an upload need not be waited fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
@@ -41,6 +41,26 @@ def together(device: torch.device, *made: Tensor) -> list[Tensor]:
     parts = zip(sent(parcel, device).split(rooms), wide, strict=True)
     there = [part[: each.nbytes].view(each.dtype).view(each.shape) for part, each in parts]
     return [each[..., : own.shape[-1]] for each, own in zip(there, made, strict=True)]
+
+
+class Parcel:
+    """Tensors of the host that go to a device together, once the first of them is asked for."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._made: list[Tensor] = []
+        self._there: list[Tensor] = []
+
+    def put(self, made: Tensor) -> Callable[[], Tensor]:
+        """Put one in that is not sent yet. What comes back says where it is there."""
+        assert not self._there, "it is under way"
+        self._made.append(made)
+        place = len(self._made) - 1
+        return lambda: self._sent()[place]
+
+    def _sent(self) -> list[Tensor]:
+        self._there = self._there or together(self._device, *self._made)
+        return self._there
 
 
 def _in_rows(mask: Tensor) -> Tensor:

@@ -11,16 +11,18 @@ level from the likeliest guesses; of all guesses weighed, the likeliest are kept
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.kit.ahead import Reading, grow
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.dynamic import DynamicSession, followed
 from specviz.drafters.kit.features import FeatureReader
-from specviz.drafters.kit.growing import Growing, fit, kind
+from specviz.drafters.kit.growing import Growing, Level, Shape, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import Riders, States
 from specviz.models.target import Target, TargetRun
@@ -29,6 +31,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
+from specviz.verification.crossing import Parcel
 
 
 class Eagle(HeadDrafter):
@@ -69,24 +72,9 @@ class EagleSession:
         siblings, from 0, and on how many guessed features in a row the guess rests.
         """
         self.reader.work = Work()
-        grown = Growing(self.reader.name, [context[-1]])
-        paths: dict[int, tuple[int, ...]] = {0: ()}  # by node, the ranks on its way
-        level = [0]
-        for _ in range(room - 1):
-            open_ = [n for n in level if grown.tokens[n] not in self.eos]
-            level = [n for n in open_ if width_under(self.settings, paths[n])]
-            if not level:
-                break
-            first = len(grown.tokens)
-            logits = self.after(context, grown.tokens, grown.parents, level)
-            self._branch(grown, level, logits, paths, chance)
-            level = list(range(first, len(grown.tokens)))
-        return self._proposal(grown, paths)
-
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
-        """See `DraftSession`. State i and token i are a row of the head as they come."""
-        states.cover(len(tokens))
-        self.reader.take(states, tokens)
+        grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
+        grow(grown, self, context, Shape(room - 1, partial(width_under, self.settings)))
+        return self._proposal(grown)
 
     def after(
         self,
@@ -98,30 +86,36 @@ class EagleSession:
         """See `Foresight`."""
         return fit(followed(self.reader, len(context), tokens, parents, nodes), self.vocab_size)
 
-    def _branch(
-        self,
-        grown: Growing,
-        level: Sequence[int],
-        logits: Tensor,
-        paths: dict[int, tuple[int, ...]],
-        chance: Chance,
-    ) -> None:
-        """Put guesses under the nodes of a level. logits: (n, V), of what follows each."""
-        first, widths = len(grown.tokens), [width_under(self.settings, paths[n]) for n in level]
-        grown.put(level, widths, logits, self.settings, chance)
-        ranks: dict[int, int] = {}  # by parent, how many of its guesses are numbered
-        for node, parent in enumerate(grown.parents[first:], first):
-            rank = ranks[parent] = ranks.get(parent, -1) + 1
-            paths[node] = (*paths[parent], rank)
+    @property
+    def device(self) -> torch.device:
+        """See `Reads`."""
+        return self.reader.device
 
-    def _proposal(self, grown: Growing, paths: dict[int, tuple[int, ...]]) -> Proposal:
+    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+        """See `Reads`."""
+        if level.nodes == (0,):
+            text = self.reader.opened(len(context), parcel)
+            return lambda _: fit(text(), self.vocab_size)
+        after = self.reader.planned(level.nodes, level.above, parcel)
+        return lambda words: fit(after(words), self.vocab_size)
+
+    def forget(self, node: int) -> None:
+        """See `Reads`."""
+        self.reader.forget(node)
+
+    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+        """See `DraftSession`. State i and token i are a row of the head as they come."""
+        states.cover(len(tokens))
+        self.reader.take(states, tokens)
+
+    def _proposal(self, grown: Growing) -> Proposal:
         """What was grown, with what a reader can be shown of it."""
         evidence: dict[int, dict[str, Any]] = {
             node: {"rank": path[-1], "guessed_features": len(path) - 1}
-            for node, path in paths.items()
+            for node, path in enumerate(grown.paths)
             if node
         }
-        passes = self.reader.passes if len(paths) > 1 else 0
+        passes = self.reader.passes if len(grown.tokens) > 1 else 0
         evidence[0] = {"form": "features", "passes": passes}
         return Proposal(
             grown.tree(),

@@ -7,7 +7,7 @@ parent's output for one; when the text keeps it, its row is read again from the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from specviz.drafters.kit.layers import KeysValues
 from specviz.models.passes import States
 from specviz.models.target import Target
 from specviz.trace.work import Work
-from specviz.verification.crossing import together
+from specviz.verification.crossing import Parcel
 
 
 class FeatureReader:
@@ -60,6 +60,20 @@ class FeatureReader:
         Logits (1, V) of what follows the newest token, which is node 0 of the next tree. Raises
         ValueError where the states taken do not make up that text.
         """
+        return self.opened(length, Parcel(self.device))()
+
+    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+        """Read nodes whose parents were read; logits (n, V) of what follows each.
+
+        tokens, parents: by node, of the whole tree so far.
+        """
+        parcel = Parcel(self.device)
+        words = parcel.put(torch.tensor([tokens[node] for node in nodes]))
+        reading = self.planned(nodes, [parents[node] for node in nodes], parcel)
+        return reading(words())
+
+    def opened(self, length: int, parcel: Parcel) -> Callable[[], Tensor]:
+        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
         states = torch.cat([self.states_of(states) for states, _ in self.waiting])
@@ -68,40 +82,55 @@ class FeatureReader:
         if not len(states) == len(tokens) == length - 1 - start:
             raise ValueError(f"{start} + {len(states)} states for a text of {length} tokens.")
         self.waiting, self.rows, self.passes = [], length - 1, 0
-        self.work += Work(entry=len(states))
+        self.paths = {0: []}
         self.cache.cut(start)
-        sees = torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start)
-        outputs = self._pass(states, tokens, range(start, self.rows), sees)[-1:]
-        self.paths, self.outputs = {0: []}, {0: outputs[0]}
-        return self._logits(outputs)
+        words = parcel.put(torch.tensor(tokens))
+        where = parcel.put(torch.arange(start, self.rows))
+        sees = parcel.put(torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start))
 
-    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
-        """Read nodes whose parents were read; logits (n, V) of what follows each.
+        def reading() -> Tensor:
+            self.work += Work(entry=len(tokens))
+            outputs = self._pass(states, words(), where(), sees())[-1:]
+            self.outputs = {0: outputs[0]}
+            return self._logits(outputs)
 
-        tokens, parents: by node, of the whole tree so far.
+        return reading
+
+    def planned(
+        self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
+    ) -> Callable[[Tensor], Tensor]:
+        """`level`, as what is to be called with the nodes' tokens (n,), there.
+
+        above: by node, its parent. What it needs of the host is in the parcel.
         """
         first = self.rows + len(self.paths) - 1
         sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
         sees[:, : self.rows] = True
-        for i, node in enumerate(nodes):
-            self.paths[node] = [*self.paths[parents[node]], first + i]
+        for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
+            self.paths[node] = [*self.paths[parent], first + i]
             sees[i, self.paths[node]] = True
-        states = torch.stack([self.outputs[parents[node]] for node in nodes])
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        outputs = self._pass(states, [tokens[node] for node in nodes], positions, sees)
-        self.outputs |= dict(zip(nodes, outputs, strict=True))
-        return self._logits(outputs)
+        where, seen = parcel.put(torch.tensor(positions)), parcel.put(sees)
 
-    def _pass(
-        self, states: Tensor, tokens: Sequence[int], positions: Iterable[int], sees: Tensor
-    ) -> Tensor:
+        def reading(words: Tensor) -> Tensor:
+            states = torch.stack([self.outputs[parent] for parent in above])
+            outputs = self._pass(states, words, where(), seen())
+            self.outputs |= dict(zip(nodes, outputs, strict=True))
+            return self._logits(outputs)
+
+        return reading
+
+    def forget(self, node: int) -> None:
+        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        self.paths = {known: path for known, path in self.paths.items() if known < node}
+        self.cache.cut(self.rows + len(self.paths) - 1)
+
+    def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """The head on new rows, each seeing what `sees` (n, rows) says: outputs (n, h)."""
         self.passes += 1
-        self.work += Work(body=len(tokens))
-        rows = torch.tensor([list(tokens), list(positions)])
-        (words, where), sees = together(self.device, rows, sees)
+        self.work += Work(body=len(words))
         mix = self.cache.mix(sees)
-        out: Tensor = self.head(states[None], self.embed(words)[None], where, mix)[0]
+        out: Tensor = self.head(states[None], self.embed(words)[None], positions, mix)[0]
         return out
 
     def _logits(self, outputs: Tensor) -> Tensor:

@@ -1,110 +1,180 @@
-"""Guesses of a model drafter, put under a node: drawn or ranked, a level at a time."""
+"""A proposal in the making: guesses of a model drafter, put under nodes a level at a time.
+
+Rule: a read makes the host wait for the device. So guesses are put under guesses that the host has
+not read; where some of these turn out to be none, what stands on them is left out and made anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import chain, count
-from math import inf
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.siblings import Siblings, distinct_draws
+from specviz.drafters.kit.guesses import Guesses, Ranked, Sampled, Told, dealt
+from specviz.drafters.kit.siblings import Coins
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
-from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import Draw, check_tops, law
+from specviz.verification.crossing import Parcel, read
+from specviz.verification.distributions import Draw
 from specviz.verification.tree import DraftTree
 
+Ranks = tuple[int, ...]  # of a node's path from the root: each guess's place among its siblings
+Width = Callable[[Ranks], int]  # how many guesses stand under a node
 
-@dataclass(slots=True)
-class Growing:
-    """A proposal in the making; see `Proposal`. tokens, parents: by node, as in DraftTree.
 
-    who: what errors call whoever guesses.
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Nodes to be read in one pass, before anything is known of the guesses under them.
+
+    above: by node, its parent. widths: by node, how many guesses are put under it, or none. first:
+    the number of the first of them.
     """
 
-    who: str
-    tokens: list[int]
-    parents: list[int] = field(default_factory=lambda: [-1])
-    q: dict[int, Tensor] = field(default_factory=dict)
-    draws: dict[int, Draw] = field(default_factory=dict)
-    score: dict[int, float] = field(default_factory=dict)
+    nodes: tuple[int, ...]
+    above: tuple[int, ...]
+    widths: tuple[int, ...]
+    first: int
 
-    def add(
-        self,
-        nodes: Sequence[int],
-        guesses: Sequence[Sequence[int]],
-        chances: Sequence[Sequence[float]],
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a tree grows. deepest: no guess stands deeper. width: if not the settings' at a depth.
+
+    whole: nodes under which nothing is guessed are read as well.
+    """
+
+    deepest: int
+    width: Width | None = None
+    whole: bool = False
+
+
+class Growing:
+    """See `Proposal`. tokens, parents: by node, as in DraftTree. paths: by node, its ranks.
+
+    drawn: how its guesses are made. newest: the nodes of the deepest level.
+    """
+
+    def __init__(
+        self, who: str, root: int, settings: Settings, eos: Sequence[int], chance: Chance
     ) -> None:
-        """Number new guesses under each of these nodes in the order tried. chances: of each."""
-        self.score |= dict(enumerate(chain.from_iterable(chances), len(self.tokens)))
-        for node, some in zip(nodes, guesses, strict=True):
-            self.tokens += some
-            self.parents += [node] * len(some)
+        """who: what errors call whoever guesses. root: the text's newest token."""
+        self.who, self.settings, self.eos, self.chance = who, settings, eos, chance
+        self.drawn = kind(settings)
+        self.tokens, self.parents = [root], [-1]
+        self.paths: list[Ranks] = [()]
+        self.q: dict[int, Tensor] = {}
+        self.draws: dict[int, Draw] = {}
+        self.score: dict[int, float] = {}
+        self.newest = range(1)
+        self._unread: list[tuple[Level, Guesses]] = []
 
-    def ends(self, node: int, settings: Settings, eos: Sequence[int]) -> bool:
-        """Whether nothing is guessed under a node: the text ends there, or the model is unsure."""
-        unsure = self.score.get(node, 1.0) < settings.confidence
-        return bool(node) and (unsure or self.tokens[node] in eos)
+    def next(self, shape: Shape) -> Level | None:
+        """The next level under which guesses are wanted; None where the tree is done."""
+        return next(self.levels(shape), None)
 
-    def branch(
-        self,
-        level: range,
-        logits: Tensor,
-        depth: int,
-        settings: Settings,
-        eos: Sequence[int],
-        chance: Chance,
-    ) -> None:
-        """Put guesses under every node of a level that does not end. logits: (n, V), by node."""
-        open_ = [node for node in level if not self.ends(node, settings, eos)]
-        rows = logits
-        if len(open_) < len(level):
-            rows = logits[upload([node - level.start for node in open_], logits.device)]
-        self.put(open_, [settings.width(depth)] * len(open_), rows, settings, chance)
+    def levels(self, shape: Shape) -> Iterator[Level]:
+        """All levels that are still wanted, as if no further guess ended its path."""
+        width = shape.width or self._width
+        above, paths = list(self.parents), list(self.paths)
+        level, closed = self.newest, {node for node in self.newest if self.ends(node)}
+        while True:
+            closed |= {node for node in level if len(paths[node]) >= shape.deepest}
+            wide = {node: 0 if node in closed else width(paths[node]) for node in level}
+            if not any(wide.values()):
+                return
+            nodes = tuple(node for node in level if wide[node] or shape.whole)
+            first = len(paths)
+            parents, widths = (tuple(of[node] for node in nodes) for of in (above, wide))
+            yield Level(nodes, parents, widths, first)
+            for node in nodes:
+                above += [node] * wide[node]
+                paths += [(*paths[node], rank) for rank in range(wide[node])]
+            level = range(first, len(paths))
 
-    def put(
-        self,
-        nodes: Sequence[int],
-        widths: Sequence[int],
-        logits: Tensor,
-        settings: Settings,
-        chance: Chance,
-    ) -> None:
-        """Put so many guesses under each of these nodes. logits: (n, V), of what follows each.
+    def grow(self, level: Level, logits: Tensor) -> None:
+        """Put guesses under a level's nodes, and read them. See `put`."""
+        self.put(level, logits, self.coins(level))
+        self.settle()
 
-        Raises BadScores. What the host must know of a level is read at once.
+    def coins(self, level: Level, parcel: Parcel | None = None) -> Coins | None:
+        """The coins of a level's guesses; None where none are drawn. parcel: in which they go."""
+        if self.drawn is Drawn.POINT_MASS:
+            return None
+        many = [width for width in level.widths if width]
+        return Coins(dealt(many, partial(self._flip, level.first)), parcel)
+
+    def put(self, level: Level, logits: Tensor, coins: Coins | None) -> Guesses:
+        """Put guesses under a level's nodes. logits: (n, V), of what follows each. See `settle`."""
+        widths = [width for width in level.widths if width]
+        if len(widths) < len(logits):
+            logits = torch.stack(
+                [row for row, wide in zip(logits, level.widths, strict=True) if wide]
+            )
+        made = self._made(level, widths, logits, coins)
+        self._unread.append((level, made))
+        return made
+
+    def settle(self) -> None:
+        """Read at once what was put. Raises BadScores.
+
+        Left out are levels that stand on guesses which are others than was thought, or which end
+        their path.
         """
-        if kind(settings) is Drawn.POINT_MASS:
-            ranked = zip(widths, tops(logits, max(widths), self.who), strict=True)
-            some = [(tokens[:width], chances[:width]) for width, (tokens, chances) in ranked]
-            self.add(nodes, *zip(*some, strict=True))
-            return
-        laws, chances = law(logits, settings.sampling), logits.float().softmax(-1)
-        many = possible(laws, widths) if settings.sampling.cuts else widths
-        drawn = self._drawn(laws, chances, many, chance)
-        if any(len(set(tokens)) < len(tokens) for tokens in drawn.tokens):  # a law ran out
-            drawn = self._drawn(laws, chances, possible(laws, widths), chance)
-        self.q |= dict(zip(nodes, laws, strict=True))
-        self.draws |= dict(enumerate(chain.from_iterable(drawn.draws), len(self.tokens)))
-        self.add(nodes, drawn.tokens, drawn.chances)
+        unread, self._unread = self._unread, []
+        asked = [guesses.asked for _, guesses in unread]
+        values = iter(read(*chain(*asked)))
+        for (level, guesses), some in zip(unread, asked, strict=True):
+            mine = [next(values) for _ in some]
+            under = [node for node, width in zip(level.nodes, level.widths, strict=True) if width]
+            if any(self.ends(node) for node in under):
+                return
+            told = guesses.told(mine, self.who)
+            self._add(under, told, guesses.laws)
+            if not told.settled:
+                return
 
-    def _drawn(
-        self, laws: Tensor, chances: Tensor, many: Sequence[int], chance: Chance
-    ) -> Siblings:
-        """So many draws from each law, with the coins of the nodes that they will be."""
-        numbers = count(len(self.tokens))
-        coins = [[chance.draft(next(numbers)) for _ in range(some)] for some in many]
-        drawn = distinct_draws(laws, coins, chances)
-        check_tops([each for some in drawn.chances for each in some], self.who)
-        return drawn
+    def ends(self, node: int) -> bool:
+        """Whether nothing is guessed under a node: the text ends there, or the model is unsure."""
+        unsure = self.score.get(node, 1.0) < self.settings.confidence
+        return bool(node) and (unsure or self.tokens[node] in self.eos)
 
     def tree(self) -> DraftTree:
         """The tree so far."""
         return DraftTree(tuple(self.tokens), tuple(self.parents))
+
+    def _made(
+        self, level: Level, widths: Sequence[int], logits: Tensor, coins: Coins | None
+    ) -> Guesses:
+        """So many guesses by row of logits (n, V)."""
+        if coins is None:
+            return Ranked(logits, widths)
+        flip = partial(self._flip, level.first)
+        return Sampled(logits, self.settings.sampling, coins, flip)
+
+    def _width(self, ranks: Ranks) -> int:
+        """How many guesses the settings put under every node of a depth."""
+        return self.settings.width(len(ranks))
+
+    def _flip(self, first: int, number: int) -> float:
+        """The coin of a level's guess; the level's first is node `first`."""
+        return self.chance.draft(first + number)
+
+    def _add(self, nodes: Sequence[int], told: Told, laws: Sequence[Tensor] | Tensor) -> None:
+        """Number guesses under each of these nodes in the order tried."""
+        first = len(self.tokens)
+        self.q |= dict(zip(nodes, laws, strict=False))
+        self.draws |= dict(enumerate(chain.from_iterable(told.draws), first))
+        self.score |= dict(enumerate(chain.from_iterable(told.chances), first))
+        for node, some in zip(nodes, told.tokens, strict=True):
+            self.tokens += some
+            self.parents += [node] * len(some)
+            self.paths += [(*self.paths[node], rank) for rank in range(len(some))]
+        self.newest = range(first, len(self.tokens))
 
 
 def kind(settings: Settings) -> Drawn:
@@ -112,31 +182,6 @@ def kind(settings: Settings) -> Drawn:
     if settings.candidates == "greedy" or settings.sampling.greedy:
         return Drawn.POINT_MASS
     return Drawn.WITHOUT_REPLACEMENT if settings.branches else Drawn.SAMPLED
-
-
-def possible(laws: Tensor, widths: Sequence[int]) -> list[int]:
-    """By row of laws (n, V), how many of so many guesses it can give: top-k may leave fewer.
-
-    At least one: who asks a row that is no law for a token is told so.
-    """
-    if max(widths) == 1:
-        return list(widths)
-    left = (laws > 0).sum(-1).tolist()
-    return [min(width, max(1, some)) for width, some in zip(widths, left, strict=True)]
-
-
-def tops(logits: Tensor, many: int, who: str) -> list[tuple[list[int], list[float]]]:
-    """By row of logits (n, V), the `many` likeliest tokens, falling, and their chances.
-
-    None that is forbidden is among them. Chances are those at temperature 1. Raises BadScores.
-    """
-    best = logits.topk(min(many, logits.shape[-1]))
-    chances = logits.float().softmax(-1).gather(-1, best.indices)
-    values, ids, said = (each.tolist() for each in read(*best, chances))
-    check_tops([row[0] for row in values], who)
-    possible = [sum(value > -inf for value in row) for row in values]
-    rows = zip(ids, said, possible, strict=True)
-    return [(tokens[:some], chances[:some]) for tokens, chances, some in rows]
 
 
 def fit(logits: Tensor, size: int) -> Tensor:

@@ -6,7 +6,7 @@ say of that path alone (tree attention, SpecInfer 2305.09781).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from specviz.models.cache import RoomyCache
 from specviz.trace.work import Work
-from specviz.verification.crossing import together
+from specviz.verification.crossing import Parcel
 from specviz.verification.tree import DraftTree
 
 
@@ -23,7 +23,7 @@ class LevelReader:
 
     Node n > 0 of a tree stands in row len(known) - 1 + n, since whole levels are read in order; the
     root is the text's last token. name: what errors call the model. work: rows read, until somebody
-    sets it back.
+    sets it back. tree: what was guessed last, for whoever knows which of it the text has taken.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -32,28 +32,54 @@ class LevelReader:
         self.cache = RoomyCache()
         self.work = Work()
         self.known: list[int] = []  # the tokens of the cache's first rows
-        self.nodes: dict[tuple[int, int], int] = {}  # (parent, token) to node, of those read
+        self.paths: dict[int, list[int]] = {}  # by node read, those from the root to it
+        self.tree = DraftTree((0,), (-1,))
 
     def text(self, context: Sequence[int]) -> Tensor:
         """Read what the cache lacks of `context`; logits (1, W) of what follows it.
 
         Guesses that the text took are kept, all others forgotten; one token is always read anew.
         """
-        start = self._keep(self._rows_of(context[:-1]))
-        self.known = list(context)
-        self.nodes = {}
-        return self._pass(context[start:], range(start, len(context)), None, last_only=1)
+        return self.opened(context, Parcel(self.model.device))()
 
     def level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
         """Read the nodes of a level, whose parents were read; logits (n, W) of what follows each.
 
         tree: all nodes up to this level. Its tokens must differ under one parent.
         """
-        self.nodes |= {(tree.parents[node], tree.tokens[node]): node for node in nodes}
+        self.tree, parcel = tree, Parcel(self.model.device)
+        words = parcel.put(torch.tensor([tree.tokens[node] for node in nodes]))
+        reading = self.planned(nodes, [tree.parents[node] for node in nodes], parcel)
+        return reading(words())
+
+    def opened(self, context: Sequence[int], parcel: Parcel) -> Callable[[], Tensor]:
+        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
+        start = self._keep(self._rows_of(context[:-1]))
+        self.known, self.paths = list(context), {0: [0]}
+        self.tree = DraftTree((context[-1],), (-1,))
+        words = parcel.put(torch.tensor(context[start:]))
+        where = parcel.put(torch.arange(start, len(context)))
+        return lambda: self._pass(words(), where(), None, last_only=1)
+
+    def planned(
+        self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
+    ) -> Callable[[Tensor], Tensor]:
+        """`level`, as what is to be called with the nodes' tokens (n,), there.
+
+        above: by node, its parent. What it needs of the host is in the parcel.
+        """
+        for node, parent in zip(nodes, above, strict=True):
+            self.paths[node] = [*self.paths[parent], node]
         start = len(self.known) - 1
-        positions = [start + tree.depths[node] for node in nodes]
-        tokens = [tree.tokens[node] for node in nodes]
-        return self._pass(tokens, positions, self._mask(tree, nodes))
+        positions = [start + len(self.paths[node]) - 1 for node in nodes]
+        where, mask = parcel.put(torch.tensor(positions)), self._mask(nodes)
+        sees = None if mask is None else parcel.put(mask)
+        return lambda words: self._pass(words, where(), None if sees is None else sees())
+
+    def forget(self, node: int) -> None:
+        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        self.paths = {known: path for known, path in self.paths.items() if known < node}
+        self.cache.cut(len(self.known) - 1 + len(self.paths))
 
     def _rows_of(self, text: Sequence[int]) -> list[int]:
         """The rows of the tokens in `text`, up to the first that was never read."""
@@ -71,9 +97,10 @@ class LevelReader:
         """The nodes that `tokens` lead through from the root, as far as they were read."""
         node = 0
         for token in tokens:
-            if (node, token) not in self.nodes:
+            under = {self.tree.tokens[kid]: kid for kid in self.tree.children[node]}
+            node = under.get(token, -1)
+            if node not in self.paths:
                 return
-            node = self.nodes[node, token]
             yield node
 
     def _keep(self, rows: list[int]) -> int:
@@ -82,37 +109,33 @@ class LevelReader:
         self.cache.keep(same, rows[same:])
         return len(rows)
 
-    def _mask(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor | None:
+    def _mask(self, nodes: Sequence[int]) -> Tensor | None:
         """What each node of the level may see: additive, (1, 1, n, rows); None where it is all.
 
         A boolean mask would be silently wrong under eager attention.
         """
-        if len(nodes) == 1 and tree.depths[nodes[0]] == len(tree) - 1:
+        many = nodes[-1] + 1
+        if len(nodes) == 1 and len(self.paths[nodes[0]]) == many:
             return None  # a chain so far
-        past = len(self.known) - 1
-        mask = torch.zeros(len(nodes), past + len(tree), dtype=self.model.dtype)
-        unseen = ~tree.mask()[list(nodes)]
-        mask[:, past:].masked_fill_(unseen, torch.finfo(self.model.dtype).min)
+        past, dtype = len(self.known) - 1, self.model.dtype
+        mask = torch.zeros(len(nodes), past + many, dtype=dtype)
+        mask[:, past:] = torch.finfo(dtype).min
+        for i, node in enumerate(nodes):
+            mask[i, [past + seen for seen in self.paths[node]]] = 0.0
         return mask[None, None]
 
     def _pass(
-        self,
-        tokens: Sequence[int],
-        positions: Iterable[int],
-        mask: Tensor | None,
-        last_only: int = 0,
+        self, words: Tensor, positions: Tensor, mask: Tensor | None, last_only: int = 0
     ) -> Tensor:
         """One forward pass; logits (n, W), of the last token alone where asked."""
-        made = [torch.tensor([list(tokens), list(positions)]), *([] if mask is None else [mask])]
-        rows, *masks = together(self.model.device, *made)
         out = self.model(
-            input_ids=rows[:1],
-            position_ids=rows[1:],
-            attention_mask=masks[0] if masks else None,
+            input_ids=words[None],
+            position_ids=positions[None],
+            attention_mask=mask,
             past_key_values=self.cache,
             use_cache=True,
             logits_to_keep=last_only,
         )
         logits: Tensor = out.logits[0]
-        self.work += Work(body=len(tokens), head=len(logits))
+        self.work += Work(body=len(words), head=len(logits))
         return logits

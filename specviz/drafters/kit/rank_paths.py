@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growing import tops
+from specviz.drafters.kit.guesses import tops
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States
 from specviz.settings.chance import Chance

@@ -1,32 +1,71 @@
 """Siblings drawn from a drafter's laws, one after another, each without those before it.
 
-Rule: between two siblings nobody waits. What was drawn is taken out of its law where the laws are,
-and the host reads all draws of a level at once.
+Rule: between two siblings nobody waits. What was drawn is taken out of its law where the laws are;
+the host reads the draws later, those of a level or of many at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import torch
 from torch import Tensor
 
-from specviz.verification.crossing import read, sent, upload
-from specviz.verification.distributions import Draw, Walked, draw, leading, walk, without
+from specviz.verification.crossing import Parcel, read, sent
+from specviz.verification.distributions import HEADS, Draw, Walked, draw, leading, walk, without
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """By law, its draws in order, and by draw the chance that was asked of its token."""
+    """By law, its draws in order, and by draw the chance that was asked of its token.
+
+    settled: whether the tokens are those that `Drawing.words` has, none of them twice in a law.
+    """
 
     draws: list[list[Draw]] = field(default_factory=list)
     chances: list[list[float]] = field(default_factory=list)
+    settled: bool = True
 
     @property
     def tokens(self) -> list[list[int]]:
         """By law, the tokens drawn."""
         return [[made.token for made in some] for some in self.draws]
+
+
+class Coins:
+    """The coins of some laws, at least one each. rows: by law, one a draw.
+
+    order: the laws, those with the most coins first, so that those with a coin of some rank stand
+    in front.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[float]], parcel: Parcel | None = None) -> None:
+        """parcel: in which they go to the laws; None where they go when these are known."""
+        self.rows = rows
+        self.order = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
+        by_rank = [
+            [rows[at][rank] for at in self.order[:many]] for rank, many in enumerate(self.many)
+        ]
+        self._flat = torch.tensor(list(chain(*by_rank)), dtype=torch.float64)[:, None]
+        self._there = None if parcel is None else parcel.put(self._flat)
+
+    @property
+    def many(self) -> list[int]:
+        """By rank, how many laws have a coin of it."""
+        most = max(map(len, self.rows))
+        return [sum(len(row) > rank for row in self.rows) for rank in range(most)]
+
+    def by_rank(self, device: torch.device) -> Sequence[float | Tensor]:
+        """By rank, its coins in `order`, where walks are made: (m, 1), float64.
+
+        Those of a lone law go along with the op that asks for them.
+        """
+        if self._there is None and len(self.rows) == 1:
+            return self.rows[0]
+        there = sent(self._flat, device) if self._there is None else self._there()
+        return list(there.split(self.many))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,41 +77,77 @@ class _Rank:
     chances: Tensor
 
 
-def distinct_draws(laws: Tensor, coins: Sequence[Sequence[float]], chances: Tensor) -> Siblings:
-    """By row of laws (n, V), one draw a coin, each without the tokens of those before it.
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Draws that were made where the laws are, and that the host has not read.
 
-    Every row has a coin; one with more coins than possible tokens has a token twice. chances:
-    (n, V), asked about the tokens drawn.
+    By law one draw a coin, each without the tokens of those before it; one with more coins than
+    possible tokens has a token twice. chances: (n, V), asked about the tokens drawn.
     """
-    order = sorted(range(len(coins)), key=lambda row: -len(coins[row]))
-    if order != sorted(order):  # those that have a coin of some rank stand in front
-        index = upload(order, laws.device)
-        laws, chances = laws[index], chances[index]
-    ranks = _ranks(laws, [coins[row] for row in order], chances)
-    asked = [each for rank in ranks for each in (*rank.walked[:3], rank.chances)]
-    told = iter(each.flatten().tolist() for each in read(*asked))
-    rows = [list(zip(*four, strict=True)) for four in zip(told, told, told, told, strict=True)]
-    found = Siblings([[] for _ in coins], [[] for _ in coins])
-    for at, row in enumerate(order):
-        for rank, u in enumerate(coins[row]):
-            token, lo, hi, chance = rows[rank][at]
+
+    coins: Coins
+    chances: Tensor
+    ranks: Sequence[_Rank]
+
+    @classmethod
+    def start(cls, laws: Tensor, coins: Coins, chances: Tensor) -> Drawing:
+        """Draw from laws (n, V)."""
+        ordered = [laws, chances]
+        if coins.order != sorted(coins.order):
+            ordered = [torch.stack([each[at] for at in coins.order]) for each in ordered]
+        return cls(coins, chances, _ranks(ordered[0], ordered[1], coins))
+
+    @property
+    def words(self) -> Tensor:
+        """The tokens drawn, (draws,), law by law; nonsense from where one was not found."""
+        places = {at: place for place, at in enumerate(self.coins.order)}
+        return torch.stack(
+            [
+                self.ranks[rank].walked.token[places[at], 0]
+                for at, row in enumerate(self.coins.rows)
+                for rank in range(len(row))
+            ]
+        )
+
+    @property
+    def asked(self) -> list[Tensor]:
+        """What the host must know, see `told`."""
+        return [each for rank in self.ranks for each in (*rank.walked[:3], rank.chances)]
+
+    def told(self, asked: Sequence[Tensor]) -> Siblings:
+        """The draws, by the values of `asked`; those that lie far down are sought one by one."""
+        values = iter(each.flatten().tolist() for each in asked)
+        rows = [list(zip(*four, strict=True)) for four in zip(*[values] * 4, strict=True)]
+        found = Siblings([[] for _ in self.coins.rows], [[] for _ in self.coins.rows])
+        settled = [
+            self._row(found, row, [some[at] for some in rows if len(some) > at], at)
+            for at, row in enumerate(self.coins.order)
+        ]
+        return Siblings(found.draws, found.chances, all(settled))
+
+    def _row(self, found: Siblings, row: int, told: Sequence[Sequence[float]], at: int) -> bool:
+        """One law's draws; whether they are settled. told: by rank, what was read of it."""
+        draws, chances, coins = found.draws[row], found.chances[row], self.coins.rows[row]
+        for rank, (u, (token, lo, hi, chance)) in enumerate(zip(coins, told, strict=True)):
             if not lo <= u < hi:
-                rest = _one_by_one(ranks[rank].laws[at], coins[row][rank:])
-                found.draws[row].extend(rest)
-                found.chances[row].extend(chances[at, made.token].item() for made in rest)
-                break
-            found.draws[row].append(Draw(int(token), u, lo, hi))
-            found.chances[row].append(chance)
-    return found
+                rest = _one_by_one(self.ranks[rank].laws[at], coins[rank:])
+                draws.extend(rest)
+                chances.extend(self.chances[row, made.token].item() for made in rest)
+                return False
+            draws.append(Draw(int(token), u, lo, hi))
+            chances.append(chance)
+        return len({made.token for made in draws}) == len(draws)
 
 
-def _ranks(laws: Tensor, coins: Sequence[Sequence[float]], chances: Tensor) -> list[_Rank]:
-    """The draws rank by rank, where the laws are. coins: by row, never more than the row before."""
-    values, ids = leading(laws)
-    by_rank = [[some[rank] for some in coins if len(some) > rank] for rank in range(len(coins[0]))]
+def _ranks(laws: Tensor, chances: Tensor, coins: Coins) -> list[_Rank]:
+    """The draws rank by rank, where the laws are; laws and chances in the order of the coins.
+
+    Where a read waits for the device, the walk is over so many tokens that hardly a coin lies
+    beyond them.
+    """
+    values, ids = leading(laws, HEADS[1] if laws.device.type == "cuda" else HEADS[0])
     found: list[_Rank] = []
-    for us, thrown in zip(by_rank, _sent(by_rank, values.device), strict=True):
-        many = len(us)
+    for us, many in zip(coins.by_rank(values.device), coins.many, strict=True):
         if found:
             before = found[-1].walked
             token, place = before.token[:many].to(laws.device), before.place[:many]
@@ -80,20 +155,16 @@ def _ranks(laws: Tensor, coins: Sequence[Sequence[float]], chances: Tensor) -> l
             total = rest.sum(-1, keepdim=True)
             laws = torch.where(total > 0, rest / total, laws[:many])
             values = values[:many].scatter(-1, place, 0.0) / total.to(values.device)
-        walked = walk(values, ids[:many], thrown)
+        walked = walk(values, ids[:many], us)
         said = chances[:many].gather(-1, walked.token.to(laws.device))
         found.append(_Rank(laws, walked, said))
     return found
 
 
-def _sent(by_rank: Sequence[Sequence[float]], device: torch.device) -> list[float | Tensor]:
-    """The coins of each rank there, (m, 1); a lone one goes along with the op that asks for it."""
-    many = [len(us) if len(us) > 1 else 0 for us in by_rank]
-    if not any(many):
-        return [us[0] for us in by_rank]
-    flat = [u for us in by_rank for u in us if len(us) > 1]
-    there = sent(torch.tensor(flat, dtype=torch.float64)[:, None], device).split(many)
-    return [part if len(us) > 1 else us[0] for us, part in zip(by_rank, there, strict=True)]
+def distinct_draws(laws: Tensor, coins: Sequence[Sequence[float]], chances: Tensor) -> Siblings:
+    """See `Drawing`: all of it at once."""
+    made = Drawing.start(laws, Coins(coins), chances)
+    return made.told(read(*made.asked))
 
 
 def _one_by_one(law: Tensor, coins: Sequence[float]) -> list[Draw]:

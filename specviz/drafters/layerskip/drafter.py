@@ -16,7 +16,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growing import Growing, kind
+from specviz.drafters.kit.growing import Growing, Shape, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
@@ -99,13 +99,9 @@ class LayerSkipSession:
         Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
         """
         self.reader = ExitReader(self.target, self.exit_layer)
-        grown, level = Growing(self.reader.name, [context[-1]]), range(1)
-        for depth in range(room - 1):
-            if all(grown.ends(node, self.settings, self.eos) for node in level):
-                break
-            logits = self.after(context, grown.tokens, grown.parents, level)
-            grown.branch(level, logits, depth, self.settings, self.eos, chance)
-            level = range(level.stop, len(grown.tokens))
+        grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
+        while level := grown.next(Shape(room - 1, whole=True)):
+            grown.grow(level, self.after(context, grown.tokens, grown.parents, level.nodes))
         self.tree = tree = grown.tree()
         reader = self.reader
         evidence = self._evidence(tree, len(reader.states))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.growing import Growing, fit
+from specviz.drafters.kit.growing import Growing, Shape, fit
 from specviz.drafters.kit.layers import causal_mask
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
@@ -72,20 +72,19 @@ class MTPSession:
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: the module's probability at temperature 1."""
-        grown, work = Growing(self.name, [context[-1]]), Work()
+        grown = Growing(self.name, context[-1], self.settings, self.target.eos, chance)
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         assert self.states is not None
         hidden, text, newest, step = self.states, list(context), len(context) - 1, 0
-        while step < room - 1:
+        work = Work()
+        while level := grown.next(Shape(room - 1, lambda _: 1)):
             step += 1
             hidden = self._step(step, hidden, text, newest)
             logits = self.modules.module(step).logits(hidden[0, -1], self.project)
             work += Work(body=hidden.shape[1], head=1)
-            self._guess(grown, fit(logits, self.target.vocab_size), chance)
+            grown.grow(level, fit(logits, self.target.vocab_size)[None])
             evidence[step] = self._why(step, newest - 1)
             text.append(grown.tokens[-1])
-            if text[-1] in self.target.eos:
-                break
         self._forget(newest, step)
         return Proposal(
             grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence, work=work
@@ -112,10 +111,6 @@ class MTPSession:
         positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
         mask = causal_mask(rows.shape[1], past, joined)
         return self.modules.run(step, joined, positions, mask, self.cache)
-
-    def _guess(self, grown: Growing, logits: Tensor, chance: Chance) -> None:
-        """Put one guess under the newest node. logits: (V,), after it."""
-        grown.put([len(grown.tokens) - 1], [1], logits[None], self.settings, chance)
 
     def _why(self, step: int, state: int) -> dict[str, Any]:
         """What a guess came of: the module, from 1; the target's newest state, or its own output.

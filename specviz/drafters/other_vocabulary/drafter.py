@@ -111,18 +111,22 @@ class Intersection(DraftModelSession):
         sizes = {"shared": len(self.shared.own), "vocabulary": self.shared.size}
         return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
 
-    def after(
-        self,
-        context: Sequence[int],
-        tokens: Sequence[int],
-        parents: Sequence[int],
-        nodes: Sequence[int],
-    ) -> Tensor:
-        """See `Foresight`."""
-        if nodes[0] == 0:
-            return self.shared.fit(self.reader.text(self.text.ids))
-        own = (self.text.ids[-1], *(self.shared.own[token] for token in tokens[1:]))
-        return self.shared.fit(self.reader.level(DraftTree(own, tuple(parents)), nodes))
+    def own_text(self, context: Sequence[int]) -> Sequence[int]:
+        """The text that `propose` was given, in the draft model's tokens."""
+        return self.text.ids
+
+    def own_words(self, words: Tensor) -> Tensor:
+        """See `DraftModelSession`; all guesses are shared."""
+        return self.shared.own_of(words)
+
+    def own_tree(self, tree: DraftTree) -> DraftTree:
+        """See `DraftModelSession`."""
+        guesses = (self.shared.own[token] for token in tree.tokens[1:])
+        return DraftTree((self.text.ids[-1], *guesses), tree.parents)
+
+    def over(self, logits: Tensor) -> Tensor:
+        """See `DraftModelSession`."""
+        return self.shared.fit(logits)
 
 
 class WritesOn:

@@ -30,6 +30,14 @@ class Shared:
     def _rows(self) -> Tensor:
         return torch.tensor([list(self.own), list(self.own.values())])
 
+    @cached_property
+    def _own(self) -> Tensor:
+        return torch.zeros(self.size, dtype=torch.long).index_copy_(0, *self._rows)
+
+    def own_of(self, tokens: Tensor) -> Tensor:
+        """The draft model's tokens for shared ones of the target's, (n,) each."""
+        return self._own.to(tokens.device)[tokens]
+
     def fit(self, logits: Tensor) -> Tensor:
         """The draft model's logits (n, W) over the target's tokens (n, V): -inf where not shared.
 

@@ -1,0 +1,142 @@
+"""A tree that is made on the device before the host has read any of it is the one made with looks.
+
+On the pretended GPU. What the host finds otherwise than was thought is made anew: a guess that ends
+the text, a coin that lies far down, a law with fewer tokens than coins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import counted
+import pytest
+
+from specviz.catalog import load
+from specviz.drafters.contract.trial import ROUNDING, SURENESS, rounds_of
+from specviz.drafters.draft_model import DraftModelSession
+from specviz.drafters.eagle.drafter import EagleSession
+from specviz.drafters.kit import siblings
+from specviz.drafters.kit.features import FeatureReader
+from specviz.drafters.kit.levels import LevelReader
+from specviz.settings.settings import Sampling, Settings
+
+WARM = Settings(Sampling(1.0), max_new_tokens=16, gamma=4, siblings=[4, 3, 3, 2], seed=3)
+MILD = replace(WARM, sampling=Sampling(0.7))
+GREEDY = replace(WARM, sampling=Sampling(0.0))
+FEW = replace(WARM, sampling=Sampling(1.0, top_k=2))
+
+
+DRAFTERS = ["eagle", "draft-model"]
+
+
+def played(device, drafter, settings, eos=()):
+    """A run's proposals, by a target whose texts end with these tokens."""
+    target, drafter = load("house", drafter, device, "float32")
+    usual, target.eos = target.eos, tuple(eos)
+    try:
+        rounds = rounds_of(target, drafter, target.encode(counted.PROMPT, 16), settings)
+    finally:
+        target.eos = usual
+    return [one.proposal for one in rounds[1:]]
+
+
+def same(there, here):
+    """Whether proposals say the same; numbers but for rounding, since the CPU packs weights."""
+    for one, other in zip(there, here, strict=True):
+        assert one.tree == other.tree
+        coins = [[(draw.token, draw.u) for draw in each.draws.values()] for each in (one, other)]
+        assert coins[0] == coins[1]
+        assert one.score == pytest.approx(other.score, abs=SURENESS)
+        assert list(one.q) == list(other.q)
+        for node, q in one.q.items():
+            assert q.tolist() == pytest.approx(other.q[node].tolist(), abs=ROUNDING)
+    return True
+
+
+@pytest.fixture
+def vain(monkeypatch):
+    """By call of `forget`, how many nodes had been read in vain."""
+    found = []
+
+    def listening(forget):
+        def noted(reader, node):
+            found.append(sum(known >= node for known in reader.paths))
+            forget(reader, node)
+
+        return noted
+
+    for reader in (FeatureReader, LevelReader):
+        monkeypatch.setattr(reader, "forget", listening(reader.forget))
+    return found
+
+
+@pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_a_tree_is_made_with_one_read(monkeypatch, vain, drafter, settings):
+    asked = []
+
+    def counting(session, *given):
+        before = meetings.counts.copy()
+        proposal = propose(session, *given)
+        asked.append({kind: meetings.counts[kind] - before[kind] for kind in ("reads", "uploads")})
+        return proposal
+
+    here = played("cpu", drafter, settings)
+    session = {"eagle": EagleSession, "draft-model": DraftModelSession}[drafter]
+    with counted.gpu() as meetings:
+        played("cuda", drafter, settings)  # brings the rates of rotation there
+        propose = session.propose
+        monkeypatch.setattr(session, "propose", counting)
+        there = played("cuda", drafter, settings)
+    assert same(there, here)
+    assert max(max(each.tree.depths) for each in there) == 4
+    assert max(len(each.tree) for each in there) > 20
+    later = asked[1 : len(there) - 1]  # in the first the cache makes room, the last has none
+    uploads = {"eagle": [1], "draft-model": [1, 2]}[drafter]  # its own cache may be told a path
+    assert later
+    assert all(some["reads"] == 1 and some["uploads"] in uploads for some in later)
+    assert not any(vain)
+
+
+@pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_nothing_stands_under_a_guess_that_ends_the_text(vain, drafter, settings):
+    usual = played("cpu", drafter, settings)
+    said = {token for each in usual for token in each.tree.tokens[:1]}
+    inner = {each.tree.tokens[each.tree.parents[-1]] for each in usual} - said
+    here = played("cpu", drafter, settings, inner)
+    assert not any(vain)
+    with counted.gpu():
+        there = played("cuda", drafter, settings, inner)
+    assert same(there, here)
+    assert [each.tree for each in here] != [each.tree for each in usual]
+    assert any(vain)
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_coins_that_lie_far_down_are_looked_for_again(monkeypatch, vain, drafter):
+    here = played("cpu", drafter, WARM)
+    monkeypatch.setattr(siblings, "HEADS", (64, 5))
+    with counted.gpu():
+        there = played("cuda", drafter, WARM)
+    assert same(there, here)
+    assert any(vain)
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_a_law_of_few_tokens_has_few_siblings(vain, drafter):
+    here = played("cpu", drafter, FEW)
+    with counted.gpu():
+        there = played("cuda", drafter, FEW)
+    assert same(there, here)
+    assert all(len(kids) <= 2 for each in there for kids in each.tree.children)
+    assert any(vain)
+
+
+def test_where_unsure_guesses_end_their_paths_each_level_is_looked_at(vain):
+    unsure = replace(MILD, confidence=0.5)
+    here = played("cpu", "draft-model", unsure)
+    with counted.gpu():
+        there = played("cuda", "draft-model", unsure)
+    assert same(there, here)
+    assert not any(vain)
