@@ -106,10 +106,10 @@ def kinds(text):
     return [line.get("state", line["kind"]) for line in lines]
 
 
-def streamed(visitor, number, prompt=PROMPT, **settings):
+def streamed(visitor, prompt=PROMPT, **settings):
     """A live run of Step, as the texts that its page hears."""
     wish = json.dumps({"prompt": prompt, "settings": settings})
-    return visitor.press("sv-branch", wish, number)
+    return visitor.press("sv-branch", wish)
 
 
 @pytest.mark.parametrize("drafter", ["draft-model", "eagle3", "ngram"])
@@ -128,7 +128,7 @@ def test_a_client_s_run_is_computed_on_a_gpu_that_was_lent_to_its_visitor(
 
 
 def test_a_live_run_streams_and_says_for_how_long_it_asks(scheduler, visitor):
-    *_, last = streamed(visitor, 1, max_new_tokens=24)
+    *_, last = streamed(visitor, max_new_tokens=24)
     said = kinds(last)
     assert said[:5] == ["lending", "loading", "drafting", "run", "round"]
     assert said[-3:] == ["finished", "baseline", "done"]
@@ -138,7 +138,7 @@ def test_a_live_run_streams_and_says_for_how_long_it_asks(scheduler, visitor):
 
 
 def test_a_refusal_by_a_model_comes_back_with_its_sentence(client, visitor):
-    *_, last = streamed(visitor, 2, "")
+    *_, last = streamed(visitor, "")
     assert kinds(last) == ["lending", "loading", "drafting", "error"]
     assert "empty" in last
     with pytest.raises(AppError, match="empty"):
@@ -146,15 +146,15 @@ def test_a_refusal_by_a_model_comes_back_with_its_sentence(client, visitor):
 
 
 def test_a_run_that_is_stopped_ends_after_its_round_and_the_process_goes_on(scheduler, visitor):
-    run = streamed(visitor, 3, max_new_tokens=300)
+    run = streamed(visitor, max_new_tokens=300)
     for text in run:
         if "round" in kinds(text):
-            visitor.ask("sv-stop", 3)
+            visitor.ask("sv-stop", visitor.job)
         last = text
     assert kinds(last)[-2:] == ["finished", "stopped"]
     assert '"reason":"stopped"' in last
     assert kinds(last).count("round") < 60
-    *_, last = streamed(visitor, 4, max_new_tokens=4)
+    *_, last = streamed(visitor, max_new_tokens=4)
     assert kinds(last)[-1] == "done"
     assert len(scheduler.of("/allow")) == 1, "one process did all of it"
     assert {call["fail"] for call in scheduler.of("/release")} == {"false"}
@@ -162,7 +162,7 @@ def test_a_run_that_is_stopped_ends_after_its_round_and_the_process_goes_on(sche
 
 def test_a_place_that_was_looked_at_is_held_for_the_questions_about_it(visitor):
     wish = json.dumps({"prompt": PROMPT + "\u2028", "drafter": "medusa", "skip": 1})
-    *_, last = visitor.press("sv-grow-go", wish, 5)
+    *_, last = visitor.press("sv-grow-go", wish)
     assert kinds(last) == ["lending", "loading", "drafting", "position", "done"]
     place = json.loads(last.splitlines()[-2])["place"]
     size = {"depth": 3, "width": 2, "budget": 5}

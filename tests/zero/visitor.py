@@ -14,12 +14,16 @@ SESSION = "a-visitor"
 
 
 class Visitor:
-    """token: what the proxy of a Space adds to every request."""
+    """token: what the proxy of a Space adds to every request. job: the newest it pressed for.
+
+    As on the page, jobs are counted upwards: one with a lower number than another comes too late.
+    """
 
     def __init__(self, address: str, token: str) -> None:
         headers = {"X-IP-Token": token}
         self._http = httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=30)
         self._config = self._http.get("/config").raise_for_status().json()
+        self.job = 0
 
     def __enter__(self) -> Self:
         return self
@@ -27,9 +31,10 @@ class Visitor:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def press(self, button: str, *values: Any) -> Iterator[str]:
+    def press(self, button: str, wish: str) -> Iterator[str]:
         """What a button's event streams, as the text grows. button: its id on the page."""
-        self._post("/queue/join", self._call(button, values))
+        self.job += 1
+        self._post("/queue/join", self._call(button, (wish, self.job)))
         text: Any = None
         where = {"session_hash": SESSION}
         with self._http.stream("GET", f"{API}/queue/data", params=where) as heard:
