@@ -16,6 +16,7 @@ from specviz.drafters.contract.trial import ROUNDING, SURENESS, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
 from specviz.drafters.kit import siblings
+from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.kit.levels import LevelReader
 from specviz.settings.settings import Sampling, Settings
@@ -27,6 +28,8 @@ FEW = replace(WARM, sampling=Sampling(1.0, top_k=2))
 
 
 DRAFTERS = ["eagle", "draft-model"]
+DYNAMIC = ["eagle2", "eagle3", "moa"]
+WIDE = replace(GREEDY, budget=10, fan_out=3)
 
 
 def played(device, drafter, settings, eos=()):
@@ -70,32 +73,68 @@ def vain(monkeypatch):
     return found
 
 
+@pytest.fixture
+def crossings(monkeypatch):
+    """By proposal of the device, its reads and its uploads, of rounds that are neither first nor
+    last: in the first caches make room, the last has none for guesses.
+    """
+
+    def counted_run(drafter, settings):
+        session = {"eagle": EagleSession, "draft-model": DraftModelSession}
+        owner = session.get(drafter, DynamicSession)
+        found, propose = [], owner.propose
+
+        def counting(*given):
+            before = meetings.counts.copy()
+            proposal = propose(*given)
+            found.append([meetings.counts[kind] - before[kind] for kind in ("reads", "uploads")])
+            return proposal
+
+        with counted.gpu() as meetings:
+            played("cuda", drafter, settings)  # brings the rates of rotation there
+            monkeypatch.setattr(owner, "propose", counting)
+            there = played("cuda", drafter, settings)
+        assert same(there, played("cpu", drafter, settings))
+        assert max(max(each.tree.depths) for each in there) == 4
+        return found[1 : len(there) - 1]
+
+    return counted_run
+
+
 @pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", DRAFTERS)
-def test_a_tree_is_made_with_one_read(monkeypatch, vain, drafter, settings):
-    asked = []
-
-    def counting(session, *given):
-        before = meetings.counts.copy()
-        proposal = propose(session, *given)
-        asked.append({kind: meetings.counts[kind] - before[kind] for kind in ("reads", "uploads")})
-        return proposal
-
-    here = played("cpu", drafter, settings)
-    session = {"eagle": EagleSession, "draft-model": DraftModelSession}[drafter]
-    with counted.gpu() as meetings:
-        played("cuda", drafter, settings)  # brings the rates of rotation there
-        propose = session.propose
-        monkeypatch.setattr(session, "propose", counting)
-        there = played("cuda", drafter, settings)
-    assert same(there, here)
-    assert max(max(each.tree.depths) for each in there) == 4
-    assert max(len(each.tree) for each in there) > 20
-    later = asked[1 : len(there) - 1]  # in the first the cache makes room, the last has none
+def test_a_tree_of_known_shape_is_made_with_one_read(crossings, vain, drafter, settings):
     uploads = {"eagle": [1], "draft-model": [1, 2]}[drafter]  # its own cache may be told a path
-    assert later
-    assert all(some["reads"] == 1 and some["uploads"] in uploads for some in later)
+    found = crossings(drafter, settings)
+    assert found
+    assert all(reads == 1 and many in uploads for reads, many in found)
     assert not any(vain)
+
+
+@pytest.mark.parametrize("drafter", DYNAMIC)
+def test_a_dynamic_tree_is_made_with_one_read_and_one_upload(crossings, drafter):
+    found = crossings(drafter, WIDE)
+    assert found
+    assert found == [[1, 1]] * len(found)
+
+
+@pytest.mark.parametrize(("drafter", "budget"), [("eagle3", 3), ("eagle3", 10), ("moa", 5)])
+def test_a_dynamic_tree_is_the_one_that_is_grown_with_looks(drafter, budget):
+    """Also where nodes that were gone on from fall out of the budget, or end the text."""
+    settings = replace(WIDE, budget=budget)
+    usual = played("cpu", drafter, settings)
+    said = {token for each in usual for token in each.tree.tokens[:1]}
+    inner = {each.tree.tokens[each.tree.parents[-1]] for each in usual} - said
+    for eos in ((), inner):
+        here = played("cpu", drafter, settings, eos)
+        with counted.gpu():
+            there = played("cuda", drafter, settings, eos)
+        assert same(there, here)
+        for one, other in zip(there, here, strict=True):
+            for node in range(1, len(one.tree)):
+                assert one.evidence[node]["place"] == other.evidence[node]["place"]
+            assert one.evidence[0]["weighed"] == other.evidence[0]["weighed"]
+    assert [each.tree for each in here] != [each.tree for each in usual]
 
 
 @pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])

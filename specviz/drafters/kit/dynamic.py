@@ -8,7 +8,7 @@ keeps its shape from biasing the text.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from specviz.drafters.kit.growing import fit
 from specviz.drafters.kit.growth import Growth, likeliest
+from specviz.drafters.kit.unseen import Deeper, Picking, replay
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States
 from specviz.models.target import Target
@@ -24,14 +25,16 @@ from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
 from specviz.trace.work import Work
 from specviz.verification import Drawn
+from specviz.verification.crossing import Parcel
 
 
 class Reader(Protocol):
-    """One run's head. name: what errors call it. passes: of it, since the last text. work: rows
-    that it read, until somebody sets it back.
+    """One run's head. name: what errors call it. device: where it is. passes: of it, since the last
+    text. work: rows that it read, until somebody sets it back.
     """
 
     name: str
+    device: torch.device
     passes: int
     work: Work
 
@@ -45,6 +48,14 @@ class Reader(Protocol):
 
     def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Read nodes whose parents were read: logits (n, V). tokens, parents: of the whole tree."""
+        ...
+
+    def opened(self, length: int, parcel: Parcel) -> Callable[[], Tensor]:
+        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
+        ...
+
+    def unseen(self, many: int, levels: int, parcel: Parcel) -> Deeper:
+        """Levels of so many nodes each, after the root's, to be called level by level."""
         ...
 
 
@@ -89,10 +100,26 @@ class DynamicSession:
         """
         self.reader.work = Work()
         growth = Growth([context[-1]])
-        for level in growth.levels(room - 1, self.fan_out, self.budget, self.eos):
+        wanted = growth.levels(room - 1, self.fan_out, self.budget, self.eos)
+        if self.reader.device.type == "cuda" and room > 1:  # a read would make the host wait
+            replay(growth, self._ahead(len(context), room - 1), wanted, self.reader.name)
+            return self._proposal(growth)
+        for level in wanted:
             logits = self.after(context, growth.tokens, growth.parents, level)
             growth.spread(level, likeliest(logits, self.fan_out, self.reader.name))
         return self._proposal(growth)
+
+    def _ahead(self, length: int, deepest: int) -> Picking:
+        """All levels under a text of `length` tokens, none of which the host has read."""
+        parcel, many = Parcel(self.reader.device), min(self.fan_out, self.vocab_size)
+        text = self.reader.opened(length, parcel)
+        deeper = self.reader.unseen(many, deepest - 1, parcel)
+        ends = parcel.put(torch.tensor(self.eos, dtype=torch.long))
+        picking = Picking(many, ends())
+        picking.guess(fit(text(), self.vocab_size))
+        for _ in range(deepest - 1):
+            picking.guess(fit(deeper(*picking.pick()), self.vocab_size))
+        return picking
 
     def after(
         self,

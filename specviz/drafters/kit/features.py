@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.kit.layers import KeysValues
+from specviz.drafters.kit.unseen import Deeper, Sight
 from specviz.models.passes import States
 from specviz.models.target import Target
 from specviz.trace.work import Work
@@ -116,6 +117,19 @@ class FeatureReader:
             states = torch.stack([self.outputs[parent] for parent in above])
             outputs = self._pass(states, words, where(), seen())
             self.outputs |= dict(zip(nodes, outputs, strict=True))
+            return self._logits(outputs)
+
+        return reading
+
+    def unseen(self, many: int, levels: int, parcel: Parcel) -> Deeper:
+        """Levels of so many nodes each, after the root's, to be called level by level."""
+        sight = Sight(self.rows, many, levels, parcel)
+        outputs: Tensor | None = None
+
+        def reading(words: Tensor, above: Tensor) -> Tensor:
+            nonlocal outputs
+            states = (self.outputs[0][None] if outputs is None else outputs)[above]
+            outputs = self._pass(states, words, *sight.under(above))
             return self._logits(outputs)
 
         return reading

@@ -164,12 +164,22 @@ def likeliest(logits: Tensor, width: int, who: str) -> list[tuple[list[int], Ten
     Tokens that are forbidden are left out: a reduced vocabulary may have fewer. Raises BadScores,
     which says whose they are.
     """
-    logs = logits.float().log_softmax(-1)
-    values, ids = read(*logs.topk(min(width, logs.shape[-1])))
-    check_tops(values[:, 0].tolist(), who)
-    values = values.clamp(max=0)
-    if bool(values.isfinite().all()):
-        return list(zip(ids.tolist(), values, strict=True))
-    possible = values.isfinite().sum(-1).tolist()
-    rows = zip(values, ids.tolist(), possible, strict=True)
+    logs, ids = read(*likely(logits, width))
+    return told(logs, ids, who)
+
+
+def likely(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """The logs of the likeliest tokens and the tokens, (n, width) each, where the logits are."""
+    logs, ids = logits.float().log_softmax(-1).topk(min(width, logits.shape[-1]))
+    return logs, ids
+
+
+def told(logs: Tensor, ids: Tensor, who: str) -> list[tuple[list[int], Tensor]]:
+    """The same as the host reads it; see `likeliest`. logs, ids: see `likely`."""
+    check_tops(logs[:, 0].tolist(), who)
+    logs = logs.clamp(max=0)
+    if bool(logs.isfinite().all()):
+        return list(zip(ids.tolist(), logs, strict=True))
+    possible = logs.isfinite().sum(-1).tolist()
+    rows = zip(logs, ids.tolist(), possible, strict=True)
     return [(tokens[:some], row[:some]) for row, tokens, some in rows]

@@ -7,7 +7,7 @@ asks it anew. The tree follows the head's confidence, as EAGLE-2's does: top tok
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.layers import KeysValues
+from specviz.drafters.kit.unseen import Deeper, Sight
 from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import States, Taps
@@ -25,7 +26,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.crossing import together
+from specviz.verification.crossing import Parcel, together
 
 
 class Moa(HeadDrafter):
@@ -78,6 +79,7 @@ class MoaSession(DynamicSession):
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DynamicSession`. Evidence of the try: also how many tokens the memory holds."""
         self.remark["memory"] = len(context) - 1
+        self.memory_reader.context = context
         return super().propose(context, room, chance)
 
     def after(
@@ -125,15 +127,25 @@ class MemoryReader:
         Logits (1, V) of what follows the newest token, which is node 0 of the next tree and has
         no memory yet. Raises ValueError where the states taken do not make up that text.
         """
+        return self.opened(length, Parcel(self.device))()
+
+    def opened(self, length: int, parcel: Parcel) -> Callable[[], Tensor]:
+        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
         known = self._remember(length)
         self.words.cut(self.rows)
-        tokens, start = self.context[self.rows : length], self.rows
-        sees = torch.ones(len(tokens), length, dtype=torch.bool).tril(start)
-        heard, where = self._hear(tokens, range(start, length), sees)
+        start = self.rows
         self.rows, self.paths, self.passes = length, {0: []}, 0
-        return self._ask(heard[:, -1:], where[-1:], known)
+        words = parcel.put(torch.tensor(self.context[start:length]))
+        where = parcel.put(torch.arange(start, length))
+        sees = parcel.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
+
+        def reading() -> Tensor:
+            heard = self._hear(words(), where(), sees())
+            return self._ask(heard[:, -1:], where()[-1:], known)
+
+        return reading
 
     def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Read nodes whose parents were read; logits (n, V) of what follows each.
@@ -148,8 +160,20 @@ class MemoryReader:
             self.paths[node] = [*self.paths[parents[node]], first + i]
             sees[i, self.paths[node]] = True
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        heard, where = self._hear([tokens[node] for node in nodes], positions, sees)
-        return self._ask(heard, where, self.remembered)
+        asked = torch.tensor([[tokens[node] for node in nodes], positions])
+        (words, where), sees = together(self.device, asked, sees)
+        return self._ask(self._hear(words, where, sees), where, self.remembered)
+
+    def unseen(self, many: int, levels: int, parcel: Parcel) -> Deeper:
+        """Levels of so many nodes each, after the root's, to be called level by level."""
+        sight = Sight(self.rows, many, levels, parcel)
+
+        def reading(words: Tensor, above: Tensor) -> Tensor:
+            assert self.remembered is not None
+            where, sees = sight.under(above)
+            return self._ask(self._hear(words, where, sees), where, self.remembered)
+
+        return reading
 
     def _remember(self, length: int) -> Remembered:
         """Layer self-attention on all that waits: once after a pass of the target."""
@@ -166,19 +190,12 @@ class MemoryReader:
         self.waiting, self.remembered = [], made
         return made
 
-    def _hear(
-        self, tokens: Sequence[int], positions: Iterable[int], sees: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h).
-
-        And their positions (n,), as they stand on the device.
-        """
-        self.work += Work(body=len(tokens))
-        asked = torch.tensor([list(tokens), list(positions)])
-        (words, where), sees = together(self.device, asked, sees)
+    def _hear(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+        """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h)."""
+        self.work += Work(body=len(words))
         mix = self.words.mix(sees)
-        rows: Tensor = self.head.self_attention(self.embed(words)[None], where, mix)
-        return rows, where
+        rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)
+        return rows
 
     def _ask(self, heard: Tensor, positions: Tensor, known: Remembered) -> Tensor:
         """Cross-attention: rows (1, n, h), each seeing the whole memory, to logits (n, V)."""

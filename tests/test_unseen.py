@@ -1,0 +1,82 @@
+"""Nodes that a device picks to go on from before the host has seen any: those of `Growth`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from specviz.drafters.kit.growth import Growth, likeliest
+from specviz.drafters.kit.unseen import Picking, Sight, replay
+from specviz.verification.crossing import Parcel
+from specviz.verification.distributions import BadScores
+
+TOKENS, WIDTH, DEEPEST = 7, 3, 4
+HOST = torch.device("cpu")
+
+
+def said(path, seed):
+    """Logits after a path: whole numbers, so that totals are often alike; some are forbidden."""
+    made = torch.Generator().manual_seed(hash((seed, *path)) % 2**31)
+    logits = torch.randint(0, 4, (TOKENS,), generator=made).float()
+    return logits.masked_fill(torch.rand(TOKENS, generator=made) < 0.2, -torch.inf)
+
+
+def seen(seed, budget, ends):
+    """A tree that is looked at level by level."""
+    growth, paths = Growth([0]), {0: ()}
+    for level in growth.levels(DEEPEST, WIDTH, budget, ends):
+        first = len(growth.tokens)
+        growth.spread(
+            level, likeliest(torch.stack([said(paths[n], seed) for n in level]), WIDTH, "it")
+        )
+        for node in range(first, len(growth.tokens)):
+            paths[node] = (*paths[growth.parents[node]], growth.tokens[node])
+    return growth
+
+
+def unseen(seed, budget, ends, spoiled=None):
+    """The same, every level made before one is looked at. spoiled: a level whose scores are NaN."""
+    growth, picking, paths = Growth([0]), Picking(WIDTH, torch.tensor(ends)), [()]
+    for depth in range(DEEPEST):
+        if depth:
+            words, above = (each.tolist() for each in picking.pick())
+            paths = [(*paths[row], word) for word, row in zip(words, above, strict=True)]
+        logits = torch.stack([said(path, seed) for path in paths])
+        picking.guess(logits * torch.nan if depth == spoiled else logits)
+    replay(growth, picking, growth.levels(DEEPEST, WIDTH, budget, ends), "it")
+    return growth
+
+
+@pytest.mark.parametrize("ends", [(), (1,), (1, 2, 4), (0, 1, 2, 3, 5)])
+def test_a_tree_that_nobody_looked_at_is_the_one_that_was(ends):
+    for seed in range(40):
+        for budget in (2, 5, 9, 60):
+            one, other = unseen(seed, budget, ends), seen(seed, budget, ends)
+            assert (one.tokens, one.parents) == (other.tokens, other.parents)
+            assert one.totals == other.totals
+
+
+def test_scores_that_are_no_numbers_are_told_where_the_tree_comes_to_them():
+    for spoiled in range(DEEPEST):
+        with pytest.raises(BadScores, match="it gave scores"):
+            unseen(3, 60, (), spoiled)
+    lone = [seed for seed in range(40) if len(seen(seed, 60, range(TOKENS)).tokens) <= WIDTH + 1]
+    assert lone, "all end at once"
+    assert (
+        unseen(lone[0], 60, range(TOKENS), spoiled=2).tokens
+        == seen(lone[0], 60, range(TOKENS)).tokens
+    )
+
+
+def test_a_node_sees_the_text_and_its_own_path():
+    parcel = Parcel(HOST)
+    sight = Sight(5, 2, 3, parcel)
+    for above in ([0, 0], [1, 0], [0, 0]):
+        where, sees = sight.under(torch.tensor(above))
+    assert where.tolist() == [7, 7]
+    assert sees[:, :5].all()
+    # the last level's parents are node 0 of the second, whose parent is node 1 of the first
+    assert sees[:, 5:].tolist() == [
+        [False, True, True, False, True, False],
+        [False, True, True, False, False, True],
+    ]
