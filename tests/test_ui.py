@@ -210,9 +210,12 @@ def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
 FACTS = """
 import asyncio, json, sys
 from types import SimpleNamespace
+opened = []
+sys.addaudithook(lambda what, of: what == "open" and opened.append(str(of[0])))
+from specviz.ui.page import Options, build
+stubs = [name for name in opened if name.endswith(".pyi")]
 import gradio as gr
 from gradio.routes import App
-from specviz.ui.page import Options, build
 from specviz.ui.request import RunRequest
 from specviz.ui.step.drawer import drawer
 from specviz.ui.task import Machine
@@ -242,6 +245,7 @@ print(json.dumps({
                for page in (demo, anything)],
     "torch": "torch" in sys.modules,
     "drawer": fields,
+    "stubs": stubs,
 }))
 """
 
@@ -252,6 +256,10 @@ def facts():
     command = [sys.executable, "-c", FACTS]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_gradio_is_imported_without_looking_at_its_stubs(facts):
+    assert facts["stubs"] == []
 
 
 def test_every_event_of_the_page_is_private_but_the_api_s(facts):
