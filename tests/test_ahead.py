@@ -21,6 +21,8 @@ from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.kit.levels import LevelReader
 from specviz.settings.settings import Sampling, Settings
 
+pytestmark = pytest.mark.slow
+
 WARM = Settings(Sampling(1.0), max_new_tokens=16, gamma=4, siblings=[4, 3, 3, 2], seed=3)
 MILD = replace(WARM, sampling=Sampling(0.7))
 GREEDY = replace(WARM, sampling=Sampling(0.0))

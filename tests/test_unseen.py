@@ -47,6 +47,7 @@ def unseen(seed, budget, ends, spoiled=None):
     return growth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [(), (1,), (1, 2, 4), (0, 1, 2, 3, 5)])
 def test_a_tree_that_nobody_looked_at_is_the_one_that_was(ends):
     for seed in range(40):
