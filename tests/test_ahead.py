@@ -10,26 +10,36 @@ from dataclasses import replace
 
 import counted
 import pytest
+import torch
 
 from specviz.catalog import load
 from specviz.drafters.contract.trial import ROUNDING, SURENESS, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
 from specviz.drafters.kit import siblings
+from specviz.drafters.kit.ahead import grow
 from specviz.drafters.kit.dynamic import DynamicSession
-from specviz.drafters.kit.features import FeatureReader
-from specviz.drafters.kit.levels import LevelReader
+from specviz.drafters.kit.growing import Growing, Shape
+from specviz.drafters.layerskip.drafter import LayerSkipSession
+from specviz.drafters.mtp.drafter import MTPSession
 from specviz.settings.settings import Sampling, Settings
+from specviz.verification.crossing import Parcel
 
 pytestmark = pytest.mark.slow
 
-WARM = Settings(Sampling(1.0), max_new_tokens=16, gamma=4, siblings=[4, 3, 3, 2], seed=3)
+WARM = Settings(Sampling(1.0), max_new_tokens=16, gamma=4, siblings=[3, 3], seed=3)
+HOT = replace(WARM, sampling=Sampling(2.0))
 MILD = replace(WARM, sampling=Sampling(0.7))
 GREEDY = replace(WARM, sampling=Sampling(0.0))
 FEW = replace(WARM, sampling=Sampling(1.0, top_k=2))
 
 
-DRAFTERS = ["eagle", "draft-model"]
+SESSIONS = {
+    "eagle": EagleSession,
+    "draft-model": DraftModelSession,
+    "layerskip": LayerSkipSession,
+    "mtp": MTPSession,
+}
 DYNAMIC = ["eagle2", "eagle3", "moa"]
 WIDE = replace(GREEDY, budget=10, fan_out=3)
 
@@ -60,18 +70,15 @@ def same(there, here):
 
 @pytest.fixture
 def vain(monkeypatch):
-    """By call of `forget`, how many nodes had been read in vain."""
-    found = []
+    """By reading of the host, how many levels had been made in vain."""
+    found, settle = [], Growing.settle
 
-    def listening(forget):
-        def noted(reader, node):
-            found.append(sum(known >= node for known in reader.paths))
-            forget(reader, node)
+    def noted(grown):
+        made = [level for level, _ in grown._unread]
+        settle(grown)
+        found.append(sum(level.nodes[0] >= grown.newest.start for level in made))
 
-        return noted
-
-    for reader in (FeatureReader, LevelReader):
-        monkeypatch.setattr(reader, "forget", listening(reader.forget))
+    monkeypatch.setattr(Growing, "settle", noted)
     return found
 
 
@@ -82,8 +89,7 @@ def crossings(monkeypatch):
     """
 
     def counted_run(drafter, settings):
-        session = {"eagle": EagleSession, "draft-model": DraftModelSession}
-        owner = session.get(drafter, DynamicSession)
+        owner = SESSIONS.get(drafter, DynamicSession)
         found, propose = [], owner.propose
 
         def counting(*given):
@@ -104,9 +110,9 @@ def crossings(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
-@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("drafter", SESSIONS)
 def test_a_tree_of_known_shape_is_made_with_one_read(crossings, vain, drafter, settings):
-    uploads = {"eagle": [1], "draft-model": [1, 2]}[drafter]  # its own cache may be told a path
+    uploads = [1, 2] if drafter == "draft-model" else [1]  # its own cache may be told a path
     found = crossings(drafter, settings)
     assert found
     assert all(reads == 1 and many in uploads for reads, many in found)
@@ -140,7 +146,7 @@ def test_a_dynamic_tree_is_the_one_that_is_grown_with_looks(drafter, budget):
 
 
 @pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])
-@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("drafter", SESSIONS)
 def test_nothing_stands_under_a_guess_that_ends_the_text(vain, drafter, settings):
     usual = played("cpu", drafter, settings)
     said = {token for each in usual for token in each.tree.tokens[:1]}
@@ -154,17 +160,17 @@ def test_nothing_stands_under_a_guess_that_ends_the_text(vain, drafter, settings
     assert any(vain)
 
 
-@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("drafter", SESSIONS)
 def test_coins_that_lie_far_down_are_looked_for_again(monkeypatch, vain, drafter):
-    here = played("cpu", drafter, WARM)
-    monkeypatch.setattr(siblings, "HEADS", (64, 5))
+    here = played("cpu", drafter, HOT)
+    monkeypatch.setattr(siblings, "HEADS", (64, 2))
     with counted.gpu():
-        there = played("cuda", drafter, WARM)
+        there = played("cuda", drafter, HOT)
     assert same(there, here)
     assert any(vain)
 
 
-@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("drafter", ["eagle", "draft-model", "layerskip"])
 def test_a_law_of_few_tokens_has_few_siblings(vain, drafter):
     here = played("cpu", drafter, FEW)
     with counted.gpu():
@@ -181,3 +187,28 @@ def test_where_unsure_guesses_end_their_paths_each_level_is_looked_at(vain):
         there = played("cuda", "draft-model", unsure)
     assert same(there, here)
     assert not any(vain)
+
+
+class Apart:
+    """Reads on a device without float64, which are made up on the host."""
+
+    device = torch.device("mps")
+
+    def planned(self, context, level, parcel):
+        """See `Reads`."""
+        return lambda words: torch.arange(9.0).expand(len(level.nodes), -1)
+
+    def forget(self, node):
+        """See `Reads`."""
+
+
+def test_no_float64_goes_where_there_is_none(monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        Parcel, "put", lambda parcel, made: sent.append(made.dtype) or (lambda: made)
+    )
+    grown = Growing("it", 1, WARM, (), WARM.chance(1))
+    grow(grown, Apart(), [1], Shape(2))
+    assert len(grown.tokens) == 1 + 3 + 3 * 3
+    assert sent
+    assert torch.float64 not in sent

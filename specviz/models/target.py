@@ -5,7 +5,7 @@ One rule: the weights are shared by all visitors and never changed; what a run n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from specviz.models.spelling import token_bytes
 from specviz.models.typed import reader
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
-from specviz.verification.crossing import together
+from specviz.verification.crossing import Parcel, together
 from specviz.verification.distributions import checked_later
 from specviz.verification.tree import DraftTree
 
@@ -185,11 +185,31 @@ class TargetRun:
 
         For early-exit drafting. sees: (r, c) bool over all nodes run so far, these included.
         """
-        rows = torch.tensor([list(tokens), [self.length + depth for depth in depths]])
-        rows, mask = together(self.target.device, rows, self.additive(sees))
-        hidden = self._anatomy.embed_tokens(rows[:1])
-        self.early.append({})
-        return self._layers(hidden, rows[1:], mask, range(layer), self.early[-1])
+        parcel = Parcel(self.target.device)
+        words = parcel.put(torch.tensor(list(tokens)))
+        return self.planned(depths, sees, layer, parcel)(words())
+
+    def planned(
+        self, depths: Sequence[int], sees: Tensor, layer: int, parcel: Parcel
+    ) -> Callable[[Tensor], Tensor]:
+        """`shallow`, as what is to be called with the nodes' tokens (r,), there.
+
+        What it needs of the host is in the parcel.
+        """
+        where = parcel.put(torch.tensor([[self.length + depth for depth in depths]]))
+        mask = parcel.put(self.additive(sees))
+
+        def reading(words: Tensor) -> Tensor:
+            hidden = self._anatomy.embed_tokens(words[None])
+            self.early.append({})
+            return self._layers(hidden, where(), mask(), range(layer), self.early[-1])
+
+        return reading
+
+    def forget(self, passes: int, nodes: int) -> None:
+        """Leave, of what `shallow` has run, so many passes over so many nodes."""
+        self.early = self.early[:passes]
+        self.cache.cut(self.length + nodes)
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:

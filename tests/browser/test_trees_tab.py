@@ -104,7 +104,7 @@ def test_the_lab_lights_what_rounding_changes_and_two_rules_share_their_coins(tr
     expect(trees.locator(".sv-rank-verdict")).to_contain_text("In float32")
     expect(trees.locator(".sv-judge-card")).to_have_count(2)
     trees.get_by_role("button", name="Average over").click()
-    expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal")
+    expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal", timeout=30_000)
 
 
 def test_a_text_of_one_s_own_is_looked_at_live(trees):

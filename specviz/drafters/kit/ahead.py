@@ -55,7 +55,8 @@ def _put(grown: Growing, reads: Reads, context: Sequence[int], levels: Sequence[
     parcel = Parcel(reads.device)
     known = parcel.put(torch.tensor([grown.tokens[node] for node in levels[0].nodes]))
     passes = [reads.planned(context, level, parcel) for level in levels]
-    coins = [grown.coins(level, parcel) for level in levels]
+    there = None if reads.device.type == "mps" else parcel  # MPS has no float64: see `leading`
+    coins = [grown.coins(level, there) for level in levels]
     guesses = grown.put(levels[0], passes[0](known()), coins[0])
     for at, (before, level) in enumerate(pairwise(levels), 1):
         words = guesses.words

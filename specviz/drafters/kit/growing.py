@@ -73,10 +73,6 @@ class Growing:
         self.newest = range(1)
         self._unread: list[tuple[Level, Guesses]] = []
 
-    def next(self, shape: Shape) -> Level | None:
-        """The next level under which guesses are wanted; None where the tree is done."""
-        return next(self.levels(shape), None)
-
     def levels(self, shape: Shape) -> Iterator[Level]:
         """All levels that are still wanted, as if no further guess ended its path."""
         width = shape.width or self._width
@@ -96,13 +92,8 @@ class Growing:
                 paths += [(*paths[node], rank) for rank in range(wide[node])]
             level = range(first, len(paths))
 
-    def grow(self, level: Level, logits: Tensor) -> None:
-        """Put guesses under a level's nodes, and read them. See `put`."""
-        self.put(level, logits, self.coins(level))
-        self.settle()
-
-    def coins(self, level: Level, parcel: Parcel | None = None) -> Coins | None:
-        """The coins of a level's guesses; None where none are drawn. parcel: in which they go."""
+    def coins(self, level: Level, parcel: Parcel | None) -> Coins | None:
+        """The coins of a level's guesses; None where none are drawn. parcel: see `Coins`."""
         if self.drawn is Drawn.POINT_MASS:
             return None
         many = [width for width in level.widths if width]

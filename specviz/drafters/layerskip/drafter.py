@@ -16,7 +16,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growing import Growing, Shape, kind
+from specviz.drafters.kit.ahead import Reading, grow
+from specviz.drafters.kit.growing import Growing, Level, Shape, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
@@ -28,6 +29,7 @@ from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings, require
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
+from specviz.verification.crossing import Parcel
 from specviz.verification.tree import DraftTree
 
 
@@ -100,12 +102,11 @@ class LayerSkipSession:
         """
         self.reader = ExitReader(self.target, self.exit_layer)
         grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        while level := grown.next(Shape(room - 1, whole=True)):
-            grown.grow(level, self.after(context, grown.tokens, grown.parents, level.nodes))
+        grow(grown, self, context, Shape(room - 1, whole=True))
         self.tree = tree = grown.tree()
         reader = self.reader
         evidence = self._evidence(tree, len(reader.states))
-        warm, work = reader.warm(), Work(head=reader.rows)
+        warm, work = reader.warm(), Work(head=reader.said)
         return Proposal(
             tree, self.drawn, grown.q, grown.draws, grown.score, evidence, warm=warm, work=work
         )
@@ -122,6 +123,19 @@ class LayerSkipSession:
             self.reader = ExitReader(self.target, self.exit_layer)
         tree = DraftTree(tuple(tokens), tuple(parents))
         return self.reader.level(tree, range(nodes[0], len(tree)))
+
+    @property
+    def device(self) -> torch.device:
+        """See `Reads`."""
+        return self.target.target.device
+
+    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+        """See `Reads`. The root is a node like the others: its token is not in the cache yet."""
+        return self.reader.planned(level.nodes, level.above, parcel)
+
+    def forget(self, node: int) -> None:
+        """See `Reads`."""
+        self.reader.forget(node)
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
         """See `DraftSession`. The states of all layers are kept for the next round's remark."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from specviz.models.passes import States, Taps, Unsupported, Warm, joined
 from specviz.models.target import Target, TargetRun
+from specviz.verification.crossing import Parcel
 from specviz.verification.distributions import total_variation
 from specviz.verification.tree import DraftTree
 
@@ -29,21 +31,44 @@ class ExitReader:
         self.layer = layer
         self.name = f"Layer {layer} of {run.target.card.name}"
         self.states: list[Tensor] = []  # by pass, (1, r, h)
+        self.paths: dict[int, list[int]] = {}  # by node planned, those from the root to it
+        self.said = 0  # rows of the output head
 
     def level(self, tree: DraftTree, nodes: range) -> Tensor:
         """Read a whole level, whose parents were read; logits (n, V) of what follows each node.
 
         tree: all nodes up to this level.
         """
-        tokens, depths = tree.tokens[nodes.start :], tree.depths[nodes.start :]
-        hidden = self.run.shallow(tokens, depths, tree.mask()[nodes.start :], self.layer)
-        self.states.append(hidden)
-        return self.run.head(hidden)
+        parcel = Parcel(self.run.target.device)
+        words = parcel.put(torch.tensor(tree.tokens[nodes.start :]))
+        return self.planned(nodes, tree.parents[nodes.start :], parcel)(words())
 
-    @property
-    def rows(self) -> int:
-        """How many nodes were read: 0..rows - 1."""
-        return sum(hidden.shape[1] for hidden in self.states)
+    def planned(
+        self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
+    ) -> Callable[[Tensor], Tensor]:
+        """`level`, as what is to be called with the nodes' tokens (n,), there.
+
+        above: by node, its parent. What it needs of the host is in the parcel.
+        """
+        sees = torch.zeros(len(nodes), nodes[-1] + 1, dtype=torch.bool)
+        for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
+            self.paths[node] = [*self.paths.get(parent, []), node]
+            sees[i, self.paths[node]] = True
+        depths = [len(self.paths[node]) - 1 for node in nodes]
+        pass_ = self.run.planned(depths, sees, self.layer, parcel)
+
+        def reading(words: Tensor) -> Tensor:
+            self.states.append(pass_(words))
+            self.said += len(words)
+            return self.run.head(self.states[-1])
+
+        return reading
+
+    def forget(self, node: int) -> None:
+        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        read = list(accumulate(hidden.shape[1] for hidden in self.states))
+        self.states = self.states[: sum(rows <= node for rows in read)]
+        self.run.forget(len(self.states), sum(hidden.shape[1] for hidden in self.states))
 
     def warm(self) -> Warm | None:
         """Where scoring goes on; None where nothing was read."""

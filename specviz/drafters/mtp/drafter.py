@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.drafters.kit.ahead import Reading, grow
 from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.growing import Growing, Shape, fit
+from specviz.drafters.kit.growing import Growing, Level, Shape, fit
 from specviz.drafters.kit.layers import causal_mask
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
@@ -27,7 +28,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import upload
+from specviz.verification.crossing import Parcel
 
 
 class MTP(HeadDrafter):
@@ -68,26 +69,23 @@ class MTPSession:
         self.cache = RoomyCache()
         self.known = 0
         self.states: Tensor | None = None
+        self.work = Work()  # of the proposal in the making
+        self._outputs: list[Tensor] = []  # by step, from the target's states on: (1, r, h)
+        self._guesses: list[Tensor] = []  # by step, what it reads that no step before has read
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: the module's probability at temperature 1."""
-        grown = Growing(self.name, context[-1], self.settings, self.target.eos, chance)
-        evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         assert self.states is not None
-        hidden, text, newest, step = self.states, list(context), len(context) - 1, 0
-        work = Work()
-        while level := grown.next(Shape(room - 1, lambda _: 1)):
-            step += 1
-            hidden = self._step(step, hidden, text, newest)
-            logits = self.modules.module(step).logits(hidden[0, -1], self.project)
-            work += Work(body=hidden.shape[1], head=1)
-            grown.grow(level, fit(logits, self.target.vocab_size)[None])
-            evidence[step] = self._why(step, newest - 1)
-            text.append(grown.tokens[-1])
-        self._forget(newest, step)
+        self.work, self._outputs, self._guesses = Work(), [self.states], []
+        grown = Growing(self.name, context[-1], self.settings, self.target.eos, chance)
+        grow(grown, self, context, Shape(room - 1, lambda _: 1))
+        newest, steps = len(context) - 1, len(grown.tokens) - 1
+        evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
+        evidence |= {step: self._why(step, newest - 1) for step in range(1, steps + 1)}
+        self._keep(newest, steps)
         return Proposal(
-            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence, work=work
+            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence, work=self.work
         )
 
     def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
@@ -97,16 +95,43 @@ class MTPSession:
         new = states.final[None]
         self.states = new if self.states is None else torch.cat([self.states, new], dim=1)
 
-    def _step(self, step: int, hidden: Tensor, text: Sequence[int], newest: int) -> Tensor:
-        """A module's output (1, r, h): on all its new rows, or, used again, behind its own last.
+    @property
+    def device(self) -> torch.device:
+        """See `Reads`."""
+        return self.target.device
 
-        hidden: the step before's output, at first the target's states. text: with the guesses.
-        """
+    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+        """See `Reads`. A module on all its new rows, or, used again, behind its own last."""
+        step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.many)
         past = newest + again - 1 if again else self.known
-        rows = hidden[:, -1:] if again else hidden
         ahead = past + min(step, self.many)  # a module's row i reads the token so far after it
-        tokens = upload([text[ahead : ahead + rows.shape[1]]], rows.device)
+        text = parcel.put(torch.tensor(context[ahead:], dtype=torch.long))
+
+        def reading(words: Tensor) -> Tensor:
+            del self._outputs[step:], self._guesses[step - 1 :]
+            self._guesses.append(words)  # the first is the text's newest token
+            rows = self._outputs[-1][:, -1:] if again else self._outputs[-1]
+            tokens = torch.cat([text(), *self._guesses[1:]])[-rows.shape[1] :]
+            self._outputs.append(self._step(step, rows, tokens[None], past))
+            logits = self.modules.module(step).logits(self._outputs[-1][0, -1], self.project)
+            self.work += Work(body=rows.shape[1], head=1)
+            return fit(logits, self.target.vocab_size)[None]
+
+        return reading
+
+    def forget(self, node: int) -> None:
+        """See `Reads`. Node n is read in step n + 1."""
+        newest = self.known + self._outputs[0].shape[1]
+        for module, layer in enumerate(self.cache.layers, 1):
+            steps = max(0, node - module + 1) if module == self.many else int(module <= node)
+            layer.cut(newest + steps - 1 if steps else self.known)
+
+    def _step(self, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
+        """A module's output (1, r, h). rows: the step before's, at first the target's states.
+
+        tokens: (1, r). past: how many rows stand before them.
+        """
         joined = self.modules.module(step).join(rows, tokens, self.embed)
         positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
         mask = causal_mask(rows.shape[1], past, joined)
@@ -119,7 +144,7 @@ class MTPSession:
         """
         return {"module": min(step, self.many), "state": state, "own": step - 1}
 
-    def _forget(self, newest: int, steps: int) -> None:
+    def _keep(self, newest: int, steps: int) -> None:
         """Leave in every cache the rows of verified states and tokens that all modules have read.
 
         Module k reads k tokens ahead, so its last k - 1 rows held guesses.
