@@ -119,11 +119,18 @@ def test_acceptance_collapses_when_states_are_late_by_one(name):
 def test_acceptance_of_a_module_collapses_when_tokens_are_late_by_one(monkeypatch):
     """Row i must pair the state of i with the token i + 1, not with its own."""
     right = kept_share("mtp", headed.drafter("mtp"))
-    step = MTPSession._step
+    planned, step, text = MTPSession.planned, MTPSession._step, []
 
-    def late(session, number, hidden, text, newest):
-        return step(session, number, hidden, [text[0], *text[:-1]], newest)
+    def heard(session, context, *given):
+        text[:] = context
+        return planned(session, context, *given)
 
+    def late(session, number, rows, tokens, past):
+        known = torch.cat([torch.tensor(text), *session._guesses[1:]])
+        first = past + min(number, session.many) - 1
+        return step(session, number, rows, known[None, first : first + tokens.shape[1]], past)
+
+    monkeypatch.setattr(MTPSession, "planned", heard)
     monkeypatch.setattr(MTPSession, "_step", late)
     assert kept_share("mtp", headed.drafter("mtp")) < right / 2
 
