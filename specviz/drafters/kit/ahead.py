@@ -37,7 +37,7 @@ class Reads(Protocol):
         ...
 
     def forget(self, node: int) -> None:
-        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        """Nodes from this on were read in vain: they are none, or come again."""
         ...
 
 
@@ -47,7 +47,8 @@ def grow(grown: Growing, reads: Reads, context: Sequence[int], shape: Shape) -> 
     while levels := list(islice(grown.levels(shape), None if ahead else 1)):
         _put(grown, reads, context, levels)
         grown.settle()
-        reads.forget(grown.newest.start)
+        if levels[-1].nodes[0] >= grown.newest.start:
+            reads.forget(grown.newest.start)
 
 
 def _put(grown: Growing, reads: Reads, context: Sequence[int], levels: Sequence[Level]) -> None:
@@ -55,8 +56,8 @@ def _put(grown: Growing, reads: Reads, context: Sequence[int], levels: Sequence[
     parcel = Parcel(reads.device)
     known = parcel.put(torch.tensor([grown.tokens[node] for node in levels[0].nodes]))
     passes = [reads.planned(context, level, parcel) for level in levels]
-    there = None if reads.device.type == "mps" else parcel  # MPS has no float64: see `leading`
-    coins = [grown.coins(level, there) for level in levels]
+    along = parcel if reads.device.type == "cuda" else None  # MPS has no float64: see `leading`
+    coins = [grown.coins(level, along) for level in levels]
     guesses = grown.put(levels[0], passes[0](known()), coins[0])
     for at, (before, level) in enumerate(pairwise(levels), 1):
         words = guesses.words

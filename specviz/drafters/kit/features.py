@@ -135,7 +135,7 @@ class FeatureReader:
         return reading
 
     def forget(self, node: int) -> None:
-        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        """Nodes from this on were read in vain: they are none, or come again."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.cache.cut(self.rows + len(self.paths) - 1)
 

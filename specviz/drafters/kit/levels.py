@@ -77,7 +77,7 @@ class LevelReader:
         return lambda words: self._pass(words, where(), None if sees is None else sees())
 
     def forget(self, node: int) -> None:
-        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        """Nodes from this on were read in vain: they are none, or come again."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import torch
 from torch import Tensor
@@ -45,11 +44,7 @@ class Coins:
         """parcel: in which they go to the laws; None where they go when these are known."""
         self.rows = rows
         self.order = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
-        by_rank = [
-            [rows[at][rank] for at in self.order[:many]] for rank, many in enumerate(self.many)
-        ]
-        self._flat = torch.tensor(list(chain(*by_rank)), dtype=torch.float64)[:, None]
-        self._there = None if parcel is None else parcel.put(self._flat)
+        self._there = None if parcel is None else parcel.put(self._flat())
 
     @property
     def many(self) -> list[int]:
@@ -64,8 +59,14 @@ class Coins:
         """
         if self._there is None and len(self.rows) == 1:
             return self.rows[0]
-        there = sent(self._flat, device) if self._there is None else self._there()
+        there = sent(self._flat(), device) if self._there is None else self._there()
         return list(there.split(self.many))
+
+    def _flat(self) -> Tensor:
+        """All coins, rank by rank, on the host: (draws, 1)."""
+        ranks = enumerate(self.many)
+        flat = [self.rows[at][rank] for rank, many in ranks for at in self.order[:many]]
+        return torch.tensor(flat, dtype=torch.float64)[:, None]
 
 
 @dataclass(frozen=True, slots=True)

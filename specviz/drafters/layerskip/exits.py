@@ -65,7 +65,7 @@ class ExitReader:
         return reading
 
     def forget(self, node: int) -> None:
-        """Nodes from this on were read in vain, if at all: they are none, or come again."""
+        """Nodes from this on were read in vain: they are none, or come again."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]
         self.run.forget(len(self.states), sum(hidden.shape[1] for hidden in self.states))
