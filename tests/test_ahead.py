@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import counted
 import pytest
+import tiny
 import torch
+from other_vocabulary_made import bees
 
 from specviz.catalog import load
 from specviz.drafters.contract.trial import ROUNDING, SURENESS, rounds_of
@@ -22,6 +24,7 @@ from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.growing import Growing, Shape
 from specviz.drafters.layerskip.drafter import LayerSkipSession
 from specviz.drafters.mtp.drafter import MTPSession
+from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.crossing import Parcel
 
@@ -178,6 +181,22 @@ def test_a_law_of_few_tokens_has_few_siblings(vain, drafter):
     assert same(there, here)
     assert all(len(kids) <= 2 for each in there for kids in each.tree.children)
     assert any(vain)
+
+
+def test_guesses_of_another_vocabulary_stay_on_the_device_too(pair, tmp_path):
+    folder = tiny.save(tiny.llama(5), tmp_path / "bees", bees())
+
+    def proposals(device):
+        target, drafter = load(str(pair[0]), str(folder), device, "float32")
+        assert isinstance(drafter, OtherVocabulary)
+        rounds = rounds_of(target, drafter, target.encode(tiny.PROMPT, 16), WARM)
+        return [one.proposal for one in rounds[1:]]
+
+    here = proposals("cpu")
+    with counted.gpu():
+        there = proposals("cuda")
+    assert same(there, here)
+    assert max(len(each.tree) for each in there) > 9
 
 
 def test_where_unsure_guesses_end_their_paths_each_level_is_looked_at(vain):

@@ -101,12 +101,12 @@ class Drawing:
     @property
     def words(self) -> Tensor:
         """The tokens drawn, (draws,), law by law; nonsense from where one was not found."""
-        places = {at: place for place, at in enumerate(self.coins.order)}
+        places = {row: at for at, row in enumerate(self.coins.order)}
         return torch.stack(
             [
-                self.ranks[rank].walked.token[places[at], 0]
-                for at, row in enumerate(self.coins.rows)
-                for rank in range(len(row))
+                self.ranks[rank].walked.token[places[row], 0]
+                for row, some in enumerate(self.coins.rows)
+                for rank in range(len(some))
             ]
         )
 
