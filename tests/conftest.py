@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -36,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.nodeid.removeprefix("tests/") in slow:
             item.add_marker(pytest.mark.slow)
     items[:] = whole(items)
+
+
+def pytest_collection_finish() -> None:
+    """Never look again through all that was imported: a quarter of a second, time after time."""
+    gc.collect()
+    gc.freeze()
 
 
 def whole(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -83,6 +83,7 @@ def main(words: list[str]) -> int:
     failed = checks()
     rest = [word for word in words if word != "--quick"]
     os.environ["OMP_NUM_THREADS"] = "1"  # for what tests start, too
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each program they start compiles all anew
     status = module("pytest", "--quiet", *SIDE_BY_SIDE, *(QUICK if quick else []), *rest)
     return status or failed
 
