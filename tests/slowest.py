@@ -1,5 +1,7 @@
 """Writes slow.txt: the tests that `--quick` leaves out, each of six hundredths of a second or more.
 
+Rule: the browser is known by its folder, and style and types are always looked at.
+
 Usage: python tests/run.py --junitxml=times.xml, then python tests/slowest.py times.xml
 """
 
@@ -24,7 +26,7 @@ def main(times: str) -> None:
     """Write the list."""
     cases = ElementTree.parse(times).iter("testcase")
     slow = sorted(named(case) for case in cases if float(case.get("time", 0)) >= LEAST)
-    kept = [name for name in slow if not name.startswith("browser/")]
+    kept = [name for name in slow if not name.startswith(("browser/", "test_style.py"))]
     SLOW.write_text("".join(f"{name}\n" for name in kept), encoding="utf-8")
 
 

