@@ -74,9 +74,10 @@ def chatty(tmp_path_factory):
     )
 
 
-def test_the_special_token_that_ends_an_answer_is_a_sign_wherever_it_is_shown(visit):
-    page = visit.open(f"?trace={NAME}&round=7&step=draw")
-    assert visit.ask("frame").get("caption")["is"] == "recovered"
+def test_the_special_token_that_ends_an_answer_is_a_sign_wherever_it_is_shown(looker):
+    page = looker.look(NAME)
+    looker.step_until("frame.step.id === 'draw' && player.cursor.round === 7")
+    assert looker.ask("frame").get("caption")["is"] == "recovered"
     assert page.locator(".sv-now .sv-recovered .sv-special").all_text_contents() == ["</s>"]
     assert page.locator(".sv-say .sv-special").all_text_contents() == ["</s>"]
 

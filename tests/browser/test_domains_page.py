@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from playwright.sync_api import expect
 
 from specviz.compare.domains.heatmap import Heat, view
@@ -24,6 +25,13 @@ def opened(visit):
     return page
 
 
+@pytest.fixture
+def recorded_map(looker):
+    """The recorded map, which may be open from one who only looked before."""
+    looker.arrive(lambda: opened(looker))
+    return looker.page
+
+
 def column(page, place):
     """The numbers of a column, top down, of the drafters one would use."""
     cells = page.locator(f".sv-domains-map tbody:first-of-type td[data-column='{place}']")
@@ -42,8 +50,8 @@ def known():
     return told, [row["name"] for row in told["rows"] if not row["bound"]]
 
 
-def test_the_recorded_map_is_there_and_can_be_switched(visit):
-    page = opened(visit)
+def test_the_recorded_map_is_there_and_can_be_switched(recorded_map):
+    page = recorded_map
     told, usual = known()
     expect(page.locator(".sv-domains-badge")).to_have_text("recorded")
     assert page.locator(".sv-domains-headline").text_content() == told["headline"]
@@ -56,10 +64,12 @@ def test_the_recorded_map_is_there_and_can_be_switched(visit):
     expect(page.locator(".sv-domains-note")).to_contain_text("as much text of each domain")
     page.get_by_role("button", name="Recorded, temperature 1").click()
     expect(page.locator(".sv-domains-where")).to_contain_text("T 1")
+    page.get_by_role("button", name="Recorded, temperature 0").click()
+    page.get_by_role("button", name="Speed-up", exact=True).click()
 
 
-def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(visit):
-    page = opened(visit)
+def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(recorded_map):
+    page = recorded_map
     page.get_by_role("button", name="Repetition").click()
     head = page.get_by_role("columnheader", name="Repetition")
     expect(head).to_have_attribute("aria-sort", "descending")
@@ -78,8 +88,8 @@ def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(visit):
     expect(tip).to_be_hidden()
 
 
-def test_on_a_phone_the_table_scrolls_and_not_the_page(visit):
-    page = opened(visit)
+def test_on_a_phone_the_table_scrolls_and_not_the_page(recorded_map):
+    page = recorded_map
     assert sideways(page) <= 0
     page.set_viewport_size({"width": 390, "height": 844})
     assert sideways(page) <= 0

@@ -115,13 +115,14 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again(visit):
         )
 
 
-def test_stop_stands_where_run_live_stood(visit):
-    page = visit.open()
+def test_stop_stands_where_run_live_stood(looker):
+    page = looker.look()
     run = page.locator("#sv-go").bounding_box()
     assert page.locator("#sv-stop").is_hidden()
     page.evaluate("document.body.classList.add('sv-running')")
     assert page.locator("#sv-go").is_hidden()
     assert page.locator("#sv-stop").bounding_box() == run
+    page.evaluate("document.body.classList.remove('sv-running')")
 
 
 def test_the_drawer_shows_how_the_chosen_drafter_drafts_and_what_it_heeds(visit):

@@ -269,13 +269,15 @@ def test_the_page_does_not_jump_within_a_round(looker):
     assert len(tops) == 1
 
 
-def test_dark_mode_redraws_the_tree(visit):
-    page = visit.open("?__theme=light")
-    visit.step_to("Rejected")
+def test_dark_mode_redraws_the_tree(looker):
+    page = looker.look()
+    looker.dress("light")
+    looker.step_to("Rejected")
     ink = "document.querySelector('.sv-tree .textpoint text').style.fill"
     light = page.evaluate(ink)
     page.evaluate("document.body.classList.toggle('dark')")
     page.wait_for_function(f"{ink} !== '{light}'")
+    looker.dress("light")
 
 
 # Steps through a run: how often plotly drew, how often a figure was another, how often it could.

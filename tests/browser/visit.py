@@ -49,6 +49,16 @@ class Visit:
         self.page.wait_for_selector(".sv-tree .main-svg", state="attached")
         return self.page
 
+    def dress(self, theme: str) -> None:
+        """Light or dark, once Gradio's own colours have changed, which they do in steps."""
+        self.page.evaluate("(on) => document.body.classList.toggle('dark', on)", theme == "dark")
+        self.page.wait_for_function(STILL)
+
+    def show(self, name: str) -> None:
+        """Another recorded run comes into the open page."""
+        self.page.evaluate(ANEW, name)
+        assert self.ask("run.id") == name
+
     def ask(self, expression: str):
         """A property or a call of the player's public object."""
         return self.page.evaluate(f"window.specviz.players['sv-step'].{expression}")
@@ -128,10 +138,15 @@ MARKS = """() => {
   const fields = [...document.querySelectorAll("#sv-tabs input, #sv-tabs textarea")];
   const tab = document.querySelector("[role=tab][aria-selected=true]").textContent;
   return JSON.stringify([of(document.documentElement), of(document.body), tab,
-    fields.map((each) => [each.value, each.checked]), sessionStorage, localStorage]);
+    fields.map((each) => [each.value, each.checked]), localStorage]);
+}"""
+# What is kept for a visit says no more than the marks, or is of a run: the next visit has its own.
+NEXT_VISIT = """() => {
+  sessionStorage.clear();
+  for (const [key, value] of window.keptAtFirst) sessionStorage.setItem(key, value);
 }"""
 # How each field, list and fold stands, to be put back by PUT_BACK.
-REMEMBER = """() => { window.atFirst =
+REMEMBER = """() => { window.keptAtFirst = Object.entries(sessionStorage); window.atFirst =
   [...document.querySelectorAll("#sv-tabs :is(input, textarea, select, details)")]
     .map((one) => [one, { value: one.value, checked: one.checked, open: one.open }]); }"""
 # As a visitor would; twice, as what a list offers may hang on another.
@@ -176,11 +191,6 @@ class Looker(Visit):
             self.opened = self.page.evaluate(MARKS)
             self.page.evaluate(REMEMBER)
 
-    def dress(self, theme: str) -> None:
-        """Light or dark, once Gradio's own colours have changed, which they do in steps."""
-        self.page.evaluate("(on) => document.body.classList.toggle('dark', on)", theme == "dark")
-        self.page.wait_for_function(STILL)
-
     def put_back(self) -> None:
         """Fill every field of the tabs in as it was when the page was opened."""
         self.page.mouse.move(0, 0)
@@ -189,10 +199,12 @@ class Looker(Visit):
     def look(self, name: str = "01-chain") -> Page:
         """Open a recorded run at its first guesses."""
         self.arrive(self.open)
-        self.page.evaluate(ANEW, name)
-        assert self.ask("run.id") == name
+        self.show(name)
         return self.page
 
     def untouched(self) -> bool:
         """Whether the page is as it was opened, but for run, step and focus."""
-        return bool(self.opened) and not self.errors and self.page.evaluate(MARKS) == self.opened
+        if not self.opened or self.errors:
+            return False
+        self.page.evaluate(NEXT_VISIT)
+        return self.page.evaluate(MARKS) == self.opened
