@@ -51,7 +51,7 @@ def small_draft():
 
 @cache
 def deep_model():
-    return deep()
+    return deep(layers=4)
 
 
 class Stocked(Lookahead):
@@ -76,9 +76,9 @@ WINDOWS = [
     for w, n, g in ((5, 4, 5), (1, 3, 1), (3, 3, 4), (2, 6, 4))
 ]
 EXITS = [
-    Settings(gamma=4, exit_layer=3),
+    Settings(gamma=4, exit_layer=2),
     Settings(gamma=3, siblings=[3, 2], exit_layer=1),
-    Settings(gamma=3, siblings=[3, 2], candidates="greedy", exit_layer=5),
+    Settings(gamma=3, siblings=[3, 2], candidates="greedy", exit_layer=3),
 ]
 FOUND = Settings(gamma=4, suffix_factor=4.0)
 RANKS = Settings(gamma=3, siblings=[4, 2])

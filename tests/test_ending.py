@@ -13,13 +13,28 @@ from specviz.trace import metrics
 from specviz.trace.events import Baseline, Finished
 from specviz.trace.file import Trace
 from specviz.trace.noise import VERDICT, noise
-from specviz.ui.step.lines import lines
+from specviz.ui.step.lines import RunLines
 
 TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 
+class Latest(RunLines):
+    """Tells its last round only: the end is laid upon that one, whatever came before."""
+
+    def __init__(self, trace):
+        super().__init__(trace.header)
+        self.latest = trace.rounds[-1].number
+
+    def _whole(self, played):
+        if played.number == self.latest:
+            return super()._whole(played)
+        self.earlier.append(played)
+        return '{"kind": "earlier"}'
+
+
 def told(trace):
-    return [json.loads(text) for text in lines([trace.header, *trace.events], "recorded")]
+    run = Latest(trace)
+    return [json.loads(text) for event in trace.events for text in run.lines(event)]
 
 
 def end_of(trace, kind="baseline"):
