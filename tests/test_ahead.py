@@ -31,10 +31,10 @@ from specviz.verification.crossing import Parcel
 pytestmark = pytest.mark.slow
 
 WARM = Settings(Sampling(1.0), max_new_tokens=16, gamma=4, siblings=[3, 3], seed=3)
-HOT = replace(WARM, sampling=Sampling(2.0))
+HOT = replace(WARM, sampling=Sampling(2.0), max_new_tokens=8)
 MILD = replace(WARM, sampling=Sampling(0.7))
 GREEDY = replace(WARM, sampling=Sampling(0.0))
-FEW = replace(WARM, sampling=Sampling(1.0, top_k=2))
+FEW = replace(WARM, sampling=Sampling(1.0, top_k=2), max_new_tokens=10)
 
 
 SESSIONS = {
@@ -102,7 +102,8 @@ def crossings(monkeypatch):
             return proposal
 
         with counted.gpu() as meetings:
-            played("cuda", drafter, settings)  # brings the rates of rotation there
+            few = replace(settings, max_new_tokens=6)
+            played("cuda", drafter, few)  # brings the rates of rotation there
             monkeypatch.setattr(owner, "propose", counting)
             there = played("cuda", drafter, settings)
         assert same(there, played("cpu", drafter, settings))
