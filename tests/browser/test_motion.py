@@ -6,7 +6,8 @@ from serve import SHIPPED
 from test_layout import resize
 
 LONGEST = 500  # ms of any motion
-NAMES = [*RUNS, *(name for name in SHIPPED if name.endswith("03-tree"))]  # others: test_why
+WITH_REASONS = ("eagle3", "layerskip", "suffix")  # of the kinds of evidence, the tallest ones
+NAMES = [*RUNS, *(name for name in SHIPPED if name.endswith(("03-tree", *WITH_REASONS)))]
 # What moves after a step, in the same turn, so that a slow machine sees it too: how long in all, of
 # what. In the player alone: the frame of the page has transitions of its own.
 MOVED = """(step) => {
