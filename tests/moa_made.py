@@ -14,6 +14,7 @@ import tiny
 import torch
 from once import once
 
+from specviz.adapters.transformers import growing_cache, with_cache
 from specviz.drafters.kit import layers
 from specviz.drafters.kit.layers import plain_rates, rotate
 from specviz.drafters.kit.training import EVERY, freeze
@@ -127,7 +128,8 @@ def block(layer, shape, query, place, rows, places):
 def plainly(head, target, text, path):
     """The head's logits after `path`, from the paper: no cache, no mask, row by row."""
     config = head.config
-    past = target.model(torch.tensor([text[:-1]]), use_cache=True).past_key_values
+    past = growing_cache()
+    target.model(torch.tensor([text[:-1]]), **with_cache(target.model, past))
     memory = []
     for t in range(len(text) - 1):
         rows = []

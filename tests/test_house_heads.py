@@ -15,6 +15,7 @@ import torch.nn.functional as functional
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from specviz.adapters.transformers import cached_keys_values, growing_cache, with_cache
 from specviz.catalog import training
 from specviz.commands import cli, train
 from specviz.drafters.kit.training import Family, Frozen, freeze, overlaps, same_tops
@@ -121,7 +122,8 @@ def interrupted(folder: Path, at: int, *families: Family, target: Target = TARGE
 def test_the_frozen_pass_says_what_the_model_says() -> None:
     ids = batch(0)
     frozen = freeze(MODEL, ids, keys_values=(2,))
-    out = MODEL(ids, output_hidden_states=True, use_cache=True)
+    kept = growing_cache()
+    out = MODEL(ids, output_hidden_states=True, **with_cache(MODEL, kept))
     layers, norm = MODEL.model.layers, MODEL.model.norm
     assert len(frozen.states) == len(layers) + 1
     torch.testing.assert_close(frozen.logits, out.logits)
@@ -130,11 +132,7 @@ def test_the_frozen_pass_says_what_the_model_says() -> None:
     torch.testing.assert_close(norm(frozen.states[-1]), frozen.final)
     assert not torch.allclose(frozen.states[-1], frozen.final)
     assert list(frozen.keys_values) == [2]
-    for ours, theirs in zip(
-        frozen.keys_values[2],
-        (out.past_key_values.layers[1].keys, out.past_key_values.layers[1].values),
-        strict=True,
-    ):
+    for ours, theirs in zip(frozen.keys_values[2], cached_keys_values(kept, 2), strict=True):
         torch.testing.assert_close(ours, theirs)
     torch.testing.assert_close(frozen.embed(ids), frozen.states[0])
 

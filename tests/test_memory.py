@@ -8,13 +8,14 @@ from test_layerskip import deep
 from torch import nn
 
 from specviz import engine
+from specviz.adapters.torch import ONEDNN
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
 from specviz.models.cache import ROOM, RoomyLayer
 from specviz.models.memory import held
-from specviz.models.packed import ONEDNN, PackedLinear, can_pack
+from specviz.models.packed import PackedLinear, can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Finished
 

@@ -11,6 +11,7 @@ from made import made as whole_run
 from torch import nn
 
 from specviz import engine
+from specviz.adapters import torch as adapter
 from specviz.bench import methods
 from specviz.bench.methods import Entrant
 from specviz.catalog import entries, load_drafter, load_target
@@ -51,7 +52,7 @@ def test_it_is_onednns_product_that_is_used(monkeypatch):
         calls.append(weights)
         return torch.ops.mkldnn._linear_pointwise(rows, weights, *rest)
 
-    monkeypatch.setattr(packed, "ONEDNN", SimpleNamespace(_linear_pointwise=product))
+    monkeypatch.setattr(adapter, "ONEDNN", SimpleNamespace(_linear_pointwise=product))
     with torch.inference_mode():
         model(torch.randn(2, 37))
         with unpacked(model):
@@ -108,7 +109,7 @@ def test_what_is_slower_here_is_not_used(one, few, many, monkeypatch):
         calls.append(len(rows))
         return torch.ops.mkldnn._linear_pointwise(rows, weights, *rest)
 
-    monkeypatch.setattr(packed, "ONEDNN", SimpleNamespace(_linear_pointwise=product))
+    monkeypatch.setattr(adapter, "ONEDNN", SimpleNamespace(_linear_pointwise=product))
     with torch.inference_mode():
         for rows in (1, 2, 3, 4):
             model(torch.ones(rows, 37))
@@ -203,7 +204,7 @@ def test_what_cannot_be_packed_is_left_alone(monkeypatch):
     ],
 )
 def test_a_torch_that_has_it_otherwise_or_wrong_packs_nothing(operations, monkeypatch):
-    monkeypatch.setattr(packed, "ONEDNN", operations)
+    monkeypatch.setattr(adapter, "ONEDNN", operations)
     can_pack.cache_clear()
     try:
         model = layers()

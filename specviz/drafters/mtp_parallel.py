@@ -22,6 +22,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
+from specviz.adapters.transformers import final_norm
 from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, causal_mask
@@ -130,7 +131,7 @@ class ParallelHeads(nn.Module):
         self.config = config
         width, many = checkpoint.sizes(model)[0], config.n_future_tokens - 1
         self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(many))
-        norm = part_of(model, ("norm", "ln_f", "final_layer_norm"), "final norm")
+        norm = part_of(model, final_norm, "final norm")
         self.shared = (norm,)  # in a tuple, so that it is no part of this module
 
     def features(self, trunk: Tensor, past: int = 0, cache: Any = None) -> Tensor:

@@ -12,7 +12,15 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 from transformers import LlamaForCausalLM
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer, apply_rotary_pos_emb
+
+from specviz.adapters.transformers import (
+    LlamaDecoderLayer,
+    Rotary,
+    attention_inputs,
+    attention_scale,
+    layer_output,
+    rotary_angles,
+)
 
 LARGEST_BLOCK = 128  # queries a block: with causality, half of the scores are never computed
 
@@ -43,7 +51,7 @@ class TrainingForward:
         if torch.is_autocast_enabled(ids.device.type):
             hidden = hidden.to(torch.get_autocast_dtype(ids.device.type))
         positions = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
-        rotary = trunk.rotary_emb(hidden, positions)
+        rotary = rotary_angles(trunk, hidden, positions)
         states = []
         for index, layer in enumerate(trunk.layers):
             kept = None if keep is None else keep[index, :, None, None]
@@ -74,20 +82,12 @@ def kept_layers(rates: list[float], rows: int, seed: int, step: int) -> Tensor:
 def _layer(
     layer: LlamaDecoderLayer,
     hidden: Tensor,
-    rotary: tuple[Tensor, Tensor],
+    rotary: Rotary,
     kept: Tensor | None,
 ) -> Tensor:
-    attention = layer.self_attn
-    normed = layer.input_layernorm(hidden)
-    split = (*normed.shape[:-1], -1, attention.head_dim)
-    queries, keys, values = (
-        projection(normed).view(split).transpose(1, 2)
-        for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
-    )
-    queries, keys = apply_rotary_pos_emb(queries, keys, *rotary)
-    mixed = _causal_attention(queries, keys, values, attention.scaling)
-    output = hidden + attention.o_proj(mixed.transpose(1, 2).flatten(2))
-    output = output + layer.mlp(layer.post_attention_layernorm(output))
+    queries, keys, values = attention_inputs(layer, hidden, rotary)
+    mixed = _causal_attention(queries, keys, values, attention_scale(layer))
+    output = layer_output(layer, hidden, mixed)
     return output if kept is None else torch.where(kept, output, hidden)
 
 

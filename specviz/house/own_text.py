@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
-from transformers import DynamicCache, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
+from specviz.adapters.transformers import growing_cache, with_cache
 from specviz.house.data import Domain, Tokens
 from specviz.house.tokenizer import END_OF_TEXT_ID
 
@@ -109,11 +110,10 @@ def continued(
 
     It writes on past an end token, as the training text does. Returns ids on the CPU.
     """
-    cache, text, new = DynamicCache(), [ids.cpu()], ids
+    cache, text, new = growing_cache(), [ids.cpu()], ids
     for _ in range(length - ids.shape[1]):
-        out = target(
-            input_ids=new.to(target.device), past_key_values=cache, use_cache=True, logits_to_keep=1
-        )
+        rows = new.to(target.device)
+        out = target(input_ids=rows, logits_to_keep=1, **with_cache(target, cache))
         logits = out.logits[:, -1].float().cpu()
         if chance is None:
             new = logits.argmax(-1, keepdim=True)

@@ -7,17 +7,17 @@ all the rows before them, as transformers' own growing cache does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from torch import Tensor
-from transformers.cache_utils import Cache, DynamicLayer
 
+from specviz.adapters.transformers import CacheLayer, LayeredCache
 from specviz.verification.crossing import upload
 
 ROOM: Final = 64  # rows more than asked for, each time that room is made
 
 
-class RoomyLayer(DynamicLayer):
+class RoomyLayer(CacheLayer):
     """One layer's rows. keys, values: (1, heads, rows, head size), views of the front of `room`.
 
     To cut rows off, assign shorter views of the two. What is cut off is written over by the next
@@ -25,26 +25,20 @@ class RoomyLayer(DynamicLayer):
     """
 
     room: tuple[Tensor, Tensor] | None = None  # (1, heads, room, head size) each
-    keys: Any
-    values: Any
 
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Put new rows (1, heads, n, head size) behind the others; all of both."""
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """See `CacheLayer`. Rows are written in place behind the others."""
         first = self.get_seq_length()
-        last = first + key_states.shape[2]
+        last = first + keys.shape[2]
         if self.room is None or self._elsewhere(self.room[0]) or last > self.room[0].shape[2]:
             self.room = (
-                _roomy(self.keys, key_states, first, last),
-                _roomy(self.values, value_states, first, last),
+                _roomy(self.keys, keys, first, last),
+                _roomy(self.values, values, first, last),
             )
-        keys, values = self.room
-        keys[:, :, first:last] = key_states
-        values[:, :, first:last] = value_states
-        self.keys, self.values = keys[:, :, :last], values[:, :, :last]
+        room_of_keys, room_of_values = self.room
+        room_of_keys[:, :, first:last] = keys
+        room_of_values[:, :, first:last] = values
+        self.keys, self.values = room_of_keys[:, :, :last], room_of_values[:, :, :last]
         return self.keys, self.values
 
     def keep(self, first: int, rows: Tensor) -> None:
@@ -64,13 +58,11 @@ class RoomyLayer(DynamicLayer):
         return bool(self.keys.data_ptr() != room.data_ptr())
 
 
-class RoomyCache(Cache):
+class RoomyCache(LayeredCache):
     """As many layers as a model asks for."""
 
-    layers: list[Any]
-
     def __init__(self) -> None:
-        super().__init__(layer_class_to_replicate=RoomyLayer)
+        super().__init__(RoomyLayer)
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
         """Leave in every layer the first rows and, behind them, `rows`: rising, from `first` on."""

@@ -11,7 +11,6 @@ same to both models.
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -22,15 +21,21 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
-    DynamicCache,
     LlamaForCausalLM,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from transformers.utils import logging
 
+from specviz.adapters.transformers import (
+    divide_frequencies,
+    has_plain_cache,
+    keeps_state,
+    plans_plain_cache,
+    takes_tree_nodes,
+)
+from specviz.models.cache import RoomyCache
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import Unsuitable
 from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
@@ -51,18 +56,15 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
     """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used here.")
-    window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
-    plain = {DynamicLayer, DynamicSlidingWindowLayer} if window else {DynamicLayer}
-    if any(type(layer) not in plain for layer in DynamicCache(config=config).layers):
+    if not plans_plain_cache(config):
         raise Unsuitable(_stateful(name))
 
 
 def check_model(name: str, model: PreTrainedModel) -> None:
     """Raise Unsuitable for a network that keeps a state, or takes no explicit positions."""
-    if model._is_stateful:
+    if keeps_state(model):
         raise Unsuitable(_stateful(name))
-    takes = inspect.signature(model.forward).parameters
-    if not {"position_ids", "past_key_values", "logits_to_keep"} <= takes.keys():
+    if not takes_tree_nodes(model):
         raise Unsuitable(
             f"{name!r} cannot be given positions and a cache, which the nodes of a tree need."
         )
@@ -127,7 +129,7 @@ def read(
     try:
         model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype, cut)
         check_model(name, model)
-        ready(model, device)
+        ready(name, model, device)
     except Unsuitable:
         raise
     except Exception as error:  # a damaged file can raise anything
@@ -176,7 +178,7 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
         raise Unsuitable(f"{name!r} has more weights than its config says, such as {left[0]}.")
     model.generation_config = parts.generation
     if parts.rope_factors is not None:
-        model.model.rotary_emb.inv_freq /= parts.rope_factors
+        divide_frequencies(model, parts.rope_factors)
     return model, parts.tokenizer
 
 
@@ -199,16 +201,17 @@ def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
     return model
 
 
-def ready(model: PreTrainedModel, device: torch.device) -> None:
-    """Bring a network where it will be used, freeze it, pack it where that is faster, warm it up.
+def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
+    """Move a network to its device, freeze it, pack it where that is faster, and warm it up.
 
-    One pass, since the first of a process pays for set-up that no measured run should.
+    The warm-up is one pass with a cache, which also shows that the cache can be rolled back.
+    Raises Unsuitable, with `name`, where it cannot.
     """
     fuse(model, device)
     model.eval().requires_grad_(False).to(device)
     pack(model)
-    with torch.inference_mode():
-        model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=model.device))
+    if not has_plain_cache(model, RoomyCache()):
+        raise Unsuitable(_stateful(name))
 
 
 def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:

@@ -85,11 +85,11 @@ def has_fast_bf16(device: torch.device) -> bool:
 
     Asked of x86, where most processors lack them; elsewhere they are taken to be there.
     """
-    import torch
+    from specviz.adapters.torch import has_bf16_instructions
 
     if device.type != "cpu" or platform.machine().lower() not in ("x86_64", "amd64"):
         return True
-    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return has_bf16_instructions()
 
 
 def describe(device: torch.device) -> str:

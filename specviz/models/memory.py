@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 import torch
 from torch import Tensor
 
-from specviz.models.packed import ONEDNN
+from specviz.adapters.torch import packed_block
 
 
 def held(things: Iterable[object], beyond: Iterable[object]) -> int:
@@ -50,8 +50,9 @@ def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
     """By address, how many bytes are allocated there."""
     found: dict[int, int] = {}
     for tensor in tensors:
-        if tensor.is_mkldnn:  # packed, in blocks that may be padded, so larger than its numbers
-            found[ONEDNN.data_ptr(tensor)] = ONEDNN._nbytes(tensor)
+        if tensor.is_mkldnn:
+            address, size = packed_block(tensor)
+            found[address] = size
         elif tensor.layout is torch.strided:
             storage = tensor.untyped_storage()
             found[storage.data_ptr()] = storage.nbytes()

@@ -11,6 +11,8 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from specviz.adapters.torch import has_hooks
+
 NEAR: Final = 1e-5  # relative: how far float32 lets two orders of the same sums come apart
 
 
@@ -40,7 +42,7 @@ def _fused(module: nn.Module) -> nn.RMSNorm | None:
         return None
     if isinstance(module, nn.RMSNorm) or len(list(module.parameters())) != 1:
         return None
-    if module._forward_hooks or module._forward_pre_hooks:  # it is one of several processes' part
+    if has_hooks(module):  # it is one of several processes' part
         return None
     made = nn.RMSNorm(len(weight), eps, device="meta")
     made.weight = nn.Parameter(weight, requires_grad=False)

@@ -19,15 +19,14 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import median
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 
+from specviz.adapters.torch import pack_weights, packed_linear
 from specviz.models.parallel import processes
 
-# What torch's own compiler makes of a linear layer whose weights are frozen; it has no public name.
-ONEDNN: Final[Any] = torch.ops.mkldnn
 MOST_BYTES: Final = 1 << 31  # weights stay in memory twice, which a larger model may not afford
 
 
@@ -79,14 +78,13 @@ class PackedLinear(nn.Linear):
         """(..., in) to (..., out); the usual product where gradients flow or it is faster."""
         if torch.is_grad_enabled() or not self.packing.of(input.numel() // input.shape[-1]):
             return super().forward(input)
-        out: Tensor = ONEDNN._linear_pointwise(input, self.packed, self.bias, "none", [], "")
-        return out
+        return packed_linear(input, self.packed, self.bias)
 
     def pack(self) -> None:
         """Copy the weights into oneDNN's order."""
         self.packing = ALWAYS
         with torch.inference_mode():
-            self.packed = ONEDNN._reorder_linear_weight(self.weight.detach(), None)
+            self.packed = pack_weights(self.weight.detach())
 
     def unpack(self) -> None:
         """An ordinary layer for good, without the copy."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,12 +63,9 @@ def plan(name: str, config: PreTrainedConfig) -> dict[str, Any]:
             f"{name!r} cannot be cut up over {processes()} processes without the package {NEEDED}: "
             f"pip install {NEEDED}."
         )
-    from transformers.distributed.configuration_utils import DistributedConfig
+    from specviz.adapters.transformers import tensor_parallel_options
 
-    known = {field.name for field in fields(DistributedConfig)}
-    if "tp_plan" not in known:  # before transformers 5.18
-        return {"tp_plan": "auto"}
-    return {"distributed_config": DistributedConfig(tp_plan="auto")}
+    return tensor_parallel_options()
 
 
 def agree(device: torch.device, *asked: Sequence[int]) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.adapters.transformers import decoder_layers, final_norm
+
 
 class MissingStates(ValueError):
     """Tokens came without the target's states that predicted them."""
@@ -153,10 +155,10 @@ def tapped(model: Any, taps: Taps) -> Iterator[_Found]:
         if threading.get_ident() == mine:
             found.final = output[0]
 
-    layers = part_of(model, ("layers", "h"), "layers") if taps.layers else ()
+    layers = part_of(model, decoder_layers, "layers") if taps.layers else ()
     hooks = [layers[k - 1].register_forward_hook(keep_layer(k)) for k in taps.layers]
     if taps.final:
-        norm = part_of(model, ("norm", "ln_f", "final_layer_norm"), "final norm")
+        norm = part_of(model, final_norm, "final norm")
         hooks.append(norm.register_forward_hook(keep_final))
     try:
         yield found
@@ -165,10 +167,9 @@ def tapped(model: Any, taps: Taps) -> Iterator[_Found]:
             hook.remove()
 
 
-def part_of(model: Any, names: Sequence[str], what: str) -> Any:
-    """A part of the decoder, whatever the architecture calls it. Raises Unsupported."""
-    base = model.base_model
-    found = next((v for name in names if (v := getattr(base, name, None)) is not None), None)
+def part_of(model: Any, find: Callable[[Any], Any | None], what: str) -> Any:
+    """The part of a decoder that `find` finds. Raises Unsupported, with `what`, if it is None."""
+    found = find(model)
     if found is None:
         raise Unsupported(f"Where a {model.config.model_type} model keeps its {what} is not known.")
     return found

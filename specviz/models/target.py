@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.adapters.transformers import rotary_angles, run_layer, steppable_decoder, with_cache
 from specviz.models.cache import RoomyCache
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe
@@ -235,9 +236,8 @@ class TargetRun:
                 input_ids=rows[:1],
                 position_ids=rows[1:],
                 attention_mask=masks[0] if masks else None,
-                past_key_values=self.cache,
-                use_cache=True,
                 logits_to_keep=keep_logits,
+                **with_cache(model, self.cache),
             )
         states = States(found.layers, found.final, self._keys_values(len(tokens)))
         return self._result(out.logits[0], states)
@@ -285,16 +285,9 @@ class TargetRun:
         where: (1, r), the rows' positions.
         """
         base = self._anatomy
-        rotary = base.rotary_emb(hidden, position_ids=where)
+        rotary = rotary_angles(base, hidden, where)
         for i in layers:
-            hidden = base.layers[i](
-                hidden,
-                attention_mask=mask,
-                position_ids=where,
-                past_key_values=self.cache,
-                use_cache=True,
-                position_embeddings=rotary,
-            )
+            hidden = run_layer(base.layers[i], hidden, rotary, mask, self.cache, where)
             if i + 1 in self.taps.layers:
                 found[i + 1] = hidden[0]
         return hidden
@@ -302,9 +295,8 @@ class TargetRun:
     @property
     def _anatomy(self) -> Any:
         """The decoder, where its layers can be run one by one. Raises Unsupported otherwise."""
-        base = self.target.model.base_model
-        parts = ("embed_tokens", "layers", "norm", "rotary_emb")
-        if not all(hasattr(base, part) for part in parts):
+        base = steppable_decoder(self.target.model)
+        if base is None:
             kind = self.target.model.config.model_type
             raise Unsupported(f"Early exit needs a Llama-like decoder; this is a {kind}.")
         return base

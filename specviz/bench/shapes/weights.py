@@ -13,8 +13,8 @@ from typing import Any, Final
 import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-from transformers.initialization import no_init_weights
 
+from specviz.adapters.transformers import without_initialization
 from specviz.cost.sources import Model
 from specviz.models.checkpoint import ready
 from specviz.models.packed import MOST_BYTES
@@ -32,7 +32,7 @@ def made_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with device, no_init_weights():
+        with device, without_initialization():
             yield
     finally:
         torch.set_default_dtype(before)
@@ -64,7 +64,7 @@ def network(row: Model, device: torch.device, dtype: torch.dtype, longest: int) 
     model.generation_config.eos_token_id = None
     randomize(model)
     if device.type != "meta":
-        ready(model, device)
+        ready(row.title, model, device)
     return model
 
 

@@ -14,8 +14,8 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
-from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
+from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.layer import BlockLayer, Past
 from specviz.drafters.kit.checkpoint import restore, write

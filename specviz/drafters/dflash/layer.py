@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
-from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
+from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.kit.config import HeadConfig
 from specviz.drafters.kit.layers import Mix, Mlp, Rotary, rotate
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
-from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
+from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.kit.checkpoint import restore, write
 from specviz.drafters.kit.config import HeadConfig, check_depth
 from specviz.drafters.kit.layers import Attention, Mix, Mlp

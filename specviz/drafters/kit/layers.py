@@ -12,18 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 from transformers import LlamaConfig
-from transformers.models.llama.modeling_llama import (
-    LlamaDecoderLayer,
-    LlamaRMSNorm,
-    LlamaRotaryEmbedding,
-)
 
+from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
 from specviz.drafters.kit.config import HeadConfig
 from specviz.models.cache import RoomyLayer
 
@@ -32,7 +27,7 @@ def llama_config(
     width: int, inner: int, heads: int, kv_heads: int, rope_theta: float, eps: float
 ) -> LlamaConfig:
     """The config of a block; heads share the width evenly."""
-    config = LlamaConfig(
+    return block_config(
         hidden_size=width,
         intermediate_size=inner,
         num_attention_heads=heads,
@@ -41,13 +36,6 @@ def llama_config(
         rms_norm_eps=eps,
         rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
     )
-    config._attn_implementation = "sdpa"
-    return config
-
-
-def rotary(config: LlamaConfig) -> LlamaRotaryEmbedding:
-    """Rotary frequencies; they have no tensors in a checkpoint."""
-    return LlamaRotaryEmbedding(config)
 
 
 def causal_mask(rows: int, past: int, like: Tensor) -> Tensor:
@@ -66,20 +54,6 @@ def seen_alone(rows: int, blocks: int, like: Tensor) -> Tensor:
     first = torch.full((rows, rows), least, device=like.device).triu(1)
     own = torch.full((rows, rows), least, device=like.device).fill_diagonal_(0.0)
     return torch.cat([first, *[own] * blocks], dim=1).to(like.dtype)[None, None]
-
-
-def attend(
-    block: LlamaDecoderLayer, hidden: Tensor, turns: Any, mask: Tensor, cache: Any = None
-) -> Tensor:
-    """One block on new rows (B, r, h). turns: the rotary pair of their positions."""
-    out: Tensor = block(
-        hidden,
-        attention_mask=mask,
-        past_key_values=cache,
-        use_cache=cache is not None,
-        position_embeddings=turns,
-    )
-    return out
 
 
 Project = Callable[[Tensor], Tensor]  # the target's output projection: (…, h) to (…, V)
@@ -191,7 +165,7 @@ def rates(shape: HeadConfig) -> tuple[Tensor, float]:
     """
     if shape.rope_scaling is None:
         return plain_rates(shape.head_dim, shape.rope_theta), 1.0
-    made = LlamaRotaryEmbedding(
+    return scaled_frequencies(
         LlamaConfig(
             hidden_size=shape.head_dim * shape.num_attention_heads,
             num_attention_heads=shape.num_attention_heads,
@@ -200,7 +174,6 @@ def rates(shape: HeadConfig) -> tuple[Tensor, float]:
             rope_parameters=dict(shape.rope_scaling),
         )
     )
-    return made.inv_freq, float(made.attention_scaling)
 
 
 def plain_rates(size: int, theta: float) -> Tensor:

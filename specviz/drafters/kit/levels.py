@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.adapters.transformers import with_cache
 from specviz.models.cache import RoomyCache
 from specviz.trace.work import Work
 from specviz.verification.crossing import Parcel
@@ -132,9 +133,8 @@ class LevelReader:
             input_ids=words[None],
             position_ids=positions[None],
             attention_mask=mask,
-            past_key_values=self.cache,
-            use_cache=True,
             logits_to_keep=last_only,
+            **with_cache(self.model, self.cache),
         )
         logits: Tensor = out.logits[0]
         self.work += Work(body=len(words), head=len(logits))

@@ -22,6 +22,12 @@ import torch.nn.functional as functional
 from torch import Tensor
 from transformers import DynamicCache, LlamaForCausalLM
 
+from specviz.adapters.transformers import (
+    cached_keys_values,
+    final_norm,
+    growing_cache,
+    with_cache,
+)
 from specviz.models.target import Target
 
 DEPTH: Final = 5  # how many guesses in a row are measured where a head could make any number
@@ -96,13 +102,12 @@ def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = 
     for layer in keys_values:
         if not 1 <= layer <= depth:
             raise ValueError(f"Keys and values of layer {layer}: the target has 1 to {depth}.")
-    cache = DynamicCache() if keys_values else None
+    cache = growing_cache() if keys_values else None
     with _before_final_norm(model) as last:
         out = model.model(
             input_ids=ids,
             output_hidden_states=True,
-            use_cache=cache is not None,
-            past_key_values=cache,
+            **with_cache(model.model, cache),
         )
     return Frozen(
         tokens=ids,
@@ -118,7 +123,7 @@ def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = 
 @contextmanager
 def _before_final_norm(model: LlamaForCausalLM) -> Iterator[list[Tensor]]:
     found: list[Tensor] = []
-    norm: Any = model.model.norm
+    norm: Any = final_norm(model)
     hook = norm.register_forward_pre_hook(lambda _module, inputs: found.append(inputs[0]))
     try:
         yield found
@@ -127,8 +132,7 @@ def _before_final_norm(model: LlamaForCausalLM) -> Iterator[list[Tensor]]:
 
 
 def _kept(cache: DynamicCache, layers: Collection[int]) -> dict[int, tuple[Tensor, Tensor]]:
-    rows: Any = cache.layers
-    return {layer: (rows[layer - 1].keys, rows[layer - 1].values) for layer in layers}
+    return {layer: cached_keys_values(cache, layer) for layer in layers}
 
 
 def embedding_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:

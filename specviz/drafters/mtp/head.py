@@ -16,11 +16,16 @@ from typing import Any, Self, cast
 import torch
 from torch import Tensor, nn
 from transformers import LlamaConfig
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRMSNorm
 
+from specviz.adapters.transformers import (
+    LlamaDecoderLayer,
+    LlamaRMSNorm,
+    LlamaRotaryEmbedding,
+    run_layer,
+)
 from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.config import check_activation, check_depth, check_sizes, rope_of
-from specviz.drafters.kit.layers import Embed, Project, attend, llama_config, rotary
+from specviz.drafters.kit.layers import Embed, Project, llama_config
 from specviz.drafters.kit.layouts.layout import Head
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.errors import Unsuitable
@@ -100,7 +105,7 @@ class MTPModules(nn.Module):
             for k in range(config.num_nextn_predict_layers)
         }
         self.model = nn.ModuleDict({"layers": nn.ModuleDict(modules)})
-        self.rotary = rotary(block)
+        self.rotary = LlamaRotaryEmbedding(block)
 
     def module(self, step: int) -> MTPModule:
         """The module of a step, from 1: each once, then the last again and again."""
@@ -114,7 +119,7 @@ class MTPModules(nn.Module):
     ) -> Tensor:
         """The block of a step on joined rows (B, r, h); positions: (1, r)."""
         turns = self.rotary(joined, positions)
-        return attend(self.module(step), joined, turns, mask, cache)
+        return run_layer(self.module(step), joined, turns, mask, cache)
 
     @classmethod
     def new(cls, config: MTPConfig, model: Any) -> Self:

@@ -12,8 +12,8 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
+from specviz.adapters.transformers import growing_cache
 from specviz.drafters.kit.checkpoint import rope_theta
 from specviz.drafters.kit.layers import causal_mask, seen_alone
 from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
@@ -38,7 +38,7 @@ def guesses(head: MTPModules, frozen: Frozen) -> Sequence[Tensor]:
 def unroll(head: MTPModules, frozen: Frozen, steps: int) -> Iterator[Tensor]:
     """Logits (B, T - steps, V) of steps s = 1, 2, …, along the text, as a session has them."""
     many, rows = head.config.num_nextn_predict_layers, frozen.tokens.shape[1] - steps
-    hidden, cache = frozen.final[:, :rows], DynamicCache()
+    hidden, cache = frozen.final[:, :rows], growing_cache()
     for step in range(1, steps + 1):
         again = max(0, step - many)  # how often the last module has read its own output by now
         tokens = frozen.tokens[:, step : step + rows]

@@ -14,8 +14,14 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 from transformers import LlamaForCausalLM
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
+from specviz.adapters.transformers import (
+    Rotary,
+    attention_inputs,
+    attention_scale,
+    layer_output,
+    rotary_angles,
+)
 from specviz.models.errors import Unsuitable
 
 READ_AT_ONCE: Final = 2048  # tokens of a prompt pass, which bounds its memory
@@ -92,7 +98,7 @@ class Many:
         columns = torch.arange(self.done, self.done + ids.shape[1], device=pads.device)
         hidden = trunk.embed_tokens(ids.to(pads.device))
         positions = (columns - pads[:, None]).clamp(min=0)
-        rotary = trunk.rotary_emb(hidden, positions)
+        rotary = rotary_angles(trunk, hidden, positions)
         sees = _sees(columns, pads)
         found = {}
         for number, layer in enumerate(trunk.layers):
@@ -103,20 +109,13 @@ class Many:
         return Passed(taps, trunk.norm(hidden))
 
     def _layer(
-        self, layer: Any, hidden: Tensor, rotary: Any, cache: Tensor, sees: Tensor
+        self, layer: Any, hidden: Tensor, rotary: Rotary, cache: Tensor, sees: Tensor
     ) -> Tensor:
-        attention, rows = layer.self_attn, layer.input_layernorm(hidden)
-        queries, keys, values = (
-            projection(rows).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
-            for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
-        )
-        queries, keys = apply_rotary_pos_emb(queries, keys, *rotary)
-        end = self.done + keys.shape[2]
+        queries, keys, values = attention_inputs(layer, hidden, rotary)
+        end, scale = self.done + keys.shape[2], attention_scale(layer)
         cache[0, :, :, self.done : end], cache[1, :, :, self.done : end] = keys, values
-        mixed = _mixed(queries, cache[0, :, :, :end], cache[1, :, :, :end], sees, attention.scaling)
-        hidden = hidden + attention.o_proj(mixed.transpose(1, 2).flatten(2))
-        out: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
-        return out
+        mixed = _mixed(queries, cache[0, :, :, :end], cache[1, :, :, :end], sees, scale)
+        return layer_output(layer, hidden, mixed)
 
 
 def _sees(columns: Tensor, pads: Tensor) -> Tensor:

@@ -1,0 +1,340 @@
+"""What specviz assumes about transformers beyond its documented API.
+
+Nothing here compares version numbers: what a network accepts is read from that network. Each
+assumption says what it is for, what happens when it no longer holds, and what is done instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import Tensor, nn
+from transformers import (
+    Cache,
+    DynamicCache,
+    DynamicLayer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+
+if TYPE_CHECKING:
+    from transformers.models.llama.modeling_llama import (
+        LlamaDecoderLayer as LlamaDecoderLayer,  # noqa: PLC0414
+    )
+    from transformers.models.llama.modeling_llama import (
+        LlamaRMSNorm as LlamaRMSNorm,  # noqa: PLC0414
+    )
+    from transformers.models.llama.modeling_llama import (
+        LlamaRotaryEmbedding as LlamaRotaryEmbedding,  # noqa: PLC0414
+    )
+
+log = logging.getLogger(__name__)
+
+Rotary = tuple[Tensor, Tensor]  # cosines and sines of the rotary angles, (B, r, head size) each
+
+
+# --- Llama's building blocks ----------------------------------------------------------------------
+# For heads that are built like a Llama's layer. transformers documents the models, not the module
+# that defines these classes. If it moves, the classes are taken from a tiny model instead.
+
+
+def _llama_classes() -> tuple[type[nn.Module], type[nn.Module], type[nn.Module]]:
+    """Llama's decoder layer, RMS norm and rotary embedding."""
+    try:
+        module = import_module("transformers.models.llama.modeling_llama")
+        return module.LlamaDecoderLayer, module.LlamaRMSNorm, module.LlamaRotaryEmbedding
+    except (ImportError, AttributeError):
+        return _classes_of_a_tiny_llama()
+
+
+def _classes_of_a_tiny_llama() -> tuple[type[nn.Module], type[nn.Module], type[nn.Module]]:
+    """The same classes, read from a model of one layer and two tokens."""
+    sizes: Any = {"vocab_size": 2, "hidden_size": 4, "intermediate_size": 4}
+    config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
+    decoder: Any = LlamaForCausalLM(config).model
+    return type(decoder.layers[0]), type(decoder.norm), type(decoder.rotary_emb)
+
+
+if not TYPE_CHECKING:
+    LlamaDecoderLayer, LlamaRMSNorm, LlamaRotaryEmbedding = _llama_classes()
+
+
+def block_config(**sizes: Any) -> LlamaConfig:
+    """The config of a decoder layer outside a model. sizes: as `LlamaConfig` takes them.
+
+    A layer reads the attention implementation from its config. In a model `from_pretrained` writes
+    it there; `attn_implementation` does the same here. Without it, attention is eager: slower.
+    """
+    with_attention: Any = {**sizes, "attn_implementation": "sdpa"}
+    return LlamaConfig(**with_attention)
+
+
+def scaled_frequencies(config: LlamaConfig) -> tuple[Tensor, float]:
+    """Rotary frequencies, (head size / 2,) in radians per position, and the attention scaling.
+
+    For scaled rotary embeddings (Llama 3.1, YaRN, ...), whose formulas transformers owns.
+    """
+    made: Any = LlamaRotaryEmbedding(config)
+    return made.inv_freq, float(made.attention_scaling)
+
+
+def divide_frequencies(model: Any, factors: Tensor) -> None:
+    """Divide a Llama's rotary frequencies in place. factors: (head size / 2,).
+
+    A GGUF file lists such factors; no documented setting takes them. Raises AttributeError where
+    the model keeps its frequencies elsewhere: the file is then refused rather than misread.
+    """
+    model.model.rotary_emb.inv_freq /= factors
+
+
+# --- The cache argument ---------------------------------------------------------------------------
+# transformers 5.24 calls it `cache`; before, it was `past_key_values`, which 5.24 to 5.39 accept
+# with a warning. A network that takes neither is refused when it is loaded.
+
+CACHE_NAMES: Final = ("cache", "past_key_values")
+
+
+def cache_name(network: nn.Module) -> str | None:
+    """The name by which a network's forward takes its key-value cache; None if it takes none."""
+    takes = _parameters(type(network).forward)
+    return next((name for name in CACHE_NAMES if name in takes), None)
+
+
+@cache
+def _parameters(forward: Any) -> frozenset[str]:
+    """The names of a function's parameters; decorators are looked through."""
+    return frozenset(inspect.signature(forward).parameters)
+
+
+def with_cache(network: nn.Module, kept: Cache | None) -> dict[str, Any]:
+    """The keyword arguments that give `network` a cache to read and extend, or none."""
+    name = cache_name(network)
+    given = {} if kept is None or name is None else {name: kept}
+    return {**given, "use_cache": kept is not None}
+
+
+def takes_tree_nodes(model: PreTrainedModel) -> bool:
+    """Whether a causal LM's forward takes explicit positions, a cache and a number of logits."""
+    takes = _parameters(type(model).forward)
+    return cache_name(model) is not None and {"position_ids", "logits_to_keep"} <= takes
+
+
+# --- Caches ---------------------------------------------------------------------------------------
+# The classes are public; how models call them is not documented: `update` with the new keys and
+# values, `get_seq_length`, and the attributes `keys`, `values` and `is_initialized`. A model that
+# calls them in another way fails the pass that `has_plain_cache` makes, and is refused.
+
+
+class CacheLayer(DynamicLayer):
+    """Keys and values of one decoder layer, (1, heads, rows, head size); see `append`."""
+
+    keys: Any
+    values: Any
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Called by the model with new rows; returns all rows."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        return self.append(key_states, value_states)
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep new rows (1, heads, n, head size) behind the others; all keys, all values."""
+        raise NotImplementedError
+
+
+class LayeredCache(Cache):
+    """A cache that makes a layer of one kind for each decoder layer that writes to it."""
+
+    layers: list[Any]
+
+    def __init__(self, layer: type[CacheLayer]) -> None:
+        super().__init__(layer_class_to_replicate=layer)
+
+
+def growing_cache() -> DynamicCache:
+    """transformers' own cache, for passes that are never rolled back."""
+    return DynamicCache()
+
+
+def cached_keys_values(kept: DynamicCache, layer: int) -> tuple[Tensor, Tensor]:
+    """Keys and values (B, heads, rows, head size) of a decoder layer, counted from 1."""
+    rows: Any = kept.layers[layer - 1]
+    return rows.keys, rows.values
+
+
+# --- Which networks keep only keys and values -----------------------------------------------------
+
+
+def plans_plain_cache(config: PreTrainedConfig) -> bool:
+    """Whether transformers would give this network a cache of plain keys and values.
+
+    A sliding window counts as plain. A cache layer of any other kind (a recurrent state, say)
+    cannot forget a rejected token.
+    """
+    window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
+    plain = {"DynamicLayer", "DynamicSlidingWindowLayer"} if window else {"DynamicLayer"}
+    return all(type(layer).__name__ in plain for layer in DynamicCache(config=config).layers)
+
+
+def keeps_state(model: PreTrainedModel) -> bool:
+    """Whether a network says that it keeps a recurrent state beside its cache.
+
+    `_is_stateful` is private. Where it is gone, `has_plain_cache` still finds such a network.
+    """
+    return bool(getattr(model, "_is_stateful", False))
+
+
+@torch.inference_mode()
+def has_plain_cache(model: PreTrainedModel, kept: LayeredCache) -> bool:
+    """Whether a pass over two tokens leaves two rows of keys and values in every layer of `kept`.
+
+    kept: empty. The pass also warms the network up, so that no measured run pays for it.
+    """
+    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
+    model(input_ids=ids, **with_cache(model, kept))
+    return {layer.get_seq_length() for layer in kept.layers} == {2}
+
+
+# --- The parts of a decoder -----------------------------------------------------------------------
+# Heads read inner states, and early exit runs layers one by one. transformers documents neither
+# where a network keeps its layers nor how one is called. Where a part is not found, the callers say
+# that this kind of model cannot be used for that.
+
+
+def decoder_layers(model: Any) -> Any | None:
+    """The decoder layers, in order; None where the architecture keeps them elsewhere."""
+    return _part(model, ("layers", "h"))
+
+
+def final_norm(model: Any) -> Any | None:
+    """The norm before the output projection; None where the architecture keeps it elsewhere."""
+    return _part(model, ("norm", "ln_f", "final_layer_norm"))
+
+
+def _part(model: Any, names: Sequence[str]) -> Any | None:
+    base = model.base_model
+    return next((v for name in names if (v := getattr(base, name, None)) is not None), None)
+
+
+def steppable_decoder(model: Any) -> Any | None:
+    """The decoder, where its layers can be run one by one as a Llama's; else None.
+
+    It has `embed_tokens`, `layers`, `norm`, and what `rotary_angles` needs.
+    """
+    base = model.base_model
+    parts = ("embed_tokens", "layers", "norm", "rotary_emb")
+    return base if all(hasattr(base, part) for part in parts) else None
+
+
+def rotary_angles(decoder: Any, hidden: Tensor, positions: Tensor) -> Rotary:
+    """What `run_layer` rotates rows by. hidden: (B, r, h), for its dtype; positions: (B, r)."""
+    angles: Rotary = decoder.rotary_emb(hidden, position_ids=positions)
+    return angles
+
+
+def run_layer(
+    layer: nn.Module,
+    hidden: Tensor,
+    rotary: Rotary,
+    mask: Tensor,
+    kept: Cache | None = None,
+    positions: Tensor | None = None,
+) -> Tensor:
+    """One decoder layer on rows (B, r, h), which extends its own part of the cache: (B, r, h).
+
+    mask: additive, (B, 1, r, rows of the cache + r). positions: (B, r), for layers that ask.
+    """
+    placed = {} if positions is None else {"position_ids": positions}
+    out = layer(
+        hidden,
+        attention_mask=mask,
+        position_embeddings=rotary,
+        **placed,
+        **with_cache(layer, kept),
+    )
+    rows: Tensor = out[0] if isinstance(out, tuple) else out
+    return rows
+
+
+def attention_inputs(layer: Any, hidden: Tensor, rotary: Rotary) -> tuple[Tensor, Tensor, Tensor]:
+    """A Llama layer's queries, keys and values of rows (B, r, h), rotated: (B, heads, r, size)."""
+    attention, rows = layer.self_attn, layer.input_layernorm(hidden)
+    queries, keys, values = (
+        projection(rows).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
+        for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
+    )
+    return _rotated(queries, rotary), _rotated(keys, rotary), values
+
+
+def attention_scale(layer: Any) -> float:
+    """What a Llama layer multiplies its attention scores by."""
+    return float(layer.self_attn.scaling)
+
+
+def layer_output(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
+    """A Llama layer's output (B, r, h), from its input and its attention (B, heads, r, size)."""
+    hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
+    out: Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
+    return out
+
+
+def _rotated(rows: Tensor, rotary: Rotary) -> Tensor:
+    """Rotate (B, heads, r, size) as Llama's attention does: the halves of a row are its pairs."""
+    cosines, sines = (each.unsqueeze(1) for each in rotary)
+    first, second = rows.chunk(2, dim=-1)
+    return rows * cosines + torch.cat([-second, first], dim=-1) * sines
+
+
+# --- Construction ---------------------------------------------------------------------------------
+
+
+def without_initialization() -> AbstractContextManager[None]:
+    """Within, new models leave their weights as the memory was: they are chosen afterwards.
+
+    Undocumented. Without it, random weights are drawn and then overwritten: minutes for a model of
+    billions of parameters.
+    """
+    try:
+        found: AbstractContextManager[None] = import_module(
+            "transformers.initialization"
+        ).no_init_weights()
+    except (ImportError, AttributeError):
+        _say_once("transformers cannot skip initializing weights: large random models take longer.")
+        return nullcontext()
+    return found
+
+
+def tensor_parallel_options() -> dict[str, Any]:
+    """What `from_pretrained` is given so that each process of a group holds a part of every layer.
+
+    The config class is not documented. Where it is gone or knows no plan, the argument `tp_plan`,
+    which came before it, says the same.
+    """
+    try:
+        config: Any = import_module(
+            "transformers.distributed.configuration_utils"
+        ).DistributedConfig
+        known = {field.name for field in fields(config)}
+    except (ImportError, AttributeError, TypeError):
+        known = set()
+    if "tp_plan" not in known:
+        return {"tp_plan": "auto"}
+    return {"distributed_config": config(tp_plan="auto")}
+
+
+@cache
+def _say_once(sentence: str) -> None:
+    """Log a sentence the first time it is said."""
+    log.warning("%s", sentence)

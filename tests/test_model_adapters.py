@@ -1,0 +1,178 @@
+"""What is assumed about transformers and torch: found by behaviour, with a fallback each."""
+
+import functools
+import logging
+import warnings
+from types import SimpleNamespace
+
+import pytest
+import tiny
+import torch
+from torch import nn
+from transformers import DynamicCache, LlamaConfig, MambaConfig
+
+from specviz.adapters import torch as torch_adapter
+from specviz.adapters import transformers as adapter
+from specviz.models.cache import RoomyCache
+
+
+def old(self, input_ids, position_ids=None, past_key_values=None, logits_to_keep=0):
+    """A forward of transformers before 5.24."""
+
+
+def new(self, input_ids, position_ids=None, cache=None, logits_to_keep=0):
+    """A forward of transformers 5.24."""
+
+
+@functools.wraps(new)
+def renamed(*args, **kwargs):
+    """A forward that a decorator lets take the old name too."""
+
+
+def without(self, input_ids, position_ids=None):
+    """A forward that takes no cache."""
+
+
+def network(forward):
+    """A network with this forward."""
+    return type("Network", (nn.Module,), {"forward": forward})()
+
+
+@pytest.mark.parametrize(
+    ("forward", "name"),
+    [(old, "past_key_values"), (new, "cache"), (renamed, "cache"), (without, None)],
+)
+def test_cache_argument_is_read_from_the_network(forward, name):
+    kept, made = DynamicCache(), network(forward)
+    assert adapter.cache_name(made) == name
+    assert adapter.with_cache(made, kept) == ({name: kept} if name else {}) | {"use_cache": True}
+    assert adapter.with_cache(made, None) == {"use_cache": False}
+    assert adapter.takes_tree_nodes(made) == (name is not None)
+
+
+def test_installed_llama_takes_the_cache_without_a_warning():
+    model, kept = tiny.llama(), RoomyCache()
+    with warnings.catch_warnings(), torch.inference_mode():
+        warnings.simplefilter("error")
+        model(input_ids=torch.tensor([[1, 2, 3]]), **adapter.with_cache(model, kept))
+    assert [layer.get_seq_length() for layer in kept.layers] == [3, 3]
+    assert adapter.has_plain_cache(model, RoomyCache())
+
+
+def test_network_that_ignores_its_cache_is_found():
+    class Recurrent(nn.Module):
+        config, device = LlamaConfig(), torch.device("cpu")
+
+        def forward(self, input_ids, cache=None, use_cache=None):
+            """Keeps its state elsewhere."""
+
+    assert not adapter.has_plain_cache(Recurrent(), RoomyCache())
+
+
+def test_recurrent_cache_is_no_plain_cache():
+    assert adapter.plans_plain_cache(tiny.llama().config)
+    assert not adapter.plans_plain_cache(MambaConfig(num_hidden_layers=2))
+
+
+def test_stateful_network_is_recognised_only_where_it_says_so():
+    assert adapter.keeps_state(SimpleNamespace(_is_stateful=True))
+    assert not adapter.keeps_state(SimpleNamespace())
+
+
+@pytest.fixture
+def missing_modules(monkeypatch):
+    """No undocumented module of transformers can be imported."""
+
+    def refuse(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(adapter, "import_module", refuse)
+    adapter._say_once.cache_clear()
+    yield
+    adapter._say_once.cache_clear()
+
+
+def test_llama_classes_are_found_without_their_module(missing_modules):
+    found = adapter._llama_classes()
+    assert found == (adapter.LlamaDecoderLayer, adapter.LlamaRMSNorm, adapter.LlamaRotaryEmbedding)
+
+
+def test_models_are_built_without_the_undocumented_initialization(missing_modules, caplog):
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            with adapter.without_initialization():
+                assert nn.Linear(2, 2).weight.shape == (2, 2)
+    assert [record.message for record in caplog.records] == [
+        "transformers cannot skip initializing weights: large random models take longer."
+    ]
+
+
+def test_tensor_parallelism_falls_back_to_the_older_argument(missing_modules):
+    assert adapter.tensor_parallel_options() == {"tp_plan": "auto"}
+
+
+def test_layers_run_by_hand_equal_the_model():
+    """Layer by layer with a cache, and from a layer's parts without one: the model's own states."""
+    model, ids = tiny.llama(), torch.tensor([[5, 9, 2, 7]])
+    decoder = adapter.steppable_decoder(model)
+    positions = torch.arange(4)[None]
+    mask = torch.full((4, 4), torch.finfo(torch.float32).min).triu(1)[None, None]
+    with torch.inference_mode():
+        expected = model.model(ids, output_hidden_states=True).last_hidden_state
+        hidden = parts = decoder.embed_tokens(ids)
+        angles, kept = adapter.rotary_angles(decoder, hidden, positions), RoomyCache()
+        for layer in adapter.decoder_layers(model):
+            hidden = adapter.run_layer(layer, hidden, angles, mask, kept, positions)
+            queries, keys, values = adapter.attention_inputs(layer, parts, angles)
+            keys, values = (
+                rows.repeat_interleave(queries.shape[1] // rows.shape[1], 1)
+                for rows in (keys, values)
+            )
+            mixed = nn.functional.scaled_dot_product_attention(
+                queries, keys, values, attn_mask=mask, scale=adapter.attention_scale(layer)
+            )
+            parts = adapter.layer_output(layer, parts, mixed)
+    norm = adapter.final_norm(model)
+    torch.testing.assert_close(norm(hidden), expected)
+    torch.testing.assert_close(norm(parts), expected)
+    assert [layer.get_seq_length() for layer in kept.layers] == [4, 4]
+
+
+def test_layers_that_return_tuples_are_understood():
+    class Pair(nn.Module):
+        def forward(self, hidden, attention_mask, position_embeddings, cache=None, use_cache=None):
+            """As layers did for years."""
+            return hidden + 1, None
+
+    rows = torch.zeros(1, 2, 3)
+    assert torch.equal(adapter.run_layer(Pair(), rows, (rows, rows), rows), rows + 1)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [
+        ({"get_capabilities": lambda: {"avx512_bf16": True}}, True),
+        ({"get_capabilities": lambda: {"amx_bf16": True, "avx512_bf16": False}}, True),
+        ({"get_capabilities": dict}, False),
+        ({"_is_amx_tile_supported": lambda: True}, True),
+        ({"_is_avx512_bf16_supported": lambda: False}, False),
+        ({}, False),
+    ],
+)
+def test_bf16_instructions_are_asked_in_the_way_torch_has(monkeypatch, cpu, expected):
+    monkeypatch.setattr(torch_adapter.torch, "cpu", SimpleNamespace(**cpu))
+    assert torch_adapter.has_bf16_instructions() is expected
+
+
+def test_module_whose_hooks_cannot_be_seen_counts_as_hooked():
+    layer = nn.Linear(2, 2)
+    assert not torch_adapter.has_hooks(layer)
+    layer.register_forward_hook(lambda *_: None)
+    assert torch_adapter.has_hooks(layer)
+    assert torch_adapter.has_hooks(SimpleNamespace())
+
+
+def test_bytes_of_a_packed_weight_have_a_fallback(monkeypatch):
+    monkeypatch.setattr(torch_adapter, "ONEDNN", SimpleNamespace())
+    weight = torch.ones(3, 5)
+    assert torch_adapter.packed_block(weight) == (id(weight), 60)
