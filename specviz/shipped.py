@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-ASSETS: Final = Path(__file__).resolve().parent.parent / "assets"
+PACKAGE: Final = Path(__file__).resolve().parent
+INSTALLED: Final = PACKAGE / "assets"  # in a wheel the data is in the package; here it is beside it
+ASSETS: Final = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
 HOUSE: Final = "house"  # the target that ships
 EXAMPLE: Final = "Once upon a time"  # the prompt at first, where none of those that ship is there

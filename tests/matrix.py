@@ -1,0 +1,148 @@
+"""Run the quick tests with the oldest and the newest versions that requirements.txt allows.
+
+`python tests/matrix.py` makes a fresh virtual environment for each and prints a table of versions
+and results; `python tests/matrix.py oldest` makes one of them. `--beyond` adds the newest versions
+of the package index, whatever the bounds say. `--write` puts the table into the README.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+import run
+
+ROOT = run.ROOT
+REQUIREMENT = re.compile(r"([\w.-]+)>=([\w.]+),<([\w.]+)")  # the one form that the lists use
+MARKS = ("<!-- versions: python tests/matrix.py --write -->\n", "<!-- /versions -->\n")
+ENDS = ("oldest", "newest", "beyond")
+# Tests of what earlier runs recorded, which is out of date while a bound is being moved.
+RECORDS = (
+    "test_lock_has_every_requirement_within_its_range",
+    "test_upper_bounds_are_the_minor_release_after_the_locked_one",
+    "test_space_has_the_locked_gradio",
+    "test_table_of_versions_fits_the_bounds",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one environment. versions: by package. summary: pytest's closing line."""
+
+    end: str
+    versions: dict[str, str]
+    summary: str
+    passed: bool
+
+
+def bounds() -> dict[str, tuple[str, str]]:
+    """By direct dependency of the app, its oldest allowed version and its upper bound."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    found = [REQUIREMENT.fullmatch(line) for line in lines]
+    return {row[1]: (row[2], row[3]) for row in found if row}
+
+
+def requirements(end: str) -> list[str]:
+    """What pip is asked to install for the app."""
+    forms = {"oldest": "{0}=={1}", "newest": "{0}>={1},<{2}", "beyond": "{0}>={1}"}
+    return [forms[end].format(name, *pair) for name, pair in bounds().items()]
+
+
+def make_environment(end: str, folder: Path) -> str:
+    """Make a fresh virtual environment in `folder`; returns its interpreter.
+
+    Raises CalledProcessError where something cannot be installed.
+    """
+    venv.create(folder, with_pip=True)
+    scripts = "Scripts" if os.name == "nt" else "bin"
+    python = str(folder / scripts / "python")
+    packages = [*requirements(end), *run.test_packages()]
+    subprocess.run([python, "-m", *run.PIP, *packages], cwd=ROOT, check=True)
+    if not (ROOT / run.TOOLS).is_dir() and run.install_tools(python):
+        raise SystemExit("npm could not install the linters of the browser's modules.")
+    # So that the test command changes no version.
+    (folder / run.INSTALLED.name).write_text(run.lists_hash())
+    return python
+
+
+def run_quick(python: str, folder: Path) -> tuple[str, bool]:
+    """The closing line of the quick tests, and whether all passed. Their output is shown."""
+    quiet = os.environ | {"MYPY_CACHE_DIR": str(folder / "mypy")}
+    skipped = [f"--deselect=tests/test_repository.py::{name}" for name in RECORDS]
+    command = [python, "tests/run.py", "--quick", *skipped]
+    line = ""
+    with subprocess.Popen(command, cwd=ROOT, env=quiet, stdout=subprocess.PIPE, text=True) as tests:
+        assert tests.stdout is not None
+        for line in tests.stdout:
+            print(line, end="", flush=True)
+    return re.sub(r" in .*", "", line.strip()), tests.returncode == 0
+
+
+def try_end(end: str) -> Result:
+    """Make one environment, run the quick tests in it, and remove it."""
+    with tempfile.TemporaryDirectory(prefix=f"specviz-{end}-") as place:
+        begun = monotonic()
+        print(f"{end}: installing {', '.join(requirements(end))}", flush=True)
+        try:
+            python = make_environment(end, Path(place))
+        except subprocess.CalledProcessError:
+            return Result(end, {}, "cannot be installed", passed=False)
+        print(f"{end}: installed in {monotonic() - begun:.0f} s", flush=True)
+        summary, passed = run_quick(python, Path(place))
+        return Result(end, run.installed(python), summary, passed)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Versions and results, a column for each environment, as Markdown."""
+    rows = [["package", *(result.end for result in results)]]
+    for name in bounds():
+        rows.append([name, *(result.versions.get(name, "") for result in results)])
+    rows.append(["quick tests", *(result.summary for result in results)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, ["-" * width for width in widths])
+    lines = (
+        " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def write(results: Sequence[Result]) -> None:
+    """Put the table and its date between the README's marks."""
+    path = ROOT / "README.md"
+    before, rest = path.read_text(encoding="utf-8").split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    python = ".".join(map(str, sys.version_info[:3]))
+    where = f"Tested on {datetime.now(UTC):%Y-%m-%d} with Python {python} on {sys.platform}, no GPU"
+    text = f"{before}{MARKS[0]}{where}:\n\n{table(results)}{MARKS[1]}{after}"
+    path.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try the environments; returns 0 if the tests passed in all of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("end", nargs="*", choices=[*ENDS, []], help="oldest and newest if omitted")
+    parser.add_argument("--beyond", action="store_true", help="also the index's newest versions")
+    parser.add_argument("--write", action="store_true", help="put the table into the README")
+    args = parser.parse_args(arguments)
+    ends = args.end or ["oldest", "newest"]
+    results = [try_end(end) for end in [*ends, *(["beyond"] if args.beyond else [])]]
+    print(table(results), flush=True)
+    if args.write:
+        write(results)
+    return 0 if all(result.passed for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

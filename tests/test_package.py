@@ -1,0 +1,123 @@
+"""The package as `pip install .` makes it: built, installed elsewhere, and used in an empty folder.
+
+The environment has the wheel, and sees this one's dependencies by a path file, so no network is
+needed. `tests/matrix.py` installs the dependencies themselves anew.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import urllib.request
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from app_server import wait_for
+
+import specviz
+from specviz.shipped import ASSETS
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def run(*command, cwd):
+    """A command's standard output; its complaint where it fails."""
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, env=outside, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of this source."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    run(*pip, "--wheel-dir", folder, ROOT, cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def program(wheel, tmp_path_factory):
+    """The command `specviz` of an environment in which the wheel was installed."""
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home, with_pip=False)
+    scripts = home / ("Scripts" if os.name == "nt" else "bin")
+    pip = [sys.executable, "-m", "pip", "--python", scripts / "python", "install", "--quiet"]
+    run(*pip, "--no-deps", "--no-index", wheel, cwd=home)
+    own = run(scripts / "python", "-c", "import site; print(site.getsitepackages()[0])", cwd=home)
+    (Path(own.strip()) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return scripts / "specviz"
+
+
+def test_wheel_carries_the_code_and_the_data(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    data = {f"specviz/assets/{each.relative_to(ASSETS)}" for each in ASSETS.rglob("*.*")}
+    code = {
+        str(each.relative_to(ROOT))
+        for kind in ("py", "js", "css", "html")
+        for each in (ROOT / "specviz").rglob(f"*.{kind}")
+        if not each.name.endswith(".d.ts")
+    }
+    assert len(data) > 100
+    assert len(code) > 600
+    assert not (data | code) - names
+    assert not [name for name in names if name.startswith("tests/")]
+
+
+def test_wheel_names_its_version_dependencies_and_extras(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith("/METADATA"))
+        lines = archive.read(name).decode().split("\n")
+    assert f"Version: {specviz.__version__}" in lines
+    assert "Requires-Python: >=3.11" in lines
+    for extra in PROJECT["optional-dependencies"]:
+        assert f"Provides-Extra: {extra}" in lines
+    plain = [line for line in lines if line.startswith("Requires-Dist") and "extra" not in line]
+    needed = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
+    assert len(plain) == len(needed)
+
+
+def test_installed_program_runs_and_checks(program, tmp_path):
+    assert run(program, "--version", cwd=tmp_path).strip() == f"specviz {specviz.__version__}"
+    text = ["--prompt", "Once upon a time", "--max-new-tokens", "8", "--temperature", "0"]
+    run(program, "run", *text, "--drafter", "eagle3", "--trace", "run.jsonl", cwd=tmp_path)
+    run(program, "check", "run.jsonl", cwd=tmp_path)
+    header = json.loads((tmp_path / "run.jsonl").read_text(encoding="utf-8").split("\n")[0])
+    assert header["target"]["name"] == "house"
+    listed = json.loads(run(program, "models", "--json", cwd=tmp_path))
+    assert {row["name"] for row in listed if row["on_this_machine"]} >= {"house", "eagle3", "ngram"}
+
+
+def test_installed_program_serves_the_page(program, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (tmp_path / "log").open("w")
+    command = [str(program), "serve", "--port", str(port), "--device", "cpu"]
+    with log, subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as server:
+        address = f"http://127.0.0.1:{port}/"
+        try:
+            wait_for(address)
+            with urllib.request.urlopen(address, timeout=30) as page:
+                text = page.read().decode()
+            runs = f"{address}gradio_api/sv/traces/01-first-rejection"
+            names = [each.stem for each in (ASSETS / "traces").glob("*.jsonl")]
+            with urllib.request.urlopen(runs.replace("01-first-rejection", min(names))) as run_:
+                assert run_.status == 200
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == 130
+    assert "sv-tabs" in text or "specviz" in text
+    assert "Traceback" not in (tmp_path / "log").read_text(encoding="utf-8")
