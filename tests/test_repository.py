@@ -153,9 +153,9 @@ def requirements(name):
     return {requirement.name: requirement for requirement in found}
 
 
-def test_the_app_needs_six_packages_and_training_names_what_it_imports():
-    six = {"gradio", "torch", "transformers", "plotly", "networkx", "gguf"}
-    assert requirements("requirements.txt").keys() == six | {"numpy"}
+def test_the_app_needs_seven_packages_and_training_names_what_it_imports():
+    seven = {"gradio", "torch", "transformers", "plotly", "networkx", "gguf", "rich"}
+    assert requirements("requirements.txt").keys() == seven | {"numpy"}
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "tests/requirements.txt"])
