@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -308,3 +309,23 @@ def test_the_bar_of_a_download_shows_bytes():
 def test_a_download_of_unknown_size_prints_no_line(capsys):
     DownloadProgress().update(5, 0)
     assert capsys.readouterr().err == ""
+
+
+# The end of `serve`
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_serve_ends_in_a_sentence_even_if_a_library_wraps_the_exception(number, status):
+    code = (
+        "import os, sys\n"
+        "from specviz.ui.ending import told_to_end\n"
+        "with told_to_end():\n"
+        "    try:\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        sys.stdin.read()\n"
+        "    except BaseException as error:\n"
+        "        raise RuntimeError('a library failed') from error\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, "specviz: Stopped.\n")

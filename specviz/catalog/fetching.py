@@ -27,7 +27,7 @@ def fetch(name: str, say: Callable[[str], object], watch: Watch | None = None) -
         say(f"{name} was here already.")
         return found
     if entry is None:
-        say(f"Trying {name} on the Hub.")
+        say(f"Downloading {name} from the Hub.")
         return fetch_from_hub(wanted, watch)
     if not entry.sources:
         raise NotAvailable(missing(entry))

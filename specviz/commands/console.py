@@ -171,7 +171,7 @@ def _print_list(screen: Console, columns: Sequence[Column], row: Sequence[str]) 
     pairs = zip(columns[1:], row[1:], strict=True)
     for column, cell in ((column, cell) for column, cell in pairs if cell):
         title = f"{column.title}: " if column.title else ""
-        screen.print(Padding(Text.assemble((title, "dim"), cell), (0, 0, 0, 2)))
+        screen.print(Padding(Text.assemble((title, "dim"), cell), (0, 0, 0, 2), expand=False))
 
 
 class Progress(ABC):
@@ -240,7 +240,7 @@ class Progress(ABC):
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._bar.add_task("")
+            self._task = self._bar.add_task("", total=None)
             self._bar.start()
         return self._bar, self._task
 

@@ -37,13 +37,14 @@ PASSES: Final = (
     Column("Plain passes", right=True),
     Column("Roofline, ms (simulated)", right=True),
 )
-ROUNDS_OF: Final = (
+DRAFTERS: Final = (
     Column("Drafter"),
     Column("Draft, ms", right=True),
-    Column("Draft, plain passes", right=True),
-    Column("Check, plain passes", right=True),
-    Column("Pays from α (simulated)", right=True),
+    Column("Draft cost", right=True),
+    Column("Check cost", right=True),
+    Column("Pays from α", right=True),
 )
+COSTS: Final = "Costs are in plain passes. The α from which drafting pays is simulated."
 
 
 def add_options(parser: Parser) -> None:
@@ -95,7 +96,8 @@ def _print(file: ShapeFile) -> None:
             print_table(PASSES, _passes(file, costs, place))
             say()
             keys = ("title", "draft", "share", "check", "even")
-            print_table(ROUNDS_OF, [[one[key] for key in keys] for one in rows(costs, place, 0.0)])
+            print_table(DRAFTERS, [[one[key] for key in keys] for one in rows(costs, place, 0.0)])
+            say(COSTS, "dim")
             if sentence := caution(file, place):
                 say(sentence, "yellow")
 
