@@ -118,7 +118,7 @@ def test_the_short_help_has_the_common_options_and_the_whole_one_has_all(command
     assert f"show all {len(every)} options" in texts[0]
 
 
-def test_every_setting_has_a_heading_and_works_without_being_shown(pair, capsys):
+def test_an_option_works_though_the_short_help_does_not_show_it(pair):
     options = ["--target", str(pair[0]), "--drafter", "ngram", "--max-new-tokens", "4"]
     assert main(["run", *options, "--prompt", tiny.PROMPT, "--ngram-min", "2", "--top-k", "3"]) == 0
 
