@@ -58,8 +58,8 @@ RUNS = [
     (["--colour", "red"], "unrecognized arguments"),
 ]
 COMMANDS = [
-    ([], "required: COMMAND"),
-    (["dance"], "invalid choice: 'dance'"),
+    (["--"], "required: COMMAND"),
+    (["dance"], "No command is called 'dance'."),
     (["run"], "--prompt"),
     (["check", "/proc/none"], "cannot be read: No such file"),
     (["check", "/"], "cannot be read: Is a directory"),
@@ -293,10 +293,10 @@ def test_a_user_who_may_write_nowhere_gets_no_page_and_one_sentence(tmp_path):
 
 
 def test_a_command_without_a_folder_to_write_to_says_so_without_a_number(monkeypatch, capsys):
-    def begun(**_):
+    def begun(*_):
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr(cli, "parser", begun)
+    monkeypatch.setattr(cli, "build_parser", begun)
     refused(capsys, ["models"], "specviz: No usable temporary directory found in")
 
 

@@ -12,6 +12,14 @@ class NotAvailable(ValueError):
     """The model is not on this machine and could not be fetched."""
 
 
+class UnknownModel(NotAvailable):
+    """The name is neither a path nor a Hub id, and the catalogue has no such model."""
+
+
+class HubUnreachable(NotAvailable):
+    """No connection to the Hub."""
+
+
 class MismatchedVocabulary(ValueError):
     """Target and drafter do not mean the same words by the same token ids."""
 

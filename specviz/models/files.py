@@ -18,8 +18,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.models.errors import NotAvailable
-from specviz.models.hub import hub_library, hub_reason
+from specviz.models.errors import HubUnreachable, NotAvailable, UnknownModel
+from specviz.models.hub import hub_library, hub_reason, is_unreachable
 
 # owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
 HUB_ID: Final = re.compile(
@@ -85,9 +85,11 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
     except RevisionNotFoundError as error:
         raise NotAvailable(f"{repository!r} has no revision {revision!r} on the Hub.") from error
     except (OSError, ValueError, http.HTTPError) as error:
-        raise NotAvailable(
+        gone = is_unreachable(error)
+        what = "cannot be reached" if gone else "did not give it"
+        raise (HubUnreachable if gone else NotAvailable)(
             f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
-            f"and the Hub did not give it: {hub_reason(error)}"
+            f"and the Hub {what}: {hub_reason(error)}"
         ) from error
     return _whole(name, place if file is None else place / file)
 
@@ -119,10 +121,10 @@ def _wanted(file: str | None) -> list[str]:
 
 
 def _hub_id(name: str) -> tuple[str, str | None, str | None]:
-    """A model's id on the Hub, the file of it that is meant, its revision. Raises NotAvailable."""
+    """Split a Hub id into repository, file and revision. Raises UnknownModel."""
     found = HUB_ID.fullmatch(name)
     if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
-        raise NotAvailable(
+        raise UnknownModel(
             f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
             "lists, a folder, a GGUF file, or the owner/name of a model on the Hub, which may be "
             "pinned as owner/name@revision."

@@ -22,13 +22,13 @@ from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
 from specviz.ui.cost import tab as cost
 from specviz.ui.lending import LENT
+from specviz.ui.limits import LIMIT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.rest import rest
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
-from specviz.ui.share import LIMIT
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
 from specviz.ui.task import Machine

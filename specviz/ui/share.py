@@ -14,8 +14,6 @@ from typing import Final
 from specviz.ui.lending import LENT
 
 SHARE: Final = 5.0  # seconds that a job computes before those who wait have their turn
-LIMIT: Final = 300.0  # seconds of computing after which a job ends, unless the host says otherwise
-LEAST, MOST = 5, 86_400  # seconds that a host may say
 
 
 class Steps:

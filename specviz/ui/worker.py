@@ -25,9 +25,10 @@ from typing import Protocol
 import gradio as gr
 
 from specviz.ui.lending import LENT
+from specviz.ui.limits import LIMIT
 from specviz.ui.queue import Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE
-from specviz.ui.share import LIMIT, Steps
+from specviz.ui.share import Steps
 from specviz.ui.stream import Stream, error, explained, log
 from specviz.ui.task import Desk, Failure, Machine, Task, perform
 
