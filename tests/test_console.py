@@ -45,10 +45,10 @@ def on_terminal(*command, columns=100, **environment):
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (40, columns))
     environment = {"TERM": "xterm-256color", **environment}
-    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR",)}
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=follower, stderr=follower, env=plain | environment
-    ) as process:
+    ours = ("NO_COLOR", "COLUMNS", "LINES")  # of the terminal that the tests run in
+    plain = {name: value for name, value in os.environ.items() if name not in ours}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), follower)
+    with subprocess.Popen(command, cwd=ROOT, env=plain | environment, **streams) as process:
         os.close(follower)
         text = b""
         while chunk := _read(leader):
