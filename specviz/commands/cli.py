@@ -39,7 +39,7 @@ class Command:
 
 GROUPS: Final[Mapping[str, tuple[Command, ...]]] = {
     "Decode and look": (
-        Command("serve", "open the page in a browser"),
+        Command("serve", "start the web page and print its address"),
         Command("run", "decode one prompt with a drafter, then without one, and compare"),
         Command("compare", "compare two to four drafters with plain decoding on one prompt"),
         Command("check", "recompute every decision in a trace file, without the models"),
