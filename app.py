@@ -7,13 +7,14 @@ import sys
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
+from specviz.adapters.gradio import API_PREFIX
 from specviz.settings.options import count
 from specviz.ui.ending import told_to_end
 
 if TYPE_CHECKING:
     from specviz.ui.page import Options
 
-HOSTED = """\
+HOSTED = f"""\
 a hosted app:
   --host 0.0.0.0           where others shall reach it (GRADIO_SERVER_NAME does the same)
   no --allow-any-model     else every visitor can make the host load and fetch what they name
@@ -21,7 +22,7 @@ a hosted app:
   GRADIO_ROOT_PATH=/path   behind a proxy that serves it below a path
   HF_HOME=/folder          where models are fetched to: a folder that the app may write
   SPECVIZ_SERVER=vllm:URL  a server that all visitors may choose as the target
-  /gradio_api/sv/health    answers "ok", for a health check
+  {API_PREFIX}/sv/health    answers "ok", for a health check
 """
 FOLDERLESS = (
     "There is no folder for temporary files that this user may write: name one in the environment "

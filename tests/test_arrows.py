@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     "glossary",
     "shipped",
+    "adapters",
     "settings",
     "trace",
     "frames",

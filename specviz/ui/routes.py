@@ -17,11 +17,12 @@ from typing import Any, Final
 
 import plotly
 
+from specviz.adapters.gradio import API_PREFIX
 from specviz.figures.plot import USUAL
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import knobs
 
-PREFIX: Final = "/gradio_api/sv"
+PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 HALF: Final = Path(__file__).resolve().parent  # the browser's half: its modules stand in here
 GIVEN: Final = "shared/given.js"

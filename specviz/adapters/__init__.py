@@ -1,0 +1,1 @@
+"""What specviz assumes about its libraries beyond their documented APIs, one module per library."""
