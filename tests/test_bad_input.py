@@ -20,6 +20,7 @@ import tiny
 from app_server import ROOT, Server
 from huggingface_hub import get_session
 
+from specviz.adapters import hub as adapter
 from specviz.commands import cli
 from specviz.commands.cli import main
 from specviz.models import hub
@@ -309,12 +310,13 @@ def test_sigterm_while_models_load_is_no_fault(tmp_path):
 
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr(hub, "WAIT", 0.2)
+    monkeypatch.setattr(adapter, "TIMEOUT", 0.2)
+    monkeypatch.setattr(hub, "TIMEOUT", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        library = hub.hub_library()
-        with pytest.raises(library.TimeoutException) as gone:
+        adapter.limit_silence()
+        with pytest.raises(adapter.timeout_errors()) as gone:
             get_session().get(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=None)
     assert hub.hub_reason(gone.value) == "it said nothing for 0.2 seconds."
 

@@ -80,7 +80,7 @@ def test_alone_a_job_is_never_interrupted(job, log, monkeypatch):
 
 def test_where_a_gpu_is_lent_no_job_gives_way(monkeypatch):
     monkeypatch.setattr(share, "SHARE", 0.0)
-    monkeypatch.setattr(share, "LENT", True)
+    monkeypatch.setattr(share, "ZEROGPU", True)
     assert share.Steps(iter([None] * 3)).go_on(lambda: True)
     assert "turns" not in share.said(60)
 

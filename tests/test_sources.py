@@ -15,6 +15,7 @@ import tiny
 import tiny_gguf
 from huggingface_hub.errors import RevisionNotFoundError
 
+from specviz.adapters.hub import connection_errors
 from specviz.catalog import NotAvailable, entry, fetching, listing, load_target, loading, sources
 from specviz.catalog.fetching import fetch
 from specviz.catalog.public import public
@@ -22,7 +23,7 @@ from specviz.commands.cli import main
 from specviz.commands.console import DownloadProgress
 from specviz.models.files import Stopped, Watch, fetched_before
 from specviz.models.files import fetch as fetch_from_hub
-from specviz.models.hub import hub_library, hub_reason, is_unreachable
+from specviz.models.hub import hub_reason, is_unreachable
 from specviz.models.shelf import Shelf
 
 SMOLLM2 = entry.find("smollm2", "target")
@@ -186,7 +187,8 @@ def test_a_hub_that_lacks_one_source_is_asked_for_the_next(monkeypatch, capsys):
 
 def test_no_connection_is_told_from_a_refusal_by_the_causes_of_an_error():
     gone, refused = OSError("offline"), OSError("403 Forbidden")
-    gone.__cause__ = hub_library().ConnectError("Name or service not known")
+    (unconnected,) = connection_errors()
+    gone.__cause__ = unconnected("Name or service not known")
     assert is_unreachable(gone)
     assert not is_unreachable(refused)
     assert hub_reason(OSError("Got: ConnectError: [Errno -2] Name unknown\nmore")) == "Name unknown"

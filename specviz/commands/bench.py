@@ -38,15 +38,12 @@ def add_options(parser: Parser) -> None:
     extent.add_argument("--prompts", type=prompts, default=3, metavar="N", help=many)
     often = "repeats of each prompt (default: 3)"
     extent.add_argument("--repeats", type=repeats, default=3, metavar="N", help=often)
-    add_models(parser)
+    add_models(parser, only=True)
     add_settings(parser)
     add_tree_size(parser)
     output = section(parser, "output")
     output.add_argument("--json", metavar="FILE", help="write the rows as JSON (- prints them)")
-    parser.set_defaults(func=run, temperature=0.0, drafter=None)
-    for action in parser._actions:
-        if action.dest == "drafter":
-            action.help = "measure this drafter only (default: all that are on this machine)"
+    parser.set_defaults(func=run, temperature=0.0)
     parser.shorten(COMMON)
 
 

@@ -54,14 +54,19 @@ def add_prompt(parser: Parser) -> None:
     )
 
 
-def add_models(parser: Parser) -> None:
-    """Add the options for the target, the drafter and the device."""
+def add_models(parser: Parser, only: bool = False) -> None:
+    """Add the options for the target, the drafter and the device.
+
+    only: whether a drafter restricts the command, which otherwise takes all of them.
+    """
     add_target(parser)
     section(parser, "models").add_argument(
         "--drafter",
-        default="draft-model",
+        default=None if only else "draft-model",
         metavar="NAME",
-        help="one that `specviz models` lists, a folder, a GGUF file or a Hub id "
+        help="measure this drafter only (default: all that are on this machine)"
+        if only
+        else "one that `specviz models` lists, a folder, a GGUF file or a Hub id "
         "(default: draft-model)",
     )
 

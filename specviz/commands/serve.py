@@ -9,6 +9,7 @@ import argparse
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Final
 
+from specviz.adapters.gradio import API_PREFIX
 from specviz.commands.parser import Parser
 from specviz.settings.options import count
 from specviz.ui.ending import told_to_end
@@ -17,7 +18,7 @@ from specviz.ui.limits import LEAST, LIMIT, MOST
 if TYPE_CHECKING:
     from specviz.ui.page import Options
 
-HOSTED: Final = """\
+HOSTED: Final = f"""\
 to host the app for others:
   --host 0.0.0.0           listen on all addresses (or set GRADIO_SERVER_NAME)
   no --allow-any-model     with it, every visitor can make this machine load and download models
@@ -25,7 +26,7 @@ to host the app for others:
   GRADIO_ROOT_PATH=/path   if a proxy serves the page below a path
   HF_HOME=/folder          where models are downloaded to: a folder that the app may write
   SPECVIZ_SERVER=vllm:URL  an inference server that every visitor may choose as the target
-  /gradio_api/sv/health    answers "ok", for a health check
+  {API_PREFIX}/sv/health    answers "ok", for a health check
 """
 NO_TEMPORARY_FOLDER: Final = (
     "There is no folder for temporary files that this user may write: name one in the environment "

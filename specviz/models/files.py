@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from io import StringIO
 from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+from specviz.adapters.hub import http_errors, limit_silence, progress_bar
 from specviz.models.errors import HubUnreachable, NotAvailable, UnknownModel
-from specviz.models.hub import hub_library, hub_reason, is_unreachable
+from specviz.models.hub import hub_reason, is_unreachable
 
 # owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
 HUB_ID: Final = re.compile(
@@ -74,8 +74,9 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
     from huggingface_hub.errors import RevisionNotFoundError
 
     repository, file, revision = _hub_id(name)
-    more: Any = {"revision": revision} | ({} if watch is None else {"tqdm_class": _bar(watch)})
-    http = hub_library()
+    more: Any = {"revision": revision, "tqdm_class": _bar(watch)}
+    limit_silence()
+    failures: tuple[type[Exception], ...] = (OSError, ValueError, *http_errors())
     try:
         place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
         if file is None and not weight_files(place):
@@ -84,7 +85,7 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
         raise
     except RevisionNotFoundError as error:
         raise NotAvailable(f"{repository!r} has no revision {revision!r} on the Hub.") from error
-    except (OSError, ValueError, http.HTTPError) as error:
+    except failures as error:
         gone = is_unreachable(error)
         what = "cannot be reached" if gone else "did not give it"
         raise (HubUnreachable if gone else NotAvailable)(
@@ -142,30 +143,16 @@ def _whole(name: str, place: Path) -> Path:
     )
 
 
-def _bar(watch: Watch) -> type[Any]:
-    """A progress bar that is not drawn: it tells the bytes to whoever waits, and asks to go on.
+def _bar(watch: Watch | None) -> type[Any] | None:
+    """A progress bar that reports to `watch`, and raises Stopped once it says so; None for none."""
+    if watch is None:
+        return None
 
-    Raises Stopped where that is told, in the midst of what moves it.
-    """
-    from tqdm.auto import tqdm
+    def check() -> None:
+        if watch.stop():
+            raise Stopped("The fetch was stopped.")
 
-    class Bar(tqdm):  # type: ignore[misc]
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options | {"file": StringIO()})
-
-        def display(self, *_: object, **__: object) -> None:
-            """Nothing: a person sees what `watch` makes of it."""
-
-        def update(self, n: float | None = 1) -> bool | None:
-            """Go on by n."""
-            if watch.stop():
-                raise Stopped("The fetch was stopped.")
-            moved: bool | None = super().update(n)
-            if self.unit == "B":
-                watch.told(int(self.n), int(self.total or 0))
-            return moved
-
-    return Bar
+    return progress_bar(watch.told, check)
 
 
 def is_gguf(place: Path) -> bool:

@@ -18,8 +18,10 @@ MOST: Final = 1000  # prompts per domain, and repeats per prompt
 
 def section(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
     """The group of the options under this heading of the help; made if there is none yet."""
-    found = (group for group in parser._action_groups if group.title == heading)
-    return next(found, None) or parser.add_argument_group(heading)
+    made: dict[str, argparse._ArgumentGroup] = vars(parser).setdefault("sections", {})
+    if heading not in made:
+        made[heading] = parser.add_argument_group(heading)
+    return made[heading]
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
