@@ -22,7 +22,7 @@ from threading import Thread
 from time import sleep
 from typing import Final
 
-from specviz.models.errors import NotAvailable
+from specviz.models.errors import DiskFull, NotAvailable
 from specviz.models.files import Stopped, Watch, fetched_before, weight_files
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
@@ -43,7 +43,8 @@ def fetch(
 ) -> Path:
     """Bring the model called `name` from the first source that gives it.
 
-    say: is told each step, in a sentence. Raises NotAvailable where none gives it, Stopped.
+    say: is told each step, in a sentence. Raises NotAvailable where none gives it, DiskFull,
+    Stopped.
     """
     tried = []
     for source in sources:
@@ -52,6 +53,8 @@ def fetch(
         say(f"Trying {words(source)}.")
         try:
             return _fetched(source, watch or Watch())
+        except DiskFull:
+            raise
         except NotAvailable as error:
             say(str(error))
             tried.append(words(source))

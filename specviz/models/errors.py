@@ -12,6 +12,10 @@ class NotAvailable(ValueError):
     """The model is not on this machine and could not be fetched."""
 
 
+class DiskFull(NotAvailable):
+    """The model could not be fetched because the disk has no space left; no other source helps."""
+
+
 class MismatchedVocabulary(ValueError):
     """Target and drafter do not mean the same words by the same token ids."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from errno import EDQUOT, ENOSPC
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
+FULL: Final = (ENOSPC, EDQUOT)  # no space on the disk; none of a user's share of it
+LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
 WAIT: Final = 10.0  # seconds without a byte; huggingface_hub itself would wait for ever
 
 
@@ -31,6 +34,23 @@ def patient(request: Any) -> None:
     limits = request.extensions.get("timeout", {})
     kept = {each: limits.get(each) or WAIT for each in ("connect", "read", "write", "pool")}
     request.extensions = {**request.extensions, "timeout": kept}
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a download failed because the disk has no space left.
+
+    The Hub's faster downloader, hf_xet, says it only in the text of a RuntimeError.
+    """
+    cause: BaseException | None = error
+    for _ in range(LONGEST_CHAIN):
+        if cause is None:
+            return False
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            return True
+        if isinstance(cause, OSError | RuntimeError) and "no space left on" in str(cause).lower():
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def hub_reason(error: Exception) -> str:
