@@ -314,7 +314,7 @@ PICKLED = {
     "bytes": "more than plain weights",
     "old bytes": "more than plain weights",
     "compressed": "compressed",
-    "expanded": "shapes|larger",
+    "expanded": "weights of other shapes",
     "no torch": "could not be loaded",
 }
 
