@@ -46,6 +46,17 @@ PLAYS_WITHOUT_MODELS = (
     "specviz.compare.summary",
     "specviz.compare.domains.heatmap",
     "specviz.commands.cli",
+    "specviz.commands.run",
+    "specviz.commands.compare",
+    "specviz.commands.check",
+    "specviz.commands.models",
+    "specviz.commands.fetch",
+    "specviz.commands.bench",
+    "specviz.commands.record",
+    "specviz.commands.sweep",
+    "specviz.commands.shapes",
+    "specviz.commands.trees",
+    "specviz.commands.server",
 )
 KNOWS_NO_SCREEN = (
     "specviz.engine",
@@ -56,8 +67,8 @@ KNOWS_NO_SCREEN = (
     "specviz.bench",
     "specviz.compare",
     "specviz.house",
-    "specviz.commands",
 )
+SERVES = "specviz.commands.serve"  # the one command that opens the page
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
 SCREEN = {"gradio", "plotly", "networkx", "specviz.ui", "specviz.figures"}
 
@@ -123,6 +134,20 @@ def test_a_trace_plays_without_torch(module):
 @pytest.mark.parametrize("module", KNOWS_NO_SCREEN)
 def test_what_decodes_and_trains_knows_nothing_of_the_screen(module):
     assert not top(reach(module, lazy=True)) & SCREEN
+
+
+def commands():
+    """The modules of all commands but `serve`."""
+    return [name for name in modules() if name.startswith("specviz.commands.") and name != SERVES]
+
+
+def test_no_command_but_serve_imports_the_page():
+    assert not [name for name in commands() if top(reach(name, lazy=True)) & SCREEN]
+    assert "specviz.ui.page" in imports(SERVES, lazy=True)
+
+
+def test_serve_imports_the_page_only_when_it_runs():
+    assert not top(reach(SERVES)) & (MODELS | {"gradio", "plotly", "networkx", "specviz.figures"})
 
 
 @pytest.mark.parametrize("module", ["specviz.frames", "specviz.figures"])
@@ -227,15 +252,21 @@ const text = 'import "./no.js"';
     assert JS_IMPORT.findall(text) == ["./one.js", "../shared/two.js", "./three.js", "./four.js"]
 
 
+CALLS = (
+    "specviz.commands.cli.main(['models'])",
+    "specviz.commands.cli.main([])",
+    "specviz.commands.cli.main(['check', 'no file'])",
+)
 LISTED = ", ".join([*PLAYS_WITHOUT_MODELS, "specviz.catalog"])
 COMMAND = (
     "import contextlib, io, specviz.commands.cli\n"
-    "with contextlib.redirect_stdout(io.StringIO()):\n    "
+    "said = io.StringIO()\n"
+    "with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):\n    "
 )
 
 
 @pytest.mark.parametrize(
-    "code", [f"import {LISTED}", f"{COMMAND}specviz.commands.cli.main(['models'])"]
+    "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
 )
 def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
     """What the source says, as it happens."""
@@ -250,5 +281,5 @@ def test_the_walk_finds_torch_where_it_is():
     """A guard for the test itself: through several steps, and inside functions."""
     assert "torch" in top(reach("specviz.catalog.loading"))
     assert "specviz.verification.tree" in reach("specviz.engine")
-    assert "torch" not in top(reach("specviz.commands.cli"))
-    assert "torch" in top(reach("specviz.commands.cli", lazy=True))
+    assert "torch" not in top(reach("specviz.commands.run"))
+    assert "torch" in top(reach("specviz.commands.run", lazy=True))

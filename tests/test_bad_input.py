@@ -20,6 +20,7 @@ import tiny
 from app_server import ROOT, Server
 from huggingface_hub import get_session
 
+from specviz.adapters import hub as adapter
 from specviz.commands import cli
 from specviz.commands.cli import main
 from specviz.models import hub
@@ -58,8 +59,8 @@ RUNS = [
     (["--colour", "red"], "unrecognized arguments"),
 ]
 COMMANDS = [
-    ([], "required: COMMAND"),
-    (["dance"], "invalid choice: 'dance'"),
+    (["--"], "required: COMMAND"),
+    (["dance"], "No command is called 'dance'."),
     (["run"], "--prompt"),
     (["check", "/proc/none"], "cannot be read: No such file"),
     (["check", "/"], "cannot be read: Is a directory"),
@@ -293,10 +294,10 @@ def test_a_user_who_may_write_nowhere_gets_no_page_and_one_sentence(tmp_path):
 
 
 def test_a_command_without_a_folder_to_write_to_says_so_without_a_number(monkeypatch, capsys):
-    def begun(**_):
+    def begun(*_):
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr(cli, "parser", begun)
+    monkeypatch.setattr(cli, "build_parser", begun)
     refused(capsys, ["models"], "specviz: No usable temporary directory found in")
 
 
@@ -309,12 +310,13 @@ def test_sigterm_while_models_load_is_no_fault(tmp_path):
 
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr(hub, "WAIT", 0.2)
+    monkeypatch.setattr(adapter, "TIMEOUT", 0.2)
+    monkeypatch.setattr(hub, "TIMEOUT", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        library = hub.hub_library()
-        with pytest.raises(library.TimeoutException) as gone:
+        adapter.limit_silence()
+        with pytest.raises(adapter.timeout_errors()) as gone:
             get_session().get(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=None)
     assert hub.hub_reason(gone.value) == "it said nothing for 0.2 seconds."
 

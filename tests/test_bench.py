@@ -14,6 +14,7 @@ from specviz.bench.measure import Timed, measure, take_turns
 from specviz.bench.methods import PACKED, Entrant, Method, Outcome, Prompt, methods
 from specviz.bench.outcomes import Depth, tally, total
 from specviz.catalog import NotAvailable, entries, load_target, loading
+from specviz.commands import console
 from specviz.commands.cli import main
 from specviz.compare.report import by_depth
 from specviz.drafters.layerskip.drafter import LayerSkip
@@ -358,15 +359,17 @@ def test_it_can_be_stopped_with_what_it_has(pair, monkeypatch, capsys, after, ro
 
 def test_a_row_says_in_words_that_it_is_partial(pair, monkeypatch, capsys):
     assert interrupted(pair, monkeypatch, 8) == 130
-    lines = capsys.readouterr().out.splitlines()
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split()[:3] == ["Domain", "Method", "Tokens/s"]
     assert [line.endswith("  partial") for line in lines] == [False, False, True, True]
 
 
 def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
     assert interrupted(pair, monkeypatch, 99) == 0
     said = capsys.readouterr().err
-    assert "0 of 10 calls, 0%, ? left" in said
-    assert "10 of 10 calls, 100%, 00:00 left" in said
+    assert "1 of 10 calls, 10 %, about 0 s left\n" in said
+    assert "10 of 10 calls, 100 %\n" in said
     assert "Stopped" not in said
 
 

@@ -17,7 +17,7 @@ from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
 from specviz import engine
-from specviz.commands.cli import main
+from specviz.commands.cli import COMMANDS, main
 from specviz.commands.outputs import printable
 from specviz.trace.events import Committed, Finished
 from specviz.trace.file import Trace
@@ -283,12 +283,10 @@ def test_models_lists_what_the_contract_names(capsys):
     wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
     assert all(wanted <= row.keys() for row in rows)
     assert main(["models"]) == 0
-    assert "ngram: drafter" in capsys.readouterr().out
+    assert re.search("^ngram +any ", capsys.readouterr().out, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "command", ["run", "compare", "check", "models", "bench", "record", "train"]
-)
+@pytest.mark.parametrize("command", [*COMMANDS])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as exit:
         main([command, "--help"])

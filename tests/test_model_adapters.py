@@ -13,6 +13,7 @@ from transformers import DynamicCache, LlamaConfig, MambaConfig
 
 from specviz.adapters import torch as torch_adapter
 from specviz.adapters import transformers as adapter
+from specviz.adapters.warning import warn_once
 from specviz.models.cache import RoomyCache
 
 
@@ -87,9 +88,9 @@ def missing_modules(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(adapter, "import_module", refuse)
-    adapter._say_once.cache_clear()
+    warn_once.cache_clear()
     yield
-    adapter._say_once.cache_clear()
+    warn_once.cache_clear()
 
 
 def test_llama_classes_are_found_without_their_module(missing_modules):

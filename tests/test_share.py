@@ -8,7 +8,7 @@ import time
 import pytest
 from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 
-from specviz.ui import share
+from specviz.ui import limits, share
 from specviz.ui.step.live import shown
 from specviz.ui.task import Task
 
@@ -80,7 +80,7 @@ def test_alone_a_job_is_never_interrupted(job, log, monkeypatch):
 
 def test_where_a_gpu_is_lent_no_job_gives_way(monkeypatch):
     monkeypatch.setattr(share, "SHARE", 0.0)
-    monkeypatch.setattr(share, "LENT", True)
+    monkeypatch.setattr(share, "ZEROGPU", True)
     assert share.Steps(iter([None] * 3)).go_on(lambda: True)
     assert "turns" not in share.said(60)
 
@@ -139,7 +139,7 @@ def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):
     text = asyncio.run(story())
     assert kinds(text)[-2:] == ["finished", "overdue"]
     assert 0 < kinds(text).count("round") < 20
-    assert told(text)[-1]["seconds"] == share.LIMIT
+    assert told(text)[-1]["seconds"] == limits.LIMIT
     assert kinds(asyncio.run(heard(runs, wish(), "me", 2))[-1])[-1] == "done"
 
 

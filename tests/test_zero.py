@@ -24,13 +24,14 @@ from gradio_client.exceptions import AppError
 from zero.scheduler import scheduling
 from zero.visitor import Visitor
 
+from specviz.adapters import spaces as adapter
 from specviz.catalog.entry import entries
 from specviz.compare.domains.plan import Plan
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
-from specviz.ui import lending, task
+from specviz.ui import task
 from specviz.ui.compare.domains import live as domains
 from specviz.ui.compare.race import live as races
 from specviz.ui.cost.sweep.section import LIVE
@@ -219,12 +220,12 @@ def test_more_work_asks_for_a_longer_time():
 
 def test_elsewhere_the_same_function_runs_as_it_is(monkeypatch):
     """With the package and without it."""
-    assert not lending.LENT
+    assert not adapter.ZEROGPU
     assert spaces.GPU(duration=1)(task.performed) is task.performed
     assert task.perform is task.performed
     monkeypatch.setitem(sys.modules, "spaces", None)
-    found = importlib.util.spec_from_file_location("lending_without", lending.__file__)
+    found = importlib.util.spec_from_file_location("adapter_without", adapter.__file__)
     without = importlib.util.module_from_spec(found)
     found.loader.exec_module(without)
-    assert not without.LENT
-    assert without.lent(lambda: 1.0)(task.performed) is task.performed
+    assert not without.ZEROGPU
+    assert without.gpu_task(lambda: 1.0)(task.performed) is task.performed

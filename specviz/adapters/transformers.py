@@ -7,7 +7,6 @@ assumption says what it is for, what happens when it no longer holds, and what i
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
@@ -27,6 +26,8 @@ from transformers import (
     PreTrainedModel,
 )
 
+from specviz.adapters.warning import warn_once
+
 if TYPE_CHECKING:
     from transformers.models.llama.modeling_llama import (
         LlamaDecoderLayer as LlamaDecoderLayer,  # noqa: PLC0414
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from transformers.models.llama.modeling_llama import (
         LlamaRotaryEmbedding as LlamaRotaryEmbedding,  # noqa: PLC0414
     )
-
-log = logging.getLogger(__name__)
 
 Rotary = tuple[Tensor, Tensor]  # cosines and sines of the rotary angles, (B, r, head size) each
 
@@ -311,7 +310,7 @@ def without_initialization() -> AbstractContextManager[None]:
             "transformers.initialization"
         ).no_init_weights()
     except (ImportError, AttributeError):
-        _say_once("transformers cannot skip initializing weights: large random models take longer.")
+        warn_once("transformers cannot skip initializing weights: large random models take longer.")
         return nullcontext()
     return found
 
@@ -332,9 +331,3 @@ def tensor_parallel_options() -> dict[str, Any]:
     if "tp_plan" not in known:
         return {"tp_plan": "auto"}
     return {"distributed_config": config(tp_plan="auto")}
-
-
-@cache
-def _say_once(sentence: str) -> None:
-    """Log a sentence the first time it is said."""
-    log.warning("%s", sentence)

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal
 from specviz.catalog.sources import here
 from specviz.models.files import size_of, weight_files
 from specviz.settings.settings import Sampling, Settings
+from specviz.settings.suggestions import did_you_mean
 from specviz.shipped import ASSETS, of_shipped
 
 Kind = Literal["target", "drafter"]
@@ -162,6 +163,11 @@ def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
 def find(name: str, kind: Kind) -> Entry | None:
     """The entry called `name`; None where the catalogue has none."""
     return next((e for e in entries() if e.name == name and e.kind == kind), None)
+
+
+def suggestion(name: str, *kinds: Kind) -> str:
+    """A question that names the closest model of these kinds, after a space; perhaps empty."""
+    return did_you_mean(name, [entry.name for entry in entries() if entry.kind in kinds])
 
 
 def title_of(name: str) -> str:

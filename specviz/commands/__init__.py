@@ -1,5 +1,5 @@
-"""What `python -m specviz` can do: one file per command.
+"""The commands of `specviz`, or `python -m specviz`: one module each.
 
-Rule: each gives `add_parser(subparsers)`, whose parser names its handler as `func`; importing a
-command imports no torch, so that traces check and models list on a machine without it.
+Rule: each has `add_options(parser)`, which adds its options and sets its function as `func`.
+Importing a command imports no torch, so `check` and `models` work on a machine without it.
 """

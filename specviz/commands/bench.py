@@ -1,45 +1,54 @@
-"""`bench`: how fast each way of decoding is here, as a table or as JSON rows.
+"""`bench`: the speed of each way of decoding on this machine, as a table or as JSON rows.
 
-Rule: it measures at temperature 0 unless told otherwise, where every way gives the same text; each
-drafter has the settings that suit it, and what the command line says is said to all. It says how
-far it is, and Ctrl-C ends it with what it has.
+Rule: the temperature is 0 unless it is given, so that every way writes the same text. Each drafter
+has its own default settings; an option holds for all of them. Ctrl-C ends it with the rows that are
+done.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_of
+from specviz.commands.console import CallProgress, Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
+from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_models, interruptible
 from specviz.commands.tree_size import add_tree_size
-from specviz.settings.options import MOST, add_settings, count
+from specviz.settings.options import MOST, add_settings, count, section
 
 if TYPE_CHECKING:
     from specviz.bench.measure import Row
 
+COMMON: Final = (
+    "prompts", "repeats", "target", "drafter", "max_new_tokens", "temperature", "seed", "gamma",
+    "json",
+)  # fmt: skip
 
-def add_parser(subparsers: Any) -> None:
-    """Add `bench` to the command line."""
-    parser = subparsers.add_parser("bench", help="measure speed beside plain and transformers")
-    parser.add_argument("--json", metavar="FILE", help="write JSON rows; - prints them")
+
+def add_options(parser: Parser) -> None:
+    """Add the options of `bench`."""
+    parser.usage = "%(prog)s [OPTIONS]"
+    extent = section(parser, "how much is measured")
     prompts, repeats = count("Prompts", 1, MOST), count("Repeats", 1, MOST)
-    parser.add_argument("--prompts", type=prompts, default=3, help="per domain, at most")
-    parser.add_argument("--repeats", type=repeats, default=3, help="turns per prompt")
-    add_models(parser)
+    many = "prompts per domain (default: 3)"
+    extent.add_argument("--prompts", type=prompts, default=3, metavar="N", help=many)
+    often = "repeats of each prompt (default: 3)"
+    extent.add_argument("--repeats", type=repeats, default=3, metavar="N", help=often)
+    add_models(parser, only=True)
     add_settings(parser)
     add_tree_size(parser)
-    parser.set_defaults(func=run, temperature=0.0, drafter=None)
+    output = section(parser, "output")
+    output.add_argument("--json", metavar="FILE", help="write the rows as JSON (- prints them)")
+    parser.set_defaults(func=run, temperature=0.0)
+    parser.shorten(COMMON)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, printing each row when its domain is done. Returns the exit status."""
+    """Measure, print the rows of a domain when it is done, and return the exit status."""
     settings = settings_of(args)
     require_writable(args.json)
     from specviz.bench.measure import Watch, calls, measure
@@ -57,48 +66,76 @@ def run(args: argparse.Namespace) -> int:
     if why := why_no_mtp(target):
         absent[MTP] = why
     for name, why in absent.items():
-        print(f"{name} is left out: {why}", file=sys.stderr)
+        say(f"{name} is left out: {why}", "yellow", stderr=True)
     texts = encoded(target, args.prompts, settings.max_new_tokens)
     ways = methods(target, taking, settings)
-    with interruptible() as stop, progress(calls(ways, texts, args.repeats)) as bar:
-        watch = Watch(stop, bar.update)
-        rows = _listed(measure(target, ways, texts, args.repeats, watch), bar, args.json)
+    columns = table_columns(list(texts), [way.name for way in ways])
+    with interruptible() as stop, CallProgress(calls(ways, texts, args.repeats)) as progress:
+        watch = Watch(stop, progress.advance)
+        printer = Printer(columns, progress, quiet=args.json == STANDARD_OUTPUT)
+        rows = printer.print(measure(target, ways, texts, args.repeats, watch))
     if args.json is not None:
         write_json(args.json, rows)
     if stop():
-        print("Stopped: rows marked partial rest on fewer turns, and domains may be missing.",
-              file=sys.stderr)  # fmt: skip
+        say("Stopped: rows marked partial rest on fewer turns, and domains may be missing.",
+            "yellow", stderr=True)  # fmt: skip
     return STOPPED if stop() else 0
 
 
-def progress(total: int, noun: str = "calls") -> tqdm[NoReturn]:
-    """How many calls are done, and the time that is left, on standard error; a file gets few."""
-    often = 0.5 if sys.stderr.isatty() else 30
-    shape = f"{{n_fmt}} of {{total_fmt}} {noun}, {{percentage:.0f}}%, {{remaining}} left"
-    return tqdm(total=total, bar_format=shape, mininterval=often, file=sys.stderr)
+def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
+    """The columns, wide enough for all domains, since each is printed when it is done."""
+    return [
+        Column("Domain", width=max(map(len, ["Domain", *domains]))),
+        Column("Method", width=max(map(len, ["Method", *names]))),
+        Column("Tokens/s", right=True, width=8),
+        Column("× plain", right=True, width=7),
+        Column("Tokens/pass", right=True, width=11),
+        Column("α", right=True, width=4),
+        Column("× transformers", right=True, width=14),
+        Column("Draft cost", right=True, width=10),
+        Column("", width=7),
+    ]
 
 
-def _listed(rows: Iterable[Row], bar: tqdm[NoReturn], place: str | None) -> list[dict[str, Any]]:
-    """The rows, each printed when it comes, unless JSON takes standard output."""
-    found = []
-    for row in rows:
-        found.append(asdict(row))
-        if place != STANDARD_OUTPUT:
-            bar.clear()
-            print(words(found[-1]), flush=True)
-            bar.refresh()
-    return found
+class Printer:
+    """Prints the rows of a domain when all of them are there. quiet: only collect them."""
+
+    def __init__(self, columns: Sequence[Column], progress: CallProgress, quiet: bool) -> None:
+        self._columns, self._progress, self._quiet = columns, progress, quiet
+        self._header = True
+
+    def print(self, rows: Iterable[Row]) -> list[dict[str, Any]]:
+        """Print the rows of each domain, and return all of them."""
+        found: list[dict[str, Any]] = []
+        waiting: list[dict[str, Any]] = []
+        for row in map(asdict, rows):
+            if waiting and waiting[-1]["domain"] != row["domain"]:
+                self._table(waiting)
+                waiting = []
+            found.append(row)
+            waiting.append(row)
+        self._table(waiting)
+        return found
+
+    def _table(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        if self._quiet or not rows:
+            return
+        with self._progress.paused():
+            print_table(self._columns, [cells(row) for row in rows], header=self._header)
+        self._header = False
 
 
-def words(row: dict[str, Any]) -> str:
-    """One row as a line of a table."""
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """One row of the table; what was not measured is empty."""
     ratio, cost, alpha = row["ratio_to_transformers"], row["draft_cost"], row["alpha"]
-    return (
-        f"{row['domain']:<10} {row['name']:<33} {row['tokens_per_second']:8.1f} tokens/s"
-        f"  x{row['ratio_to_plain']:.2f} plain"
-        f"  {row['tokens_per_pass']:5.2f} a pass"
-        + (f"  α {alpha:.2f}" if alpha is not None else "")
-        + (f"  x{ratio:.2f} transformers" if ratio is not None else "")
-        + (f"  draft cost {cost:.3f}" if cost is not None else "")
-        + ("  partial" if row["partial"] else "")
-    )
+    return [
+        row["domain"],
+        row["name"],
+        f"{row['tokens_per_second']:.1f}",
+        f"{row['ratio_to_plain']:.2f}",
+        f"{row['tokens_per_pass']:.2f}",
+        f"{alpha:.2f}" if alpha is not None else "",
+        f"{ratio:.2f}" if ratio is not None else "",
+        f"{cost:.3f}" if cost is not None else "",
+        "partial" if row["partial"] else "",
+    ]

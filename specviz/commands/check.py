@@ -1,28 +1,29 @@
-"""`check`: recompute every threshold and verdict of a trace, without its models.
+"""`check`: recompute every threshold and decision in a trace, without its models.
 
-Rule: status 0 if all agree, with a line on what no file can prove; 1 if one differs, or if the file
-is damaged, cut short or no trace.
+Rule: status 0 if all agree, with a line on what a file cannot prove; 1 if one differs, or if the
+file is damaged, cut short or not a trace.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
+from specviz.commands.console import say
+from specviz.commands.outputs import printable
+from specviz.commands.parser import Parser
 from specviz.trace.check import CheckFailed, check, unproven
 from specviz.trace.file import Trace, TraceError
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `check` to the command line."""
-    parser = subparsers.add_parser("check", help="recompute every verdict of a trace")
+def add_options(parser: Parser) -> None:
+    """Add the options of `check`."""
     parser.add_argument("file", metavar="FILE", help="a trace, as `run --trace` writes it")
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check one file. Raises ValueError where there is none."""
+    """Check one file. Raises ValueError if it cannot be read."""
     try:
         trace = Trace.read(args.file)
         check(trace)
@@ -31,11 +32,11 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise ValueError(f"{args.file!r} cannot be read: {error.strerror}.") from error
     judged = sum(len(played.judged) for played in trace.rounds)
-    print(f"{args.file}: {len(trace.rounds)} rounds and {judged} decisions agree.")
-    print(" ".join(unproven(trace)))
+    say(f"{args.file}: {len(trace.rounds)} rounds and {judged} decisions agree.", "green")
+    say(" ".join(unproven(trace)))
     return 0
 
 
 def _failed(file: str, reason: str) -> int:
-    print(f"specviz: {file}: {reason}", file=sys.stderr)
+    print(printable(f"specviz: {file}: {reason}"), file=sys.stderr)
     return 1

@@ -1,89 +1,137 @@
-"""The command line, `python -m specviz`: finds the command and turns faults into sentences.
+"""The command line, `specviz` or `python -m specviz`: finds the command and reports its errors.
 
-Rule: whatever is wrong with what a person gave leaves as one sentence on standard error and
-status 2; a traceback is a fault of this program.
+Rule: whatever is wrong with the input is one sentence on standard error and status 2; a traceback
+is a bug. Only the module of the command that was named is imported.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
 
-from specviz.commands import (
-    bench,
-    check,
-    compare,
-    fetch,
-    models,
-    record,
-    run,
-    server,
-    shapes,
-    sweep,
-    trees,
-)
+from specviz import __version__
 from specviz.commands.outputs import printable
+from specviz.commands.parser import Parser
 from specviz.models.parallel import part, processes
 from specviz.settings.threads import wait_briefly
 
-INTERRUPTED = 130
-COMMANDS = (run, compare, check, models, fetch, bench, record, sweep, shapes, trees, server)
+INTERRUPTED: Final = 130
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one line."""
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its name, which is also that of its module, and what it does, in a line."""
 
-    def error(self, message: str) -> NoReturn:
-        """Print the complaint and exit with status 2."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+    name: str
+    summary: str
+
+    def add(self, subparsers: Any, named: bool, prog: str | None) -> None:
+        """Add it to the command line. named: whether it will run, so that its options matter."""
+        sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
+        parser = subparsers.add_parser(self.name, prog=prog, description=sentence)
+        if named:
+            import_module(f"specviz.commands.{self.name}").add_options(parser)
 
 
-def parser(training: bool) -> Parser:
-    """The whole command line; the options of `train`, which need torch, only where asked for."""
-    top = Parser(prog="specviz", description="Speculative decoding, as it really happens.")
-    subparsers = top.add_subparsers(metavar="COMMAND", required=True)
-    for command in (
-        run,
-        compare,
-        check,
-        models,
-        fetch,
-        bench,
-        record,
-        sweep,
-        shapes,
-        trees,
-        server,
-    ):
-        command.add_parser(subparsers)
-    if training:
-        from specviz.commands.train import add_parser
+GROUPS: Final[Mapping[str, tuple[Command, ...]]] = {
+    "Decode and look": (
+        Command("serve", "start the web page and print its address"),
+        Command("run", "decode one prompt with a drafter, then without one, and compare"),
+        Command("compare", "compare two to four drafters with plain decoding on one prompt"),
+        Command("check", "recompute every decision in a trace file, without the models"),
+    ),
+    "Models": (
+        Command("models", "list targets and drafters"),
+        Command("fetch", "download a model to this machine"),
+    ),
+    "Measure": (
+        Command("bench", "measure the speed of every drafter, plain decoding and transformers"),
+        Command("sweep", "measure how long a target pass over 1 to 64 tokens takes"),
+        Command("shapes", "measure drafting costs for public model sizes, with random weights"),
+        Command("server", "read the acceptance statistics of an inference server"),
+    ),
+    "For maintainers": (
+        Command("record", "record again the runs and comparisons that ship with the app"),
+        Command("trees", "record again the data of the Trees tab"),
+        Command("train", "train the small models that ship with the app"),
+    ),
+}
+COMMANDS: Final = {each.name: each for group in GROUPS.values() for each in group}
 
-        add_parser(subparsers)
-    else:
-        subparsers.add_parser("train", help="train the small models that ship with the app")
+
+class TopParser(Parser):
+    """The parser of the whole command line, whose help lists the commands in groups."""
+
+    def format_help(self) -> str:
+        """The help."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, (), ())
+        formatter.add_text(self.description)
+        for heading, commands in GROUPS.items():
+            formatter.start_section(heading)
+            for each in commands:
+                formatter.add_argument(argparse.Action([], each.name, help=each.summary))
+            formatter.end_section()
+        formatter.start_section("Options")
+        formatter.add_arguments(self._flags())
+        formatter.end_section()
+        formatter.add_text("`specviz COMMAND --help` explains a command.")
+        return formatter.format_help()
+
+
+def build_parser(named: str | None, prog: str | None = None) -> TopParser:
+    """The whole command line, with the options of the command that was named only.
+
+    prog: what that command is called in its help, if not `specviz NAME`.
+    """
+    top = TopParser(
+        prog="specviz",
+        usage="%(prog)s COMMAND [OPTIONS]",
+        description="See and measure speculative decoding, in real runs of real models.",
+    )
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"specviz {__version__}",
+        help="show the version and exit",
+    )
+    subparsers = top.add_subparsers(
+        metavar="COMMAND", required=True, prog="specviz", parser_class=Parser
+    )
+    for command in COMMANDS.values():
+        command.add(subparsers, command.name == named, prog if command.name == named else None)
     return top
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit status."""
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Run a command and return its exit status; without one, print the help.
+
+    prog: see `build_parser`.
+    """
     wait_briefly()
     words = sys.argv[1:] if argv is None else argv
+    named = next((word for word in words if not word.startswith("-")), None)
     try:
-        args = parser(training=list(words[:1]) == ["train"]).parse_args(words)
-        if processes() > 1 and args.func is not run.run:
+        parser = build_parser(named, prog)
+        if not words:
+            parser.print_help()
+            return 0
+        args = parser.parse_args(words)
+        if processes() > 1 and named != "run":
             raise ValueError("torchrun is for `run` alone; start this in one process.")
         status: int = args.func(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _complain("Stopped.", INTERRUPTED)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone; nothing is left to say
+        sys.stderr.close()  # the reader of our output has gone, so nobody would read a message
         return 1
     except (ValueError, OSError) as error:
-        return _complain(_said(error) or type(error).__name__, 2)
+        return _complain(_sentence(error) or type(error).__name__, 2)
     except (MemoryError, RuntimeError) as error:
         if not _memory(error):
             raise
@@ -93,15 +141,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _said(error: ValueError | OSError) -> str:
-    """Its sentence; without the system's number where it is about no file."""
+def _sentence(error: ValueError | OSError) -> str:
+    """Its message; without the system's error number if it is not about a file."""
     if isinstance(error, OSError) and error.filename is None:
         return error.strerror or str(error)
     return str(error)
 
 
 def _memory(error: MemoryError | RuntimeError) -> bool:
-    """Whether memory ran out; torch is asked only where it is in use."""
+    """Whether memory ran out; torch is asked only if it has been imported."""
     if "torch" not in sys.modules:
         return isinstance(error, MemoryError)
     from specviz.models.devices import ran_out_of_memory

@@ -1,7 +1,7 @@
-"""`compare`: two to four lanes and plain decoding on one prompt, as words or as one JSON object.
+"""`compare`: two to four lanes and plain decoding on one prompt, as a table or as one JSON object.
 
-Rule: a setting beside the lanes is said to all of them, one inside a lane to that lane alone; where
-neither says anything, a drafter has what suits it.
+Rule: an option holds for all lanes, a setting inside a lane for that lane alone; whatever is given
+by neither is the drafter's own default.
 """
 
 from __future__ import annotations
@@ -9,41 +9,62 @@ from __future__ import annotations
 import argparse
 import re
 import secrets
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from specviz.commands.console import Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
-from specviz.commands.run import STOPPED, add_target, interruptible
+from specviz.commands.parser import Parser
+from specviz.commands.run import STOPPED, add_prompt, add_target, interruptible
 from specviz.compare.lane_text import EXAMPLE, LaneRequest, parse_lane
 from specviz.compare.race import Race, distinct
 from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
 from specviz.compare.summary import race_summary
 from specviz.frames.numbers import size
 from specviz.models.files import public_name
-from specviz.settings.options import add_settings, prompt, seed
+from specviz.settings.options import add_settings, section, seed
+
+COMMON: Final = (
+    "prompt", "drafters", "lane", "target", "temperature", "seed", "max_new_tokens", "gamma",
+    "order_seed", "json", "traces",
+)  # fmt: skip
+COLUMNS: Final = (
+    Column("Lane"),
+    Column("× plain", right=True),
+    Column("Tokens", right=True),
+    Column("Seconds", right=True),
+    Column("Tokens/s", right=True),
+    Column("α", right=True),
+    Column("MFLOP/token", right=True),
+    Column("Extra files", right=True),
+    Column("Held in memory", right=True),
+)
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `compare` to the command line."""
-    parser = subparsers.add_parser("compare", help="race drafters beside plain decoding")
-    parser.add_argument("--prompt", type=prompt, required=True, help="the text to go on from")
-    parser.add_argument("--drafters", default="", metavar="A,B,...", help="a lane for each of them")
-    lane = f"a lane with settings of its own, such as {EXAMPLE}; may be repeated"
-    parser.add_argument("--lane", action="append", default=[], metavar="LANE", help=lane)
+def add_options(parser: Parser) -> None:
+    """Add the options of `compare`."""
+    parser.usage = "%(prog)s --prompt TEXT --drafters A,B,... [OPTIONS]"
+    add_prompt(parser)
+    lanes = section(parser, "lanes")
+    each = "drafters to compare, each with its own default settings"
+    lanes.add_argument("--drafters", default="", metavar="A,B,...", help=each)
+    lane = f"a drafter with settings of its own, such as {EXAMPLE}; can be repeated"
+    lanes.add_argument("--lane", action="append", default=[], metavar="LANE", help=lane)
     order = seed("The seed of the order")
-    shuffles = "shuffles the lanes; a new one unless given"
-    parser.add_argument("--order-seed", type=order, help=shuffles)
-    parser.add_argument("--json", metavar="FILE", help="write one JSON object; - prints it")
-    parser.add_argument("--traces", metavar="FOLDER", help="write the trace of every lane there")
+    shuffles = "shuffles the order of the lanes (default: a new one each time)"
+    lanes.add_argument("--order-seed", type=order, metavar="N", help=shuffles)
     add_target(parser)
     add_settings(parser)
+    output = section(parser, "output")
+    output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
+    output.add_argument("--traces", metavar="FOLDER", help="write the trace of each lane there")
     parser.set_defaults(func=compare)
+    parser.shorten(COMMON)
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Race, then write what was asked for. Returns the exit status."""
+    """Run the lanes, write the outputs and return the exit status."""
     race = race_of(args)
     require_writable(args.json)
     folder = None if args.traces is None else _folder(args.traces)
@@ -57,7 +78,7 @@ def compare(args: argparse.Namespace) -> int:
         for event in run(target, drafters, race, stop):
             results.take(event)
             for line in progress(results, event):
-                print(printable(line), file=sys.stderr, flush=True)
+                say(line, stderr=True)
     if folder is not None:
         _write_traces(folder, results)
     _report(args.json, results)
@@ -65,7 +86,7 @@ def compare(args: argparse.Namespace) -> int:
 
 
 def race_of(args: argparse.Namespace) -> Race:
-    """The race that the options ask for. Raises BadSettings with a sentence."""
+    """The lanes that the options describe. Raises BadSettings with a sentence."""
     names = [name.strip() for name in args.drafters.split(",") if name.strip()]
     asked = [LaneRequest(public_name(name), name, args) for name in names]
     asked += [parse_lane(text, args) for text in args.lane]
@@ -76,7 +97,7 @@ def race_of(args: argparse.Namespace) -> Race:
 
 
 def progress(results: Results, event: RaceEvent) -> Iterator[str]:
-    """What a person who waits is told."""
+    """Lines on how far the comparison has come."""
     match event:
         case Opening():
             seed = results.race.order_seed
@@ -89,69 +110,85 @@ def progress(results: Results, event: RaceEvent) -> Iterator[str]:
 
 
 def words(whole: dict[str, Any]) -> Iterator[str]:
-    """What `race_summary` says of a race, in lines: the text once where all lanes have the same."""
-    same = whole["texts"]["same"]
-    lead = whole["prompt"] + ("\n" if whole["chat"] else "")  # an answer begins on its own line
-    if same:
-        yield lead + whole["lanes"][0]["text"]
-        yield ""
+    """The headline of a comparison, whether the texts are the same, and a caution if any."""
     yield whole["headline"]
     yield whole["texts"]["sentence"]
     yield from filter(None, [whole["caution"]])
+
+
+def explanations(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """By lane, sentences on its speed, and on its text if the texts differ."""
     for lane in whole["lanes"]:
-        yield ""
-        yield _numbers(lane)
-        yield f"  {lane['sentence']}"
-        if not same:
-            yield f"  {lane['equality']['sentence']}"
-            yield f"  {lead}{lane['text']}"
+        own = [] if whole["texts"]["same"] else [lane["equality"]["sentence"]]
+        yield lane["name"], [lane["sentence"], *own]
 
 
-def _numbers(lane: dict[str, Any]) -> str:
-    """One lane's numbers in a line; what was not measured is left out."""
+def row(lane: dict[str, Any]) -> list[str]:
+    """A lane's numbers as a row of the table; what was not measured is empty."""
     flops, speed, ratio = (lane[k] for k in ("flops_per_token", "tokens_per_second", "speedup"))
     held = lane["held_bytes"]
-    parts = [
+    quiet = ratio is not None and lane["noise"] is None
+    return [
         lane["name"],
-        _ratio(ratio, lane["speedups"]) if ratio is not None and lane["noise"] is None else "",
-        f"{lane['tokens']} tokens in {lane['seconds']:.2f} s",
-        f"{speed:.1f} tokens/s" if speed is not None else "",
-        f"α {lane['alpha']:.2f}" if lane["alpha"] is not None else "",
-        f"{flops / 1e6:,.1f} MFLOP a token" if flops is not None else "",
-        f"extra files: {size(lane['bytes'])}",
-        f"held in memory: {size(held)}" if held is not None else "",
+        _ratio(ratio, lane["speedups"]) if quiet else "",
+        str(lane["tokens"]),
+        f"{lane['seconds']:.2f}",
+        f"{speed:.1f}" if speed is not None else "",
+        f"{lane['alpha']:.2f}" if lane["alpha"] is not None else "",
+        f"{flops / 1e6:,.1f}" if flops is not None else "",
+        size(lane["bytes"]),
+        size(held) if held is not None else "",
     ]
-    return "  ".join(filter(None, parts))
 
 
 def _ratio(ratio: float, speedups: tuple[float, float] | None) -> str:
-    """The speed-up, and how far it lay apart in several runs."""
+    """The speed-up, and its range over several runs."""
     apart = f" ({speedups[0]:.2f} to {speedups[1]:.2f})" if speedups else ""
-    return f"x{ratio:.2f} plain{apart}"
+    return f"{ratio:.2f}{apart}"
 
 
-def _report(place: str | None, results: Results) -> None:
-    """Write the JSON object if asked for; print words unless it took standard output."""
+def _print(whole: dict[str, Any]) -> None:
+    """Print the text once if it is the same in all lanes, the table, and the explanations."""
+    lead = whole["prompt"] + ("\n" if whole["chat"] else "")  # an answer begins on its own line
+    same = whole["texts"]["same"]
+    if same:
+        print(printable(f"{lead}{whole['lanes'][0]['text']}"), end="\n\n", flush=True)
+    for line in words(whole):
+        say(line, "bold" if line == whole["headline"] else "")
+    say()
+    print_table(COLUMNS, [row(lane) for lane in whole["lanes"]])
+    texts = {lane["name"]: lane["text"] for lane in whole["lanes"]}
+    for name, sentences in explanations(whole):
+        say()
+        say(name, "cyan")
+        for sentence in sentences:
+            say(sentence)
+        if not same:
+            print(printable(f"{lead}{texts[name]}"), flush=True)
+
+
+def _report(path: str | None, results: Results) -> None:
+    """Write JSON to the path, and print the result unless JSON was printed."""
     whole = race_summary(results)
-    if place is not None:
-        write_json(place, whole)
-    if place != STANDARD_OUTPUT:
-        print("\n".join(map(printable, words(whole))))
+    if path is not None:
+        write_json(path, whole)
+    if path != STANDARD_OUTPUT:
+        _print(whole)
 
 
-def _folder(place: str) -> Path:
-    """The folder for traces, made where it was missing. Raises ValueError with a sentence."""
-    folder = Path(place)
+def _folder(path: str) -> Path:
+    """The folder for traces, made if it is missing. Raises ValueError with a sentence."""
+    folder = Path(path)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise ValueError(f"{place!r} cannot hold traces: {error.strerror}.") from error
+        raise ValueError(f"{path!r} cannot hold traces: {error.strerror}.") from error
     require_writable(str(folder / "1.jsonl"))
     return folder
 
 
 def _write_traces(folder: Path, results: Results) -> None:
-    """A file a lane, numbered in the order in which they ran."""
+    """Write one file per lane, numbered in the order in which they ran."""
     for place, name in enumerate(results.traces, start=1):
         file = re.sub(r"[^\w.=-]+", "-", name).strip("-")
         results.measured(name).write(folder / f"{place}-{file}.jsonl")

@@ -1,56 +1,132 @@
-"""`models`: which targets and drafters there are, and which of them are on this machine."""
+"""`models`: the targets and drafters that can be used, and which of them are on this machine."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from specviz.catalog import listing
-from specviz.catalog.entry import facts, find, missing
+from specviz.catalog.entry import find, missing
 from specviz.catalog.public import UNKNOWN, published
+from specviz.commands.console import Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, write_json
+from specviz.commands.parser import Parser
+
+ABSENT: Final = "not here"
+TARGETS: Final = (
+    Column("Name"),
+    Column("On disk", right=True),
+    Column("Parameters", right=True),
+    Column("Context", right=True),
+    Column("Memory", right=True),
+    Column("Licence"),
+    Column("About", wrap=True),
+)
+DRAFTERS: Final = (
+    Column("Name"),
+    Column("On disk", right=True),
+    Column("For target"),
+    Column("Layout"),
+    Column("Licence"),
+    Column("About", wrap=True),
+)
+PUBLISHED: Final = (
+    Column("Name"),
+    Column("Kind"),
+    Column("Family"),
+    Column("For target"),
+    Column("Layout", wrap=True),
+    Column("Size", right=True),
+    Column("Licence"),
+    Column("Notes", wrap=True),
+)
+MEMORY: Final = (
+    "Memory is for float32 weights. On a CPU they can take as much again, where they are packed "
+    "for speed."
+)
+OTHERS: Final = (
+    "--target and --drafter also take a folder, a GGUF file or a Hub id; --drafter also a head in "
+    "a layout that the README lists. The checkpoints below are described as by their authors; "
+    "their layouts were tested with tiny checkpoints, their weights were not tested."
+)
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `models` to the command line."""
-    parser = subparsers.add_parser("models", help="list targets and drafters")
+def add_options(parser: Parser) -> None:
+    """Add the options of `models`."""
     parser.add_argument("--json", action="store_true", help="print a JSON list")
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the catalogue, then what others publish."""
+    """Print the catalogue, then checkpoints that others publish."""
     if args.json:
         write_json(STANDARD_OUTPUT, [*listing(), *published()])
         return 0
-    print("\n".join(map(words, listing())))
-    print("Besides these, --target and --drafter take a folder, a GGUF file or a Hub id,")
-    print("and --drafter one of a head in a layout that the README lists. Such as these, by their")
-    print("public descriptions; their layouts were tried on tiny checkpoints, their weights not:")
-    print("\n".join(map(brief, published())))
+    rows = listing()
+    _print("Targets", TARGETS, [target_cells(row) for row in rows if row["kind"] == "target"])
+    say(MEMORY, "dim")
+    _print("Drafters", DRAFTERS, [drafter_cells(row) for row in rows if row["kind"] == "drafter"])
+    for sentence in filter(None, map(_how_to_get, rows)):
+        say(sentence, "yellow")
+    say()
+    say(OTHERS)
+    _print("Published by others", PUBLISHED, [published_cells(row) for row in published()])
     return 0
 
 
-def words(row: dict[str, Any]) -> str:
-    """One row as two lines, of a target as three."""
-    size = f"{row['bytes'] / 1e6:.1f} MB" if row["on_this_machine"] else "not on this machine"
-    known = ", ".join([row["kind"], row["layout"], row["licence"], size])
-    lines = [f"{row['name']}: {known}", row["about"]]
+def _print(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    if title != "Targets":
+        say()
+    say(title, "bold")
+    print_table(columns, rows)
+
+
+def target_cells(row: dict[str, Any]) -> list[str]:
+    """A target of the catalogue as a row of the table."""
+    known = bool(row["parameters"])
+    return [
+        row["name"],
+        _on_disk(row),
+        f"{row['parameters'] / 1e6:.1f} M" if known else "",
+        f"{row['context']:,}" if row["context"] else "",
+        f"{row['memory_bytes'] / 1e9:.2f} GB" if known else "",
+        row["licence"],
+        row["about"],
+    ]
+
+
+def drafter_cells(row: dict[str, Any]) -> list[str]:
+    """A drafter of the catalogue as a row of the table."""
+    made_for = row["made_for"] or "any"
+    return [row["name"], _on_disk(row), made_for, row["layout"], row["licence"], row["about"]]
+
+
+def published_cells(row: dict[str, Any]) -> list[str]:
+    """A checkpoint that others publish as a row of the table."""
+    notes = ["gated"] if row["gated"] else []
+    notes += ["this app cannot run it"] if row["runs"] is False else []
+    notes += ["on this machine"] if row["on_this_machine"] else []
+    return [
+        row["name"],
+        row["kind"],
+        row["family"],
+        row["made_for"] or "",
+        row["layout"] or UNKNOWN,
+        UNKNOWN if row["bytes"] is None else f"{row['bytes'] / 1e9:.2f} GB",
+        row["licence"] or UNKNOWN,
+        ", ".join(notes),
+    ]
+
+
+def _on_disk(row: dict[str, Any]) -> str:
+    """The size of its files, if it has any and they are here."""
+    if not row["on_this_machine"]:
+        return ABSENT
+    return f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] else ""
+
+
+def _how_to_get(row: dict[str, Any]) -> str:
+    """How to get a model that is not on this machine; empty if it is."""
     entry = find(row["name"], row["kind"])
-    if entry is not None and entry.parameters:
-        lines.append(facts(entry)[0].upper() + facts(entry)[1:] + ".")
-    if entry is not None and not row["on_this_machine"]:
-        lines.append(missing(entry))
-    return "\n    ".join(lines)
-
-
-def brief(row: dict[str, Any]) -> str:
-    """A public checkpoint as one line."""
-    known = [row["kind"], row["family"], row["layout"] or f"layout {UNKNOWN}"]
-    known += [f"for {row['made_for']}"] if row["made_for"] else []
-    size = UNKNOWN if row["bytes"] is None else f"{row['bytes'] / 1e9:.2f} GB"
-    known += [f"size {size}", f"licence {row['licence'] or UNKNOWN}"]
-    known += ["gated"] if row["gated"] else []
-    known += ["this app cannot run it"] if row["runs"] is False else []
-    here = "here" if row["on_this_machine"] else "not on this machine"
-    return f"{row['name']}: {', '.join([*known, here])}"
+    return "" if entry is None or row["on_this_machine"] else missing(entry)

@@ -1,6 +1,6 @@
-"""Where a command's results go: a file, or `-` for standard output.
+"""Writes a command's results to a file, or to standard output for `-`.
 
-Rule: a place that cannot be written is found before the work, so that nothing is lost after it.
+Rule: a path that cannot be written is reported before the work begins, so that no result is lost.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 STANDARD_OUTPUT = "-"
 
 
-def require_writable(*places: str | None) -> None:
-    """Raise ValueError with a sentence unless each place (None: not asked for) can be written."""
-    for place in places:
-        if place is not None and place != STANDARD_OUTPUT:
-            _try(Path(place))
+def require_writable(*paths: str | None) -> None:
+    """Raise ValueError with a sentence unless each path can be written. None is skipped."""
+    for path in paths:
+        if path is not None and path != STANDARD_OUTPUT:
+            _try(Path(path))
 
 
 def _try(path: Path) -> None:
-    """Open the file without changing it; leave none behind where there was none."""
+    """Open the file without changing it, and remove it again if it is new."""
     try:
         new = not path.exists()
         with path.open("a", encoding="utf-8"):
@@ -33,20 +33,20 @@ def _try(path: Path) -> None:
         path.unlink()
 
 
-def write_json(place: str, data: Any) -> None:
-    """Write data as indented JSON. Raises ValueError where it holds NaN or infinity."""
-    write_lines(place, [json.dumps(data, indent=2, allow_nan=False)])
+def write_json(path: str, data: Any) -> None:
+    """Write data as indented JSON. Raises ValueError if it holds NaN or infinity."""
+    write_lines(path, [json.dumps(data, indent=2, allow_nan=False)])
 
 
-def write_lines(place: str, lines: Iterable[str]) -> None:
+def write_lines(path: str, lines: Iterable[str]) -> None:
     """Write lines, each with a line end."""
     text = "".join(f"{line}\n" for line in lines)
-    if place == STANDARD_OUTPUT:
+    if path == STANDARD_OUTPUT:
         sys.stdout.write(text)
     else:
-        Path(place).write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: control characters, which could steer it, as U+FFFD."""
+    """Replace control characters, which could act on a terminal, by U+FFFD."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

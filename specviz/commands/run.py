@@ -1,7 +1,7 @@
 """`run`: one speculative run with its baseline, as text, as one JSON object, or as a trace.
 
-Rule: what was measured is never lost: outputs are tried before the run, and an interrupted run is
-written as far as it came.
+Rule: no measurement is lost: output paths are checked before the run, and an interrupted run is
+written as far as it got.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import argparse
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_of
+from specviz.commands.console import say
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
+from specviz.commands.parser import Parser
 from specviz.commands.tree_size import add_tree_size
-from specviz.settings.options import add_settings, prompt
+from specviz.settings.options import add_settings, prompt, section
 from specviz.trace.promises import PROMISES
 
 if TYPE_CHECKING:
@@ -25,39 +27,73 @@ if TYPE_CHECKING:
     from specviz.settings.settings import Settings
     from specviz.trace.file import Trace
 
-STOPPED = 130  # the exit status of a program that was interrupted
+STOPPED: Final = 130  # the exit status of a program that was interrupted
+COMMON: Final = (
+    "prompt", "target", "drafter", "temperature", "seed", "max_new_tokens", "gamma", "siblings",
+    "rule", "json", "trace",
+)  # fmt: skip
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `run` to the command line."""
-    parser = subparsers.add_parser("run", help="decode one prompt speculatively, and plainly")
-    parser.add_argument("--prompt", type=prompt, required=True, help="the text to go on from")
-    parser.add_argument("--json", metavar="FILE", help="write one JSON object; - prints it")
-    parser.add_argument("--trace", metavar="FILE", help="write the trace, an event a line")
+def add_options(parser: Parser) -> None:
+    """Add the options of `run`."""
+    parser.usage = "%(prog)s --prompt TEXT [OPTIONS]"
+    add_prompt(parser)
     add_models(parser)
     add_settings(parser)
     add_tree_size(parser)
+    output = section(parser, "output")
+    output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
+    output.add_argument("--trace", metavar="FILE", help="write the trace, one event per line")
     parser.set_defaults(func=run)
+    parser.shorten(COMMON)
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which models run, and where."""
-    add_target(parser)
-    parser.add_argument(
-        "--drafter", default="draft-model", help="a name, a folder, a GGUF file or a Hub id"
+def add_prompt(parser: Parser) -> None:
+    """Add the option --prompt."""
+    section(parser, "prompt").add_argument(
+        "--prompt", type=prompt, required=True, metavar="TEXT", help="text to continue (required)"
     )
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which target runs, and where."""
-    target = "a name, a folder, a GGUF file, a Hub id, or vllm:URL of a server"
-    parser.add_argument("--target", default="house", help=target)
-    parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
-    parser.add_argument("--dtype", help="float32, bfloat16 or float16")
+def add_models(parser: Parser, only: bool = False) -> None:
+    """Add the options for the target, the drafter and the device.
+
+    only: whether a drafter restricts the command, which otherwise takes all of them.
+    """
+    add_target(parser)
+    section(parser, "models").add_argument(
+        "--drafter",
+        default=None if only else "draft-model",
+        metavar="NAME",
+        help="measure this drafter only (default: all that are on this machine)"
+        if only
+        else "one that `specviz models` lists, a folder, a GGUF file or a Hub id "
+        "(default: draft-model)",
+    )
+
+
+def add_target(parser: Parser) -> None:
+    """Add the options for the target and the device."""
+    section(parser, "models").add_argument(
+        "--target",
+        default="house",
+        metavar="NAME",
+        help="one that `specviz models` lists, a folder, a GGUF file, a Hub id, or vllm:URL "
+        "(default: house)",
+    )
+    add_device(parser)
+
+
+def add_device(parser: Parser) -> None:
+    """Add the options for the device and the number format."""
+    where = section(parser, "where it runs")
+    device = "cpu, cuda, cuda:N or mps (default: the best one here)"
+    where.add_argument("--device", help=device)
+    where.add_argument("--dtype", help="float32, bfloat16 or float16")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, then write what was asked for. Returns the exit status.
+    """Run, write the outputs and return the exit status.
 
     Raises ServerFault, once all that was made is written, where a server failed in the run.
     """
@@ -83,7 +119,10 @@ def run(args: argparse.Namespace) -> int:
 def record(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, stop: Callable[[], bool]
 ) -> tuple[Trace, ServerFault | None]:
-    """Decode as far as `stop`, or the target's server, lets it; what the server failed with."""
+    """Decode until the end, until `stop` returns true, or until the target's server fails.
+
+    Returns the trace as far as it came, and the server's fault if there was one.
+    """
     from specviz import engine
     from specviz.models.errors import ServerFault
     from specviz.trace.events import Header
@@ -103,7 +142,7 @@ def record(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """A question, "has the person asked to stop?"; the second Ctrl-C ends the program at once."""
+    """Yield a function that returns whether Ctrl-C was pressed; a second one exits at once."""
     asked = False
 
     def ask(_signal: int, _frame: object) -> None:
@@ -118,21 +157,21 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def report(place: str | None, trace: Trace) -> None:
-    """Write the JSON object if asked for; print words unless it took standard output."""
+def report(path: str | None, trace: Trace) -> None:
+    """Write JSON to the path, and print the text and a summary unless JSON was printed."""
     from specviz.trace import metrics
 
     whole = metrics.report(trace)
-    if place is not None:
-        write_json(place, whole)
-    if place != STANDARD_OUTPUT:
-        print(printable(trace.header.read + whole["text"]))
-        print()
-        print("\n".join(words(trace, whole["summary"])))
+    if path is not None:
+        write_json(path, whole)
+    if path != STANDARD_OUTPUT:
+        print(printable(trace.header.read + whole["text"]), end="\n\n", flush=True)
+        for line in words(trace, whole["summary"]):
+            say(line)
 
 
 def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
-    """The summary in a few lines; what was not measured is left out."""
+    """Summarise the run in a few lines; what was not measured is left out."""
     head = trace.header
     models = f"{head.target.name} with {head.drafter.name}"
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
@@ -140,10 +179,10 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
         promise = PROMISES.get(head.rule)
         yield f"not lossless. {promise.says if promise else ''}".rstrip()
     rate = summary["tokens_per_pass"]
-    mean = "" if rate is None else f": {rate:.2f} a pass"
+    mean = "" if rate is None else f": {rate:.2f} per pass"
     yield f"{summary['tokens']} tokens in {summary['target_passes']} target passes{mean}"
     if summary["acceptance_rate"] is not None:
-        yield f"{summary['acceptance_rate']:.0%} of the judged guesses were kept"
+        yield f"{summary['acceptance_rate']:.0%} of the checked guesses were accepted"
     if summary["speedup"] is not None:
         yield (
             f"{summary['total_seconds']:.2f} s, plain decoding "
@@ -154,15 +193,15 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _speed(trace: Trace, speedup: float) -> str:
-    """The speed-up, or why there is none to tell."""
+    """The speed-up, or why none can be stated."""
     from specviz.trace.noise import VERDICT, noise
 
     rough = noise(trace, trace.baseline) if trace.baseline else None
-    return f"{VERDICT.lower()}, {rough}" if rough else f"x{speedup:.2f} per token"
+    return f"{VERDICT.lower()}, {rough}" if rough else f"{speedup:.2f} × as fast per token"
 
 
 def comparison(trace: Trace) -> str:
-    """At temperature 0, whether the text is plain decoding's."""
+    """Whether the text equals plain decoding's, for runs at temperature 0."""
     from specviz.trace.metrics import difference
 
     found = difference(trace)
@@ -172,9 +211,9 @@ def comparison(trace: Trace) -> str:
         rule = f"the rule {trace.header.rule!r} does not promise it"
         return f"new token {found.position + 1} is not plain decoding's: {rule}"
     if found.margin is None:
-        return "the text goes on where plain decoding ended: a fault"
-    coarse = f"more than {trace.header.dtype} rounds by, so a fault"
-    reason = "a near-tie, which rounding decides" if found.near_tie else coarse
+        return "the text continues where plain decoding ended: a bug"
+    coarse = f"more than {trace.header.dtype} rounds by, so this is a bug"
+    reason = "a near-tie, decided by rounding" if found.near_tie else coarse
     return (
         f"new token {found.position + 1} is not plain decoding's: the target's top two logits "
         f"there are {found.margin:.2g} apart, {reason}"

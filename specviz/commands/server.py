@@ -1,7 +1,7 @@
-"""`server`: what a server that decodes speculatively says of itself, and which γ would be better.
+"""`server`: the acceptance statistics of a server that decodes speculatively, and which γ is best.
 
-Rule: what the server counted and what is simulated stand apart. Whatever cannot be read or fetched
-is a sentence and status 2.
+Rule: what the server counted and what is simulated are kept apart. Whatever cannot be read or
+fetched is a sentence and status 2.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
+from specviz.commands.console import Column, print_pairs, print_table, say
+from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
+from specviz.commands.parser import Parser
 from specviz.cost import sources
 from specviz.cost.drafting import HEAD
 from specviz.cost.server import words
@@ -27,37 +28,49 @@ from specviz.cost.spoken import times
 from specviz.settings.options import count
 
 LONGEST_WAIT: Final = 3600  # seconds
-WHERE: Final = "the server's address, a file with what it said, or - for standard input"
+SOURCE: Final = "the server's address, a file with its statistics, or - for standard input"
 UNNAMED: Final = "Name --hardware and --model to see which γ would be best there (simulated)."
+POSITIONS: Final = (
+    Column("Position", right=True),
+    Column("Accepted, of all drafts"),
+    Column("Accepted, if all before were"),
+)
+CHOICES: Final = (
+    Column("γ", right=True),
+    Column("Tokens/pass", right=True),
+    Column("Speed", right=True),
+    Column(""),
+)
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `server` to the command line."""
-    parser = subparsers.add_parser("server", help="what a server says of its own guesses")
-    parser.add_argument("place", metavar="URL", help=WHERE)
+def add_options(parser: Parser) -> None:
+    """Add the options of `server`."""
+    parser.add_argument("place", metavar="URL", help=SOURCE)
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "--again", metavar="SECONDS", type=count("The wait", 1, LONGEST_WAIT),
-        help="ask twice, so long apart: only what happened between counts",
+        help="read twice, so many seconds apart, and count only what happened in between",
     )  # fmt: skip
-    again.add_argument("--before", metavar="FILE", help="an earlier snapshot, for the difference")
-    parser.add_argument("--name", help="the model, where the server has several")
-    parser.add_argument("--json", metavar="FILE", help="write the numbers; - prints them")
+    again.add_argument("--before", metavar="FILE", help="an earlier snapshot, to count since then")
+    parser.add_argument("--name", help="the model, if the server has several")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers as JSON (- prints them)")
     where = parser.add_argument_group("where it runs, to predict another γ (simulated)")
     where.add_argument("--hardware", choices=list(sources.machines()))
-    where.add_argument("--model", choices=list(sources.models()), help="the nearest target")
-    where.add_argument("--dtype", help="of the weights (the first that the hardware has)")
-    where.add_argument("--drafter", default=HEAD, help="head, n-gram, or a model's name (head)")
-    for name, usual in (("cards", 1), ("context", 512), ("batch", None), ("gamma", None)):
-        _number(where, name, usual)
+    where.add_argument("--model", choices=list(sources.models()), help="the most similar target")
+    where.add_argument("--dtype", help="of the weights (default: the hardware's first)")
+    where.add_argument("--drafter", default=HEAD, help="head, n-gram, or a model (default: head)")
+    _number(where, "cards", 1, "how many of them")
+    _number(where, "context", 512, "tokens in the cache of a sequence")
+    _number(where, "batch", None, "sequences in a pass")
+    _number(where, "gamma", None, "guesses in a draft")
     parser.set_defaults(func=run)
 
 
-def _number(where: Any, name: str, usual: int | None) -> None:
+def _number(where: Any, name: str, usual: int | None, what: str) -> None:
     called, least, most = LIMITS[name]
-    said = "the server's own" if usual is None else str(usual)
-    kind = count(called, least, most)
-    where.add_argument(f"--{name}", type=kind, default=usual, metavar="N", help=f"({said})")
+    default = "what the server says" if usual is None else str(usual)
+    kind, text = count(called, least, most), f"{what} (default: {default})"
+    where.add_argument(f"--{name}", type=kind, default=usual, metavar="N", help=text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,8 +83,7 @@ def run(args: argparse.Namespace) -> int:
     except SeveralModels as problem:
         raise ValueError(f"{problem} Use --name.") from problem
     if args.json != STANDARD_OUTPUT:
-        for line in lines(made):
-            print(printable(line))
+        _print(made)
     if args.json is not None:
         write_json(args.json, numbers(made))
     return 0
@@ -115,38 +127,44 @@ def _file(name: str) -> str:
     return shortened(text)
 
 
-def lines(made: Report) -> Iterator[str]:
-    """What is printed."""
-    wide = max(len(name) for name, _ in made.facts)
-    for name, value in made.facts:
-        yield f"{name:{wide}}  {value}"
+def _print(made: Report) -> None:
+    """Print what was counted, what is missing, and what is simulated."""
+    print_pairs(made.facts)
     if made.places:
-        yield ""
-        yield f"{'position':8}  {'kept, of all drafts':24}  kept, once all before were"
-    for place in made.places:
-        yield f"{place.number:8}  {words.rate(place.reached):24}  {words.rate(place.given)}"
-    yield ""
-    yield from made.unsaid
-    yield ""
-    yield from _simulated(made)
+        say()
+        rates = [
+            [str(place.number), words.rate(place.reached), words.rate(place.given)]
+            for place in made.places
+        ]
+        print_table(POSITIONS, rates)
+    say()
+    for sentence in made.unsaid:
+        say(sentence)
+    say()
+    _print_simulated(made)
 
 
-def _simulated(made: Report) -> Iterator[str]:
+def _print_simulated(made: Report) -> None:
     if made.open or made.outlook is None:
-        yield made.open or UNNAMED
+        say(made.open or UNNAMED)
         return
-    yield "Simulated, with passes as fast as the data sheet lets them be:"
-    for choice in made.outlook.choices:
-        mark = "" if choice.counted or not choice.gamma else "  (tokens assumed)"
-        yield (
-            f"  γ {choice.gamma:2}  {choice.tokens:5.2f} tokens a pass  "
-            f"{times(choice.speedup)} plain{mark}"
-        )
-    yield from made.advice
+    say("Simulated, with passes as fast as the data sheet allows:", "bold")
+    choices = [
+        [
+            str(choice.gamma),
+            f"{choice.tokens:.2f}",
+            f"{times(choice.speedup)} plain",
+            "" if choice.counted or not choice.gamma else "(tokens assumed)",
+        ]
+        for choice in made.outlook.choices
+    ]
+    print_table(CHOICES, choices)
+    for sentence in made.advice:
+        say(sentence)
 
 
 def numbers(made: Report) -> dict[str, Any]:
-    """The same as data; what was predicted stands under `simulated`."""
+    """The same as data; predictions are under `simulated`."""
     told = asdict(made.told)
     notes = [*told.pop("notes"), *made.unsaid]
     outlook = made.outlook

@@ -1,24 +1,27 @@
-"""`shapes`: what drafting costs on this machine for models of public shapes, with random weights.
+"""`shapes`: what drafting costs on this machine for models of public sizes, with random weights.
 
-Rule: no weights are fetched and no text is made, so whoever has a GPU gets its numbers in one
-command. It says beforehand how much memory a shape takes, leaves out one that does not fit, says
-how far it is, and Ctrl-C ends it with what it has.
+Rule: nothing is downloaded and no text is generated, so the costs on a GPU take one command. It
+first says how much memory a model takes, and leaves out one that does not fit. Ctrl-C ends it with
+the measurements that are done.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from specviz.commands.bench import progress
+from specviz.commands.console import CallProgress, Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
-from specviz.commands.run import STOPPED, interruptible
-from specviz.cost.shape_text import gigabytes, table
+from specviz.commands.parser import Parser
+from specviz.commands.run import STOPPED, add_device, interruptible
+from specviz.cost.shape_file import Costs, Place, ShapeFile
+from specviz.cost.shape_text import caution, gigabytes, rows, times, where
 from specviz.cost.sources import Model, models
+from specviz.cost.sweep_text import milliseconds
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.settings.options import count
+from specviz.settings.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from specviz.bench.shapes.measure import Measuring
@@ -28,51 +31,90 @@ USUAL: Final = ("smollm2-135m", "qwen3-4b")
 CONTEXTS: Final = (128, 1024, 4096)
 ROUNDS: Final = 15
 FARTHEST: Final = 32_768  # tokens of a text
+PASSES: Final = (
+    Column("Tokens", right=True),
+    Column("Pass, ms", right=True),
+    Column("Plain passes", right=True),
+    Column("Roofline, ms (simulated)", right=True),
+)
+DRAFTERS: Final = (
+    Column("Drafter"),
+    Column("Draft, ms", right=True),
+    Column("Draft cost", right=True),
+    Column("Check cost", right=True),
+    Column("Pays from α", right=True),
+)
+COSTS: Final = "Costs are in plain passes. The α from which drafting pays is simulated."
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `shapes` to the command line."""
-    parser = subparsers.add_parser("shapes", help="time drafting for public shapes, weights random")
+def add_options(parser: Parser) -> None:
+    """Add the options of `shapes`."""
     known = ", ".join(models())
-    parser.add_argument("names", nargs="*", metavar="NAME", default=USUAL, help=f"of {known}")
-    parser.add_argument("--json", metavar="FILE", help="write the costs; - prints them")
-    parser.add_argument("--device", help="cpu, cuda, cuda:N or mps; the best one unless named")
-    parser.add_argument("--dtype", help="float32, bfloat16 or float16")
+    parser.add_argument("names", nargs="*", metavar="NAME", default=USUAL, help=f"among {known}")
+    parser.add_argument("--json", metavar="FILE", help="write the costs as JSON (- prints them)")
     contexts = count("The context", 8, FARTHEST)
     parser.add_argument(
         "--contexts", nargs="+", type=contexts, default=CONTEXTS, metavar="TOKENS",
-        help="tokens before each pass (128 1024 4096)",
+        help="tokens in the cache before each pass (default: 128 1024 4096)",
     )  # fmt: skip
     rounds = count("Rounds", 1, 1000)
-    parser.add_argument("--rounds", type=rounds, default=ROUNDS, help="times of each (15)")
+    many = "measurements of each kind (default: 15)"
+    parser.add_argument("--rounds", type=rounds, default=ROUNDS, metavar="N", help=many)
+    add_device(parser)
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, then print or write. Returns the exit status."""
+    """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
-    rows = [_row(name) for name in dict.fromkeys(args.names)]
+    chosen = [_model(name) for name in dict.fromkeys(args.names)]
     from specviz.bench.shapes.measure import Measuring, Plan
     from specviz.models.devices import pick_device, pick_dtype
 
     device = pick_device(args.device)
     plan = Plan(tuple(sorted(set(args.contexts))), args.rounds)
-    measuring = Measuring(device, pick_dtype(device, args.dtype), plan, _command(args, rows))
+    measuring = Measuring(device, pick_dtype(device, args.dtype), plan, _command(args, chosen))
     with interruptible() as stop:
-        left_out = [sentence for row in rows if (sentence := _measured(measuring, row, stop))]
+        left_out = [sentence for row in chosen if (sentence := _measured(measuring, row, stop))]
     if not measuring.models:
         raise ValueError([*left_out, "It was stopped before anything was measured."][0])
     made = measuring.file()
     if args.json != STANDARD_OUTPUT:
-        for line in table(made):
-            print(line)
+        _print(made)
     if args.json is not None:
         write_lines(args.json, [made.to_text().rstrip("\n")])
     return STOPPED if stop() else 0
 
 
+def _print(file: ShapeFile) -> None:
+    """Print the costs, by model and context."""
+    say(where(file), "bold")
+    for costs in file.models:
+        for place in costs.places:
+            say()
+            say(f"{costs.title}, {place.context:,} tokens in the cache", "bold")
+            print_table(PASSES, _passes(file, costs, place))
+            say()
+            keys = ("title", "draft", "share", "check", "even")
+            print_table(DRAFTERS, [[one[key] for key in keys] for one in rows(costs, place, 0.0)])
+            say(COSTS, "dim")
+            if sentence := caution(file, place):
+                say(sentence, "yellow")
+
+
+def _passes(file: ShapeFile, costs: Costs, place: Place) -> list[list[str]]:
+    """By tokens in a pass: its time, in plain passes, and what the roofline says."""
+    sweep, found = file.sweep(costs, place), []
+    for point in place.passes:
+        cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
+        roof = milliseconds(line.seconds) if line else ""
+        share = times(cost) if cost else ""
+        found.append([str(point.tokens), milliseconds(point.usual), share, roof])
+    return found
+
+
 def _measured(measuring: Measuring, row: Model, stop: Stop) -> str | None:
-    """Measure one shape; why it is left out, where it does not fit."""
+    """Measure one model; return why it was left out, if it was."""
     from specviz.bench.shapes.cast import room_for
 
     if stop():
@@ -80,31 +122,33 @@ def _measured(measuring: Measuring, row: Model, stop: Stop) -> str | None:
     plan = measuring.plan
     try:
         members, room = room_for(row, measuring.device, measuring.dtype, plan.longest)
-        _say(f"{row.title} takes {gigabytes(room)} with {members} drafters, its weights random.")
-        with progress(plan.turns(members), "measurements") as bar:
+        _note(f"{row.title} takes {gigabytes(room)} with {members} drafters, its weights random.")
+        with CallProgress(plan.turns(members), "measurements") as progress:
             for _ in measuring.steps(row, stop):
-                bar.update()
+                progress.advance()
     except NotEnoughMemory as error:
-        _say(f"{error} It is left out.")
+        _note(f"{error} It is left out.")
         return str(error)
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise
         sentence = f"The memory of this {measuring.device.type} ran out for {row.title}."
-        _say(f"{sentence} What was measured of it until then is kept.")
+        _note(f"{sentence} What was measured of it before is kept.")
         return sentence
     return None
 
 
-def _row(name: str) -> Model:
-    """A shape by its name. Raises ValueError."""
+def _model(name: str) -> Model:
+    """A public model size by its name. Raises ValueError."""
     if name not in models():
-        raise ValueError(f"No shape is called {name!r}; there are {', '.join(models())}.")
+        known = ", ".join(models())
+        hint = did_you_mean(name, models())
+        raise ValueError(f"No shape is called {name!r}; there are {known}.{hint}")
     return models()[name]
 
 
 def _command(args: argparse.Namespace, rows: Sequence[Model]) -> str:
-    """What makes such a file again, without the names of files."""
+    """The command that makes such a file again, without its output options."""
     words = ["python -m specviz shapes", *(row.name for row in rows)]
     words += [f"--{name} {value}" for name in ("device", "dtype") if (value := getattr(args, name))]
     words += ["--contexts", *map(str, args.contexts)] if tuple(args.contexts) != CONTEXTS else []
@@ -112,5 +156,5 @@ def _command(args: argparse.Namespace, rows: Sequence[Model]) -> str:
     return " ".join(words)
 
 
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
+def _note(sentence: str) -> None:
+    say(sentence, stderr=True)

@@ -1,31 +1,42 @@
-"""`sweep`: how long a pass of the target takes here, by the tokens in it."""
+"""`sweep`: how long a pass of the target takes here, by the number of tokens in it."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Final
 
-from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_lines
+from specviz.commands.console import Column, print_table, say
+from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
+from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_target, interruptible
+from specviz.cost.sweep import Sweep
 from specviz.settings.options import seed
 
+COLUMNS: Final = (
+    Column("Tokens", right=True),
+    Column("Pass, ms", right=True),
+    Column("Middle half, ms", right=True),
+    Column("Plain passes", right=True),
+    Column("Roofline, ms (simulated)", right=True),
+)
+SENTENCES: Final = ("answer", "must", "gap", "grows", "caution", "how")
 
-def add_parser(subparsers: Any) -> None:
-    """Add `sweep` to the command line."""
-    parser = subparsers.add_parser("sweep", help="time a pass over 1 to 64 tokens")
-    parser.add_argument("--json", metavar="FILE", help="write the sweep; - prints it")
+
+def add_options(parser: Parser) -> None:
+    """Add the options of `sweep`."""
+    parser.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
     order = seed("The seed of the order")
-    parser.add_argument("--order-seed", type=order, default=1, help="shuffles the order (1)")
+    shuffles = "shuffles the order of the measurements (default: 1)"
+    parser.add_argument("--order-seed", type=order, default=1, metavar="N", help=shuffles)
     add_target(parser)
-    parser.set_defaults(func=sweep)
+    parser.set_defaults(func=run)
 
 
-def sweep(args: argparse.Namespace) -> int:
-    """Measure, then print or write. Returns the exit status."""
+def run(args: argparse.Namespace) -> int:
+    """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
     from specviz.bench.sweep import Plan, Sweeping
     from specviz.catalog.loading import load_target
-    from specviz.cost.sweep_text import table
 
     sweeping = Sweeping(
         load_target(args.target, args.device, args.dtype), Plan(seed=args.order_seed)
@@ -35,8 +46,20 @@ def sweep(args: argparse.Namespace) -> int:
             pass
     made = sweeping.sweep()
     if args.json != STANDARD_OUTPUT:
-        for line in table(made):
-            print(printable(line))
+        _print(made)
     if args.json is not None:
         write_lines(args.json, [made.to_text().rstrip("\n")])
     return STOPPED if stop() else 0
+
+
+def _print(sweep: Sweep) -> None:
+    """Print the machine, the table, and what follows from it."""
+    from specviz.cost.sweep_text import sweep_facts
+
+    facts = sweep_facts(sweep)
+    keys = ("tokens", "measured", "middle", "passes", "roofline")
+    say(facts["where"], "bold")
+    print_table(COLUMNS, [[str(row[key]) for key in keys] for row in facts["rows"]])
+    for name in SENTENCES:
+        if facts[name]:
+            say(facts[name], "yellow" if name == "caution" else "")

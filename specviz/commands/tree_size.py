@@ -1,10 +1,11 @@
-"""`--tree-size`: a dynamic tree's three numbers, under the names of whichever engine one knows."""
+"""`--tree-size`: the three sizes of a dynamic tree, under the names that SGLang or EAGLE uses."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
+from specviz.settings.options import section
 from specviz.trees.faults import BadTree
 from specviz.trees.parameters import Parameters
 
@@ -12,7 +13,7 @@ EXAMPLE = "steps=6,topk=10,num_draft_tokens=60"
 
 
 class TreeSize(argparse.Action):
-    """Fills in γ, the fan-out and the budget; a later option of theirs changes one of them."""
+    """Set gamma, the fan-out and the budget; their own options, given later, override it."""
 
     def __call__(
         self,
@@ -29,19 +30,19 @@ class TreeSize(argparse.Action):
 
 def add_tree_size(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
-    parser.add_argument(
+    section(parser, "draft tree").add_argument(
         "--tree-size",
         type=size,
         action=TreeSize,
         default=argparse.SUPPRESS,
         metavar="NAME=N,NAME=N,NAME=N",
-        help=f"a dynamic tree as SGLang writes it ({EXAMPLE}) or EAGLE "
-        "(total_tokens=60,depth=5,top_k=10), in the place of --gamma, --fan-out and --budget",
+        help=f"a dynamic tree as SGLang ({EXAMPLE}) or EAGLE (total_tokens=60,depth=5,top_k=10) "
+        "writes it; replaces --gamma, --fan-out and --budget",
     )
 
 
 def size(text: str) -> Parameters:
-    """The tree that three named numbers mean. Raises ArgumentTypeError with a sentence."""
+    """Parse three named numbers. Raises ArgumentTypeError with a sentence."""
     pairs = [pair.partition("=") for pair in text.split(",")]
     try:
         return Parameters.of({name.strip(): int(value) for name, _, value in pairs})

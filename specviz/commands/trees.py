@@ -1,6 +1,6 @@
-"""`trees`: make again what the Trees tab ships: positions, acceptance by rank, the ranking.
+"""`trees`: record again the data of the Trees tab: positions, acceptance by rank, the ranking.
 
-Rule: what is shown as measured was written by this command, with what made it beside it.
+Rule: everything shown as measured was written by this command, together with its provenance.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import filled
+from specviz.commands.console import say
 from specviz.commands.outputs import require_writable, write_lines
+from specviz.commands.parser import Parser
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, HOUSE, prompts
 
@@ -27,17 +29,17 @@ DRAFTERS: Final = (
 )  # fmt: skip
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `trees` to the command line."""
-    parser = subparsers.add_parser("trees", help="record positions, ranks and rankings of trees")
-    parser.add_argument("part", choices=PARTS, help="what to make")
-    parser.add_argument("--out", type=Path, default=HOME, help="the folder to write to")
-    parser.add_argument("--prompts", type=int, default=6, help="of each domain, at most (6)")
+def add_options(parser: Parser) -> None:
+    """Add the options of `trees`."""
+    parser.add_argument("part", choices=PARTS, metavar="PART", help=f"one of {', '.join(PARTS)}")
+    parser.add_argument("--out", type=Path, default=HOME, help="folder to write to")
+    many = "prompts per domain (default: 6)"
+    parser.add_argument("--prompts", type=int, default=6, metavar="N", help=many)
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and write. Returns the exit status."""
+    """Measure, write the file and return the exit status."""
     if args.prompts < 1:
         raise ValueError("At least one prompt of each domain is needed.")
     from specviz.catalog.loading import load_target
@@ -56,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def provenance(target: Target, command: str, many: int) -> dict[str, Any]:
-    """What made a file."""
+    """The provenance of a file."""
     from specviz.engine.recorder import versions
     from specviz.models.devices import describe, processor
 
@@ -72,7 +74,7 @@ def provenance(target: Target, command: str, many: int) -> dict[str, Any]:
 
 
 def chosen(drafter: str, tokens: int) -> Settings:
-    """How texts go on: the target's own law, drawn with one seed."""
+    """Settings that sample from the target's own distribution, with one seed."""
     said = {"sampling": {"temperature": 1.0}, "seed": 1, "max_new_tokens": tokens}
     return Settings.from_json(filled(drafter, said))
 
@@ -93,24 +95,24 @@ def positions(target: Target, folder: Path) -> None:
     for recipe in recipes():
         field = record(target, load_drafter(recipe.drafter, target), recipe)
         (folder / f"{recipe.name}.jsonl").write_text(field.to_text(), encoding="utf-8")
-        print(f"{recipe.name}: {len(field.rows)} places", flush=True)
+        say(f"{recipe.name}: {len(field.rows)} positions")
 
 
 def ranks(target: Target, many: int) -> dict[str, Any]:
-    """Acceptance by rank of every drafter on which trees grow."""
+    """Acceptance by rank, for every drafter that can draft trees."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.ranks import measure
 
     found, ids = {}, texts(target, many)
     for name in DRAFTERS:
         made = measure(target, load_drafter(name, target), ids, chosen(name, 24))
-        print(f"{name}: {made.positions} places, best guess {made.by_depth[0][0]:.3f}", flush=True)
+        say(f"{name}: {made.positions} positions, first guess {made.by_depth[0][0]:.3f}")
         found[name] = made.to_json()
     return {"drafters": found}
 
 
 def ranking(target: Target, many: int) -> dict[str, Any]:
-    """The ranking question, drafter by drafter."""
+    """The comparison of rankings, by drafter."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.sweep import EVERY, MANY, arithmetic, empty, summed, sweep
 
@@ -119,6 +121,6 @@ def ranking(target: Target, many: int) -> dict[str, Any]:
         tallies = empty()
         drafter = load_drafter(name, target)
         for done in sweep(target, drafter, ids, chosen(name, 64), tallies):
-            print(f"{name}: {done} of {len(ids)} prompts", flush=True)
+            say(f"{name}: {done} of {len(ids)} prompts")
         found[name] = summed(tallies)
     return {"places": MANY, "every": EVERY, "drafters": found, "arithmetic": arithmetic()}

@@ -6,7 +6,6 @@ that somebody chose is simulated, and said to be. Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from statistics import median
 from typing import Any
@@ -119,27 +118,6 @@ def _row(costs: Costs, place: Place, one: Round, alpha: float) -> dict[str, Any]
 def even(found: Price) -> str:
     """The α from which on drafting pays."""
     return "never" if found.even is None else f"{found.even:.2f}"
-
-
-def table(file: ShapeFile) -> Iterator[str]:
-    """The file as lines for a terminal: costs alone, since nobody chose an acceptance."""
-    yield where(file)
-    for costs in file.models:
-        for place in costs.places:
-            yield f"{costs.title}, {place.context:,} tokens in the cache"
-            sweep = file.sweep(costs, place)
-            for point in place.passes:
-                cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
-                roof = f"  roofline {milliseconds(line.seconds):>7} ms (simulated)" if line else ""
-                share = f"  {times(cost):>5} plain passes" if cost else ""
-                yield f"  {point.tokens:>3} tokens  {milliseconds(point.usual):>7} ms{share}{roof}"
-            for row in rows(costs, place, 0.0):
-                yield (
-                    f"  {row['title']:<28} draft {row['draft']:>7} ms, {row['share']:>5} plain "
-                    f"passes; check {row['check']:>5}; pays from α {row['even']} (simulated)"
-                )
-            if said := caution(file, place):
-                yield f"  {said}"
 
 
 def times(value: float) -> str:

@@ -5,7 +5,7 @@ Rule: every sentence follows from the numbers of the sweep it is about. Standard
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import median, quantiles
 from typing import Any, Final
 
@@ -156,21 +156,6 @@ def grows(sweep: Sweep) -> str:
     if large < small / SAME:
         return f"{begin}: part of the overhead passes while the arithmetic is done."
     return f"{begin}, about the same: it is a price by the pass, not by the token."
-
-
-def table(sweep: Sweep) -> Iterator[str]:
-    """The sweep as lines for a terminal."""
-    said = sweep_facts(sweep)
-    yield said["where"]
-    for row in said["rows"]:
-        roof = f"  roofline {row['roofline']:>7} ms (simulated)" if row["roofline"] else ""
-        yield (
-            f"{row['tokens']:>3} tokens  {row['measured']:>7} ms ({row['middle']})"
-            f"  {row['passes']:>5} plain passes{roof}"
-        )
-    for name in ("answer", "must", "gap", "grows", "caution", "how"):
-        if said[name]:
-            yield said[name]
 
 
 def middle(seconds: Sequence[float]) -> tuple[float, float]:

@@ -16,6 +16,14 @@ class DiskFull(NotAvailable):
     """The model could not be fetched because the disk has no space left; no other source helps."""
 
 
+class UnknownModel(NotAvailable):
+    """The name is neither a path nor a Hub id, and the catalogue has no such model."""
+
+
+class HubUnreachable(NotAvailable):
+    """No connection to the Hub."""
+
+
 class MismatchedVocabulary(ValueError):
     """Target and drafter do not mean the same words by the same token ids."""
 

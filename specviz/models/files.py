@@ -13,12 +13,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.models.errors import DiskFull, NotAvailable, Unsuitable
-from specviz.models.hub import hub_library, hub_reason, is_disk_full
+from specviz.adapters.hub import http_errors, limit_silence, progress_bar
+from specviz.models.errors import (
+    DiskFull,
+    HubUnreachable,
+    NotAvailable,
+    UnknownModel,
+    Unsuitable,
+)
+from specviz.models.hub import hub_reason, is_disk_full, is_unreachable
 from specviz.models.weight_headers import read_header
 
 # owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
@@ -78,8 +84,10 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
     from huggingface_hub.errors import RevisionNotFoundError
 
     repository, file, revision = _hub_id(name)
-    more: Any = {"revision": revision} | ({} if watch is None else {"tqdm_class": _bar(watch)})
-    http = hub_library()
+    more: Any = {"revision": revision, "tqdm_class": _bar(watch)}
+    limit_silence()
+    failures: tuple[type[Exception], ...] = (OSError, ValueError, *http_errors())
+    caught: tuple[type[Exception], ...] = (RuntimeError, *failures)
     try:
         place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
         if file is None and not weight_files(place):
@@ -88,16 +96,18 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
         raise
     except RevisionNotFoundError as error:
         raise NotAvailable(f"{repository!r} has no revision {revision!r} on the Hub.") from error
-    except (OSError, ValueError, RuntimeError, http.HTTPError) as error:
+    except caught as error:
         if is_disk_full(error):
             raise DiskFull(
                 f"{name!r} could not be fetched: the disk that models are kept on is full."
             ) from error
-        if type(error) is RuntimeError:
+        if not isinstance(error, failures):
             raise
-        raise NotAvailable(
+        gone = is_unreachable(error)
+        what = "cannot be reached" if gone else "did not give it"
+        raise (HubUnreachable if gone else NotAvailable)(
             f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
-            f"and the Hub did not give it: {hub_reason(error)}"
+            f"and the Hub {what}: {hub_reason(error)}"
         ) from error
     return _whole(name, place if file is None else place / file)
 
@@ -129,10 +139,10 @@ def _wanted(file: str | None) -> list[str]:
 
 
 def _hub_id(name: str) -> tuple[str, str | None, str | None]:
-    """A model's id on the Hub, the file of it that is meant, its revision. Raises NotAvailable."""
+    """Split a Hub id into repository, file and revision. Raises UnknownModel."""
     found = HUB_ID.fullmatch(name)
     if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
-        raise NotAvailable(
+        raise UnknownModel(
             f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
             "lists, a folder, a GGUF file, or the owner/name of a model on the Hub, which may be "
             "pinned as owner/name@revision."
@@ -150,30 +160,16 @@ def _whole(name: str, place: Path) -> Path:
     )
 
 
-def _bar(watch: Watch) -> type[Any]:
-    """A progress bar that is not drawn: it tells the bytes to whoever waits, and asks to go on.
+def _bar(watch: Watch | None) -> type[Any] | None:
+    """A progress bar that reports to `watch`, and raises Stopped once it says so; None for none."""
+    if watch is None:
+        return None
 
-    Raises Stopped where that is told, in the midst of what moves it.
-    """
-    from tqdm.auto import tqdm
+    def check() -> None:
+        if watch.stop():
+            raise Stopped("The fetch was stopped.")
 
-    class Bar(tqdm):  # type: ignore[misc]
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options | {"file": StringIO()})
-
-        def display(self, *_: object, **__: object) -> None:
-            """Nothing: a person sees what `watch` makes of it."""
-
-        def update(self, n: float | None = 1) -> bool | None:
-            """Go on by n."""
-            if watch.stop():
-                raise Stopped("The fetch was stopped.")
-            moved: bool | None = super().update(n)
-            if self.unit == "B":
-                watch.told(int(self.n), int(self.total or 0))
-            return moved
-
-    return Bar
+    return progress_bar(watch.told, check)
 
 
 def is_gguf(place: Path) -> bool:

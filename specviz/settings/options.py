@@ -1,4 +1,4 @@
-"""Settings and numbers as options: words of the command line, and of a lane typed in the page.
+"""Settings and numbers as options of argparse, for the command line and for the page's lanes.
 
 Standard library only.
 """
@@ -10,18 +10,26 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from specviz.settings import knobs
-from specviz.settings.kinds import BadSettings, Coins, Kind, Whole, Word
+from specviz.settings.kinds import BadSettings, Coins, Kind, Real, Whole, Word
 from specviz.settings.knobs import SEEDS, Knob
 
-MOST: Final = 1000  # prompts of a domain, and turns of a prompt: nobody waits for more
+MOST: Final = 1000  # prompts per domain, and repeats per prompt
+
+
+def section(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
+    """The group of the options under this heading of the help; made if there is none yet."""
+    made: dict[str, argparse._ArgumentGroup] = vars(parser).setdefault("sections", {})
+    if heading not in made:
+        made[heading] = parser.add_argument_group(heading)
+    return made[heading]
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every setting. One that is not given is as usual with the drafter."""
-    group = parser.add_argument_group("settings", "what is not given is as usual with the drafter")
+    """Add an option for every setting. If it is not given, the drafter's own default holds."""
     for row in knobs.KNOBS:
+        group = section(parser, row.heading)
         either = group.add_mutually_exclusive_group() if row.flags else None
-        for word, said in row.flags:
+        for word, text in row.flags:
             assert either is not None
             either.add_argument(
                 "--" + word,
@@ -29,7 +37,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                 action="store_const",
                 const=word,
                 default=argparse.SUPPRESS,
-                help=said,
+                help=text,
             )
         if not row.flags and not isinstance(row.kind, Coins):
             group.add_argument(
@@ -37,18 +45,28 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                 type=option(row.read),
                 default=argparse.SUPPRESS,
                 metavar=_metavar(row),
-                help=f"{row.help} ({row.kind.range})" if row.kind.range else row.help,
+                help=_help(row),
             )
 
 
-def _metavar(row: Knob) -> str | None:
-    """What stands for the value in the help; None for the option's own name."""
-    words = row.kind.words if isinstance(row.kind, Word) else ()
-    return row.example or ("{" + ",".join(words) + "}" if words else None)
+def _metavar(row: Knob) -> str:
+    """The placeholder of the value in the help."""
+    if row.example:
+        return row.example
+    if isinstance(row.kind, Word):
+        return "{" + ",".join(row.kind.words) + "}"
+    return "X" if isinstance(row.kind, Real) else "N"
+
+
+def _help(row: Knob) -> str:
+    """What the setting does, and its range if the placeholder does not list its values."""
+    if isinstance(row.kind, Word):
+        return f"{row.help} ({', '.join(row.kind.words)})" if row.example else row.help
+    return f"{row.help} ({row.kind.range})" if row.kind.range else row.help
 
 
 def option(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A reader of text as argparse takes it: a complaint is the reader's own sentence."""
+    """Wrap a function that reads text as a type of argparse, keeping its error message."""
 
     def typed(text: str) -> Any:
         try:
@@ -60,17 +78,17 @@ def option(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def seed(noun: str) -> Callable[[str], int]:
-    """An option's type: a whole number of 64 bits. noun: how its complaint begins."""
+    """An option's type: a whole number of 64 bits. noun: the subject of its error message."""
     return number(noun, SEEDS)
 
 
 def count(noun: str, least: int, most: int) -> Callable[[str], int]:
-    """An option's type: a whole number from `least` to `most`. noun: how its complaint begins."""
+    """An option's type: a whole number from `least` to `most`. noun: see `seed`."""
     return number(noun, Whole(least, most))
 
 
 def number(noun: str, kind: Kind) -> Callable[[str], Any]:
-    """An option's type: a value of this kind. noun: how its complaint begins."""
+    """An option's type: a value of this kind. noun: the subject of its error message."""
 
     def read(text: str) -> Any:
         value = kind.read(noun, text)
@@ -81,7 +99,7 @@ def number(noun: str, kind: Kind) -> Callable[[str], Any]:
 
 
 def prompt(text: str) -> str:
-    """An option's type: text that can be written, as a command line's bytes need not be."""
+    """An option's type: a text that is valid UTF-8."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise argparse.ArgumentTypeError("the prompt is not UTF-8, so it is no text")
+        raise argparse.ArgumentTypeError("the prompt is not UTF-8")
     return text

@@ -3,6 +3,6 @@
 Rule: a run's state stays within its run.
 """
 
-from specviz.ui.stubs import leave_unwritten
+from specviz.adapters.gradio import skip_stub_files
 
-leave_unwritten()
+skip_stub_files()

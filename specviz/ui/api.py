@@ -6,7 +6,6 @@ No `from __future__ import annotations` here: Gradio reads the annotations of `r
 from typing import Any, Final
 
 import gradio as gr
-from gradio.events import api
 
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 from specviz.ui.step.live import recorded
@@ -43,4 +42,5 @@ def add(runs: Worker, any_model: bool) -> None:
         wish = RunRequest.from_json(asked, any_model)
         return await runs.whole(recorded(wish), str(request.session_hash))
 
-    api(run, api_name="run", concurrency_limit=None)
+    # Documented, though `gradio.__all__` lacks it.
+    gr.api(run, api_name="run", concurrency_limit=None)  # type: ignore[attr-defined]

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any, Final, TypeVar
 
 import gradio as gr
-from gradio.context import Context
 
+from specviz.adapters.gradio import removal_point
 from specviz.shipped import BrokenFile
 from specviz.ui.stream import log
 
@@ -23,22 +23,13 @@ Made = TypeVar("Made")
 
 def section(build: Callable[..., Any], *given: Any) -> Any:
     """What `build` returns; where a file that it needs is broken, a sentence in its place."""
-    place = Context.block
-    before = len(place.children) if place is not None else 0
+    remove = removal_point()
     try:
         return build(*given)
     except BrokenFile as problem:
-        for begun in place.children[before:] if place is not None else []:
-            take_back(begun)
+        remove()
         tell("This part cannot be shown.", problem)
         return None
-
-
-def take_back(begun: Any) -> None:
-    """Unrender a block with all that is in it: for one without a place the page waits for ever."""
-    for inner in list(getattr(begun, "children", [])):
-        take_back(inner)
-    begun.unrender()
 
 
 def spared(read: Callable[[], Made], instead: Made) -> Made:

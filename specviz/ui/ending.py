@@ -1,8 +1,8 @@
-"""How the program ends when it is told to: at once, in a sentence, with the status a shell expects.
+"""Ends the program on Ctrl-C and SIGTERM: at once, with one sentence and the usual exit status.
 
 Rule: nothing waits for a model that is being read. A thread that reads one cannot be stopped, and
-Python would wait for it, while what it needs is taken away from under it. Standard library only, so
-that this holds while the rest is still being imported.
+Python would wait for it while the modules that it needs are torn down. Standard library only, so
+that this holds while everything else is still being imported.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from types import FrameType
 
 
 class Told(BaseException):
-    """A signal said that the program should end; nothing on the way may take it for a fault."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-def tell(number: int, _: FrameType | None) -> None:
-    """What a signal does. Raises Told."""
-    raise Told(number)
+    """A signal has asked the program to end. No `except Exception` catches it."""
 
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM unwind what is under way and end the process: status 130, 143.
+    """Within, Ctrl-C and SIGTERM stop the work and end the process: status 130, 143.
 
     SIGTERM too: in a container the program is process 1, which Linux ends only if it has a handler.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, tell)
+    received: list[int] = []
+
+    def tell(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        raise Told
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, tell) for number in numbers]
     try:
         yield
-    except Told as told:
+    except BaseException:  # compiled code may have put an exception of its own around Told
+        if not received:
+            raise
         print("specviz: Stopped.", file=sys.stderr)
         sys.stdout.flush()
-        os._exit(128 + told.number)
+        os._exit(128 + received[0])
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

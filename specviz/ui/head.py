@@ -1,23 +1,20 @@
 """What stands in the page's head: a script that runs before Gradio's, the first tab's modules.
 
-Gradio hands a `head` of its own to the browser as data, which puts it into the page when Gradio
-runs already. So it is written into the page where the page is sent.
+It is written into the page where the page is sent: see `adapters.gradio.insert_head`.
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from specviz.adapters.gradio import insert_head
 from specviz.ui.routes import EARLY, lean, module_address, modules
 
 FIRST: Final = ("shared/", "step/")  # what the tab that opens first is made of
-# Gradio's page says here what its addresses are relative to: ours stand behind it.
-BASE: Final = re.compile(rb"<base\b[^>]*>")
 
 
 @cache
@@ -52,7 +49,7 @@ class Head:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    whole = BASE.sub(lambda base: base[0] + head(), body, count=1)
+                    whole = insert_head(body, head())
                     MutableHeaders(scope=start)["content-length"] = str(len(whole))
                     await send(start)
                     await send({"type": "http.response.body", "body": whole})

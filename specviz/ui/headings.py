@@ -10,6 +10,8 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 
+from specviz.adapters.gradio import LIST_ENTRY
+
 ROOM = 30  # pixels above a group's first choice
 
 
@@ -23,7 +25,7 @@ def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
 
 
 def _heading(lists: Sequence[str], at: int, title: str) -> str:
-    items = [f'{one} .options li[data-index="{at}"]' for one in lists]
+    items = [f"{one} {LIST_ENTRY.format(at)}" for one in lists]
     words = json.dumps(title, ensure_ascii=False).replace("<", "\\3c ")
     return (
         f"{', '.join(items)} {{ position: relative; margin-top: {ROOM}px;"

@@ -12,25 +12,25 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.adapters import gradio as adapter
+from specviz.adapters.spaces import ZEROGPU
 from specviz.compare.domains.plan import choices
 from specviz.settings.threads import wait_briefly
 from specviz.ui import api
 from specviz.ui.broken import section, style
-from specviz.ui.calls import Page
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
 from specviz.ui.cost import tab as cost
-from specviz.ui.lending import LENT
+from specviz.ui.limits import LIMIT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.queue import LONGEST, Queue
-from specviz.ui.rest import rest
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
-from specviz.ui.share import LIMIT
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
+from specviz.ui.stream import explained
 from specviz.ui.task import Machine
 from specviz.ui.trees import tab as trees
 from specviz.ui.worker import Worker, preload
@@ -42,6 +42,10 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 THREADS: Final = LONGEST + 16
 # What tasks and questions bring in when they are first asked.
 ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", "compare", "ui"))
+# Seconds between two polls of Gradio's queue, of which an event waits half on average; and between
+# two for progress, which nothing here reports in Gradio's way.
+LOOK: Final = 0.02
+PROGRESS: Final = 1.0
 LEAVING: Final = 1.0  # seconds that a run has to end after its round when the server goes down
 TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), ("Cost", cost))
 
@@ -79,8 +83,9 @@ def taken(options: Options) -> str:
 
 def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
     """The page with everything wired. fetches: brings models here, in a line of its own."""
+    adapter.check_stub_files()
     demo: gr.Blocks
-    with Page(title="specviz", fill_width=True) as demo:
+    with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
         place = TabContext(demo, runs, options.allow_any_model, fetches)
         with gr.Tabs(elem_id="sv-tabs"):
@@ -103,7 +108,8 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
         api.add(runs, options.allow_any_model)
         demo.unload(leave)
     demo.queue(max_size=64)
-    rest(demo)
+    adapter.poll_less_often(demo, LOOK, PROGRESS)
+    adapter.explain_errors(demo, explained)
     return demo
 
 
@@ -122,13 +128,14 @@ def launch(options: Options) -> None:
     # While one thread imports transformers, which replaces itself by a module of another kind, a
     # second thread can be given the first kind, in which nothing is found.
     import_module("transformers")
-    if LENT:
+    if ZEROGPU:
         prepare(machine)
     try:
-        demo.launch(**launch_arguments(options), prevent_thread_lock=True)
+        arguments = adapter.launch_arguments(demo.launch, launch_arguments(options))
+        demo.launch(**arguments, prevent_thread_lock=True)
     except OSError as problem:
         raise Unserved(taken(options)) from problem
-    if not LENT:
+    if not ZEROGPU:
         runs.warm_up()
     try:
         demo.block_thread()

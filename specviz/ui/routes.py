@@ -15,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import plotly
+from plotly.offline import get_plotlyjs
 
+from specviz.adapters.gradio import API_PREFIX
 from specviz.figures.plot import USUAL
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import knobs
 
-PREFIX: Final = "/gradio_api/sv"
+PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 HALF: Final = Path(__file__).resolve().parent  # the browser's half: its modules stand in here
 GIVEN: Final = "shared/given.js"
@@ -31,7 +32,7 @@ EARLY: Final = HALF / "shared/early.js"  # no module: it stands in the page's he
 @cache
 def plotly_js() -> tuple[str, bytes]:
     """The name and the compressed text of the installed wheel's plotly.js."""
-    source = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
+    source = get_plotlyjs().encode()
     return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 9)
 
 

@@ -1,7 +1,7 @@
 """What the server answers beside Gradio: scripts, recorded runs and races; and what it refuses.
 
 No route takes a file, keeps one or fetches an address: Gradio's own that do are closed here. All
-paths start with /gradio_api/, which a proxy in front of Gradio passes on.
+paths start with Gradio's prefix, which a proxy in front of Gradio passes on.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from specviz.adapters.gradio import CLOSED_PREFIXES, CLOSED_ROUTES
 from specviz.ui.compare.race import recorded
 from specviz.ui.head import Head
 from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
@@ -34,25 +35,6 @@ class Guard:
     What breaks one of Gradio's other routes is a call that fits nothing here (an event that does
     not exist, say): it gets a sentence, and the log a line.
     """
-
-    EXACT = frozenset(
-        {
-            "/gradio_api/upload",
-            "/gradio_api/process_recording",
-            "/gradio_api/deep_link",
-            "/monitoring",
-            "/monitoring/summary",
-            "/gradio_api/monitoring/summary",
-        }
-    )
-    STARTS = (
-        "/gradio_api/file=http",
-        "/gradio_api/file/http",
-        "/gradio_api/proxy=",
-        "/proxy=",
-        "/file=http",
-        "/monitoring/",
-    )
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -86,7 +68,7 @@ class Guard:
     def closed(self, path: str) -> bool:
         """Whether a path, however it is written, names a closed route."""
         plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
-        return plain in self.EXACT or plain.startswith(self.STARTS)
+        return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
 
 
 async def send_health(request: Request) -> Response:

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Final
 
-from specviz.ui.lending import LENT
+from specviz.adapters.spaces import ZEROGPU
 
 SHARE: Final = 5.0  # seconds that a job computes before those who wait have their turn
-LIMIT: Final = 300.0  # seconds of computing after which a job ends, unless the host says otherwise
-LEAST, MOST = 5, 86_400  # seconds that a host may say
 
 
 class Steps:
@@ -32,7 +30,7 @@ class Steps:
         self._as_before()
         since = monotonic()
         for _ in self._made:
-            if not LENT and monotonic() - since >= SHARE and others():
+            if not ZEROGPU and monotonic() - since >= SHARE and others():
                 self._threads = threads_now()
                 return False
         return True
@@ -61,6 +59,6 @@ def lasting(seconds: float) -> str:
 
 def said(limit: float) -> str:
     """What a visitor should know before a job begins."""
-    gives_way = "" if LENT else ", and lets others have their turns meanwhile"
+    gives_way = "" if ZEROGPU else ", and lets others have their turns meanwhile"
     most = f"Here a job computes for {lasting(limit)} at most"
     return f"{most}{gives_way}. What it has by then stays."

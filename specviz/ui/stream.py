@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import gradio as gr
 
-from specviz.ui.lending import LENT
+from specviz.adapters.spaces import ZEROGPU
 
 Source = Literal["recorded", "live"]
 
@@ -35,7 +35,7 @@ FIRST: Final = 2  # the line that is sent at once with those before it: the firs
 PAUSE: Final = 1.0  # seconds between later sendings
 # Seconds that a browser may take to draw what it was sent, and cores for it. A GPU that was lent
 # has no browser beside it.
-DRAWING: Final = 0.0 if LENT else 0.3
+DRAWING: Final = 0.0 if ZEROGPU else 0.3
 
 
 SHORT: Final = (

@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from specviz.adapters.spaces import gpu_task
 from specviz.ui.halt import Halt
-from specviz.ui.lending import lent
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import explained, state
 
@@ -102,4 +102,4 @@ def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
 
 
 Performs = Callable[[Desk, Task], Generator[str, None, None]]
-perform: Final[Performs] = lent(lambda _, task: task.seconds)(performed)
+perform: Final[Performs] = gpu_task(lambda _, task: task.seconds)(performed)

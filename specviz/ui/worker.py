@@ -7,7 +7,7 @@ after its round. A long one gives way to those who wait (`share`), and goes on a
 Why one thread: torch's OpenMP gives each thread that computes helpers of its own. Once there are
 more of those than cores, they sleep between operations instead of waiting, and waking them takes
 longer than a small operation: a pass of the house model took 11 ms instead of 4. Where a GPU is
-lent for each task (`lending`), the thread asks for it and listens.
+lent for each task (`adapters.spaces`), the thread asks for it and listens.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from typing import Protocol
 
 import gradio as gr
 
-from specviz.ui.lending import LENT
+from specviz.adapters.spaces import ZEROGPU
+from specviz.ui.limits import LIMIT
 from specviz.ui.queue import Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE
-from specviz.ui.share import LIMIT, Steps
+from specviz.ui.share import Steps
 from specviz.ui.stream import Stream, error, explained, log
 from specviz.ui.task import Desk, Failure, Machine, Task, perform
 
@@ -178,7 +179,7 @@ class Worker:
                 last.cancel()
 
     def _tell(self, task: Task, heard: Heard, ticket: Ticket, story: Stream) -> Iterator[None]:
-        if LENT and not ticket.stopped:
+        if ZEROGPU and not ticket.stopped:
             story.say("lending", seconds=round(task.seconds))
         for text in self._perform(task, story.nonce, ticket):
             story.tell(heard(text))

@@ -325,3 +325,40 @@ def test_a_changed_field_is_said_and_one_that_is_usual_again_is_not(call):
 def test_tokens_without_a_row_are_counted_in_as_few_letters_as_the_column_has(call):
     assert call("step/table", "others", 4088) == "4,088 others"
     assert call("step/table", "others", 49144) == "49 k others"
+
+
+CHANGED = """async (address) => {
+  const gradio = await import(new URL(address, document.baseURI));
+  const drawn = document.createElement("div");
+  drawn.id = "sv-made-up";
+  document.body.append(drawn);
+  const found = [gradio.fieldOf("sv-made-up"), gradio.fieldOf("sv-made-up"),
+    gradio.fieldOf("nowhere"), gradio.tabButton("sv-made-up", "Step"),
+    gradio.dropdownAt(drawn), gradio.dropdownAt(null)];
+  gradio.noTab("Step");
+  gradio.noTab("Step");
+  drawn.remove();
+  return found;
+}"""
+
+
+def test_what_gradio_does_not_draw_is_null_and_warned_of_once(page):
+    told = []
+    page.on("console", lambda message: told.append((message.type, message.text)))
+    assert page.evaluate(CHANGED, module_address("shared/gradio")) == [None] * 6
+    assert told == [
+        ("warning", "specviz: Gradio draws no field in #sv-made-up."),
+        ("warning", "specviz: Gradio draws no button for the tab Step."),
+    ]
+
+
+def test_the_early_script_lets_frames_through_that_it_cannot_read(page):
+    """A callback whose source cannot be read is asked for like any other."""
+    drawn = page.evaluate(
+        """() => new Promise((done) => {
+          const step = () => done("drawn");
+          step.toString = () => { throw new Error("no source"); };
+          requestAnimationFrame(step);
+        })"""
+    )
+    assert drawn == "drawn"

@@ -1,11 +1,8 @@
 // Gradio's lists open when they get the focus, and by any key. Here Tab only passes by, and a click
 // opens a list that has the focus and was closed by Escape.
 
-/** @param {EventTarget | null} place @returns {HTMLElement | null} */
-const listAt = (place) =>
-  place instanceof HTMLElement && place.matches("input[role=combobox]") ? place : null;
-/** @param {HTMLElement} list */
-const isOpen = (list) => list.getAttribute("aria-expanded") === "true";
+import { close, dropdownAt, isOpen } from "./gradio.js";
+
 let tabbing = false;
 
 export function tameLists() {
@@ -13,23 +10,22 @@ export function tameLists() {
     "keydown",
     (event) => {
       tabbing = event.key === "Tab";
-      if (tabbing && listAt(event.target)) event.stopPropagation();
+      if (tabbing && dropdownAt(event.target)) event.stopPropagation();
     },
     true,
   );
   document.addEventListener(
     "pointerdown",
     (event) => {
-      const list = listAt(event.target);
+      const list = dropdownAt(event.target);
       tabbing = false;
       if (list && list === document.activeElement && !isOpen(list)) list.blur();
     },
     true,
   );
   document.addEventListener("focusin", ({ target }) => {
-    const list = listAt(target);
+    const list = dropdownAt(target);
     if (!tabbing || !list) return;
-    const close = new KeyboardEvent("keydown", { key: "Escape", bubbles: true });
-    setTimeout(() => list.dispatchEvent(close));
+    setTimeout(() => close(list));
   });
 }

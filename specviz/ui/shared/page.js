@@ -1,6 +1,7 @@
 // What every part asks of the page around it: the theme, and whether the server is still there.
 
 import { PLOTLY } from "./given.js";
+import { isDark } from "./gradio.js";
 
 /** @import { Section, Shared } from "./data.js" */
 
@@ -13,9 +14,9 @@ export const page = (kind) => (window.specviz[kind] = window.specviz[kind] || {}
 // Calls `repaint` whenever the page turns dark or light.
 /** @param {() => void} repaint */
 export function onTheme(repaint) {
-  let dark = document.body.classList.contains("dark");
+  let dark = isDark();
   new MutationObserver(() => {
-    if (dark === document.body.classList.contains("dark")) return;
+    if (dark === isDark()) return;
     dark = !dark;
     repaint();
   }).observe(document.body, { attributes: true, attributeFilter: ["class"] });

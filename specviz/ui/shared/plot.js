@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { PLOTLY, TRACE } from "./given.js";
+import { isDark } from "./gradio.js";
 import { there } from "./there.js";
 
 /** @import { Figure, Plotly, PlotlyElement, Trace } from "./data.js" */
@@ -35,7 +36,7 @@ let dark = false;
 // Read once a theme: each reading would have the browser compute the styles of all that has changed.
 /** @param {string} name @param {CSSStyleDeclaration} style */
 function shade(name, style) {
-  const now = document.body.classList.contains("dark");
+  const now = isDark();
   if (now !== dark) shades.clear();
   dark = now;
   const known = shades.get(name);
@@ -95,7 +96,7 @@ const shown = new WeakMap(); // what each place shows: many a step leaves a figu
 export function plot(place, figure, { onPick, squash = 1, room = roomOf(place) } = {}) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
-  const theme = document.body.classList.contains("dark");
+  const theme = isDark();
   const asked = JSON.stringify([figure, squash, Math.min(figure.layout.width, room), theme]);
   if (shown.get(place) === asked) return;
   const style = getComputedStyle(place);

@@ -1,5 +1,6 @@
 // Tabs: one part of the page hands another something to show, wherever that stands.
 
+import { isSelected, noTab, tabButton } from "./gradio.js";
 import "./page.js";
 
 /** @type {Record<string, object>} */
@@ -17,14 +18,12 @@ export function hand(part, data) {
 /** @param {string} tab */
 export async function openTab(tab) {
   for (let tries = 0; tries < 100; tries++) {
-    /** @type {NodeListOf<HTMLElement>} */
-    const found = document.querySelectorAll("#sv-tabs > .tab-wrapper [role=tab]");
-    const buttons = [...found];
-    const button = buttons.find((one) => one.textContent.trim() === tab);
-    if (button && button.getAttribute("aria-selected") === "true") return;
+    const button = tabButton("sv-tabs", tab);
+    if (button && isSelected(button)) return;
     if (button) button.click();
     await new Promise((done) => setTimeout(done, 50));
   }
+  noTab(tab);
 }
 
 // Opens a tab by its name, from its top, and hands `data` to the part there.

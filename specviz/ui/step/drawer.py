@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.adapters.gradio import LIST_ENTRY
 from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
 from specviz.figures.diagram import diagram
 from specviz.settings.kinds import Named, Text, Word
@@ -189,7 +190,7 @@ def fitting(box_id: str = "sv-drawer") -> str:
     box_id: of the element that says which is chosen.
     """
     unfit = [
-        f'#{box_id}[data-target="{target.name}"] .{LISTED} .options li[data-index="{at}"]'
+        f'#{box_id}[data-target="{target.name}"] .{LISTED} {LIST_ENTRY.format(at)}'
         for target in targets()
         for at, entry in enumerate(drafters())
         if entry.made_for not in (None, target.name)

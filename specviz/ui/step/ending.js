@@ -1,6 +1,7 @@
 // What to do after the end of a run: make it live, race it, try another drafter.
 
 import { byId, el } from "../shared/dom.js";
+import { fieldOf } from "../shared/gradio.js";
 import { openTab } from "../shared/tabs.js";
 import { answerButton } from "./caption.js";
 
@@ -22,7 +23,7 @@ export function whatNow(source) {
 function chooseDrafter() {
   if (!document.body.classList.contains("sv-drawer-open"))
     byId("sv-settings")?.querySelector("button")?.click();
-  const field = byId("sv-method")?.querySelector("input");
+  const field = fieldOf("sv-method");
   field?.scrollIntoView({ block: "center" });
   field?.focus();
 }

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.adapters.gradio import scroll_to_start
 from specviz.catalog.entry import reads_of, title_of
 from specviz.settings import knobs
 from specviz.settings.knobs import Knob
@@ -23,8 +24,6 @@ from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
 from specviz.ui.step.recorded import group, names, opening, title
 
 UNLISTED: Final = "There are no examples to choose from."
-# After typing, the one line that is left shows the prompt's start again.
-FOLD: Final = "() => { document.querySelector('#%s textarea').scrollTop = 0 }"
 
 
 # The settings in one sentence, by the rows that `settings.text` reads too; what a visitor typed
@@ -151,7 +150,8 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         js="(chosen, typed) => [chosen ?? typed, null]",
         api_visibility="private",
     )
-    prompt.blur(None, js=FOLD % elem_id, api_visibility="private")
+    # After typing, the one line that is left shows the prompt's start again.
+    prompt.blur(None, js=scroll_to_start(elem_id), api_visibility="private")
     return prompt
 
 

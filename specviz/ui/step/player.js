@@ -1,6 +1,7 @@
 // Keys, buttons, and what others may use: `window.specviz.players`.
 
 import { icon } from "../shared/dom.js";
+import { LIST, TAB } from "../shared/gradio.js";
 import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
 import { fetchPlotly } from "../shared/plot.js";
@@ -30,9 +31,9 @@ function onKey(event) {
   const name = KEYS[event.key];
   const target = /** @type {Element} */ (event.target);
   const typing = target.closest(
-    "input, textarea, select, [contenteditable], [role=listbox], [role=slider]",
+    "input, textarea, select, [contenteditable], [role=slider], " + LIST,
   );
-  const pressing = event.key === " " && target.closest("button, a, [role=tab]");
+  const pressing = event.key === " " && target.closest("button, a, " + TAB);
   const mine = document.querySelectorAll(".sv").length === 1 || stage.element.contains(target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;

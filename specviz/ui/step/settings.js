@@ -1,5 +1,6 @@
 // The settings in one sentence, on the button that opens the rest of them.
 
+import { fieldOf } from "../shared/gradio.js";
 import { there } from "../shared/there.js";
 import { reel } from "./reel.js";
 
@@ -8,8 +9,6 @@ export function start(element) {
   const button = there(element.querySelector("button"));
   const [drafter, , target, rest] = there(element.querySelector(".sv-said")).children;
 
-  /** @returns {HTMLTextAreaElement | null} */
-  const prompt = () => document.querySelector("#sv-prompt textarea");
   /** @type {HTMLElement | null} */
   const told = element.querySelector(".sv-differs-said");
   // Whether the form asks for another run than the one on screen.
@@ -21,7 +20,7 @@ export function start(element) {
       (run.drafter === form[0] &&
         run.on === form[1] &&
         run.said.map(([, words]) => " · " + words).join("") === form[2] &&
-        (prompt()?.value ?? run.prompt) === run.prompt);
+        (fieldOf("sv-prompt")?.value ?? run.prompt) === run.prompt);
     document.body.classList.toggle("sv-differs", !same);
     if (told) told.hidden = same;
     const said = form[0] + " drafts for " + form[1] + form[2];

@@ -1,0 +1,62 @@
+"""What specviz assumes about `spaces`, the package of ZeroGPU on Hugging Face Spaces.
+
+A ZeroGPU Space lends a GPU for one call at a time, and has the package. Elsewhere it need not be
+installed, and changes nothing if it is. It must be imported before anything asks torch for a
+device, and in the main thread: so this module imports it at its top.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from specviz.adapters.warning import warn_once
+
+try:
+    import spaces
+except ModuleNotFoundError:
+    spaces = None
+except Exception as error:
+    warn_once(f"The package spaces cannot be imported, so no GPU is borrowed: {error!r}")
+    spaces = None
+
+# What `spaces.config.Config.zero_gpu` is read from, and the values that `spaces` takes for true.
+VARIABLE: Final = "SPACES_ZERO_GPU"
+TRUE: Final = ("1", "t", "true")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def is_zerogpu() -> bool:
+    """Whether this process runs on a ZeroGPU Space.
+
+    `spaces` decides so in `spaces.config.Config`, which its documentation does not name. If that is
+    gone, the environment variable that it reads decides.
+    """
+    if spaces is None:
+        return False
+    try:
+        from spaces.config import Config
+
+        return bool(Config.zero_gpu)
+    except Exception:
+        warn_once(
+            "The package spaces no longer has config.Config.zero_gpu: the environment variable "
+            f"{VARIABLE} says whether this is a ZeroGPU Space."
+        )
+        return os.environ.get(VARIABLE, "").lower() in TRUE
+
+
+ZEROGPU: Final[bool] = is_zerogpu()
+
+
+def gpu_task(duration: Callable[..., float]) -> Callable[[Function], Function]:
+    """A decorator: run a function on a borrowed GPU, in a process forked for it.
+
+    Not on a ZeroGPU Space, the function stays as it is. duration: takes the call's arguments, and
+    returns for how many seconds the GPU is requested.
+    """
+    if not ZEROGPU:
+        return lambda function: function
+    decorator: Callable[[Function], Function] = spaces.GPU(duration=duration)
+    return decorator

@@ -1,0 +1,81 @@
+"""`serve`: open the page. `app.py` runs this command too.
+
+Rule: this is the only command that imports the page, and only when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Final
+
+from specviz.adapters.gradio import API_PREFIX
+from specviz.commands.parser import Parser
+from specviz.settings.options import count
+from specviz.ui.ending import told_to_end
+from specviz.ui.limits import LEAST, LIMIT, MOST
+
+if TYPE_CHECKING:
+    from specviz.ui.page import Options
+
+HOSTED: Final = f"""\
+to host the app for others:
+  --host 0.0.0.0           listen on all addresses (or set GRADIO_SERVER_NAME)
+  no --allow-any-model     with it, every visitor can make this machine load and download models
+  --longest-run 60         so that no visitor keeps a small machine busy for long
+  GRADIO_ROOT_PATH=/path   if a proxy serves the page below a path
+  HF_HOME=/folder          where models are downloaded to: a folder that the app may write
+  SPECVIZ_SERVER=vllm:URL  an inference server that every visitor may choose as the target
+  {API_PREFIX}/sv/health    answers "ok", for a health check
+"""
+NO_TEMPORARY_FOLDER: Final = (
+    "There is no folder for temporary files that this user may write: name one in the environment "
+    "variable TMPDIR."
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options of `serve`."""
+    parser.usage = "%(prog)s [OPTIONS]"
+    parser.epilog = HOSTED
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    port = "port to listen on (default: the first free one from 7860 on)"
+    parser.add_argument("--port", type=count("The port", 1, 65535), help=port)
+    device = "cpu, cuda, cuda:N or mps (default: the best one here)"
+    parser.add_argument("--device", help=device)
+    parser.add_argument("--dtype", help="float32, bfloat16 or float16")
+    parser.add_argument(
+        "--allow-any-model",
+        action="store_true",
+        help="let visitors name any target and drafter: folders, Hub ids, vllm:URL",
+    )
+    parser.add_argument(
+        "--longest-run",
+        type=count("The longest run", LEAST, MOST),
+        default=LIMIT,
+        metavar="SECONDS",
+        help="how long one job may compute; it ends with what it has (default: %(default)g)",
+    )
+    parser.set_defaults(func=run)
+
+
+def options_of(args: argparse.Namespace) -> Options:
+    """The page's options, as they were given on the command line."""
+    from specviz.ui.page import Options
+
+    return Options(**{name: getattr(args, name) for name in Options.__dataclass_fields__})
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C or SIGTERM. Raises ValueError with a sentence if it cannot."""
+    with told_to_end():
+        try:
+            gettempdir()  # Gradio cannot even be imported without one
+        except OSError as error:
+            raise ValueError(NO_TEMPORARY_FOLDER) from error
+        options = options_of(args)
+        from specviz.ui.page import launch
+
+        launch(options)
+    return 0

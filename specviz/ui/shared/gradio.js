@@ -1,0 +1,60 @@
+// What the page's scripts assume about the elements that Gradio draws, which it does not document.
+// Their style is in 15-gradio.css; `early.js` stands apart, since it runs before any module.
+//
+// Whatever is not found is null: the page goes on without it, and the console says so once.
+
+/** @type {Set<string>} */
+const warned = new Set();
+
+/** @param {string} sentence */
+function warnOnce(sentence) {
+  if (warned.has(sentence)) return;
+  warned.add(sentence);
+  console.warn("specviz: " + sentence);
+}
+
+// The lists of a Dropdown, and the row of tabs: elements with these roles.
+export const LIST = "[role=listbox]";
+export const TAB = "[role=tab]";
+
+// What one types into, within the component with this id. Without it nothing is read from there, and
+// the focus does not go there.
+/** @param {string} id @returns {HTMLInputElement | HTMLTextAreaElement | null} */
+export function fieldOf(id) {
+  const component = document.getElementById(id);
+  /** @type {HTMLInputElement | HTMLTextAreaElement | null} */
+  const field = component?.querySelector("textarea, input") ?? null;
+  if (component && !field) warnOnce("Gradio draws no field in #" + id + ".");
+  return field;
+}
+
+// The button of a tab, by its name, among those of the component with this id (and not of tabs in its
+// tabs). Null while the page is not yet drawn.
+/** @param {string} id @param {string} name @returns {HTMLElement | null} */
+export function tabButton(id, name) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const found = document.querySelectorAll("#" + id + " > .tab-wrapper " + TAB);
+  return [...found].find((one) => one.textContent.trim() === name) || null;
+}
+
+/** @param {HTMLElement} button */
+export const isSelected = (button) => button.getAttribute("aria-selected") === "true";
+
+/** @param {string} name */
+export const noTab = (name) => warnOnce("Gradio draws no button for the tab " + name + ".");
+
+// The box of a Dropdown that an event came from, else null. Without it lists open as Gradio has them:
+// whenever they get the focus.
+/** @param {EventTarget | null} target @returns {HTMLElement | null} */
+export const dropdownAt = (target) =>
+  target instanceof HTMLElement && target.matches("input[role=combobox]") ? target : null;
+
+/** @param {HTMLElement} dropdown */
+export const isOpen = (dropdown) => dropdown.getAttribute("aria-expanded") === "true";
+
+/** @param {HTMLElement} dropdown */
+export const close = (dropdown) =>
+  dropdown.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+
+// Gradio's dark theme is a class of the body.
+export const isDark = () => document.body.classList.contains("dark");

@@ -1,0 +1,331 @@
+"""The command line on a terminal and in a pipe: help, suggestions, tables, colour, progress."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+import tiny
+from test_bad_input import refused
+
+from specviz import __version__
+from specviz.catalog import NotAvailable, load_drafter, load_target
+from specviz.commands import console
+from specviz.commands.cli import COMMANDS, GROUPS, build_parser, main
+from specviz.commands.console import CallProgress, Column, DownloadProgress, print_table
+from specviz.settings.suggestions import did_you_mean
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = [sys.executable, "-m", "specviz"]
+WIDE = [Column("Name"), Column("Number", right=True), Column("About", wrap=True)]
+ABOUT = "a sentence that is much longer than eighty columns " * 4
+
+
+def piped(*words, **environment):
+    """What a command prints to a pipe."""
+    return subprocess.run(
+        [*PROGRAM, *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+def on_terminal(*command, columns=100, **environment):
+    """What a command prints to a terminal of so many columns."""
+    leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (40, columns))
+    environment = {"TERM": "xterm-256color", **environment}
+    ours = ("NO_COLOR", "COLUMNS", "LINES")  # of the terminal that the tests run in
+    plain = {name: value for name, value in os.environ.items() if name not in ours}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), follower)
+    with subprocess.Popen(command, cwd=ROOT, env=plain | environment, **streams) as process:
+        os.close(follower)
+        text = b""
+        while chunk := _read(leader):
+            text += chunk
+        process.wait(60)
+    os.close(leader)
+    return text.decode().replace("\r\n", "\n")
+
+
+def _read(leader):
+    try:
+        return os.read(leader, 1 << 16)
+    except OSError:  # the other end is closed
+        return b""
+
+
+# The help
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_the_help_is_printed_with_status_0(words, capsys):
+    try:
+        status = main(words)
+    except SystemExit as ended:
+        status = ended.code
+    said = capsys.readouterr()
+    assert (status, said.err) == (0, "")
+    assert said.out.startswith("usage: specviz COMMAND [OPTIONS]\n")
+
+
+def test_the_version_is_the_package_s(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"specviz {__version__}\n")
+
+
+def test_the_help_lists_every_command_once_under_its_heading(capsys):
+    main([])
+    said = capsys.readouterr().out
+    for heading, commands in GROUPS.items():
+        below = said.split(f"\n{heading}:\n")[1].split("\n\n")[0]
+        names = re.findall(r"^  (\S+)  ", below, re.MULTILINE)
+        assert names == [command.name for command in commands]
+    modules = {path.stem for path in (ROOT / "specviz" / "commands").glob("*.py")}
+    assert {*COMMANDS} < modules
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "bench"])
+def test_the_short_help_has_the_common_options_and_the_whole_one_has_all(command, capsys):
+    texts = []
+    for word in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, word])
+        assert ended.value.code == 0
+        texts.append(capsys.readouterr().out)
+    shown = re.compile(r"^  (?:-h, )?(--[\w-]+)", re.MULTILINE)
+    short, whole = (set(shown.findall(text)) for text in texts)
+    parser = build_parser(command)._subparsers._group_actions[0].choices[command]
+    every = {text for action in parser._actions for text in action.option_strings} - {"-h"}
+    assert whole == every
+    assert short < whole
+    assert len(short) <= 14
+    assert {"--help-all", "--temperature", "--json", "--target"} <= short
+    assert f"`specviz {command} --help-all` lists all options" in texts[0]
+    for heading in ("sampling", "draft tree", "verification", "where it runs", "output"):
+        assert f"\n{heading}:\n" in texts[1]
+    assert f"show all {len(every)} options" in texts[0]
+
+
+def test_an_option_works_though_the_short_help_does_not_show_it(pair):
+    options = ["--target", str(pair[0]), "--drafter", "ngram", "--max-new-tokens", "4"]
+    assert main(["run", *options, "--prompt", tiny.PROMPT, "--ngram-min", "2", "--top-k", "3"]) == 0
+
+
+def test_serve_has_the_options_of_app_py():
+    command = [sys.executable, "app.py", "--help"]
+    app = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    texts = [app.stdout, piped("serve", "--help").stdout]
+    assert texts[0].startswith("usage: python app.py [OPTIONS]")
+    assert texts[1].startswith("usage: specviz serve [OPTIONS]")
+    assert texts[0].split("\n")[1:] == texts[1].split("\n")[1:]
+    for option in ("host", "port", "device", "dtype", "allow-any-model", "longest-run"):
+        assert f"  --{option}" in texts[0]
+
+
+def test_the_help_is_quick_and_imports_no_model_code():
+    code = (
+        "import sys; from specviz.commands.cli import main; main([])\n"
+        "heavy = {'torch', 'transformers', 'gradio', 'numpy', 'rich', 'tqdm', 'huggingface_hub'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "[]\n"
+
+
+# Suggestions
+
+
+@pytest.mark.parametrize(
+    ("words", "phrase"),
+    [
+        (["rnu"], "No command is called 'rnu'. Did you mean 'run'?"),
+        (["Models"], "Did you mean 'models'?"),
+        (["run", "--promt", "a"], "unrecognized arguments: --promt. Did you mean '--prompt'?"),
+        (["run", "--prompt", "a", "--gama=3"], "Did you mean '--gamma'?"),
+        (["trees", "rank"], "No part is called 'rank'. Did you mean 'ranks'?"),
+        (["train", "haeds"], "No stage is called 'haeds'. Did you mean 'heads'?"),
+        (["train", "heads", "--names", "eagel"], "Did you mean 'eagle'?"),
+        (["shapes", "qwen3-4"], "Did you mean 'qwen3-4b'?"),
+        (["server", "-", "--hardware", "h100"], "Did you mean 'h100-sxm'?"),
+        (["fetch", "smolm2"], "Did you mean 'smollm2'?"),
+        (["run", "--prompt", "a", "--target", "hosue"], "Did you mean 'house'?"),
+        (["run", "--prompt", "a", "--drafter", "eagel"], "Did you mean 'eagle'?"),
+    ],
+)
+def test_a_name_with_a_typo_is_refused_with_a_suggestion(words, phrase, capsys):
+    refused(capsys, words, phrase)
+
+
+def test_a_name_like_no_other_gets_no_suggestion():
+    assert did_you_mean("xyzzy", ["eagle", "medusa"]) == ""
+    assert did_you_mean("EAGLE2", ["eagle", "eagle2"]) == " Did you mean 'eagle2'?"
+    with pytest.raises(NotAvailable) as found:
+        load_target("xyzzy")
+    assert "Did you mean" not in str(found.value)
+    assert str(found.value).startswith("No model is called 'xyzzy': give a name that `python -m")
+
+
+def test_a_drafter_is_no_suggestion_for_a_target():
+    with pytest.raises(NotAvailable) as found:
+        load_target("eagle4")
+    assert "Did you mean" not in str(found.value)
+
+
+def test_a_folder_is_loaded_though_its_name_is_like_another(pair, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("eagel").symlink_to(pair[1])
+    assert load_drafter("eagel", load_target(str(pair[0]), "cpu")).card.family == "draft-model"
+
+
+# Tables and colour
+
+
+def test_a_table_in_a_pipe_keeps_each_row_on_one_line_and_has_no_escape_codes(capsys):
+    print_table(WIDE, [["a", "1.5", ABOUT], ["longer", "22.25", "[red]x[/red] :smile:"]])
+    assert capsys.readouterr().out == (
+        f"Name    Number  About\na          1.5  {ABOUT.strip()}\n"
+        "longer   22.25  [red]x[/red] :smile:\n"
+    )
+
+
+def test_a_cell_cannot_steer_a_terminal_or_break_a_row(capsys):
+    print_table(WIDE, [["a\x1b[2Jb", "1", "two\nlines"]])
+    assert capsys.readouterr().out.split("\n")[1] == "a\ufffd[2Jb       1  two lines"
+
+
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"COLUMNS": "40"}])
+def test_models_in_a_pipe_are_whole_and_plain(environment):
+    done = piped("models", **environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert "…" not in done.stdout
+    (row,) = [line for line in done.stdout.split("\n") if line.startswith("lookahead ")]
+    assert row.endswith("fills a pool of n-grams. Fits any target.")
+    assert not [line for line in done.stdout.split("\n") if line.endswith(" ")]
+
+
+@pytest.mark.parametrize("columns", [60, 100, 200])
+def test_models_fit_a_terminal_and_lose_nothing(columns):
+    said = on_terminal(*PROGRAM, "models", columns=columns)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
+    assert "\x1b[1m" in said
+    assert max(map(len, plain.split("\n"))) <= columns
+    assert "…" not in plain
+    for word in ("lookahead", "n-grams.", "deepseek-ai/dspark_qwen3_8b_block7"):
+        assert word in plain
+
+
+def test_no_color_turns_all_styles_off():
+    assert "\x1b[" not in on_terminal(*PROGRAM, "models", NO_COLOR="1")
+    assert "\x1b[" not in on_terminal(*PROGRAM, "run", "--help", NO_COLOR="1")
+
+
+def test_the_help_is_coloured_on_a_terminal_and_the_same_text():
+    said = on_terminal(*PROGRAM, "run", "--help", columns=80)
+    assert "\x1b[36m--prompt\x1b[0m" in said
+    assert re.sub(r"\x1b\[[\d;]*m", "", said) == piped("run", "--help", COLUMNS="80").stdout
+
+
+def test_a_prompt_is_never_markup(pair, capsys):
+    prompt = "[red]x[/red] :smile: [/]"
+    options = ["--target", str(pair[0]), "--max-new-tokens", "4", "--temperature", "0"]
+    assert main(["run", *options, "--drafter", "ngram", "--prompt", prompt]) == 0
+    assert capsys.readouterr().out.startswith(prompt)
+    assert main(["compare", *options, "--drafters", "ngram,suffix", "--prompt", prompt]) == 0
+    assert capsys.readouterr().out.startswith(prompt)
+
+
+def test_text_on_a_terminal_is_never_markup():
+    code = (
+        "from specviz.commands.console import *\n"
+        "say('[red]x[/red] :smile:'); print_table([Column('[b]A[/b]')], [['[red]y[/red]']])"
+    )
+    said = on_terminal(sys.executable, "-c", code)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
+    assert [line.rstrip() for line in plain.split("\n")[:3]] == [
+        "[red]x[/red] :smile:",
+        "[b]A[/b]",
+        "[red]y[/red]",
+    ]
+
+
+# Progress
+
+
+def test_a_file_gets_a_line_of_progress_now_and_then(monkeypatch, capsys):
+    clock = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(console, "monotonic", lambda: next(clock))
+    with CallProgress(9) as progress:
+        for _ in range(9):
+            progress.advance()
+    lines = capsys.readouterr().err.splitlines()
+    assert 2 <= len(lines) < 9
+    assert re.fullmatch(r"\d of 9 calls, \d+ %, about \d+ s left", lines[0])
+    assert lines[-1] == "9 of 9 calls, 100 %"
+
+
+def test_a_terminal_gets_a_bar_that_makes_way_for_what_is_printed():
+    code = (
+        "from specviz.commands.console import *\n"
+        "with CallProgress(2) as progress:\n"
+        "    progress.advance()\n"
+        "    progress.say('a sentence')\n"
+        "    progress.advance()\n"
+        "print('after')"
+    )
+    said = on_terminal(sys.executable, "-c", code)
+    assert "1/2" in said
+    assert "2/2" in said
+    assert "a sentence\n" in said
+    assert said.endswith("after\n")
+
+
+def test_the_bar_of_a_download_shows_bytes():
+    code = (
+        "from specviz.commands.console import *\n"
+        "with DownloadProgress() as progress:\n"
+        "    progress.update(0, 0)\n"
+        "    progress.update(30_000_000, 100_000_000)\n"
+        "    progress.update(100_000_000, 100_000_000)"
+    )
+    said = on_terminal(sys.executable, "-c", code)
+    assert "100.0/100.0 MB" in said
+
+
+def test_a_download_of_unknown_size_prints_no_line(capsys):
+    DownloadProgress().update(5, 0)
+    assert capsys.readouterr().err == ""
+
+
+# The end of `serve`
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_serve_ends_in_a_sentence_even_if_a_library_wraps_the_exception(number, status):
+    code = (
+        "import os, sys\n"
+        "from specviz.ui.ending import told_to_end\n"
+        "with told_to_end():\n"
+        "    try:\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        sys.stdin.read()\n"
+        "    except BaseException as error:\n"
+        "        raise RuntimeError('a library failed') from error\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, "specviz: Stopped.\n")

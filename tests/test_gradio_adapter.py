@@ -1,0 +1,289 @@
+"""Gradio's private parts: what the adapter does with them, and that the page works without them."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import gradio as gr
+import httpx
+import pytest
+
+from specviz.adapters import gradio as adapter
+from specviz.adapters.warning import warn_once
+from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
+from specviz.ui.sessions import Sessions
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def warned(caplog):
+    """What the adapters have logged in this test."""
+    warn_once.cache_clear()
+    yield lambda: [each.message for each in caplog.records if each.name == "specviz.adapters"]
+    warn_once.cache_clear()
+
+
+def in_a_loop(test):
+    """A test within an event loop: else Gradio makes one for its blocks, and leaves it open."""
+
+    @functools.wraps(test)
+    def run(**fixtures):
+        async def within():
+            test(**fixtures)
+
+        asyncio.run(within())
+
+    return run
+
+
+# With Gradio as it is installed.
+
+
+@pytest.mark.parametrize(
+    ("loop", "pause"), [("start_processing", LOOK), ("start_progress_updates", PROGRESS)]
+)
+def test_an_idle_queue_polls_seldom(monkeypatch, warned, loop, pause):
+    slept = []
+
+    async def waited():
+        queue = build(Options(), Worker(Machine()), Worker(Machine()))._queue
+
+        async def sleep(seconds):
+            slept.append(seconds)
+            queue.stopped = len(slept) > 5
+
+        monkeypatch.setattr("gradio.queueing.asyncio.sleep", sleep)
+        queue.stopped = False
+        await getattr(queue, loop)()
+
+    asyncio.run(waited())
+    assert slept == [pause] * 6
+    assert pause >= 0.02
+    assert warned() == []
+
+
+def test_the_installed_gradio_has_what_the_adapter_needs(warned):
+    """So an upgrade that takes something away fails here, and not on somebody's server."""
+    from gradio.routes import App
+
+    async def used():
+        with gr.Blocks() as demo:
+            remove = adapter.removal_point()
+            gr.HTML("gone")
+            remove()
+        assert demo.children == []
+        demo.queue()
+        adapter.poll_less_often(demo, 1, 1)
+        adapter.explain_errors(demo, str)
+        app = App.create_app(demo)
+        assert adapter.busy_sessions(demo) == set()
+        adapter.drop_session(demo, "nobody")
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://a") as client:
+            for route in ("upload", "process_recording"):
+                answer = await client.post(f"{adapter.API_PREFIX}/{route}")
+                assert answer.status_code not in (404, 405), route
+
+    asyncio.run(used())
+    wanted = launch_arguments(Options())
+    assert adapter.launch_arguments(gr.Blocks.launch, wanted) == wanted
+    assert warned() == []
+
+
+@in_a_loop
+def test_a_removed_block_takes_along_what_is_in_it(warned):
+    with gr.Blocks() as demo:
+        kept = gr.HTML("kept")
+        remove = adapter.removal_point()
+        with gr.Row():
+            gr.HTML("inner")
+        remove()
+    assert demo.children == [kept]
+    assert list(demo.blocks) == [kept._id]
+    assert warned() == []
+
+
+# With a Gradio that has changed.
+
+
+def test_without_its_intervals_the_queue_is_left_as_it_is(warned):
+    queue = SimpleNamespace(sleep_when_free=0.001)
+    adapter.poll_less_often(SimpleNamespace(_queue=queue), 1.0, 1.0)
+    assert queue == SimpleNamespace(sleep_when_free=1.0)
+    (sentence,) = warned()
+    assert "progress_update_sleep_when_free" in sentence
+    assert "polls at Gradio's own rate" in sentence
+
+
+def test_without_a_queue_nothing_is_slowed_down(warned):
+    adapter.poll_less_often(SimpleNamespace(), 1.0, 1.0)
+    assert len(warned()) == 1
+
+
+@pytest.mark.parametrize("gone", ["_queue", "state_holder", "session_data", "event_ids_to_events"])
+def test_without_a_table_of_sessions_they_stay_and_one_warning_is_logged(warned, gone):
+    holder = SimpleNamespace(lock=asyncio.Lock, session_data={"a": 1}, time_last_used={})
+    queue = SimpleNamespace(event_ids_to_events={}, pending_messages_per_session={})
+    demo = SimpleNamespace(state_holder=holder, _queue=queue)
+    for owner in (demo, holder, queue):
+        if hasattr(owner, gone):
+            delattr(owner, gone)
+    sessions = Sessions(demo)
+    for visitor in ("a", "b", "a"):
+        sessions.part(visitor)
+    assert not sessions._gone
+    assert warned() == [adapter.KEPT_LONGER]
+
+
+@pytest.mark.parametrize("gone", ["preprocess_data", "call_function"])
+@in_a_loop
+def test_without_a_method_of_its_blocks_the_other_is_wrapped(warned, gone):
+    with gr.Blocks() as demo:
+        gr.HTML("a page")
+    setattr(demo, gone, lambda *_: None)  # no coroutine any more
+    before = getattr(demo, gone)
+    adapter.explain_errors(demo, str)
+    assert getattr(demo, gone) is before
+    assert {"preprocess_data", "call_function"} & demo.__dict__.keys() == {
+        "preprocess_data",
+        "call_function",
+    }
+    (sentence,) = warned()
+    assert gone in sentence
+
+
+def test_calls_of_another_shape_go_through_unchecked(warned):
+    async def preprocess(event, **values):
+        return [event, values]
+
+    wrapped = adapter._checking(preprocess)
+    assert asyncio.run(wrapped("event", values=[1])) == ["event", {"values": [1]}]
+    assert len(warned()) == 1
+
+
+@in_a_loop
+def test_without_gradio_s_context_nothing_is_removed(monkeypatch, warned):
+    with gr.Blocks() as demo:
+        with monkeypatch.context() as changed:
+            changed.delattr("gradio.context.Context")
+            remove = adapter.removal_point()
+        gr.HTML("half a part")
+        remove()
+    assert len(demo.children) == 1
+    (sentence,) = warned()
+    assert "stays half on the page" in sentence
+
+
+def test_a_page_without_a_base_is_sent_as_it_is(warned):
+    for _ in range(2):
+        assert adapter.insert_head(b"<html><head></head></html>", b"x") == (
+            b"<html><head></head></html>"
+        )
+    assert len(warned()) == 1
+
+
+def test_arguments_that_launch_does_not_take_are_left_out(warned):
+    def launch(server_port=None, css=None):
+        """An older or a newer Gradio's."""
+
+    wanted = {"server_port": 1, "run_history": False, "footer_links": []}
+    assert adapter.launch_arguments(launch, wanted) == {"server_port": 1}
+    (sentence,) = warned()
+    assert "footer_links, run_history" in sentence
+    assert adapter.launch_arguments(lambda **_: None, wanted) == wanted
+
+
+@pytest.fixture
+def gradio_of(tmp_path, monkeypatch):
+    """Imports a module in place of the one that writes stubs, by its source."""
+    before = list(sys.meta_path)
+    monkeypatch.setattr(adapter, "STUB_MODULE", "made_up_meta")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def imported(source: str) -> ModuleType:
+        (tmp_path / "made_up_meta.py").write_text(source)
+        monkeypatch.delitem(sys.modules, "made_up_meta", raising=False)
+        sys.meta_path.insert(0, adapter.StubSkipper())
+        return importlib.import_module("made_up_meta")
+
+    yield imported
+    sys.meta_path[:] = before
+    sys.modules.pop("made_up_meta", None)
+
+
+def test_the_function_that_writes_stubs_does_nothing(gradio_of, warned):
+    module = gradio_of("def create_or_modify_pyi(*_): raise OSError('a folder of root')")
+    assert module.create_or_modify_pyi(1, 2, 3) is None
+    assert not any(isinstance(each, adapter.StubSkipper) for each in sys.meta_path)
+    adapter.check_stub_files()
+    assert warned() == []
+
+
+def test_without_the_function_that_writes_stubs_gradio_is_imported_as_it_is(gradio_of, warned):
+    assert gradio_of("writes_stubs = 1").writes_stubs == 1
+    assert warned() == [adapter.STUBS_WRITTEN]
+
+
+def test_without_the_module_that_writes_stubs_one_warning_is_logged(warned, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [adapter.StubSkipper(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "gradio")
+    adapter.check_stub_files()
+    assert warned() == [adapter.STUBS_WRITTEN]
+    assert not any(isinstance(each, adapter.StubSkipper) for each in sys.meta_path)
+    adapter.skip_stub_files()
+    assert isinstance(sys.meta_path[0], adapter.StubSkipper)
+
+
+CHANGED = """
+import json, logging, sys, urllib.request
+messages = []
+log = logging.getLogger("specviz.adapters")
+log.addHandler(logging.Handler())
+log.handlers[0].emit = lambda record: messages.append(record.getMessage())
+from specviz.adapters import gradio as adapter
+adapter.STUB_FUNCTION = "renamed"
+import specviz.ui
+import gradio as gr
+HIDDEN = {"_queue", "state_holder", "preprocess_data", "call_function"}
+plain = gr.Blocks.__getattribute__
+def hiding(self, name):
+    if name in HIDDEN and sys._getframe(1).f_globals["__name__"] == "specviz.adapters.gradio":
+        raise AttributeError(name)
+    return plain(self, name)
+gr.Blocks.__getattribute__ = hiding
+from specviz.ui import page
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
+demo = page.build(page.Options(), Worker(Machine()), Worker(Machine()))
+wanted = page.launch_arguments(page.Options()) | {"a_new_argument": True}
+demo.launch(**adapter.launch_arguments(demo.launch, wanted), prevent_thread_lock=True, quiet=True)
+statuses = [urllib.request.urlopen(demo.local_url + path).status
+            for path in ("", "config", "gradio_api/sv/health")]
+page.Sessions(demo).part("a visitor")
+demo.close()
+print(json.dumps({"statuses": statuses, "messages": messages}))
+"""
+
+
+def test_a_page_of_a_gradio_without_any_of_this_is_built_and_served():
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["statuses"] == [200] * 3
+    assert len(told["messages"]) == len(set(told["messages"])) == 5, told

@@ -1,0 +1,159 @@
+"""huggingface_hub and spaces: what their adapters do, also once these libraries have changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType, SimpleNamespace
+
+import huggingface_hub
+import pytest
+from huggingface_hub import get_session
+
+from specviz.adapters import hub, spaces
+from specviz.adapters.warning import warn_once
+from specviz.models.files import Stopped, Watch, _bar
+
+
+@pytest.fixture
+def warned(caplog):
+    """What the adapters have logged in this test."""
+    for cached in (warn_once, hub.http_errors, hub.timeout_errors, hub.connection_errors):
+        cached.cache_clear()
+    yield lambda: [each.message for each in caplog.records if each.name == "specviz.adapters"]
+    for cached in (warn_once, hub.http_errors, hub.timeout_errors, hub.connection_errors):
+        cached.cache_clear()
+
+
+def test_every_request_of_the_hub_s_client_has_a_timeout_once(warned):
+    for _ in range(2):
+        hub.limit_silence()
+    client = get_session()
+    assert client.event_hooks["request"].count(hub._set_timeout) == 1
+    request = client.build_request("GET", "http://localhost", timeout=None)
+    hub._set_timeout(request)
+    limits = dict.fromkeys(("read", "write", "pool"), hub.TIMEOUT)
+    assert request.extensions["timeout"] == limits | {"connect": hub.CONNECT_TIMEOUT}
+    own = client.build_request("GET", "http://localhost", timeout=3)
+    hub._set_timeout(own)
+    assert set(own.extensions["timeout"].values()) == {3}
+    assert warned() == []
+
+
+def test_the_errors_of_the_hub_s_client_are_known(warned):
+    (error,), (late,), (gone,) = hub.http_errors(), hub.timeout_errors(), hub.connection_errors()
+    assert issubclass(late, gone)
+    assert issubclass(gone, error)
+    assert warned() == []
+
+
+@pytest.mark.parametrize("client", [SimpleNamespace(), SimpleNamespace(event_hooks=None), None])
+def test_a_client_without_hooks_is_left_without_a_timeout(monkeypatch, warned, client):
+    monkeypatch.setattr(huggingface_hub, "get_session", lambda: client)
+    for _ in range(2):
+        hub.limit_silence()
+    (sentence,) = warned()
+    assert "waits without end" in sentence
+
+
+def test_without_a_public_session_downloads_go_on(monkeypatch, warned):
+    monkeypatch.setattr(huggingface_hub, "get_session", None)
+    hub.limit_silence()
+    assert hub.http_errors() == hub.timeout_errors() == ()
+    assert len(warned()) == 3
+
+
+def test_a_request_without_timeouts_is_sent_as_it_is(warned):
+    hub._set_timeout(SimpleNamespace())
+    assert len(warned()) == 1
+
+
+def test_the_private_factory_of_clients_is_not_needed(monkeypatch, warned):
+    monkeypatch.delattr("huggingface_hub.utils._http.default_client_factory")
+    hub.limit_silence()
+    assert len(hub.http_errors()) == 1
+    assert warned() == []
+
+
+def test_a_bar_of_bytes_reports_and_others_do_not():
+    told = []
+    kind = _bar(Watch(told=lambda *both: told.append(both)))
+    files, data = kind(total=2), kind(total=10, unit="B")
+    files.update(1)
+    data.update(4)
+    data.update(6)
+    assert told == [(4, 10), (10, 10)]
+    files.close()
+    data.close()
+
+
+def test_a_bar_reports_where_progress_is_switched_off():
+    told = []
+    bar = hub.progress_bar(lambda *both: told.append(both), lambda: None)(
+        total=3, unit="B", disable=True
+    )
+    bar.update(3)
+    bar.close()
+    assert told == [(3, 3)]
+
+
+def test_a_bar_ends_a_download_that_is_stopped():
+    bar = _bar(Watch(stop=lambda: True))(total=1)
+    with pytest.raises(Stopped):
+        bar.update()
+    bar.close()
+
+
+def test_without_tqdm_there_is_no_bar(monkeypatch, warned):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    assert _bar(Watch()) is None
+    assert _bar(None) is None
+    assert len(warned()) == 1
+
+
+# ZeroGPU.
+
+
+def anew():
+    """The adapter, as a process that imports it finds it."""
+    found = importlib.util.spec_from_file_location("spaces_anew", spaces.__file__)
+    made = importlib.util.module_from_spec(found)
+    found.loader.exec_module(made)
+    return made
+
+
+def test_outside_a_space_a_function_stays_as_it_is(warned):
+    assert not spaces.ZEROGPU
+    assert spaces.gpu_task(lambda: 1.0)(anew) is anew
+    assert warned() == []
+
+
+def test_without_the_package_there_is_no_gpu_to_borrow(monkeypatch, warned):
+    monkeypatch.setitem(sys.modules, "spaces", None)
+    without = anew()
+    assert not without.ZEROGPU
+    assert without.gpu_task(lambda: 1.0)(anew) is anew
+    assert warned() == []
+
+
+@pytest.mark.parametrize("value", ["true", "1", "false", None])
+def test_without_its_settings_the_environment_decides(monkeypatch, warned, value):
+    package = ModuleType("spaces")
+    package.GPU = lambda duration: lambda function: (function, duration)
+    monkeypatch.setitem(sys.modules, "spaces", package)
+    monkeypatch.setitem(sys.modules, "spaces.config", None)
+    monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
+    if value is not None:
+        monkeypatch.setenv("SPACES_ZERO_GPU", value)
+    made = anew()
+    assert made.ZEROGPU is (value in {"true", "1"})
+    assert len(warned()) == 1
+    assert (made.gpu_task(max)(anew) == (anew, max)) == made.ZEROGPU
+
+
+def test_a_package_that_cannot_be_imported_is_one_warning(monkeypatch, warned, tmp_path):
+    (tmp_path / "spaces.py").write_text("assert False, 'not here'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "spaces")
+    assert not anew().ZEROGPU
+    assert len(warned()) == 1
