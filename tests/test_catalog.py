@@ -249,7 +249,7 @@ def test_a_full_disk_is_called_full(error, monkeypatch):
     said = []
     with pytest.raises(DiskFull):  # another source would need the space as well
         sources.fetch("x", [{"hub": "some/model"}, {"hub": "other/model"}], said.append)
-    assert said == ["Downloading some/model on the Hub."]
+    assert said == ["Downloading some/model from the Hub."]
 
 
 def test_another_fault_of_a_fetch_is_not_called_a_full_disk(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+import sys
 
 import hostile
 import pytest
@@ -17,6 +18,10 @@ from specviz.models.errors import Unsuitable
 from specviz.models.pickled import count_tensors
 from specviz.models.weight_headers import Held, held_by, read_header
 
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads peak memory from /proc"),
+]
 MOST_MEMORY = 50  # MiB
 MOST_SECONDS = 2.0  # of processor time
 MUTANTS = 80  # of each kind

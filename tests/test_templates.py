@@ -100,6 +100,7 @@ def refusal(template):
     return str(refused.value), grown << 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", chat_templates.HOSTILE)
 def test_a_hostile_template_ends_in_a_sentence(name):
     since = monotonic()
