@@ -24,6 +24,7 @@ from specviz.ui.compare.race import form as race_form
 from specviz.ui.cost.shapes import section as shapes
 from specviz.ui.lossless.proof import answer as proof
 from specviz.ui.page import Options, build, launch_arguments
+from specviz.ui.request import RunRequest
 from specviz.ui.step import recorded as step_runs
 from specviz.ui.task import Machine
 from specviz.ui.trees.grow import answer as grow
@@ -104,6 +105,26 @@ def test_a_command_that_needs_a_broken_file_is_one_sentence(broken, capsys):
     assert said.out == ""
     assert said.err.startswith("specviz: The file assets/catalog.json, ")
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("way", WRONG)
+def test_a_run_that_is_asked_without_a_catalogue_names_the_file_and_nothing_else(broken, way):
+    broken("catalog.json", way)
+    with pytest.raises(BrokenFile) as said:
+        RunRequest.from_json({"prompt": "Once"})
+    assert str(said.value).startswith("The file assets/catalog.json, which ships with specviz, ")
+
+
+def test_rows_from_elsewhere_that_are_damaged_are_said_to_be(monkeypatch, tmp_path):
+    place = tmp_path / "rows.json"
+    place.write_text("[{")
+    monkeypatch.setenv(entry.MORE_ROWS, str(place))
+    forget()
+    with pytest.raises(ValueError, match="SPECVIZ_CATALOG") as said:
+        RunRequest.from_json({"prompt": "Once"})
+    assert str(said.value) == "SPECVIZ_CATALOG names no file of rows: it is not whole JSON."
+    monkeypatch.undo()
+    forget()
 
 
 async def built():

@@ -1,6 +1,7 @@
 """Models from folders in transformers' layout: what loads, what is refused, what is shared."""
 
 import ast
+import errno
 import hashlib
 import json
 import subprocess
@@ -12,6 +13,7 @@ import huggingface_hub
 import pytest
 import tiny
 import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.torch import load_file, save_file
 from transformers import (
     BloomConfig,
@@ -34,6 +36,7 @@ from specviz.catalog import (
     load_drafter,
     load_target,
     loading,
+    sources,
     training,
 )
 from specviz.catalog.entry import filled
@@ -42,6 +45,7 @@ from specviz.drafters.ngram import NGram
 from specviz.models import checkpoint, files
 from specviz.models.checkpoint import check_config, check_made_for
 from specviz.models.devices import NotEnoughMemory
+from specviz.models.errors import DiskFull
 from specviz.models.shelf import Shelf
 from specviz.settings.settings import Sampling, Settings
 
@@ -212,6 +216,56 @@ def test_a_hub_model_that_cannot_be_reached_is_one_sentence(tmp_path, monkeypatc
     hub(tmp_path, monkeypatch)
     with pytest.raises(NotAvailable, match=r"'some/model' is neither a folder nor.*unreachable$"):
         load_target("some/model")
+
+
+def chained(cause):
+    """An error that was raised from another."""
+    try:
+        raise ValueError("The download broke.") from cause
+    except ValueError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.ENOSPC, "No space left on device", "/somebody/s/cache"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        RuntimeError("Data processing error: IO Error: No space left on device (os error 28)"),
+        chained(OSError(errno.ENOSPC, "No space left on device")),
+    ],
+    ids=["write", "open", "quota", "xet", "chained"],
+)
+def test_a_full_disk_is_called_full(error, monkeypatch):
+    def full(_name, local_files_only=False, **_options):
+        raise LocalEntryNotFoundError("not here") if local_files_only else error
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", full)
+    with pytest.raises(NotAvailable) as refused:
+        load_target("some/model")
+    sentence = "'some/model' could not be fetched: the disk that models are kept on is full."
+    assert str(refused.value) == sentence
+    said = []
+    with pytest.raises(DiskFull):  # another source would need the space as well
+        sources.fetch("x", [{"hub": "some/model"}, {"hub": "other/model"}], said.append)
+    assert said == ["Downloading some/model from the Hub."]
+
+
+def test_another_fault_of_a_fetch_is_not_called_a_full_disk(monkeypatch):
+    def denied(_name, local_files_only=False, **_options):
+        raise (
+            LocalEntryNotFoundError("not here")
+            if local_files_only
+            else PermissionError(errno.EACCES, "Permission denied", "/somebody/s/cache")
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", denied)
+    with pytest.raises(
+        NotAvailable, match="no place to keep it here \\(Permission denied\\)"
+    ) as said:
+        load_target("some/model")
+    assert "full" not in str(said.value)
 
 
 def test_a_hub_model_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):

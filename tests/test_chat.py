@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import tiny
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -94,6 +94,7 @@ def test_the_tokens_are_those_that_transformers_makes_of_the_template(turns):
         assert sum(piece.tokens for piece in chat.pieces) == len(ids)
 
 
+@settings(max_examples=20)  # each renders in a process of its own
 @given(st.text(alphabet="Tha ct\n\t<|.é🦊'", min_size=1, max_size=20))
 def test_so_they_are_whatever_harmless_text_is_typed(text):
     tokenizer = tiny.chat_tokenizer()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import socket
 from functools import cache
 from math import log
@@ -303,3 +304,42 @@ def test_visitors_of_a_hosted_page_name_no_server():
     with pytest.raises(BadSettings, match="No target is called"):
         RunRequest.from_json(wish)
     assert RunRequest.from_json(wish, any_model=True).target == wish["target"]
+
+
+def failing(after):
+    """A server that gives every answer but those after the first few passes of the run."""
+    asked = iter(range(10**6))
+
+    def change(path, _body):
+        late = path == COMPLETIONS and next(asked) >= 2 + after  # it is tried twice beforehand
+        return (500, {"detail": "The engine died."}) if late else None
+
+    return change
+
+
+WHOLE = 5  # passes of the scenario "copied"
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, WHOLE])
+def test_what_was_made_before_a_server_died_is_written(after, tmp_path, capsys):
+    place, told = tmp_path / "run.jsonl", tmp_path / "run.json"
+    options = ["--drafter", "ngram", "--temperature", "0", "--seed", "5", "--gamma", "4"]
+    options += ["--ngram-min", "1", "--max-new-tokens", "14"]
+    with serving(failing(after)) as server:
+        files = ["--trace", str(place), "--json", str(told)]
+        assert main(["run", "--prompt", TEXT, "--target", server, *options, *files]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("specviz: The server at http://127.0.0.1:")
+    assert printed.err.endswith("refused a question (500): The engine died.\n")
+    trace = Trace.read(place)
+    assert trace.baseline is None
+    made = token_ids(trace)
+    assert made == token_ids(here("copied"))[: len(made)]
+    assert json.loads(told.read_text())["token_ids"] == made
+    assert printed.out.startswith(trace.header.read)
+    assert main(["check", str(place)]) == 0
+    ended = len(made) == 14
+    assert ended == (after == WHOLE)
+    assert trace.finished.reason == ("limit" if ended else "stopped")
+    if not ended:
+        assert len(trace.rounds) == after

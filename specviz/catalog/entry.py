@@ -141,10 +141,15 @@ def _rows(data: Any) -> tuple[Entry, ...]:
 def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
     """The drafters of another file; folders are under its own. Raises ValueError."""
     try:
-        text = path.read_text(encoding="utf-8")
-        found = tuple(Entry(**{"kind": "drafter", **row}) for row in json.loads(text))
-    except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"{MORE_ROWS} names no file of rows: {error}") from error
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        found = tuple(Entry(**{"kind": "drafter", **row}) for row in rows)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ValueError(f"{MORE_ROWS} names no file of rows: {reason}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{MORE_ROWS} names no file of rows: it is not whole JSON.") from error
+    except TypeError as error:
+        raise ValueError(f"{MORE_ROWS} names no file of rows: {error}.") from error
     for entry in found:
         if entry.kind != "drafter" or not entry.drafter:
             raise ValueError(f"{MORE_ROWS}: {entry.name!r} needs a drafter, as module:Class.")

@@ -25,15 +25,18 @@ from specviz.models.checkpoint import (
     read,
     same_vocabulary,
 )
+from specviz.models.config_file import check_numbers, read_config
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
-from specviz.models.files import called, folder_of, is_gguf, public_name
+from specviz.models.files import called, folder_of, head_files, is_gguf, public_name
 from specviz.models.memory import held
 from specviz.models.parallel import processes
 from specviz.models.served.address import is_served
 from specviz.models.served.target import served
 from specviz.models.shelf import Shelf
 from specviz.models.target import Target
+from specviz.models.weight_budget import check_stop, limited_to
+from specviz.models.weight_headers import held_by
 
 SHELF: Final[Shelf[Checkpoint]] = Shelf()
 HEADS: Final[Shelf[Drafter]] = Shelf()
@@ -179,7 +182,19 @@ def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Dr
     kind = _kind(name, path)
     place = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (name, str(folder.resolve()), *place)
-    return HEADS.get(key, lambda: kind.load(name, folder, target), house=house)
+    return HEADS.get(key, partial(_read_head, kind, name, folder, target), house=house)
+
+
+def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
+    """A head, which may have no more weights than its files hold. Raises Unsuitable, Stopped."""
+    title = called(folder)
+    check_stop()
+    held = held_by(title, head_files(folder))
+    check_numbers(title, read_config(title, folder), held)
+    with limited_to(title, held):
+        drafter: Drafter = kind.load(name, folder, target)
+    check_stop()
+    return drafter
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:

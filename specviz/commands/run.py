@@ -22,6 +22,7 @@ from specviz.trace.promises import PROMISES
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
+    from specviz.models.errors import ServerFault
     from specviz.models.target import Target
     from specviz.settings.settings import Settings
     from specviz.trace.file import Trace
@@ -92,7 +93,10 @@ def add_device(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, write the outputs and return the exit status."""
+    """Run, write the outputs and return the exit status.
+
+    Raises ServerFault, once all that was made is written, where a server failed in the run.
+    """
     settings = settings_of(args)
     require_writable(args.json, args.trace)
     from specviz.catalog.loading import load
@@ -101,27 +105,39 @@ def run(args: argparse.Namespace) -> int:
     pair = load(args.target, args.drafter, args.device, args.dtype)
     with interruptible() as asked:
         stop = anyone(pair[0].device, asked)
-        trace = record(*pair, args.prompt, settings, stop)
+        trace, fault = record(*pair, args.prompt, settings, stop)
         status = STOPPED if stop() else 0
     if leads():
         if args.trace is not None:
             trace.write(args.trace)
         report(args.json, trace)
+    if fault is not None:
+        raise fault
     return status
 
 
 def record(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, stop: Callable[[], bool]
-) -> Trace:
-    """Decode until the end, or until `stop` returns true."""
+) -> tuple[Trace, ServerFault | None]:
+    """Decode until the end, until `stop` returns true, or until the target's server fails.
+
+    Returns the trace as far as it came, and the server's fault if there was one.
+    """
     from specviz import engine
+    from specviz.models.errors import ServerFault
     from specviz.trace.events import Header
     from specviz.trace.file import Trace
 
     events = engine.run(target, drafter, prompt, settings, stop=stop)
     header = next(events)
     assert isinstance(header, Header)
-    return Trace(header, list(events))
+    trace = Trace(header)
+    try:
+        for event in events:
+            trace.events.append(event)
+    except ServerFault as fault:
+        return trace, fault
+    return trace, None
 
 
 @contextmanager
@@ -162,10 +178,9 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
     if not head.lossless:
         promise = PROMISES.get(head.rule)
         yield f"not lossless. {promise.says if promise else ''}".rstrip()
-    yield (
-        f"{summary['tokens']} tokens in {summary['target_passes']} target passes: "
-        f"{summary['tokens_per_pass']:.2f} per pass"
-    )
+    rate = summary["tokens_per_pass"]
+    mean = "" if rate is None else f": {rate:.2f} per pass"
+    yield f"{summary['tokens']} tokens in {summary['target_passes']} target passes{mean}"
     if summary["acceptance_rate"] is not None:
         yield f"{summary['acceptance_rate']:.0%} of the checked guesses were accepted"
     if summary["speedup"] is not None:

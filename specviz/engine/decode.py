@@ -11,6 +11,7 @@ from specviz.engine.loop import Decoding, plain
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
+from specviz.models.errors import ServerFault
 from specviz.models.prompt import Prompt, read
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
@@ -44,7 +45,8 @@ def run(
     a run that is stopped says so and measures no baseline. A GPU plays a few rounds beforehand that
     are not told: its first use of an op costs milliseconds, which would all fall on the rounds and
     none on plain decoding, which comes after them. Raises BadPrompt, BadSettings, MismatchedRule or
-    BadScores, each with a sentence.
+    BadScores, each with a sentence; ServerFault where a served target fails on the way: if that was
+    before the end of the text, the run's end, as of one that was stopped, is yielded first.
     """
     reading = read(target, prompt, settings)
     ids = reading.ids
@@ -55,11 +57,15 @@ def run(
     yield header(target, drafter, reading, settings, decoding.rule)
     yield from recorder.words(ids)
     spent = 0.0
-    for played in decoding.rounds(stop):
-        start = perf_counter()
-        events = recorder.round(played)
-        spent += perf_counter() - start
-        yield from events
+    try:
+        for played in decoding.rounds(stop):
+            start = perf_counter()
+            events = recorder.round(played)
+            spent += perf_counter() - start
+            yield from events
+    except ServerFault:
+        yield Finished("stopped", spent)
+        raise
     start = perf_counter()
     held = decoding.held_bytes
     spent += perf_counter() - start

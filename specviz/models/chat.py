@@ -1,8 +1,8 @@
 """A conversation as the tokenizer's own template writes it, each letter with its author.
 
-Rule: the template comes with the model, so nothing is assumed of it. It is rendered as it is, by
-transformers in jinja's sandbox, and once more with marks in place of what was typed; where the two
-do not differ in just that, nobody could say who wrote what, and it is refused.
+Rule: the template comes with the model, so nothing is assumed of it. It is rendered as it is, in a
+process of its own (see `templates`), and once more with marks in place of what was typed; where the
+two do not differ in just that, nobody could say who wrote what, and it is refused.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any
 
 from specviz.models.errors import BadPrompt
+from specviz.models.templates import TemplateFailed, TemplateStopped, Written, render
 from specviz.models.typed import Coded, is_fast, reader
 from specviz.trace.chat import Chat, Piece, PieceKind, Turn
 
@@ -49,9 +51,10 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
     name: of the model, for sentences. Raises BadPrompt where the template takes no such turns, or
     what it makes of them cannot be told apart from its own words.
     """
-    text, typed = written(name, tokenizer, turns)
-    ends = _ends(tokenizer, turns, text, typed)
-    authors = [*_authors(tokenizer, text, typed, [_opening(tokenizer, turns, typed, text), *ends])]
+    drafts = _drafts(name, tokenizer, turns)
+    text, typed = drafts.text, drafts.typed
+    ends = _ends(turns, drafts)
+    authors = [*_authors(tokenizer, text, typed, [_opening(drafts), *ends])]
     marked, places = _marked(tokenizer, text, authors)
     tokens = reader(tokenizer).coded(marked)
     counts = [0] * len(authors)
@@ -65,47 +68,78 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
     return [token.id for token in tokens], Chat(list(turns), pieces)
 
 
-def written(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[str, list[Span]]:
-    """The text that the template makes, and where in it stands what was typed."""
+@dataclass(frozen=True, slots=True)
+class _Drafts:
+    """What the template makes of a conversation, and of parts of it.
+
+    typed: where in the text stands what was typed. prefixes: by turn, the text of the turns up to
+    it. talk: of the first turn and an answer; longer: of these and a turn of the user after them,
+    which is `mark`; where the first turn is the user's.
+    """
+
+    text: str
+    typed: list[Span]
+    prefixes: list[Written]
+    talk: Written
+    longer: Written
+    mark: str
+
+
+def _drafts(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Drafts:
+    """Render all that is needed, in one process. Raises BadPrompt."""
+    marks = [_mark(i) for i in range(len(turns) + 1)]
+    talk = [turns[0], Turn("assistant", "?")]
+    asked = [(turns, True), (_with(turns, marks[:-1]), True)]
+    asked += [(turns[: i + 1], False) for i in range(len(turns))]
+    asked += [(talk, False), ([*talk, Turn("user", marks[-1])], False)]
     try:
-        text = _render(tokenizer, turns)
-        marks = [secrets.token_hex(12) for _ in turns]
-        marked = _render(tokenizer, _with(turns, marks))
-    except Exception as error:  # a template may raise anything
-        reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
-        reason = reason or type(error).__name__
-        raise BadPrompt(f"The chat template of {name} does not take this: {reason}.") from error
-    for mark, turn in zip(marks, turns, strict=True):
+        text, marked, *prefixes, before, longer = _render(tokenizer, asked)
+    except TemplateStopped as error:
+        raise BadPrompt(f"The chat template of {name} {error}.") from error
+    if isinstance(text, TemplateFailed) or isinstance(marked, TemplateFailed):
+        problem = text if isinstance(text, TemplateFailed) else marked
+        reason = " ".join(str(problem).split())[:LONGEST_REASON].rstrip(".")
+        raise BadPrompt(f"The chat template of {name} does not take this: {reason}.")
+    for mark, turn in zip(marks, turns, strict=False):
         if mark not in marked:
             raise BadPrompt(f"The chat template of {name} leaves out what the {turn.role} said.")
-    typed = _spans(text, marked, marks, turns)
+    typed = _spans(text, marked, marks[:-1], turns)
     if typed is None:
         raise BadPrompt(
             f"The chat template of {name} changes what was typed, so that it cannot be told apart "
             "from the template's own words. Send it as raw text."
         )
-    return text, typed
+    if turns[0].role != "user":
+        before = longer = TemplateFailed("the first turn is not the user's")
+    return _Drafts(text, typed, prefixes, before, longer, marks[-1])
+
+
+@cache
+def _mark(number: int) -> str:
+    """A text that nobody can have typed and no template can know; always the same for a number."""
+    return secrets.token_hex(12)
 
 
 def turn_end(tokenizer: Any) -> int | None:
     """The special token that the template writes right after an answer; None where it has none."""
-    mark = secrets.token_hex(12)
+    mark = _mark(0)
     try:
-        text = _render(tokenizer, [Turn("user", "?"), Turn("assistant", mark)], answer=False)
-    except Exception:  # it takes no such turns; a run will say what it does not take
+        (text,) = _render(tokenizer, [([Turn("user", "?"), Turn("assistant", mark)], False)])
+    except TemplateStopped:  # a run will say so
+        return None
+    if isinstance(text, TemplateFailed):  # it takes no such turns; as above
         return None
     after = text.partition(mark)[2].lstrip()
     first = next(iter(reader(tokenizer).found(after)), None)
     return reader(tokenizer).special[first[0]] if first and first.start() == 0 else None
 
 
-def _render(tokenizer: Any, turns: Sequence[Turn], answer: bool = True) -> str:
-    """The template's text. answer: whether the answer's beginning stands at its end."""
-    messages = [{"role": turn.role, "content": turn.text} for turn in turns]
-    text: str = tokenizer.apply_chat_template(
-        messages, tokenize=False, add_generation_prompt=answer
+def _render(tokenizer: Any, asked: Sequence[tuple[Sequence[Turn], bool]]) -> list[Written]:
+    """The template's texts. asked: turns, and whether the answer's beginning stands at the end."""
+    return render(
+        tokenizer,
+        [([{"role": t.role, "content": t.text} for t in turns], answer) for turns, answer in asked],
     )
-    return text
 
 
 def _with(turns: Sequence[Turn], texts: Sequence[str]) -> list[Turn]:
@@ -144,39 +178,35 @@ def _next(marked: str, marks: Sequence[str]) -> tuple[str, str]:
     return marked[:at], marked[at:]
 
 
-def _ends(tokenizer: Any, turns: Sequence[Turn], text: str, typed: Sequence[Span]) -> list[int]:
+def _ends(turns: Sequence[Turn], drafts: _Drafts) -> list[int]:
     """By turn, where it ends: where the text of the turns up to it does.
 
-    A template that makes something else of fewer turns has it end with what was typed.
+    A template that makes something else of fewer turns, or takes no so few, has it end with what
+    was typed.
     """
     ends: list[int] = []
+    text, typed = drafts.text, drafts.typed
     for turn in range(len(turns)):
         least = max((span.end for span in typed if span.turn <= turn), default=0)
         most = min((span.start for span in typed if span.turn > turn), default=len(text))
-        try:
-            whole = _render(tokenizer, turns[: turn + 1], answer=False)
-        except Exception:  # fewer turns than were asked for may be none that it takes
-            whole = ""
+        draft = drafts.prefixes[turn]
+        whole = draft if isinstance(draft, str) else ""
         fits = text.startswith(whole) and least <= len(whole) <= most
         ends.append(len(whole) if fits else least)
     return ends
 
 
-def _opening(tokenizer: Any, turns: Sequence[Turn], typed: Sequence[Span], text: str) -> int:
+def _opening(drafts: _Drafts) -> int:
     """Where the first turn begins: before it stands what the template writes once, ahead of all.
 
     A later turn of the user shows how one begins.
     """
-    if turns[0].role != "user":
+    before, longer = drafts.talk, drafts.longer
+    if not isinstance(before, str) or not isinstance(longer, str):
         return 0
-    mark, talk = secrets.token_hex(12), [turns[0], Turn("assistant", "?")]
-    try:
-        before = _render(tokenizer, talk, answer=False)
-        longer = _render(tokenizer, [*talk, Turn("user", mark)], answer=False)
-    except Exception:  # as above
-        return 0
-    head = text[: typed[0].start]
-    begins = longer.removeprefix(before).partition(mark)[0] if longer.startswith(before) else ""
+    head = drafts.text[: drafts.typed[0].start]
+    after = longer.removeprefix(before).partition(drafts.mark)[0]
+    begins = after if longer.startswith(before) else ""
     return len(head) - len(begins) if begins and head.endswith(begins) else 0
 
 

@@ -36,12 +36,16 @@ from specviz.adapters.transformers import (
     takes_tree_nodes,
 )
 from specviz.models.cache import RoomyCache
+from specviz.models.config_file import check_folder, check_numbers, read_config
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
-from specviz.models.errors import Unsuitable
-from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
+from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
 from specviz.models.norms import fuse
 from specviz.models.packed import pack
 from specviz.models.parallel import plan, processes
+from specviz.models.pickled import refusal
+from specviz.models.weight_budget import check_size, check_stop
+from specviz.models.weight_headers import held_by
 from specviz.trace.events import ModelCard
 
 # The SHA-256 of the one target's weights that a drafter fits, or of each that it does: the same
@@ -124,17 +128,18 @@ def read(
     """Load the model in `place`, a folder or a GGUF file; errors call it `name`.
 
     cut: over the processes that share it, where there are several. Raises Unsuitable,
-    NotEnoughMemory.
+    NotEnoughMemory, and within `weight_budget.stoppable` Stopped.
     """
     try:
         model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype, cut)
         check_model(name, model)
         ready(name, model, device)
-    except Unsuitable:
+    except (Unsuitable, NotAvailable, Stopped):
         raise
     except Exception as error:  # a damaged file can raise anything
         raise _sentence(name, error, device) from error
     files = weight_files(place)
+    check_stop()
     parameters = sum(p.numel() for p in model.parameters())
     return Checkpoint(model, tokenizer, parameters, size_of(files), fingerprint(files))
 
@@ -144,8 +149,7 @@ Read = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
 def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a folder in transformers' layout."""
-    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    check_config(name, config)
+    config = _checked_config(name, folder)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
@@ -162,6 +166,27 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
         **(plan(name, config) if cut else {}),
     )
     return model, tokenizer
+
+
+def _checked_config(name: str, folder: Path) -> PreTrainedConfig:
+    """A folder's config, once its files are known to hold a network of that size.
+
+    Raises Unsuitable, NotAvailable.
+    """
+    check_folder(name, folder)
+    plain = read_config(name, folder)
+    if plain.get("transformers_weights") is not None:
+        raise Unsuitable(f"{name!r} names its weight file in its config, which is not read here.")
+    held = held_by(name, weight_files(folder), quantized="quantization_config" in plain)
+    check_numbers(name, plain, held)
+    check_stop()
+    config: PreTrainedConfig = AutoConfig.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False
+    )
+    check_config(name, config)
+    check_size(name, config, AutoModelForCausalLM.from_config, held)
+    check_stop()
+    return config
 
 
 def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
@@ -207,9 +232,12 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     The warm-up is one pass with a cache, which also shows that the cache can be rolled back.
     Raises Unsuitable, with `name`, where it cannot.
     """
+    check_stop()
     fuse(model, device)
     model.eval().requires_grad_(False).to(device)
+    check_stop()
     pack(model)
+    check_stop()
     if not has_plain_cache(model, RoomyCache()):
         raise Unsuitable(_stateful(name))
 
@@ -221,6 +249,6 @@ def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:
     if "trust_remote_code" in str(error):
         return Unsuitable(f"{name!r} brings program code of its own, which is never run here.")
     if isinstance(error, UnpicklingError):
-        return Unsuitable(f"{name!r} has more than plain weights in its pickle; none is loaded.")
+        return refusal(name)
     reason = str(error).strip().split("\n")[0]
     return Unsuitable(f"{name!r} could not be loaded: {reason or type(error).__name__}")

@@ -12,6 +12,10 @@ class NotAvailable(ValueError):
     """The model is not on this machine and could not be fetched."""
 
 
+class DiskFull(NotAvailable):
+    """The model could not be fetched because the disk has no space left; no other source helps."""
+
+
 class UnknownModel(NotAvailable):
     """The name is neither a path nor a Hub id, and the catalogue has no such model."""
 

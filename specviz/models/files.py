@@ -13,13 +13,19 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 from pathlib import Path
 from typing import Any, Final
 
 from specviz.adapters.hub import http_errors, limit_silence, progress_bar
-from specviz.models.errors import HubUnreachable, NotAvailable, UnknownModel
-from specviz.models.hub import hub_reason, is_unreachable
+from specviz.models.errors import (
+    DiskFull,
+    HubUnreachable,
+    NotAvailable,
+    UnknownModel,
+    Unsuitable,
+)
+from specviz.models.hub import hub_reason, is_disk_full, is_unreachable
+from specviz.models.weight_headers import read_header
 
 # owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
 HUB_ID: Final = re.compile(
@@ -41,6 +47,9 @@ WORDS: Final = (
 )
 TENSORS: Final = ("model.safetensors*", "model-*.safetensors")
 PICKLES: Final = ("pytorch_model*.bin", "pytorch_model*.json")
+LARGEST_INDEX: Final = 1 << 24  # bytes: twice the largest that is published
+MOST_SHARDS: Final = 4096
+SHARD: Final = re.compile(r"[A-Za-z0-9][\w.-]*\.(safetensors|bin)")
 HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")
 
 
@@ -68,7 +77,8 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
     """Bring a model from the Hub to this machine: its folder, or its GGUF file.
 
     name: owner/name, or owner/name/file.gguf, and @revision where it is pinned: a commit, a branch
-    or a tag. safetensors, or pickles where there is nothing else. Raises NotAvailable, Stopped.
+    or a tag. safetensors, or pickles where there is nothing else. Raises NotAvailable, DiskFull,
+    Stopped, and Unsuitable where its index of weight files is damaged.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import RevisionNotFoundError
@@ -77,15 +87,22 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
     more: Any = {"revision": revision, "tqdm_class": _bar(watch)}
     limit_silence()
     failures: tuple[type[Exception], ...] = (OSError, ValueError, *http_errors())
+    caught: tuple[type[Exception], ...] = (RuntimeError, *failures)
     try:
         place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
         if file is None and not weight_files(place):
             snapshot_download(repository, allow_patterns=[*PICKLES, *HEADS], **more)
-    except Stopped:
+    except (Stopped, Unsuitable):
         raise
     except RevisionNotFoundError as error:
         raise NotAvailable(f"{repository!r} has no revision {revision!r} on the Hub.") from error
-    except failures as error:
+    except caught as error:
+        if is_disk_full(error):
+            raise DiskFull(
+                f"{name!r} could not be fetched: the disk that models are kept on is full."
+            ) from error
+        if not isinstance(error, failures):
+            raise
         gone = is_unreachable(error)
         what = "cannot be reached" if gone else "did not give it"
         raise (HubUnreachable if gone else NotAvailable)(
@@ -163,7 +180,8 @@ def is_gguf(place: Path) -> bool:
 def weight_files(folder: Path) -> list[Path]:
     """The files that hold a checkpoint's weights, sorted: of transformers' layouts, or one of GGUF.
 
-    safetensors before pickles; empty where there are none or where a shard is missing.
+    safetensors before pickles; empty where there are none or where a shard is missing. Raises
+    Unsuitable where an index is damaged, or names files elsewhere.
     """
     if is_gguf(folder):
         return [folder] if folder.is_file() else []
@@ -171,10 +189,29 @@ def weight_files(folder: Path) -> list[Path]:
         if (folder / whole).is_file():
             return [folder / whole]
         if (folder / index).is_file():
-            shards = json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"]
-            paths = sorted({folder / shard for shard in shards.values()})
+            paths = _shards(folder, index)
             return paths if all(path.is_file() for path in paths) else []
     return []
+
+
+def _shards(folder: Path, index: str) -> list[Path]:
+    """The files that an index names, sorted. Raises Unsuitable where it is damaged.
+
+    All are in the index's own folder: a name with another folder in it could lead anywhere.
+    """
+    name, path = called(folder), folder / index
+    if path.stat().st_size > LARGEST_INDEX:
+        raise Unsuitable(f"{name!r}: its {index} has more than {LARGEST_INDEX:,} bytes.")
+    try:
+        shards = set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Unsuitable(f"{name!r}: its {index} is damaged: it lists no files.") from error
+    if not 0 < len(shards) <= MOST_SHARDS:
+        raise Unsuitable(f"{name!r}: its {index} names {len(shards):,} files.")
+    for shard in shards:
+        if not isinstance(shard, str) or not SHARD.fullmatch(shard):
+            raise Unsuitable(f"{name!r}: its {index} names a file elsewhere: {shard!r:.80}.")
+    return sorted(folder / shard for shard in shards)
 
 
 def head_files(folder: Path) -> list[Path]:
@@ -206,16 +243,9 @@ def size_in_float32(files: Sequence[Path]) -> int | None:
 
 
 def _in_float32(path: Path) -> int:
-    """A safetensors file begins with its header's length, 8 bytes, and the header, as JSON."""
-    with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    tensors = [each for name, each in header.items() if name != "__metadata__"]
-    return sum(
-        4 * prod(each["shape"])
-        if each["dtype"].lstrip("B").startswith("F")
-        else each["data_offsets"][1] - each["data_offsets"][0]
-        for each in tensors
-    )
+    """Bytes of one file's tensors once their numbers are float32."""
+    stored = read_header(called(path.parent), path).values()
+    return sum(4 * each.elements if each.floating else each.bytes for each in stored)
 
 
 def fingerprint(files: Sequence[Path]) -> str | None:

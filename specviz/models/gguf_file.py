@@ -14,12 +14,22 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from gguf import GGUFReader, ReaderTensor, dequantize
+from gguf import dequantize
 from torch import Tensor
-from transformers import GenerationConfig, LlamaConfig, PreTrainedTokenizerFast
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from specviz.models.config_file import MOST_PARTS
 from specviz.models.errors import Unsuitable
+from specviz.models.gguf_header import (
+    DamagedHeader,
+    GgufFile,
+    OtherByteOrder,
+    TensorInfo,
+    read_gguf,
+)
 from specviz.models.gguf_tokenizer import tokenizer_of
+from specviz.models.weight_budget import check_size, check_stop
+from specviz.models.weight_headers import Held
 
 ARCHITECTURE: Final = "llama"
 NEEDED: Final = {  # what the file says of the network, and what transformers calls it
@@ -32,6 +42,8 @@ NEEDED: Final = {  # what the file says of the network, and what transformers ca
 }
 OTHERS: Final = ("attention.head_count_kv", "rope.freq_base", "vocab_size")
 SIZES: Final = ("rope.dimension_count", "attention.key_length", "attention.value_length")
+FLOATS: Final = ("attention.layer_norm_rms_epsilon", "rope.freq_base")
+MOST: Final = 1 << 40
 AS_USUAL: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
 WHOLE: Final = {
     "token_embd": "model.embed_tokens",
@@ -67,40 +79,26 @@ class Parts:
     generation: GenerationConfig
 
 
-class Reader(GGUFReader):
-    """The `gguf` package's reader on a plain view of the file.
-
-    It takes a slice for every token and merge, and slices of a memory map take four times as long.
-    """
-
-    @property
-    def data(self) -> Any:
-        """The file's bytes."""
-        return self._bytes
-
-    @data.setter
-    def data(self, mapped: Any) -> None:
-        self._bytes = np.asarray(mapped)
-
-
 def parts_of(name: str, path: Path) -> Parts:
     """Read the whole file; errors call it `name`. Raises Unsuitable."""
-    reader = _opened(name, path)
-    said = {key: field.contents() for key, field in reader.fields.items() if _counts(key)}
+    file = _opened(name, path)
+    said = file.values
     kind = said.get("general.architecture")
     if kind != ARCHITECTURE:
         raise Unsuitable(
             f"{name!r} is a network of the kind {kind!r}; of GGUF files only those of the kind "
             f"{ARCHITECTURE!r} can be read."
         )
-    found = {tensor.name: tensor for tensor in reader.tensors}
+    found = dict(file.tensors)
     config = _config(name, said, found.keys())
+    held = Held(sum(tensor.elements for tensor in found.values()), len(found))
+    check_size(name, config, LlamaForCausalLM, held)
     factors = found.pop(ROPE_FACTORS, None)
     tokenizer = tokenizer_of(name, said, config.max_position_embeddings)
     return Parts(
         config,
-        {_named(name, key): _values(name, tensor, config) for key, tensor in found.items()},
-        None if factors is None else _values(name, factors, config),
+        {_named(name, key): _values(name, file, it, config) for key, it in found.items()},
+        None if factors is None else _values(name, file, factors, config),
         tokenizer,
         GenerationConfig(**_ends(said)),
     )
@@ -110,15 +108,14 @@ def _counts(key: str) -> bool:
     return key.startswith(("general.architecture", f"{ARCHITECTURE}.", "tokenizer."))
 
 
-def _opened(name: str, path: Path) -> GGUFReader:
+def _opened(name: str, path: Path) -> GgufFile:
     """The file's table of contents. Raises Unsuitable where it is cut short, or something else."""
     try:
-        reader = Reader(path)
-    except (ValueError, KeyError, IndexError, OverflowError, TypeError) as error:
-        raise Unsuitable(f"{name!r} is no whole GGUF file: {error}") from error
-    if reader.byte_order != "I":
-        raise Unsuitable(f"{name!r} was written for processors of the other byte order.")
-    return reader
+        return read_gguf(path, _counts)
+    except OtherByteOrder as error:
+        raise Unsuitable(f"{name!r} was written for processors of the other byte order.") from error
+    except DamagedHeader as error:
+        raise Unsuitable(f"{name!r} is no whole GGUF file: {error}.") from error
 
 
 def _config(name: str, said: Mapping[str, Any], tensors: Any) -> LlamaConfig:
@@ -130,6 +127,7 @@ def _config(name: str, said: Mapping[str, Any], tensors: Any) -> LlamaConfig:
     }
     if missing := sorted(NEEDED.keys() - own.keys()):
         raise Unsuitable(f"{name!r} does not say its {ARCHITECTURE}.{missing[0]}.")
+    _check_numbers(name, own)
     heads = own["attention.head_count"]
     size = own.get("attention.key_length", own["embedding_length"] // heads)
     usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
@@ -150,6 +148,18 @@ def _config(name: str, said: Mapping[str, Any], tensors: Any) -> LlamaConfig:
         mlp_bias="blk.0.ffn_gate.bias" in tensors,
         **_ends(said),
     )
+
+
+def _check_numbers(name: str, own: Mapping[str, Any]) -> None:
+    """Raise Unsuitable where a value that sets the network's size is no number that can."""
+    most = {"block_count": MOST_PARTS, "attention.head_count": MOST_PARTS}
+    for key in (*NEEDED, *OTHERS, *SIZES):
+        value = own.get(key, 1)
+        exact = type(value) is int or key in FLOATS
+        if not exact or not isinstance(value, int | float) or not 0 < value <= most.get(key, MOST):
+            raise Unsuitable(
+                f"{name!r} has {ARCHITECTURE}.{key} = {value!r:.40}, which no Llama has."
+            )
 
 
 def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,12 +185,13 @@ def _named(name: str, tensor: str) -> str:
     return f"{where}{known[part]}.{kind}"
 
 
-def _values(name: str, tensor: ReaderTensor, config: LlamaConfig) -> Tensor:
-    """A tensor's numbers, float32, rows as transformers has them. Raises Unsuitable."""
+def _values(name: str, file: GgufFile, tensor: TensorInfo, config: LlamaConfig) -> Tensor:
+    """A tensor's numbers, float32, rows as transformers has them. Raises Unsuitable, Stopped."""
+    check_stop()
     try:
-        numbers = dequantize(tensor.data, tensor.tensor_type).astype(np.float32, copy=False)
+        numbers = dequantize(file.data(tensor), tensor.kind).astype(np.float32, copy=False)
     except NotImplementedError as error:
-        kind = tensor.tensor_type.name
+        kind = tensor.kind.name
         raise Unsuitable(f"{name!r} has {tensor.name} as {kind}, which cannot be read.") from error
     values = torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
     rows = {

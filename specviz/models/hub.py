@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from errno import EDQUOT, ENOSPC
 from typing import Final
 
 from specviz.adapters.hub import TIMEOUT, connection_errors, timeout_errors
 
 CLASSES: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # how the library begins
+FULL: Final = (ENOSPC, EDQUOT)  # no space on the disk; none of a user's share of it
+LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
 
 
 def is_unreachable(error: Exception) -> bool:
@@ -15,6 +18,23 @@ def is_unreachable(error: Exception) -> bool:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (ConnectionError, *connection_errors())):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a download failed because the disk has no space left.
+
+    The Hub's faster downloader, hf_xet, says it only in the text of a RuntimeError.
+    """
+    cause: BaseException | None = error
+    for _ in range(LONGEST_CHAIN):
+        if cause is None:
+            return False
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            return True
+        if isinstance(cause, OSError | RuntimeError) and "no space left on" in str(cause).lower():
             return True
         cause = cause.__cause__ or cause.__context__
     return False

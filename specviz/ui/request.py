@@ -109,8 +109,9 @@ def settings_of(data: Any, drafter: str) -> Settings:
     require(isinstance(given, Mapping), "Settings are a JSON object.")
     sampling = given.get("sampling", {})
     require(isinstance(sampling, Mapping), "The setting sampling is a JSON object.")
+    whole = filled(drafter, given)  # a damaged catalogue has a sentence of its own
     try:
-        made: Settings = build(Settings, filled(drafter, given))
+        made: Settings = build(Settings, whole)
     except BadSettings:
         raise
     except (TypeError, ValueError, ArithmeticError) as problem:

@@ -19,11 +19,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from specviz.models import config_file
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import called, fingerprint, head_files, size_of
 from specviz.models.norms import fuse
 from specviz.models.packed import pack
+from specviz.models.pickled import count_tensors, refusal
 from specviz.trace.events import ModelCard
 
 
@@ -35,16 +37,8 @@ def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json. Raises NotAvailable, or Unsuitable where it is no object."""
-    try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NotAvailable(f"{called(folder)!r} has no config.json.") from error
-    except ValueError as error:
-        raise Unsuitable(f"{called(folder)!r}: its config.json cannot be read: {error}.") from error
-    if not isinstance(found, dict):
-        raise Unsuitable(f"{called(folder)!r}: its config.json is no JSON object.")
-    return found
+    """The folder's config.json. Raises NotAvailable, or Unsuitable where it cannot be used."""
+    return config_file.read_config(called(folder), folder)
 
 
 def made_for(folder: Path) -> MadeFor:
@@ -93,21 +87,24 @@ def _files(folder: Path) -> list[Path]:
 def _tensors(name: str, file: Path) -> dict[str, Tensor]:
     """The tensors of one file, called `name` in errors."""
     try:
-        found = load_file(file) if file.suffix == ".safetensors" else _pickled(file)
+        found = load_file(file) if file.suffix == ".safetensors" else _pickled(name, file)
+    except Unsuitable:
+        raise
     except UnpicklingError as error:
-        raise Unsuitable(
-            f"{name!r} has more than plain weights in its pickle; none is loaded."
-        ) from error
+        raise refusal(name) from error
     except Exception as error:  # a damaged file can raise anything
         reason = str(error).strip().split("\n")[0]
         raise Unsuitable(f"{name!r} could not be loaded as tensors: {reason}") from error
     if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
         raise Unsuitable(f"{name!r} holds other things than named tensors.")
+    if sum(tensor.nbytes for tensor in found.values()) > 2 * file.stat().st_size:
+        raise Unsuitable(f"{name!r} has tensors that are larger than their file.")
     return found
 
 
-def _pickled(file: Path) -> Any:
+def _pickled(name: str, file: Path) -> Any:
     """What a pickle holds; of the newer ones, only what is looked at is read."""
+    count_tensors(name, file)
     return torch.load(file, "cpu", weights_only=True, mmap=is_zipfile(file))
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
+from specviz.models.config_file import check_folder, read_config
 from specviz.models.errors import NotAvailable, ServerFault, Unsuitable
 from specviz.models.files import fetched_before
 from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm
@@ -127,6 +128,8 @@ class ServedTarget(Target):
 @cache
 def words(folder: Path) -> tuple[Any, Any, list[int]]:
     """A folder's tokenizer, its text config and its ends of text. Raises Unsuitable."""
+    check_folder(folder.name, folder)
+    read_config(folder.name, folder)
     try:
         ours = {"local_files_only": True, "trust_remote_code": False}
         tokenizer = AutoTokenizer.from_pretrained(folder, **ours)

@@ -1,0 +1,392 @@
+"""Model files that announce more than they hold, and a process that loads one under a limit.
+
+Rule: whatever is tried here is tried in a process with bounded memory, so that a check that is
+missing fails a test and does not take the machine down.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import resource
+import struct
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tiny
+import torch
+from safetensors.torch import save_file
+
+ADDRESS_SPACE = 6 << 30
+SECONDS = 60.0  # generously: most of it is importing on a busy machine
+ROOT = Path(__file__).resolve().parent.parent
+PROBE = """
+import json, sys, time
+from pathlib import Path
+from specviz.catalog.loading import load_drafter, load_target
+from specviz.models.errors import NotAvailable, Unsuitable
+import specviz.models.gguf_file
+import tiny
+from specviz.models.devices import NotEnoughMemory
+
+def memory(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) >> 10 for line in lines if line.startswith(name))
+
+def tried(load):
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is that from here on
+    before, since = memory("VmRSS"), time.process_time()
+    try:
+        load()
+        said = None
+    except (Unsuitable, NotAvailable) as refusal:
+        said = str(refusal)
+    except Exception as error:
+        said = f"{type(error).__name__}!: {error}"
+    return {"said": said, "grown": memory("VmHWM") - before, "seconds": time.process_time() - since}
+
+load_target(sys.argv[1], "cpu")  # what the first load of all takes is no file's fault
+target = tiny.target()
+for kind, place in json.loads(sys.argv[2]):
+    load = (lambda: load_target(place, "cpu")) if kind == "target" else (
+        lambda: load_drafter(place, target))
+    print(json.dumps(tried(load)), flush=True)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of loading one file. grown: MiB of peak memory. seconds: of processor time."""
+
+    said: str | None
+    grown: int
+    seconds: float
+
+
+def attempt(usual: Path, places: list[tuple[str, Path]], root: Path = ROOT) -> list[Tried]:
+    """Load each place, as a target or a drafter, in one process. usual: a model that loads."""
+    asked = json.dumps([(kind, str(place)) for kind, place in places])
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, str(usual), asked],
+        env={"PYTHONPATH": f"{root}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin"},
+        preexec_fn=limit,  # nothing else runs in between
+        capture_output=True,
+        text=True,
+        timeout=SECONDS + 3 * len(places),
+        check=False,
+    )
+    found = [Tried(**json.loads(line)) for line in done.stdout.splitlines()]
+    if len(found) < len(places):
+        broke = f"the process ended with {done.returncode}: {done.stderr[-300:]}"
+        found.append(Tried(broke, ADDRESS_SPACE >> 20, SECONDS))
+    return found
+
+
+def limit() -> None:
+    """Bound the memory of the process that is about to start."""
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+
+
+# --- GGUF -----------------------------------------------------------------------------------------
+
+U8, U32, F32, STRING, ARRAY, U64 = 0, 4, 6, 8, 9, 10
+HUGE = 1 << 50
+
+
+def text(said: str, length: int | None = None) -> bytes:
+    """A string; length: what it says of itself, unless the truth."""
+    return struct.pack("<Q", len(said) if length is None else length) + said.encode()
+
+
+def pair(key: str, kind: int, value: bytes) -> bytes:
+    """A key and its value."""
+    return text(key) + struct.pack("<I", kind) + value
+
+
+def array(kind: int, length: int, items: bytes = b"") -> bytes:
+    """An array of so many items, as it says."""
+    return struct.pack("<IQ", kind, length) + items
+
+
+def row(
+    name: str, shape: list[int], kind: int = 0, offset: int = 0, many: int | None = None
+) -> bytes:
+    """A tensor's row in the table."""
+    sizes = struct.pack(f"<I{len(shape)}Q", len(shape) if many is None else many, *shape)
+    return text(name) + sizes + struct.pack("<IQ", kind, offset)
+
+
+def gguf(said: list[bytes], rows: tuple[bytes, ...] | list[bytes] = (), **changes: Any) -> bytes:
+    """A file. changes: pairs, tensors: how many it announces; data: what comes after the table."""
+    many = changes.get("pairs", len(said)), changes.get("tensors", len(rows))
+    head = b"GGUF" + struct.pack("<IQQ", 3, many[1], many[0]) + b"".join([*said, *rows])
+    return head + changes.get("data", b"")
+
+
+LLAMA = pair("general.architecture", STRING, text("llama"))
+
+
+def u32(key: str, value: int) -> bytes:
+    """A whole number."""
+    return pair(key, U32, struct.pack("<I", value))
+
+
+def u64(key: str, value: int) -> bytes:
+    """A large one."""
+    return pair(key, U64, struct.pack("<Q", value))
+
+
+def network(**changes: int) -> list[bytes]:
+    """What a GGUF file says of a small Llama, with a tokenizer of two tokens."""
+    usual = {"block_count": 1, "context_length": 64, "embedding_length": 32,
+             "feed_forward_length": 32, "attention__head_count": 2}  # fmt: skip
+    sizes = {key.replace("__", "."): value for key, value in (usual | changes).items()}
+    return [
+        LLAMA,
+        *(u64(f"llama.{key}", value) for key, value in sizes.items()),
+        pair("llama.attention.layer_norm_rms_epsilon", F32, struct.pack("<f", 1e-5)),
+        pair("tokenizer.ggml.model", STRING, text("gpt2")),
+        pair("tokenizer.ggml.pre", STRING, text("gpt-2")),
+        pair("tokenizer.ggml.tokens", ARRAY, array(STRING, 3, text("a") + text("b") + text("ab"))),
+        pair("tokenizer.ggml.merges", ARRAY, array(STRING, 1, text("a b"))),
+    ]
+
+
+DATA = bytes(1 << 16)
+GGUF: dict[str, bytes] = {
+    "array of 2^50 numbers": gguf([LLAMA, pair("llama.x", ARRAY, array(U8, HUGE, bytes(17)))]),
+    "array of 2^50 texts": gguf([LLAMA, pair("llama.x", ARRAY, array(STRING, HUGE, bytes(17)))]),
+    "array of 2^50, skipped": gguf([LLAMA, pair("other", ARRAY, array(U32, HUGE))]),
+    "empty texts in 8 MB": gguf([LLAMA, pair("x", ARRAY, array(STRING, 1 << 20, bytes(1 << 23)))]),
+    "nested arrays": gguf([LLAMA, pair("x", ARRAY, array(ARRAY, 1 << 20) * 2000)]),
+    "text of 2^50": gguf([LLAMA, pair("llama.x", STRING, text("", HUGE))]),
+    "text of 2^64 - 1": gguf([pair("general.architecture", STRING, text("", 2**64 - 1))]),
+    "key of 2^50": gguf([text("", HUGE)]),
+    "2^60 values": gguf([], pairs=1 << 60),
+    "2^60 tensors": gguf([LLAMA], tensors=1 << 60),
+    "2^31 dimensions": gguf([LLAMA], [row("t", [4], many=1 << 31)]),
+    "no dimension": gguf([LLAMA], [row("t", [])]),
+    "dimensions of 2^60": gguf([LLAMA], [row("t", [1 << 60] * 4)]),
+    "a dimension of 0": gguf([LLAMA], [row("t", [0, 4])]),
+    "offset past the end": gguf([LLAMA], [row("t", [4], offset=HUGE)], data=DATA),
+    "offset of 2^64 - 1": gguf([LLAMA], [row("t", [4], offset=2**64 - 1)], data=DATA),
+    "an unknown type": gguf([LLAMA], [row("t", [4], kind=77)], data=DATA),
+    "tensors over each other": gguf(
+        [LLAMA], [row(f"blk.{i}.ffn_up.weight", [128, 128]) for i in range(2000)], data=DATA * 2
+    ),
+    "alignment of 0": gguf([LLAMA, u32("general.alignment", 0)], [row("t", [4])], data=DATA),
+    "alignment of 3": gguf([LLAMA, u32("general.alignment", 3)], [row("t", [4])], data=DATA),
+    "alignment of 2^31": gguf([LLAMA, u32("general.alignment", 1 << 31)], [row("t", [4])]),
+    "a key twice": gguf([LLAMA, LLAMA]),
+    "a million layers": gguf(network(block_count=10**6)),
+    "9999 layers": gguf(network(block_count=9999)),
+    "no layer": gguf(network(block_count=0)),
+    "width of 2^30": gguf(network(embedding_length=1 << 30)),
+    "width of 2^62": gguf(network(embedding_length=1 << 62)),
+    "inner width of 10^9": gguf(network(feed_forward_length=10**9)),
+    "vocabulary of 10^12": gguf(network(vocab_size=10**12)),
+    "no attention head": gguf(network(attention__head_count=0)),
+    "head size of 10^9": gguf(network(attention__key_length=10**9, attention__value_length=10**9)),
+    "no byte": b"",
+    "four bytes": b"GGUF",
+}
+
+
+# --- Folders --------------------------------------------------------------------------------------
+
+
+def edited(folder: Path, **changes: Any) -> Path:
+    """A tiny model's folder whose config says other things."""
+    tiny.save(tiny.llama(), folder)
+    place = folder / "config.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | changes))
+    return folder
+
+
+CONFIGS: dict[str, dict[str, Any]] = {
+    "a million layers": {"num_hidden_layers": 10**6},
+    "10^9 layers": {"num_hidden_layers": 10**9},
+    "9999 layers": {"num_hidden_layers": 9999},
+    "9999 thin layers": {
+        "num_hidden_layers": 9999, "hidden_size": 2, "intermediate_size": 1,
+        "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2,
+    },
+    "10^9 layers with types": {"model_type": "qwen3", "num_hidden_layers": 10**9},
+    "10^9 labels": {"num_labels": 10**9},
+    "vocabulary of 10^12": {"vocab_size": 10**12},
+    "vocabulary of 10^9": {"vocab_size": 10**9},
+    "vocabulary of 10^30": {"vocab_size": 10**30},
+    "width of 10^9": {"hidden_size": 10**9, "head_dim": 12},
+    "inner width of 10^9": {"intermediate_size": 10**9},
+    "10^9 heads": {"num_attention_heads": 10**9, "num_key_value_heads": 10**9},
+    "head size of 10^9": {"head_dim": 10**9},
+    "head size of 10^5": {"head_dim": 10**5},
+    "a float of layers": {"num_hidden_layers": 1e9},
+    "positions of 10^15": {"max_position_embeddings": 10**15},
+    "a table of positions": {
+        "model_type": "gptj", "n_embd": 8, "n_head": 1, "n_layer": 1, "rotary_dim": 4,
+        "n_positions": 1 << 32, "max_position_embeddings": 1 << 32,
+    },
+    "a mask of positions": {
+        "model_type": "gpt_neo", "num_layers": 1, "num_hidden_layers": 1,
+        "hidden_size": 4, "num_heads": 1, "attention_types": [[["global"], 1]],
+        "max_position_embeddings": 200_000,
+    },
+    "experts": {"model_type": "mixtral", "num_local_experts": 10**6},
+    "9999 experts": {"model_type": "mixtral", "num_local_experts": 9999},
+    "weights elsewhere": {"transformers_weights": "other.safetensors"},
+    "nothing fits": {"hidden_size": 0, "num_attention_heads": 0},
+}  # fmt: skip
+
+
+def safetensors(header: bytes, data: bytes = b"", length: int | None = None) -> bytes:
+    """A safetensors file. length: what it says of its header."""
+    return struct.pack("<Q", len(header) if length is None else length) + header + data
+
+
+def tensor(shape: list[Any], begin: Any, end: Any, dtype: str = "F32") -> bytes:
+    """A header of one tensor."""
+    row = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    return json.dumps({"model.norm.weight": row}).encode()
+
+
+HEADERS: dict[str, bytes] = {
+    "a header of 2^60": safetensors(b"{}", length=1 << 60),
+    "a header of 10 GB": safetensors(b"{}", length=10 << 30),
+    "no header": b"",
+    "three bytes": b"abc",
+    "no JSON": safetensors(b"{" * 100),
+    "deep JSON": safetensors(b"[" * 100_000),
+    "a list": safetensors(b"[]"),
+    "a shape of 10^12": safetensors(tensor([10**6, 10**6], 0, 4 * 10**12)),
+    "a shape that is too large": safetensors(tensor([10**9], 0, 16), bytes(16)),
+    "offsets past the end": safetensors(tensor([4], 0, 16)),
+    "offsets backwards": safetensors(tensor([4], 16, 0), bytes(16)),
+    "a negative shape": safetensors(tensor([-1, -4], 0, 16), bytes(16)),
+    "no whole shape": safetensors(tensor([1.5], 0, 6), bytes(6)),
+    "a shape of words": safetensors(tensor(["9"], 0, 16), bytes(16)),
+    "dimensions without end": safetensors(tensor([1] * 100_000, 0, 4), bytes(4)),
+    "an unknown dtype": safetensors(tensor([4], 0, 16, "F999"), bytes(16)),
+}
+
+
+class Filling:
+    """In a pickle: so many bytes, made when it is read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (bytearray, (3 << 30,))
+
+
+def pickled(folder: Path, way: str) -> Path:
+    """A folder whose pickled weights are hostile in one of several ways."""
+    model = tiny.llama()
+    tiny.save(model, folder)
+    (folder / "model.safetensors").unlink()
+    place = folder / "pytorch_model.bin"
+    if way == "bytes":
+        torch.save({"model.norm.weight": Filling()}, place)
+    elif way == "old bytes":
+        torch.save({"x": Filling()}, place, _use_new_zipfile_serialization=False)
+    elif way == "compressed":
+        torch.save(model.state_dict(), folder / "plain.bin")
+        with (
+            zipfile.ZipFile(folder / "plain.bin") as one,
+            zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as other,
+        ):
+            for each in one.infolist():
+                other.writestr(each.filename, one.read(each))
+            other.writestr("plain/data/bomb", bytes(1 << 27))
+        (folder / "plain.bin").unlink()
+    elif way == "expanded":
+        state = model.state_dict()
+        state["model.norm.weight"] = torch.zeros(1).expand(1 << 20, 1 << 12)
+        torch.save(state, place)
+    else:
+        place.write_bytes(pickle.dumps({"x": 1}))
+    return folder
+
+
+PICKLED = {
+    "bytes": "more than plain weights",
+    "old bytes": "more than plain weights",
+    "compressed": "compressed",
+    "expanded": "weights of other shapes",
+    "no torch": "could not be loaded",
+}
+
+
+def listed(folder: Path, index: Any) -> Path:
+    """A folder with an index of shards."""
+    tiny.save(tiny.llama(), folder)
+    shard = folder / "model-00001-of-00001.safetensors"
+    (folder / "model.safetensors").rename(shard)
+    text = index if isinstance(index, str) else json.dumps(index)
+    (folder / "model.safetensors.index.json").write_text(text)
+    return folder
+
+
+SHARD = "model-00001-of-00001.safetensors"
+INDEXES: dict[str, Any] = {
+    "a million shards": {"weight_map": {str(i): f"s{i}.safetensors" for i in range(10**6)}},
+    "a shard above": {"weight_map": {"a": f"../elsewhere/{SHARD}"}},
+    "a shard at the root": {"weight_map": {"a": "/etc/hostname"}},
+    "a shard in a folder": {"weight_map": {"a": f"x/{SHARD}"}},
+    "a number": {"weight_map": {"a": 7}},
+    "no map": {"metadata": {}},
+    "no object": [1],
+    "no JSON": "{",
+    "deep": "[" * 100_000,
+    "none": {"weight_map": {}},
+}
+
+
+def head(folder: Path, **changes: Any) -> Path:
+    """A published EAGLE head for the tiny target, whose config says other things."""
+    from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head
+
+    config = Eagle3Config.like(
+        tiny.target(), made_for=None, tap_layers=(1, 2), draft_vocab_size=tiny.VOCABULARY
+    )
+    Eagle3Head(config).save(folder)
+    place = folder / "config.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | changes))
+    return folder
+
+
+HEADS_SAY: dict[str, dict[str, Any]] = {
+    "inner width of 10^9": {"intermediate_size": 10**9},
+    "inner width of 4 M": {"intermediate_size": 1 << 22},
+    "10^9 heads": {"num_attention_heads": 10**9, "num_key_value_heads": 10**9},
+    "head size of 10^9": {"head_dim": 10**9},
+    "vocabulary of 10^12": {"vocab_size": 10**12},
+    "width of 10^9": {"hidden_size": 10**9},
+}
+
+
+def medusa(folder: Path, **changes: Any) -> Path:
+    """Medusa heads for the tiny target, whose config says other things."""
+    folder.mkdir()
+    weights = {"0.0.linear.weight": torch.zeros(48, 48), "0.0.linear.bias": torch.zeros(48)}
+    save_file(weights, folder / "model.safetensors")
+    config = {"medusa_num_heads": 1, "medusa_num_layers": 1} | changes
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+MEDUSA_SAYS: dict[str, dict[str, Any]] = {
+    "10^9 heads": {"medusa_num_heads": 10**9},
+    "9999 heads": {"medusa_num_heads": 9999},
+    "10^9 layers": {"medusa_num_layers": 10**9},
+}
+
+
+def with_text(folder: Path, name: str, size: int) -> Path:
+    """A tiny model with a file of words that is `size` bytes long, on paper."""
+    tiny.save(tiny.llama(), folder)
+    with (folder / name).open("r+b" if (folder / name).exists() else "wb") as file:
+        file.truncate(size)
+    return folder

@@ -1,0 +1,75 @@
+"""A load that somebody has asked to end ends between two weights, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+import tiny
+import tiny_gguf
+
+from specviz.catalog import load_drafter, load_target, loading
+from specviz.models.files import Stopped
+from specviz.models.shelf import Shelf
+from specviz.models.weight_budget import stoppable
+
+
+@pytest.fixture(autouse=True)
+def _own_shelf(monkeypatch):
+    """No test finds what another one loaded."""
+    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "HEADS", Shelf())
+
+
+@pytest.fixture(params=["folder", "gguf"])
+def place(request, tmp_path):
+    """A model in each of the two layouts."""
+    if request.param == "gguf":
+        return tiny_gguf.write(tmp_path / "a.gguf", tiny_gguf.llama())
+    return tiny.save(tiny.llama(), tmp_path / "model")
+
+
+def times_asked(load):
+    """How often a load asks whether to stop."""
+    asked = count()
+    with stoppable(lambda: next(asked) < 0):
+        load()
+    return next(asked)
+
+
+def test_a_load_asks_at_every_weight(place):
+    weights = len(list(tiny.llama().parameters()))
+    assert times_asked(lambda: load_target(str(place), "cpu")) > 2 * weights
+
+
+def test_a_load_that_is_stopped_leaves_nothing_and_can_be_made_again(place):
+    often = times_asked(lambda: load_target(str(place), "cpu"))
+    loading.SHELF = Shelf()
+    for last in range(0, often, 3):
+        asked = count()
+        with (
+            stoppable(lambda asked=asked, last=last: next(asked) >= last),
+            pytest.raises(Stopped, match=r"^Loading was stopped\.$"),
+        ):
+            load_target(str(place), "cpu")
+        assert loading.SHELF.kept() == []
+        assert next(asked) <= last + 2, "it goes on after it was told to stop"
+    assert load_target(str(place), "cpu").card.parameters > 0
+
+
+def test_a_head_stops_too(tmp_path):
+    from hostile import head
+
+    folder = head(tmp_path / "head")
+    target = tiny.target()
+    asked = count()
+    with stoppable(lambda: next(asked) >= 3), pytest.raises(Stopped):
+        load_drafter(str(folder), target)
+    assert loading.HEADS.kept() == []
+    assert load_drafter(str(folder), target).card.family == "eagle3"
+
+
+def test_nobody_who_does_not_ask_is_stopped(place):
+    with stoppable(lambda: True):
+        pass
+    load_target(str(place), "cpu")

@@ -1,0 +1,142 @@
+"""Chat templates: text as transformers makes it, or a sentence soon, and without much memory."""
+
+from __future__ import annotations
+
+import resource
+from time import monotonic
+
+import chat_templates
+import pytest
+import tiny
+
+from specviz.models import templates
+from specviz.models.chat import read_chat, turn_end
+from specviz.models.errors import BadPrompt
+from specviz.models.templates import TemplateFailed, TemplateStopped, render
+from specviz.trace.chat import Turn
+
+SYSTEM = {"role": "system", "content": " Be brief. "}
+USER = {"role": "user", "content": "Where is\n\nthe <cat>? é 🦊 'x' \"y\" </think>"}
+ANSWER = {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nOn the mat."}
+TALKS = {
+    "a question": [USER],
+    "a system text": [SYSTEM, USER],
+    "several turns": [USER, ANSWER, USER],
+    "several turns and a system text": [SYSTEM, USER, ANSWER, USER, ANSWER],
+    "an answer first": [ANSWER, USER],
+    "an empty text": [{"role": "user", "content": ""}],
+}
+MOST_MEMORY = 50 << 20
+MOST_SECONDS = 20.0  # of a clock on the wall, while other tests run; usually 1
+
+
+def tokenizer(template):
+    made = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
+    made.chat_template = template
+    return made
+
+
+def usual(words, talk, answer):
+    """What transformers makes of it, or that it makes nothing."""
+    try:
+        return words.apply_chat_template(talk, tokenize=False, add_generation_prompt=answer)
+    except Exception as error:
+        return TemplateFailed(str(error))
+
+
+@pytest.mark.parametrize("name", chat_templates.KNOWN)
+def test_a_template_writes_what_transformers_writes(name):
+    words = tokenizer(chat_templates.KNOWN[name])
+    asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
+    theirs = [usual(words, *each) for each in asked]
+    assert sum(isinstance(each, str) for each in theirs) >= 6, "else the test would show little"
+    for ours, other in zip(render(words, asked), theirs, strict=True):
+        assert type(ours) is type(other)
+        assert str(ours) == str(other)
+
+
+def test_special_tokens_have_their_names_in_a_template():
+    words = tokenizer("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}")
+    assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
+
+
+def test_the_date_is_of_today():
+    words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
+    assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
+    templates._asked.cache_clear()
+    render(words, [([USER], False)])
+    assert templates._asked.cache_info().currsize == 0, "tomorrow it is another"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{% set _ = messages.append(1) %}",
+        "{% set ns = namespace(_a=1) %}",
+        "{% set ns = namespace() %}{% set ns['__class__'] = 1 %}",
+        "{{ dict.__class__ }}{{ dict.__call__.__globals__ }}",
+        "{% include 'x' %}",
+        "{{ raise_exception('No.') }}",
+        "{{ nobody.knows }}",
+        "{% if %}",
+        "{{ 1 // 0 }}",
+    ],
+)
+def test_what_transformers_refuses_is_refused(template):
+    words = tokenizer(template)
+    assert isinstance(usual(words, [USER], True), TemplateFailed)
+    (found,) = render(words, [([USER], True)])
+    assert isinstance(found, TemplateFailed)
+
+
+def refusal(template):
+    """The sentence by which a run refuses a template, and this process's growth meanwhile."""
+    words = tokenizer(template)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BadPrompt) as refused:
+        read_chat("tiny", words, [Turn("user", "Where is the cat?")])
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return str(refused.value), grown << 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", chat_templates.HOSTILE)
+def test_a_hostile_template_ends_in_a_sentence(name):
+    since = monotonic()
+    said, grown = refusal(chat_templates.HOSTILE[name])
+    assert monotonic() - since < MOST_SECONDS
+    assert grown < MOST_MEMORY
+    assert said.startswith("The chat template of tiny ")
+    assert said.endswith(".")
+    assert "\n" not in said
+    assert len(said) < 300
+
+
+def test_the_sentence_says_what_was_too_much():
+    assert refusal(chat_templates.HOSTILE["nested loops"])[0] == (
+        "The chat template of tiny computed for a second without an end, so it was stopped."
+    )
+    assert "takes more than 512 MiB of memory" in refusal(chat_templates.HOSTILE["a long text"])[0]
+    assert "calls itself without end" in refusal(chat_templates.HOSTILE["recursion"])[0]
+    assert "writes 99,999,000 letters" in refusal(chat_templates.HOSTILE["a long output"])[0]
+
+
+def test_a_model_with_a_template_that_never_ends_loads_all_the_same():
+    words = tokenizer(chat_templates.HOSTILE["nested loops"])
+    assert turn_end(words) is None
+    assert tiny.target(words=words).eos == (0,)
+
+
+def test_a_process_that_is_never_heard_of_is_given_up(monkeypatch):
+    monkeypatch.setattr(templates, "WALL_CLOCK", 0.01)
+    templates._asked.cache_clear()
+    with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
+        render(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
+
+
+def test_an_answer_is_remembered(monkeypatch):
+    words = tokenizer("{{ messages[0].content }}?")
+    first = render(words, [([USER], True)])
+    monkeypatch.setattr(templates.subprocess, "run", None)
+    assert render(words, [([USER], True)]) == first
