@@ -60,6 +60,7 @@ DOCUMENTED = {
     "torch.distributed",
     "torch.nn",
     "torch.nn.functional",
+    "torch.nn.modules.module",
     "torch.nn.utils.rnn",
     "transformers",
     "transformers.utils.logging",
