@@ -10,7 +10,7 @@ import argparse
 import sys
 from typing import Any
 
-from specviz.trace.check import CheckFailed, check, unproven
+from specviz.trace.check import CheckFailed, check, claim, unproven
 from specviz.trace.file import Trace, TraceError
 
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.file!r} cannot be read: {error.strerror}.") from error
     judged = sum(len(played.judged) for played in trace.rounds)
     print(f"{args.file}: {len(trace.rounds)} rounds and {judged} decisions agree.")
-    print(" ".join(unproven(trace)))
+    print(" ".join([claim(trace), *unproven(trace)]))
     return 0
 
 
