@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import CheckFailed, check, unproven
 from specviz.trace.events import Baseline, Committed, Judged, Vocabulary
 from specviz.trace.file import Trace
+from specviz.trace.metrics import path
 from specviz.trace.thresholds import any_kept
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw
@@ -159,8 +161,16 @@ LIES = {
 
 
 def test_the_runs_as_they_were_made_pass(sampled, greedy, siblings):
-    for trace in (sampled, greedy, siblings, *map(made, RUNS.values())):
+    for trace in (sampled, greedy, siblings, *map(unmeasured, RUNS.values())):
         check(trace)
+
+
+def unmeasured(recipe):
+    """A made-up run without what was made up beside it: its baseline, and its prompt's text."""
+    trace = made(recipe)
+    text = b"".join(trace.vocabulary[token] for token in trace.header.prompt_ids).decode()
+    header = trace.header if recipe.chat else replace(trace.header, prompt=text)
+    return Trace(header, [e for e in trace.events if not isinstance(e, Baseline)])
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -269,9 +279,58 @@ def apart(trace, margin, **header):
     """The trace with another plain text from new token 4 on, where logits lie `margin` apart."""
     plain = trace.baseline
     ids, margins, tops = [*plain.token_ids], [*plain.margins], [12.0] * len(plain.margins)
-    ids[3], margins[3] = ids[3] + 1, margin
+    ids[3], margins[3] = next(token for token in ids if token != ids[3]), margin
     other = Baseline(ids, plain.seconds, margins, tops)
     return replace_header(edited(trace, plain, other), **header)
+
+
+def tied(trace, at, margin):
+    """The trace with a softmax that shows this margin where new token `at` was predicted."""
+    played, before = next(
+        (r, n) for r, n in with_lengths(trace) if n <= at < n + len(r.committed.tokens)
+    )
+    parent = [0, *path(played)][at - before]
+    share = 1 / (1 + math.exp(-margin))
+
+    def changed(event):
+        if event in played.judged and guess_of(played, event).parent == parent:
+            first, second, *others = event.rows.soft
+            soft = [share * (first + second), (1 - share) * (first + second), *others]
+            return replace(event, rows=replace(event.rows, soft=soft))
+        if event is played.scored:
+            return replace(event, soft=rescored(played, parent, share))
+        if event is played.drew and played.drew.parent == parent:
+            return replace(event, soft=[share * sum(first_two(played, parent))])
+        return event
+
+    return Trace(trace.header, list(map(changed, trace.events)))
+
+
+def with_lengths(trace):
+    """Every round and how many new tokens there were before it."""
+    before = 0
+    for played in trace.rounds:
+        yield played, before
+        before += len(played.committed.tokens)
+
+
+def guess_of(played, event):
+    return played.proposed.guesses[event.node - 1]
+
+
+def first_two(played, parent):
+    """The softmax of the two likeliest tokens after a node, as its first verdict lists them."""
+    rows = next(e.rows for e in played.judged if guess_of(played, e).parent == parent)
+    return rows.soft[:2]
+
+
+def rescored(played, parent, share):
+    """The scores' softmax after the two likeliest tokens of a node were brought together."""
+    rows = next(e.rows for e in played.judged if guess_of(played, e).parent == parent)
+    both = sum(rows.soft[:2])
+    new = {rows.tokens[0]: share * both, rows.tokens[1]: (1 - share) * both}
+    pairs = zip(played.proposed.guesses, played.scored.soft, strict=True)
+    return [new.get(g.token, soft) if g.parent == parent else soft for g, soft in pairs]
 
 
 def replace_header(trace, **header):
@@ -279,7 +338,9 @@ def replace_header(trace, **header):
 
 
 def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(greedy):
-    check(apart(greedy, 0.0009))
+    check(apart(tied(greedy, 3, 0.0009), 0.0009))
+    with pytest.raises(CheckFailed, match=r"new token 4 is 0\.0009, and the run shows"):
+        check(apart(greedy, 0.0009))
     for dtype, margin in (("float32", 0.06), ("bfloat16", 0.2), ("float16", 0.06)):
         with pytest.raises(CheckFailed, match="new token 4 is not plain decoding's, with logits"):
             check(apart(greedy, margin, dtype=dtype))

@@ -129,7 +129,7 @@ def test_what_is_no_trace_is_named(tmp_path):
         (tmp_path / "x").write_text(text)
         with pytest.raises(TraceError, match=f"Line {line}"):
             Trace.read(tmp_path / "x")
-    (tmp_path / "x").write_bytes(b"{}\n\xff\xfe\x00")
+    (tmp_path / "x").write_bytes(b"\n\xff\xfe\x00")
     with pytest.raises(TraceError, match="Line 2: this is not UTF-8"):
         Trace.read(tmp_path / "x")
 

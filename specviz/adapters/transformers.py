@@ -122,6 +122,16 @@ def with_cache(network: nn.Module, kept: Cache | None) -> dict[str, Any]:
     return {**given, "use_cache": kept is not None}
 
 
+def biases_by_distance(config: PreTrainedConfig) -> bool:
+    """Whether attention is biased by distance (ALiBi) instead of told positions.
+
+    transformers computes the biases from a two-dimensional mask, and a tree needs one that says for
+    every node which others it sees.
+    """
+    found = config.get_text_config(decoder=True)
+    return bool(getattr(found, "alibi", False))
+
+
 def takes_tree_nodes(model: PreTrainedModel) -> bool:
     """Whether a causal LM's forward takes explicit positions, a cache and a number of logits."""
     takes = _parameters(type(model).forward)

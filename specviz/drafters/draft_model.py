@@ -64,6 +64,7 @@ class DraftModelSession:
         self.eos = target.target.eos
         self.settings = settings
         self.drawn = kind(settings)
+        self.branches = settings.branches
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:

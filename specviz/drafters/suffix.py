@@ -157,6 +157,7 @@ class SuffixSession:
         self.settings = settings
         self.factor: float = settings.suffix_factor
         self.least: float = settings.suffix_least
+        self.branches = settings.branches
         self.seen = Suffixes()
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:

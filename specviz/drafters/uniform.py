@@ -45,6 +45,7 @@ class UniformSession:
         self.law = torch.full((self.size,), 1 / self.size, dtype=exact_dtype(device), device=device)
         self.settings = settings
         self.drawn = kind(settings)
+        self.branches = settings.branches
 
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Nodes are numbered level by level."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Literal
 
-from specviz.engine.protocol import Drafter, DraftSession, Proposal
+from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch
 from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
 from specviz.engine.schedule import GammaSchedule, schedule
 from specviz.models.devices import synchronize
@@ -18,7 +18,7 @@ from specviz.models.passes import Taps
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
 from specviz.verification import Rule, Verdict, choose
-from specviz.verification.base import finish
+from specviz.verification.base import check_takes_trees, finish
 from specviz.verification.distributions import draw, law
 from specviz.verification.tree import DraftTree
 
@@ -39,6 +39,8 @@ class Decoding:
         self.cache: TargetRun = target.start(drafter.taps, settings.sampling)
         self.session: DraftSession = drafter.begin(self.cache, settings)
         self.rule: Rule = choose(settings.rule, self.session.drawn, settings.sampling)
+        if can_branch(self.session):
+            check_takes_trees(self.rule.promise)
         self.schedule: GammaSchedule = schedule(settings)
 
     def rounds(self, stop: Stop = never) -> Iterator[Played]:

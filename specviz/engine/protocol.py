@@ -87,10 +87,17 @@ class Drafter(Protocol):
         ...
 
 
+def can_branch(session: DraftSession) -> bool:
+    """Whether a session says that it can propose a tree; one that says nothing proposes chains."""
+    return bool(getattr(session, "branches", False))
+
+
 class DraftSession(Protocol):
     """One run's state; keeps and rolls back its own cache.
 
-    drawn: how every proposal of this run is drawn, known before the first.
+    drawn: how every proposal of this run is drawn, known before the first. A session whose
+    proposals can have two guesses under one node says so in an attribute, `branches`; see
+    `can_branch`.
     """
 
     drawn: Drawn

@@ -29,6 +29,7 @@ from transformers import (
 from transformers.utils import logging
 
 from specviz.adapters.transformers import (
+    biases_by_distance,
     divide_frequencies,
     has_plain_cache,
     keeps_state,
@@ -54,12 +55,17 @@ MadeFor = str | tuple[str, ...] | None
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Raise Unsuitable for a kind of network whose cache cannot forget a rejected guess.
+    """Raise Unsuitable for a kind of network that cannot score a tree, or forget a rejected guess.
 
     A sliding window is no hindrance by itself: a target never lets a run grow past it.
     """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used here.")
+    if biases_by_distance(config):
+        raise Unsuitable(
+            f"{name!r} biases attention by distance (ALiBi), which cannot be computed for the "
+            "nodes of a tree; only models that are given positions can be used here."
+        )
     if not plans_plain_cache(config):
         raise Unsuitable(_stateful(name))
 

@@ -28,6 +28,7 @@ class Reading:
 
 def read(target: Target, prompt: Prompt, settings: Settings) -> Reading:
     """Read a prompt as the settings say. Raises BadPrompt with a sentence."""
+    _check_letters([prompt] if isinstance(prompt, str) else [turn.text for turn in prompt])
     if isinstance(prompt, str):
         if not _asks_for_chat(target, settings):
             return Reading(prompt, target.encode(prompt, settings.max_new_tokens), None)
@@ -41,6 +42,12 @@ def read(target: Target, prompt: Prompt, settings: Settings) -> Reading:
     ids, chat = read_chat(target.card.name, target.tokenizer, turns)
     target.check_room(ids, settings.max_new_tokens)
     return Reading(turns[-1].text, ids, chat)
+
+
+def _check_letters(texts: Sequence[str]) -> None:
+    """Raise BadPrompt where a text cannot be written as UTF-8."""
+    if any("\ud800" <= letter <= "\udfff" for text in texts for letter in text):
+        raise BadPrompt("The prompt holds half a character (a lone surrogate).")
 
 
 def _asks_for_chat(target: Target, settings: Settings) -> bool:

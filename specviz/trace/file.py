@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from specviz.trace.bounded import DIGITS, EVENTS, OverLimit, parse_json, read_lines
 from specviz.trace.codec import build, plain
 from specviz.trace.events import (
     KNOWN,
@@ -90,8 +91,11 @@ class Trace:
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
-        """Read JSON Lines. Raises TraceError naming the line of what is damaged or foreign."""
-        numbered = enumerate(lines, 1)
+        """Read JSON Lines, within the limits of `bounded`.
+
+        Raises TraceError naming the line of what is damaged, foreign or too much.
+        """
+        numbered = _numbered(lines)
         first = next(((n, line) for n, line in numbered if line.strip()), None)
         if first is None:
             raise TraceError(1, "the file is empty.")
@@ -110,12 +114,21 @@ class Trace:
     @classmethod
     def read(cls, path: Path | str) -> Self:
         """Read a file. Raises TraceError, or OSError where there is no such file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            raise TraceError(line, "this is not UTF-8 text, so not a trace.") from error
-        return cls.parse(text.split("\n"))
+        return cls.parse(read_lines(path))
+
+
+def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, from 1. Raises TraceError for lines that cannot be read."""
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            if number > EVENTS + 1:
+                raise OverLimit(number, f"a trace has at most {EVENTS:,} lines after its first.")
+            yield number, line
+    except UnicodeDecodeError as error:
+        raise TraceError(number + 1, "this is not UTF-8 text, so not a trace.") from error
+    except OverLimit as error:
+        raise TraceError(error.line, str(error)) from error
 
 
 def dumps(event: Event) -> str:
@@ -134,9 +147,11 @@ def dumps(event: Event) -> str:
 def loads(number: int, line: str) -> Event:
     """The event on a line. Raises TraceError(number, ...) where it is damaged or foreign."""
     try:
-        data = json.loads(line, parse_constant=_refuse)
-    except ValueError as error:
+        data = parse_json(line)
+    except json.JSONDecodeError as error:
         raise TraceError(number, f"this is not whole JSON ({error}).") from error
+    except ValueError as error:
+        raise TraceError(number, f"this JSON cannot be used: {error}.") from error
     if not isinstance(data, dict):
         raise TraceError(number, "an event is a JSON object.")
     name = _header(number, data) if "format" in data or number == 1 else data.pop("event", None)
@@ -146,6 +161,8 @@ def loads(number: int, line: str) -> Event:
         return Unknown({"event": name, **data})
     try:
         event: Event = build(KNOWN[name], data)
+        if isinstance(event, Vocabulary):
+            _require_bytes(event)
     except (TypeError, ValueError) as error:
         raise TraceError(number, f"a broken {name!r} event: {error}.") from error
     return event
@@ -157,9 +174,15 @@ def _header(number: int, data: dict[str, Any]) -> str:
         raise TraceError(number, f"this is not a {FORMAT} file.")
     version = data.pop("version", None)
     if version != VERSION:
-        raise TraceError(number, f"version {version!r}; this program reads {VERSION}.")
+        raise TraceError(number, f"version {version!r:.40}; this program reads {VERSION}.")
     return Header.event
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
+def _require_bytes(event: Vocabulary) -> None:
+    """Raise ValueError unless every key is a token id and every spelling can be bytes."""
+    for token, spelling in event.tokens.items():
+        figures = token.isascii() and token.removeprefix("-").isdecimal()
+        if not (figures and len(token) <= DIGITS):
+            raise ValueError(f"{token!r:.40} is no token id")
+        if any(letter > "\xff" for letter in spelling):
+            raise ValueError(f"the spelling of token {token:.40} is not bytes as latin-1")

@@ -22,6 +22,15 @@ class MismatchedRule(ValueError):
     """A rule and a proposal that would not be lossless together."""
 
 
+def check_takes_trees(promise: Promise) -> None:
+    """Raise MismatchedRule for the one rule that judges chains only."""
+    if promise.name == "block":
+        raise MismatchedRule(
+            "Block verification judges chains, and this drafter proposes a tree: the rule "
+            "'traversal' is the same on trees."
+        )
+
+
 class Coins(Protocol):
     """What a rule asks of chance; `specviz.settings.chance.Chance` gives it."""
 

@@ -19,8 +19,8 @@ from specviz.verification.base import (
     Decision,
     Final,
     Law,
-    MismatchedRule,
     Verdict,
+    check_takes_trees,
     decide,
 )
 from specviz.verification.distributions import draw, scaled, without
@@ -50,11 +50,8 @@ class LeafFirst:
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
     ) -> Verdict:
         """See `Rule`. Raises MismatchedRule where block verification meets a tree."""
-        if self.promise.name == "block" and not tree.is_chain:
-            raise MismatchedRule(
-                "Block verification judges chains, and this drafter proposes a tree: the rule "
-                "'traversal' is the same on trees."
-            )
+        if not tree.is_chain:
+            check_takes_trees(self.promise)
         visit = _Visit(self, tree, drawn, p, q, chance)
         found = visit.below(0, 1.0)
         return visit.verdict(found.kept or 0, found.law.p)

@@ -63,6 +63,7 @@ class EagleSession:
         self.eos = target.eos
         self.settings = settings
         self.drawn = kind(settings)
+        self.branches = settings.branches
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:

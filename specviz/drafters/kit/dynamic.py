@@ -89,6 +89,7 @@ class DynamicSession:
         self.eos = target.eos
         self.budget: int = settings.budget
         self.fan_out: int = settings.fan_out
+        self.branches = min(self.budget, self.fan_out) > 1
         self.remark = dict(remark or {})
 
     @torch.inference_mode()

@@ -19,7 +19,7 @@ from specviz.drafters.kit.guesses import tops
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import Riders, States
 from specviz.settings.chance import Chance
-from specviz.settings.settings import MAX_GUESSES, Settings, require
+from specviz.settings.settings import MAX_GUESSES, Settings, deepest, require
 from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
@@ -117,6 +117,14 @@ class RankPathSession:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
         states.cover(len(tokens))
         self.heads.commit(states)
+
+    @property
+    def branches(self) -> bool:
+        """Whether two of the paths that can be tried begin alike."""
+        learns = self.settings.schedule == "learning"
+        depth = deepest(self.settings.siblings) if learns else self.settings.gamma
+        paths = self._paths(min(self.heads.most, depth))
+        return len({path[:-1] for path in paths}) < len(paths)
 
     def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
         """The tree of these heads' top tokens; by node, from 1, its path of ranks; its score."""

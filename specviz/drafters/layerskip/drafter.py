@@ -90,6 +90,7 @@ class LayerSkipSession:
         self.exit_layer = exit_layer
         self.eos = target.target.eos
         self.drawn = kind(settings)
+        self.branches = settings.branches
         self.reader = ExitReader(target, exit_layer)  # a new one for every proposal
         self.tree: DraftTree | None = None  # what was proposed and is not yet committed
         self.before: Callable[[], dict[str, Any]] = dict  # what the last verification showed

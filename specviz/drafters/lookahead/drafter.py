@@ -62,6 +62,7 @@ class LookaheadSession:
         self.ends = target.target.eos
         self.max_length = target.target.max_length
         self.shape = shape
+        self.branches = shape.guesses > 1
         self.pool = Pool(shape.guesses)
         self.window: Window | None = None  # from the first proposal on, which sees the prompt
         self.round = 0

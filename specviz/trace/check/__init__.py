@@ -6,6 +6,6 @@ One rule: a claim counts only where the file itself gives its causes. Standard l
 from __future__ import annotations
 
 from specviz.trace.check.demands import CheckFailed
-from specviz.trace.check.trace import check, unproven
+from specviz.trace.check.trace import check, claim, unproven
 
-__all__ = ["CheckFailed", "check", "unproven"]
+__all__ = ["CheckFailed", "check", "claim", "unproven"]

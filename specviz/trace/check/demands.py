@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 TINY = 1e-6  # a mass whose rounding would be magnified if it were divided by
 TOLERANCE = 1e-6  # laws may be float32 (on MPS); on CPU and CUDA the true slack is near 1e-12
+LONGEST = 1e9  # seconds that a clock can have shown: thirty years
+# What Python raises where parts of a trace do not fit; struct.error comes of a number too long to
+# be the key of a coin.
+UNFIT = (ArithmeticError, LookupError, ValueError, TypeError, RecursionError, struct.error)
 
 
 class CheckFailed(ValueError):
@@ -21,7 +26,7 @@ def fitting(where: str) -> Iterator[None]:
         yield
     except CheckFailed:
         raise
-    except (ArithmeticError, LookupError, ValueError) as error:
+    except UNFIT as error:
         raise CheckFailed(f"{where}: its parts do not fit together ({error}).") from error
 
 
@@ -50,7 +55,7 @@ def chances(values: Iterable[float], where: str, what: str) -> None:
 
 def time(seconds: float, where: str, what: str) -> None:
     """Raise CheckFailed unless these are seconds that something can take."""
-    demand(math.isfinite(seconds) and seconds >= 0, where, f"{what} took {seconds!r} seconds")
+    demand(0 <= seconds <= LONGEST, where, f"{what} took {seconds!r} seconds")
 
 
 def pass_time(seconds: float, where: str, what: str) -> None:

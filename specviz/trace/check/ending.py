@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
-from specviz.trace.check.demands import demand, pass_time, time
+from specviz.trace.check.cold import check_margins
+from specviz.trace.check.counts import MOST_BYTES
+from specviz.trace.check.demands import TOLERANCE, demand, pass_time, time
 from specviz.trace.check.header import Plan
 from specviz.trace.events import Baseline
 from specviz.trace.file import Trace
@@ -35,7 +38,8 @@ def check_finished(trace: Trace, plan: Plan) -> None:
         return
     time(finished.trace_seconds, "End", "recording")
     held = finished.held_bytes
-    demand(held is None or held >= 0, "End", f"{held!r} bytes cannot be held in memory")
+    possible = held is None or 0 <= held <= MOST_BYTES
+    demand(possible, "End", f"{held!r} bytes cannot be held in memory")
     plain = trace.baseline
     # Plain decoding's own lane has no rounds: its text is its baseline's.
     tokens = plain.token_ids if plain and not trace.rounds else token_ids(trace)
@@ -51,6 +55,8 @@ def check_baseline(trace: Trace, plan: Plan) -> None:
         return
     check_passes(plain, plan.settings.sampling.greedy)
     check_text(plain.token_ids, plan, "Baseline")
+    inside = all(0 <= token < trace.header.vocab_size for token in plain.token_ids)
+    demand(inside, "Baseline", "a token lies outside the vocabulary")
     stopped = trace.finished is not None and trace.finished.reason == "stopped"
     ended = reason_of(plain.token_ids, plan) != "stopped"
     demand(ended or (stopped and not trace.rounds), "Baseline", "it stops before its text is over")
@@ -59,6 +65,23 @@ def check_baseline(trace: Trace, plan: Plan) -> None:
         apart = "" if found.margin is None else f", with logits {found.margin:.2g} apart"
         problem = f"new token {found.position + 1} is not plain decoding's{apart}"
         demand(not trace.header.lossless, "Baseline", problem)
+    check_margins(trace, plain)
+    check_first(trace, plain, plan)
+
+
+def check_first(trace: Trace, plain: Baseline, plan: Plan) -> None:
+    """Plain decoding draws its first token from the distribution that round 0 drew from."""
+    drew = trace.rounds[0].drew if trace.rounds else None
+    if drew is None or not plain.token_ids or plan.settings.sampling.greedy:
+        return
+    token, u = plain.token_ids[0], plan.settings.chance(0).baseline()
+    totals = [0.0, *accumulate(drew.p)]
+    if token in drew.tokens[:-1]:  # behind the last, others may come before it
+        at = drew.tokens.index(token)
+        fits = totals[at] - TOLERANCE <= u <= totals[at + 1] + TOLERANCE
+    else:
+        fits = u >= totals[-2] - TOLERANCE
+    demand(fits, "Baseline", "its first token is not what its coin draws")
 
 
 def check_passes(plain: Baseline, greedy: bool) -> None:

@@ -34,6 +34,23 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
             demand(p <= least + TOLERANCE, where, f"token {guess.token} is among the likeliest")
 
 
+def check_likeliest(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
+    """The likeliest tokens of every node: some, each once, and none that a guess exceeds.
+
+    With the guesses under it they hold no more than 1. size: of the vocabulary.
+    """
+    for node, top in enumerate(scored.top):
+        pairs = all(len(pair) == 2 for pair in top)
+        demand(bool(top) and pairs, where, f"the likeliest tokens of node {node} are no pairs")
+        tokens = [token for token, _ in top]
+        inside = all(token == int(token) and 0 <= token < size for token in tokens)
+        demand(inside, where, f"a likeliest token of node {node} lies outside the vocabulary")
+        demand(len(set(tokens)) == len(top), where, f"node {node} lists a likeliest token twice")
+        known = {int(token): p for token, p in top}
+        known |= {guesses[n - 1].token: scored.p[n - 1] for n in children(guesses, node)}
+        chances([math.fsum(known.values())], where, f"what follows node {node}")
+
+
 def check_laws(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
     """A first sibling is judged by the target's own law; what was scored is what was judged."""
     if played.scored is None:
@@ -70,6 +87,10 @@ def check_places(
     for token, p in elsewhere:
         if token in listed:
             close(p, listed[token], where, f"the score of token {token}")
+    top = dict(elsewhere[: len(scored.top[parent])])
+    least = min(top.values(), default=0.0) + TOLERANCE
+    hidden = next((t for t, p in listed.items() if t not in top and p > least), None)
+    demand(hidden is None, where, f"token {hidden} is among the likeliest")
 
 
 def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: str) -> None:

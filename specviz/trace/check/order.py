@@ -20,6 +20,7 @@ from specviz.trace.events import (
 from specviz.trace.file import Trace
 
 PLAIN = "plain"  # the family of plain decoding's own lane: no rounds, all it did is its baseline
+STAGES = ("proposed", "scored", "judged", "drew", "committed")
 ONCE = (Proposed, Scored, Drew, Committed)  # a round has one of each at most
 
 
@@ -57,8 +58,24 @@ def check_once(events: Sequence[Event]) -> None:
         ended = ended or isinstance(event, Finished)
 
 
+def check_order(events: Sequence[Event]) -> None:
+    """The events of a round come in the order in which they happen, and plain decoding last."""
+    now, latest, ended = -1, "", False
+    for event in events:
+        if isinstance(event, (*ONCE, Judged)):
+            if event.round != now:
+                now, latest = event.round, ""
+            late = not latest or STAGES.index(latest) <= STAGES.index(event.event)
+            demand(late, f"Round {now}", f"{event.event!r} comes after {latest!r}")
+            latest = event.event
+        ended = ended or isinstance(event, Finished)
+        early = isinstance(event, Baseline) and not ended
+        demand(not early, "Baseline", "it comes before the run's end")
+
+
 def check_has_rounds(trace: Trace) -> None:
     """Only plain decoding's own lane, or a run stopped at once, has no rounds."""
     stopped = trace.finished is not None and trace.finished.reason == "stopped"
-    none = trace.header.drafter.family == PLAIN or stopped
-    demand(bool(trace.rounds) or none, "Rounds", "there are none")
+    plain = trace.header.drafter.family == PLAIN
+    demand(bool(trace.rounds) or plain or stopped, "Rounds", "there are none")
+    demand(not (trace.rounds and plain), "Rounds", "plain decoding has none")

@@ -7,27 +7,30 @@ from collections.abc import Sequence
 
 from specviz.settings.chance import Chance
 from specviz.trace.check.alpha import children
+from specviz.trace.check.cold import check_soft
 from specviz.trace.check.demands import close, demand, same
-from specviz.trace.check.draws import check_drew, check_interval, check_lower
+from specviz.trace.check.draws import check_begins, check_drew, check_interval, check_lower
 from specviz.trace.check.facts import check_facts
 from specviz.trace.check.header import Plan, check_drawn
 from specviz.trace.check.laws import (
     check_last_law,
     check_later,
     check_laws,
+    check_likeliest,
     check_scored,
     has_q,
 )
 from specviz.trace.check.leaf_first import check_leaf_first
 from specviz.trace.check.rows import check_rows
-from specviz.trace.events import Guess, Judged, Proposed, Round
+from specviz.trace.check.support import check_supports
+from specviz.trace.events import Guess, Header, Judged, Proposed, Round
 from specviz.trace.metrics import path
 from specviz.trace.thresholds import TESTS
 
 
-def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> None:
-    """One round. text: all before it. size: of the vocabulary. Raises CheckFailed."""
-    where = f"Round {played.number}"
+def check_round(played: Round, text: Sequence[int], plan: Plan, header: Header) -> None:
+    """One round. text: all before it. Raises CheckFailed."""
+    where, size = f"Round {played.number}", header.vocab_size
     chance = plan.settings.chance(played.number)
     proposed = played.proposed
     guesses = proposed.guesses if proposed else []
@@ -37,12 +40,15 @@ def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> No
         check_guesses(proposed, chance)
     if played.scored:
         check_scored(played.scored, guesses, plan.settings.sampling.greedy, where)
+        check_likeliest(played.scored, guesses, size, where)
     for event in played.judged:
         place = f"{where}, node {event.node}"
         demand(1 <= event.node <= len(guesses), place, "no such node")
         check_judged(event, guesses[event.node - 1], plan, has_q(played, plan), place)
         check_rows(event.rows, guesses[event.node - 1].token, size, place)
     check_facts(played, guesses, where)
+    check_supports(played, guesses, plan, header, where)
+    check_soft(played, guesses, where)
     check_laws(played, guesses, plan)
     check_later(played, guesses, plan)
     check_last_law(played, guesses, plan, where)
@@ -50,7 +56,10 @@ def check_round(played: Round, text: Sequence[int], plan: Plan, size: int) -> No
         check_leaf_first(played, guesses, plan.promise.name, where)
     else:
         check_walk(played, guesses, where)
-    check_end(played, plan, where)
+    check_end(played, plan, size, where)
+    for node, guess in enumerate(guesses, 1):
+        if guess.drawn:
+            check_begins(guess.drawn, f"{where}, node {node}")
 
 
 def check_guesses(proposed: Proposed, chance: Chance) -> None:
@@ -58,7 +67,6 @@ def check_guesses(proposed: Proposed, chance: Chance) -> None:
     for node, guess in enumerate(proposed.guesses, 1):
         where = f"Round {proposed.round}, node {node}"
         same(guess.u, chance.judge(node), where, "the coin")
-        demand(0 <= guess.parent < node, where, "its parent is not before it")
         sampled = proposed.drawn != "point-mass"
         demand((guess.q is not None) == sampled, where, "q is there exactly when it was sampled")
         drawn = guess.drawn is not None
@@ -111,7 +119,7 @@ def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
     demand(not left, where, "candidates were left untried")
 
 
-def check_end(played: Round, plan: Plan, where: str) -> None:
+def check_end(played: Round, plan: Plan, size: int, where: str) -> None:
     """The last token: its draw, its kind, and that the round committed what was kept."""
     guesses = played.proposed.guesses if played.proposed else []
     kept = path(played)
@@ -127,7 +135,7 @@ def check_end(played: Round, plan: Plan, where: str) -> None:
         demand(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
         u = plan.settings.chance(played.number).final()
         same(drew.drawn.u, u, where, "the draw's u")
-        check_drew(drew, where)
+        check_drew(drew, size, where)
         emitted.append(drew.token)
     committed = played.committed.tokens if played.committed else []
     demand(committed == emitted, where, "the committed tokens are not the kept ones")

@@ -45,7 +45,9 @@ def check_totals(rows: Rows, q: list[float], where: str) -> None:
     share = rows.share
     close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
     close(math.fsum([*q, rows.rest_q]), 1.0, where, "the total of q")
+    demand(rows.soft is not None or not rows.rest_soft, where, "a rest of no softmax")
     if rows.soft is not None:
+        demand(len(rows.soft) == len(rows.tokens), where, "a softmax for every listed token")
         close(math.fsum([*rows.soft, rows.rest_soft]), 1.0, where, "the total of the softmax")
     both = math.fsum([*map(min, rows.claimed, q), rows.rest_both])
     close(rows.overlap, both, where, "the overlap")

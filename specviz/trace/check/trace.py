@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
+from specviz.trace.check.counts import check_counts, check_header_counts
 from specviz.trace.check.demands import demand, fitting
+from specviz.trace.check.drafting import (
+    Depths,
+    check_depth,
+    check_distinct,
+    check_drafting,
+    check_tree,
+)
 from specviz.trace.check.ending import check_baseline, check_finished
-from specviz.trace.check.header import plan
-from specviz.trace.check.order import check_has_rounds, check_once, check_whole
+from specviz.trace.check.families import BUILT_IN
+from specviz.trace.check.full import Room
+from specviz.trace.check.header import Plan, plan
+from specviz.trace.check.order import check_has_rounds, check_once, check_order, check_whole
 from specviz.trace.check.round import check_round
 from specviz.trace.check.words import check_vocabulary
-from specviz.trace.events import Round
+from specviz.trace.events import Header, Round
 from specviz.trace.file import Trace
 
 # What a rule's test reads that the listed tokens bound and do not tell.
@@ -20,23 +31,67 @@ WHOLE: Final = {"accept-reject": "M", "k-seq": "ρ", "typical": "The entropy"}
 
 def check(trace: Trace) -> None:
     """Raise CheckFailed at the first thing that does not follow; return where all does."""
-    held = plan(trace.header)
+    with fitting("Header"):
+        held = plan(trace.header)
+        check_header_counts(trace.header)
     text = list(trace.header.prompt_ids)
+    depths, family = Depths(held.settings), trace.header.drafter.family
+    drawn = {played.proposed.drawn for played in trace.rounds if played.proposed}
     for expected, played in enumerate(trace.rounds):
         where = f"Round {played.number}"
-        check_whole(played, expected)
         with fitting(where):
-            check_round(played, text, held, trace.header.vocab_size)
-        added = played.committed.tokens if played.committed else []
-        demand(bool(added), where, "a round adds at least one token")
+            check_whole(played, expected)
+            room = room_for(played, text, depths.gamma, held, trace.header)
+            check_counts(played, family, len(text), where)
+            check_round(played, text, held, trace.header)
+            if room is not None and played.proposed is not None:
+                check_drafting(played.proposed, family, held.settings, room, where)
+            depths.observe(played)
+            added = played.committed.tokens if played.committed else []
+            demand(bool(added), where, "a round adds at least one token")
         text += added
-    check_once(trace.events)
-    check_finished(trace, held)
-    check_has_rounds(trace)
+    demand(len(drawn) < 2, "Rounds", "guesses are drawn in one way throughout a run")
+    with fitting("End"):
+        check_once(trace.events)
+        check_order(trace.events)
+        check_finished(trace, held)
+        check_has_rounds(trace)
     with fitting("Baseline"):
         check_baseline(trace, held)
     with fitting("Vocabulary"):
         check_vocabulary(trace)
+
+
+def room_for(
+    played: Round, text: Sequence[int], gamma: int, held: Plan, header: Header
+) -> Room | None:
+    """What a round's draft had room for; None where there is none. Raises CheckFailed.
+
+    text: before it. A foreign drafter is held to γ alone.
+    """
+    if played.proposed is None:
+        return None
+    where = f"Round {played.number}"
+    left = held.settings.max_new_tokens - (len(text) - len(header.prompt_ids))
+    demand(left > 0, where, "more tokens than the limit allows")
+    known = header.drafter.family in BUILT_IN
+    room = Room(text, min(gamma, left - 1) if known else gamma, held.eos)
+    check_tree(played.proposed, held.eos, header.vocab_size, where)
+    check_depth(played.proposed, room.depth, where)
+    if known:
+        check_distinct(played.proposed, where)
+    return room
+
+
+def claim(trace: Trace) -> str:
+    """What may be said of the run's text: whose distribution it follows, in a sentence."""
+    header = trace.header
+    coins = len(header.settings.get("coins", {}))
+    if coins:
+        places = "1 place" if coins == 1 else f"{coins} places"
+        return f"Coins set by hand in {places}; not a sample."
+    what = "" if header.lossless else "not "
+    return f"The rule {header.rule!r} is {what}lossless."
 
 
 def unproven(trace: Trace) -> list[str]:

@@ -1,31 +1,113 @@
-"""The bytes of tokens: one spelling an id, and one for every id that the text or a guess has."""
+"""The bytes of tokens: one spelling an id, there before its first use, and the prompt's text."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
 from specviz.trace.check.demands import demand
-from specviz.trace.events import Vocabulary
+from specviz.trace.events import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Header,
+    Judged,
+    Proposed,
+    Scored,
+    Vocabulary,
+)
 from specviz.trace.file import Trace
+
+SPECIAL: Final = re.compile(r"<.*>|\[.*\]|", re.DOTALL)  # how tokens that are no text are spelled
+UNKNOWN: Final = re.compile(r"[<\[]unk[>\]]", re.IGNORECASE)
+JOINTS: Final = re.compile(r"##|▁|\s+")  # what tokenizers put between pieces, or take away there
 
 
 def check_vocabulary(trace: Trace) -> None:
-    """Raise CheckFailed where an id is spelled in two ways, or one that was used in none."""
+    """Raise CheckFailed where an id has no spelling when it is used, or two, or the wrong one."""
     known: dict[str, str] = {}
     header = trace.header
     for event in trace.events:
         if isinstance(event, Vocabulary):
             for token, spelling in event.tokens.items():
-                inside = 0 <= int(token) < header.vocab_size and token == str(int(token))
-                demand(inside, "Vocabulary", f"{token!r} is no token id")
+                inside = token == str(int(token)) and 0 <= int(token) < header.vocab_size
+                demand(inside, "Vocabulary", f"{token!r:.40} is no token id")
+                bytes_ = all(letter <= "\xff" for letter in spelling)
+                demand(bytes_, "Vocabulary", f"the spelling of token {token} is not bytes")
                 once = known.setdefault(token, spelling) == spelling
                 demand(once, "Vocabulary", f"token {token} is spelled in two ways")
+            continue
+        where, used = uses(event)
+        missing = [token for token in used if str(token) not in known]
+        demand(not missing, where, f"no bytes for tokens {missing[:3]}")
+    missing = [token for token in header.prompt_ids if trace.events and str(token) not in known]
+    demand(not missing, "Header", f"no bytes for tokens {missing[:3]} of the prompt")
     for piece, ids in header.chat.tokens(header.prompt_ids) if header.chat else ():
         # Other tokens need not spell their letters: a tokenizer may change these first.
         spelled = [known.get(str(token)) for token in ids]
         told = piece.kind != "special" or spelled == [piece.text.encode().decode("latin-1")]
         demand(told, "Chat", f"its special token is not spelled {piece.text!r:.40}")
-    for played in trace.rounds:
-        guesses = played.proposed.guesses if played.proposed else []
-        used = [guess.token for guess in guesses]
-        used += played.committed.tokens if played.committed else []
-        missing = [token for token in used if str(token) not in known]
-        demand(not missing, f"Round {played.number}", f"no bytes for tokens {missing[:3]}")
+    check_prompt(header, known)
+
+
+def uses(event: Event) -> tuple[str, list[int]]:
+    """Where an event is, and the token ids that it shows."""
+    if isinstance(event, Baseline):
+        return "Baseline", event.token_ids
+    return f"Round {getattr(event, 'round', '?')}", [*shown(event)]
+
+
+def shown(event: Event) -> Iterator[int]:
+    """The token ids of an event of a round, outside of evidence."""
+    if isinstance(event, Proposed):
+        yield from (guess.token for guess in event.guesses)
+    elif isinstance(event, Scored):
+        yield from (int(pair[0]) for top in event.top for pair in top)
+    elif isinstance(event, Judged):
+        yield from event.rows.tokens
+    elif isinstance(event, Drew | Committed):
+        yield from event.tokens
+
+
+def check_prompt(header: Header, known: Mapping[str, str]) -> None:
+    """The prompt's tokens spell the text that the model read, beside special ones at its ends.
+
+    Held to the letter where they do; else up to what tokenizers change: case, accents, compatible
+    characters and white space.
+    """
+    pieces = [known.get(str(token), "").encode("latin-1") for token in header.prompt_ids]
+    text = header.read
+    if any(UNKNOWN.fullmatch(decoded(piece)) for piece in pieces):
+        return  # some of the text is not in its tokens
+    for start, end in ends_of(pieces, header):
+        spelled = decoded(b"".join(pieces[start:end]))
+        if spelled == text or usual(spelled) == usual(text):
+            return
+    demand(False, "Header", "the prompt's tokens do not spell its text")
+
+
+def ends_of(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]]:
+    """Where the text may start and end among the tokens: special ones may stand around it."""
+    special = [
+        token in header.eos or SPECIAL.fullmatch(decoded(piece)) is not None
+        for token, piece in zip(header.prompt_ids, pieces, strict=True)
+    ]
+    size = len(pieces)
+    before = [n for n in range(min(3, size + 1)) if all(special[:n])]
+    after = [n for n in range(min(3, size + 1)) if all(special[size - n :])]
+    yield from ((start, size - n) for start in before for n in after if start + n <= size)
+
+
+def decoded(spelling: bytes) -> str:
+    """Bytes as text; those that are no character show as U+FFFD."""
+    return spelling.decode("utf-8", errors="replace")
+
+
+def usual(text: str) -> str:
+    """A text without what a tokenizer may change before it reads it."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    letters = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return JOINTS.sub("", letters)

@@ -1,0 +1,116 @@
+"""Bounded reading of JSON Lines, so that a hostile file costs little and ends in one sentence.
+
+Rule: every limit on what is read from a trace file is here. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+# Lines after the header. The longest run that can be asked for has 4,096 rounds, and a round that
+# judges all of a tree of 128 guesses has 134 lines.
+EVENTS: Final = 4096 * 134
+LINE_BYTES: Final = 16 * 2**20
+FILE_BYTES: Final = 256 * 2**20
+DEPTH: Final = 64  # levels of objects and lists inside one another; real traces have 8
+DIGITS: Final = 40  # of a whole number; the longest that is written is a 64-bit seed
+SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class OverLimit(ValueError):
+    """A limit was exceeded. line: where, from 1. The message is a sentence."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def read_lines(path: Path | str) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, one at a time.
+
+    Raises OverLimit for a line or a file that is too long, OSError where there is no such file, and
+    UnicodeDecodeError where a line is not UTF-8.
+    """
+    total, number = 0, 0
+    with Path(path).open("rb") as file:
+        while line := file.readline(LINE_BYTES + 1):
+            number, total = number + 1, total + len(line)
+            if len(line) > LINE_BYTES:
+                raise OverLimit(number, f"it is longer than {LINE_BYTES // 2**20} MB.")
+            if total > FILE_BYTES:
+                raise OverLimit(number, f"the file is longer than {FILE_BYTES // 2**20} MB.")
+            yield line.decode()
+
+
+def parse_json(line: str) -> Any:
+    """Parse one line of strict JSON.
+
+    Raises ValueError with a clause for what Python's parser would let through: keys that occur
+    twice, numbers that are not finite, whole numbers of more than DIGITS digits, nesting deeper
+    than DEPTH, and half characters.
+    """
+    try:
+        data = json.loads(
+            line,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_short,
+            object_pairs_hook=_distinct,
+        )
+    except RecursionError as error:
+        raise ValueError(_too_deep()) from error
+    if not _shallow(data, DEPTH):
+        raise ValueError(_too_deep())
+    if SURROGATE.search(line):
+        _refuse_surrogates(data)
+    return data
+
+
+def _too_deep() -> str:
+    return f"it is nested deeper than {DEPTH} levels"
+
+
+def _shallow(value: Any, levels: int) -> bool:
+    """Whether a value is nested no deeper than so many levels."""
+    if not isinstance(value, dict | list):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_shallow(each, levels - 1) for each in inside)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r:.40} occurs twice")
+    return found
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text:.40} is too large a number")
+    return number
+
+
+def _short(text: str) -> int:
+    if len(text) > DIGITS:
+        raise ValueError(f"a whole number has {len(text):,} digits")
+    return int(text)
+
+
+def _refuse_surrogates(data: Any) -> None:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half a character (a lone surrogate)") from error

@@ -1,0 +1,115 @@
+"""Temperature 0: the softmax that is kept beside p, and the margins of plain decoding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from specviz.trace.check.demands import close, demand
+from specviz.trace.events import Baseline, Guess, Round
+from specviz.trace.file import Trace
+from specviz.trace.metrics import COARSE, FINE, USUAL_TOP, path
+
+SURE: Final = 1e-9  # what is left beside the top token, below which its logarithm is rounding
+SLACK: Final = 8  # times what rounding moves a logit: two passes, of the first and of the second
+
+
+def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
+    """One softmax a node: as scored, as judged and as drawn; its top token is the one with p 1."""
+    scored, drew = played.scored, played.drew
+    if scored is None or scored.soft is None:
+        return
+    highest: dict[int, float] = {}  # by node, the softmax of its top token
+    for event in played.judged:
+        rows, node = event.rows, event.node
+        place = f"{where}, node {node}"
+        soft = dict(zip(rows.tokens, rows.soft or [], strict=True))
+        close(soft[guesses[node - 1].token], scored.soft[node - 1], place, "the softmax")
+        top = max(soft.values())
+        chosen = [soft[token] for token, p in zip(rows.tokens, rows.p, strict=True) if p > 0.0]
+        demand(chosen == [top], place, "the softmax has another top token")
+        highest[guesses[node - 1].parent] = top
+    if drew is None:
+        return
+    demand(drew.soft is not None, where, "the drawn token has no softmax")
+    soft = dict(zip(drew.tokens, drew.soft or [], strict=True))
+    found = soft[drew.token]
+    close(found, highest.get(drew.parent, found), where, "the softmax of the drawn token")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a round's softmax tells of the margin between the target's top two logits."""
+
+    least: float
+    most: float
+
+
+def check_margins(trace: Trace, plain: Baseline) -> None:
+    """Margins and the softmax of the run agree wherever both followed the same text.
+
+    Two computations of a logit differ by rounding, so the margin may leave the bounds by that.
+    """
+    if plain.margins is None:
+        return
+    ours = known_margins(trace)
+    for at, (margin, token) in enumerate(zip(plain.margins, plain.token_ids, strict=True)):
+        if at >= len(ours):
+            return
+        committed, known = ours[at]
+        top = plain.tops[at] if plain.tops else None
+        slack = rounding(trace.header.dtype, top)
+        problem = f"the margin of new token {at + 1} is {margin:.3g}, and the run shows "
+        low = known.least - slack <= margin
+        demand(low, "Baseline", f"{problem}{known.least:.3g} or more")
+        high = margin <= known.most + slack
+        demand(high, "Baseline", f"{problem}{known.most:.3g} or less")
+        if committed != token:
+            return
+
+
+def rounding(dtype: str, top: float | None) -> float:
+    """How far rounding may move a margin between two computations."""
+    size = USUAL_TOP if top is None else min(abs(top), 8 * USUAL_TOP)
+    return SLACK * max(FINE, COARSE.get(dtype, 0.0) * size)
+
+
+def known_margins(trace: Trace) -> list[tuple[int, Known]]:
+    """By new token: the token, and what the run's softmax tells of its margin."""
+    found: list[tuple[int, Known]] = []
+    for played in trace.rounds:
+        tokens = played.committed.tokens if played.committed else []
+        found += zip(tokens, margins_of(played), strict=False)
+    return found
+
+
+def margins_of(played: Round) -> Iterator[Known]:
+    """By token of a round, in order."""
+    guesses = played.proposed.guesses if played.proposed else []
+    listed: dict[int, Known] = {}
+    for event in played.judged:
+        if event.rows.soft:
+            parent = guesses[event.node - 1].parent
+            listed.setdefault(parent, of_two(event.rows.soft))
+    nothing = Known(0.0, math.inf)
+    for node in path(played):
+        yield listed.get(guesses[node - 1].parent, nothing)
+    if played.drew and played.drew.soft:
+        yield listed.get(played.drew.parent) or of_top(max(played.drew.soft))
+
+
+def of_two(soft: Sequence[float]) -> Known:
+    """The top two are listed: ln of their ratio, as far as the second is more than rounding."""
+    first, second = sorted(soft, reverse=True)[:2] if len(soft) > 1 else (soft[0], 0.0)
+    if second < SURE or first <= 0.0:
+        return Known(math.log(max(first, SURE) / SURE) - 1.0 if first > 0.5 else 0.0, math.inf)
+    margin = math.log(first / second)
+    return Known(margin, margin)
+
+
+def of_top(first: float) -> Known:
+    """Only the top token is listed: the second has no more than what it leaves."""
+    left = max(1.0 - first, SURE)
+    return Known(max(0.0, math.log(first / left)) if first > 0.5 else 0.0, math.inf)

@@ -1,0 +1,164 @@
+"""Settings against drafts: depth, siblings, budget, confidence, and how guesses were drawn.
+
+Rule: what the engine guarantees is held against every drafter; what a family does with the settings
+only against that family.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from specviz.settings.knobs import MAX_GUESSES
+from specviz.settings.settings import Settings, deepest
+from specviz.trace.check.demands import TOLERANCE, chances, demand
+from specviz.trace.check.families import (
+    BUILT_IN,
+    CHAINS,
+    DYNAMIC,
+    GROWING,
+    NGRAM,
+    RANKED,
+    RIDES,
+    SAMPLING,
+    SUFFIX,
+)
+from specviz.trace.check.full import Room, check_full
+from specviz.trace.check.remarks import check_lookahead, check_ngram, check_remark, check_suffix
+from specviz.trace.events import Guess, Proposed, Round
+from specviz.trace.metrics import path
+
+
+class Depths:
+    """γ round by round, as `engine.schedule` has it. gamma: of the next round."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.gamma = settings.gamma
+        self._learns = settings.schedule == "learning"
+        self._most = deepest(settings.siblings) if self._learns else settings.gamma
+
+    def observe(self, played: Round) -> None:
+        """A round is over: 2 more where every guess was kept, else 1 fewer."""
+        drafted = max(played.proposed.depths, default=0) if played.proposed else 0
+        if self._learns and drafted:
+            step = 2 if len(path(played)) == drafted else -1
+            self.gamma = min(self._most, max(1, self.gamma + step))
+
+
+def check_tree(proposed: Proposed, eos: frozenset[int], size: int, where: str) -> None:
+    """What any tree of guesses is. size: of the vocabulary. Raises CheckFailed."""
+    guesses = proposed.guesses
+    few = len(guesses) <= MAX_GUESSES
+    demand(few, where, f"it has {len(guesses)} guesses, and a draft has at most {MAX_GUESSES}")
+    for node, guess in enumerate(guesses, 1):
+        place = f"{where}, node {node}"
+        demand(0 <= guess.parent < node, place, "its parent is not before it")
+        demand(0 <= guess.token < size, place, "its token lies outside the vocabulary")
+        over = guess.parent > 0 and guesses[guess.parent - 1].token in eos
+        demand(not over, place, "it follows the end of the text")
+
+
+def check_depth(proposed: Proposed, most: int, where: str) -> None:
+    """No guess is deeper than γ, or than the tokens that are left, allow."""
+    depth = max(proposed.depths, default=0)
+    demand(depth <= most, where, f"guesses are {depth} deep, and γ and the limit allow {most}")
+
+
+def check_drafting(
+    proposed: Proposed, family: str, settings: Settings, room: Room, where: str
+) -> None:
+    """What a built-in family does with its settings. Raises CheckFailed."""
+    if family not in BUILT_IN:
+        return
+    check_kind(proposed, family, settings, where)
+    scores = (guess.score for guess in proposed.guesses if guess.score is not None)
+    chances(scores, where, "its scores")
+    check_shape(proposed, family, settings, where)
+    check_remark(proposed, family, settings, where)
+    if family in GROWING:
+        check_confidence(proposed.guesses, settings.confidence, where)
+    if family in SAMPLING:
+        check_full(proposed, family, settings, room, where)
+    check = COPYING.get(family)
+    if check is not None:
+        check(proposed, settings, room.text, where)
+
+
+def check_distinct(proposed: Proposed, where: str) -> None:
+    """Siblings are different tokens, unless they were drawn independently."""
+    if proposed.drawn == "sampled":
+        return
+    pairs = Counter((guess.parent, guess.token) for guess in proposed.guesses)
+    demand(max(pairs.values(), default=1) == 1, where, "siblings have the same token")
+
+
+def check_shape(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
+    """No node has more guesses under it than its family's settings allow."""
+    under = Counter(guess.parent for guess in proposed.guesses)
+    widest, many = max(under.values(), default=0), len(proposed.guesses)
+    if family in CHAINS:
+        demand(widest <= 1, where, f"{family} proposes a chain, and this is a tree")
+    if family in SAMPLING or family == SUFFIX:
+        check_widths(proposed, settings, under, where)
+    if family in DYNAMIC:
+        budget, fan_out = settings.budget, settings.fan_out
+        demand(many <= budget, where, f"{many} guesses, and the budget is {budget}")
+        demand(widest <= fan_out, where, f"{widest} guesses under a node; the fan-out is {fan_out}")
+    if family in RANKED:
+        check_paths(proposed, settings, under, where)
+
+
+def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
+    """How guesses were drawn follows from the settings."""
+    follows = "point-mass"
+    if family in SAMPLING and settings.candidates == "sampled" and not settings.sampling.greedy:
+        branches = settings.branches and family not in CHAINS
+        follows = "without-replacement" if branches else "sampled"
+    problem = f"its guesses are {proposed.drawn}, but {follows} follows from the settings"
+    demand(proposed.drawn == follows, where, problem)
+
+
+def check_widths(
+    proposed: Proposed, settings: Settings, under: Mapping[int, int], where: str
+) -> None:
+    """No node has more guesses under it than the siblings of its depth."""
+    depths = [0, *proposed.depths]
+    for node, many in under.items():
+        most = settings.width(depths[node])
+        problem = f"{many} guesses under node {node}, and the siblings allow {most}"
+        demand(many <= most, where, problem)
+
+
+def check_paths(
+    proposed: Proposed, settings: Settings, under: Mapping[int, int], where: str
+) -> None:
+    """Heads fill the rank paths, or, where none were chosen, the siblings."""
+    chosen = {tuple(each) for each in settings.rank_paths}
+    if not chosen:
+        check_widths(proposed, settings, under, where)
+    for node, guess in enumerate(proposed.guesses, 1):
+        ranks = (guess.evidence or {}).get("path")
+        if not isinstance(ranks, list):
+            continue
+        inside = all(rank < settings.width(depth) for depth, rank in enumerate(ranks))
+        allowed = tuple(ranks) in chosen if chosen else inside
+        demand(allowed, where, f"node {node} is rank path {ranks!r:.40}, which was not chosen")
+    many = len(proposed.guesses)
+    demand(not chosen or many <= len(chosen), where, f"{many} guesses of {len(chosen)} rank paths")
+
+
+def check_confidence(guesses: Sequence[Guess], confidence: float, where: str) -> None:
+    """Nothing is guessed after a guess whose score lies below the confidence."""
+    for guess in guesses:
+        above = guesses[guess.parent - 1].score if guess.parent else None
+        sure = above is None or above >= confidence - TOLERANCE
+        problem = f"a guess follows one with score {above!r}; the confidence is {confidence!r}"
+        demand(sure, where, problem)
+
+
+Copying = Callable[[Proposed, Settings, Sequence[int], str], None]
+COPYING: Mapping[str, Copying] = {
+    NGRAM: check_ngram,
+    SUFFIX: check_suffix,
+    RIDES: check_lookahead,
+}

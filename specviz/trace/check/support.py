@@ -1,0 +1,145 @@
+"""Distributions against temperature, top-k and top-p: how many tokens they can have left.
+
+A trace keeps distributions after they were cut and scaled to 1, so top-p shows only where a kept
+token is so unlikely that it cannot have been needed to reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from specviz.settings.settings import Sampling
+from specviz.trace.check.alpha import children
+from specviz.trace.check.demands import TOLERANCE, close, demand
+from specviz.trace.check.families import GROWING
+from specviz.trace.check.header import Plan
+from specviz.trace.events import Guess, Header, Judged, Round
+from specviz.trace.promises import Leaves
+
+UNDERFLOWS: Final = 0.5  # below this temperature unlikely tokens may round to 0
+TIES: Final = 16  # tokens as likely as the k-th that top-k keeps as well
+ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Some tokens of a distribution, and the mass of all others.
+
+    own: it is the target's, not what rejections left of it. rest: None where it is not stored.
+    """
+
+    p: Sequence[float]
+    rest: float | None
+    own: bool = True
+
+
+def check_supports(
+    played: Round, guesses: Sequence[Guess], plan: Plan, header: Header, where: str
+) -> None:
+    """Hold every distribution of a round against the sampling. Raises CheckFailed."""
+    sampling = plan.settings.sampling
+    size = header.vocab_size
+    exact = header.target.family != "served" and not header.device.startswith("mps")
+    for listed in of_target(played, guesses, plan):
+        if sampling.greedy:
+            whole = all(p in (0.0, 1.0) for p in listed.p) and not listed.rest
+            demand(whole, where, "temperature 0 leaves one token, and a probability is below 1")
+            continue
+        check_top_k(listed, sampling, size, where, "p")
+        if listed.own:
+            check_top_p(listed.p, sampling, size, where, "p")
+        if listed.own and exact:
+            check_uncut(listed, sampling, where)
+    if header.drafter.family in GROWING and not sampling.greedy:
+        check_q(played, guesses, sampling, size, where)
+
+
+def of_target(played: Round, guesses: Sequence[Guess], plan: Plan) -> Iterator[Listed]:
+    """Every distribution of the target that a round lists."""
+    if played.scored:
+        for node, top in enumerate(played.scored.top):
+            likeliest = {int(token): p for token, p in top}
+            scored = {guesses[n - 1].token: played.scored.p[n - 1] for n in children(guesses, node)}
+            yield Listed([*(likeliest | scored).values()], None)
+    seen: set[int] = set()
+    for event in played.judged:
+        parent = guesses[event.node - 1].parent
+        yield Listed(event.rows.p, event.rows.rest_p, parent not in seen)
+        seen.add(parent)
+    if played.drew:
+        cut = plan.promise.leaves is Leaves.TOP  # the top token alone
+        own = played.drew.kind != "recovered" and not cut
+        yield Listed(played.drew.p, played.drew.rest_p, own)
+
+
+def check_top_k(listed: Listed, sampling: Sampling, size: int, where: str, what: str) -> None:
+    """Fewer than k tokens are likelier than the least likely one that is left."""
+    if not 0 < sampling.top_k < size:
+        return
+    positive = [p for p in listed.p if p > 0.0]
+    least = min(positive, default=0.0)
+    if listed.rest is not None and listed.rest > TOLERANCE:
+        least = max(least, listed.rest)  # one of the others has some of it, and no more
+    above = sum(p > least + ROUNDING for p in positive)
+    problem = f"{what} has more tokens than top-k {sampling.top_k} leaves"
+    demand(above < sampling.top_k, where, problem)
+
+
+def check_top_p(p: Iterable[float], sampling: Sampling, size: int, where: str, what: str) -> None:
+    """The least likely token was needed to reach top-p.
+
+    Of the whole, a share K was kept. All that was cut is no likelier than the least likely token
+    x that was kept, so 1 − K ≤ n K x for n tokens; and without that token K (1 − x) < top-p.
+    """
+    least = min((each for each in p if each > 0.0), default=1.0)
+    if sampling.top_p >= 1.0 or least >= 1.0:
+        return
+    tokens = min(size, sampling.top_k + TIES) if sampling.top_k else size
+    needed = 1.0 / (1.0 + tokens * least) <= sampling.top_p / (1.0 - least) + ROUNDING
+    problem = f"{what} keeps a token of {least:.2g} that top-p {sampling.top_p:g} cuts"
+    demand(needed, where, problem)
+
+
+def check_uncut(listed: Listed, sampling: Sampling, where: str) -> None:
+    """Without top-k and top-p every token keeps some probability."""
+    if sampling.cuts or sampling.temperature < UNDERFLOWS:
+        return
+    demand(all(p > 0.0 for p in listed.p), where, "p is 0 at a token, and nothing cuts it")
+
+
+def check_q(
+    played: Round, guesses: Sequence[Guess], sampling: Sampling, size: int, where: str
+) -> None:
+    """A draft model samples under the run's own temperature, top-k and top-p."""
+    first: dict[int, Judged] = {}
+    for event in played.judged:
+        first.setdefault(guesses[event.node - 1].parent, event)
+    for event in first.values():
+        if event.rows.q is not None:
+            listed = Listed(event.rows.q, event.rows.rest_q)
+            check_top_k(listed, sampling, size, where, "q")
+            check_top_p(listed.p, sampling, size, where, "q")
+    for node, guess in enumerate(guesses, 1):
+        lone = children(guesses, guess.parent)[0] == node
+        if lone and guess.q is not None and guess.drawn and guess.score is not None:
+            check_temperature(
+                guess.q, guess.score, guess.drawn.lo, sampling, f"{where}, node {node}"
+            )
+
+
+def check_temperature(q: float, score: float, lower: float, sampling: Sampling, where: str) -> None:
+    """The likeliest token gains below temperature 1, where the score is taken, and loses above.
+
+    q: of a first sibling. lower: end of its interval; 0 where no token is likelier. Cuts add to it.
+    """
+    slack = 1e-4  # the score is float32
+    if sampling.temperature == 1.0 and not sampling.cuts:
+        close(q, min(max(score, q - slack), q + slack), where, "q at temperature 1")
+    if lower > 0.0:
+        return
+    if sampling.temperature <= 1.0:
+        demand(q >= score - slack, where, "q of the likeliest token is below its score")
+    elif not sampling.cuts:
+        demand(q <= score + slack, where, "q of the likeliest token is above its score")

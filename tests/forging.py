@@ -1,0 +1,96 @@
+"""Recorded runs with one lie: how a table of forgeries reads its trace, changes it and is checked.
+
+A forgery is (trace, change, words): the shipped trace that it starts from, a function that changes
+its lines (the header first, then events, as JSON objects) in place, and what the refusal says.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from specviz.shipped import ASSETS
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.file import Trace, TraceError
+
+Line = dict[str, Any]
+Change = Callable[[list[Line]], object]
+Forgery = tuple[str, Change, str]
+HUGE = 10**30
+
+
+@cache
+def recorded(name: str) -> list[Line]:
+    """A shipped trace's lines as objects; not to be changed."""
+    (path,) = (ASSETS / "traces").glob(f"{name}-*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def forged(name: str, change: Change) -> list[str]:
+    """The lines of a shipped trace after a change."""
+    lines = copy.deepcopy(recorded(name))
+    change(lines)
+    return list(map(json.dumps, lines))
+
+
+def refused(forgery: Forgery) -> None:
+    """Assert that a forgery is refused in these words, and that it is one."""
+    name, change, says = forgery
+    lines = forged(name, change)
+    assert lines != list(map(json.dumps, recorded(name)))
+    with pytest.raises((CheckFailed, TraceError), match=says):
+        check(Trace.parse(lines))
+
+
+def events(lines: list[Line], event: str) -> list[Line]:
+    """The events of a kind after the prefill's, or all where only that has some."""
+    found = [line for line in lines if line.get("event") == event]
+    return [line for line in found if line.get("round") != 0] or found
+
+
+def first(lines: list[Line], event: str, having: Callable[[Line], Any] = bool) -> Line:
+    """The first such event that has something."""
+    return next(line for line in events(lines, event) if having(line))
+
+
+def setting(**values: Any) -> Change:
+    """Claim other settings."""
+    return lambda lines: lines[0]["settings"].update(values)
+
+
+def sampling(**values: Any) -> Change:
+    """Claim another temperature, top-k or top-p."""
+    return lambda lines: lines[0]["settings"]["sampling"].update(values)
+
+
+def header(**values: Any) -> Change:
+    """Claim something else in the header."""
+    return lambda lines: lines[0].update(values)
+
+
+def put(event: str, **values: Any) -> Change:
+    """Put other values into the first event of a kind."""
+    return lambda lines: first(lines, event).update(values)
+
+
+def inside(event: str, *keys: Any, value: Any, having: Callable[[Line], Any] = bool) -> Change:
+    """Put a value deep into the first event of a kind; a function of the old value changes it."""
+
+    def change(lines: list[Line]) -> None:
+        at: Any = first(lines, event, having)
+        for key in keys[:-1]:
+            at = at[key]
+        at[keys[-1]] = value(at[keys[-1]]) if callable(value) else value
+
+    return change
+
+
+def move(lines: list[Line], line: Line, to: int) -> None:
+    """Move a line to another place."""
+    lines.remove(line)
+    lines.insert(to, line)

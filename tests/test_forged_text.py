@@ -1,0 +1,162 @@
+"""Text, spellings and order: a prompt that is not its tokens, and events out of their order."""
+
+from __future__ import annotations
+
+import pytest
+from forging import Forgery, events, first, header, move, refused
+
+
+def spell(token, spelling):
+    """Another spelling of a token, wherever it is spelled."""
+
+    def change(lines):
+        for line in events(lines, "vocabulary"):
+            if token in line["tokens"]:
+                line["tokens"][token] = spelling
+
+    return change
+
+
+def forget(token):
+    """No spelling of a token."""
+    return lambda lines: [d["tokens"].pop(token, None) for d in events(lines, "vocabulary")]
+
+
+def again(token, spelling):
+    """A token spelled once more."""
+    return lambda lines: lines.append({"event": "vocabulary", "tokens": {token: spelling}})
+
+
+def ids(change):
+    """Other tokens of the prompt."""
+    return lambda lines: change(lines[0]["prompt_ids"])
+
+
+def piece(kind, **values):
+    """Other values of the first piece of a conversation of this kind."""
+
+    def change(lines):
+        pieces = lines[0]["chat"]["pieces"]
+        next(each for each in pieces if each["kind"] == kind).update(values)
+
+    return change
+
+
+def swap(event, other):
+    """Put the first event of a kind where the first of another kind is, and the other way round."""
+
+    def change(lines):
+        one, two = first(lines, event), first(lines, other)
+        a, b = lines.index(one), lines.index(two)
+        lines[a], lines[b] = two, one
+
+    return change
+
+
+def to_end(event):
+    """Put the first event of a kind behind all others."""
+    return lambda lines: move(lines, first(lines, event), len(lines))
+
+
+def baseline_first(lines):
+    move(lines, first(lines, "baseline"), 2)
+    for line in events(lines, "vocabulary")[1:]:
+        move(lines, line, 2)
+
+
+def before_end(lines):
+    """Plain decoding before the run's end."""
+    move(lines, first(lines, "finished"), len(lines))
+
+
+def judged_late(lines):
+    """The last verdict of a round behind its draw."""
+    drew = first(lines, "drew")
+    at = lines.index(drew)
+    move(lines, lines[at - 1], at)
+
+
+def twice(event):
+    """The first event of a kind twice in a row."""
+
+    def change(lines):
+        line = first(lines, event)
+        lines.insert(lines.index(line), line)
+
+    return change
+
+
+PROMPTS: dict[str, Forgery] = {
+    "another prompt": ("01", header(prompt="Once upon a time, there was a boy"), "do not spell"),
+    "a letter of the prompt": (
+        "01", lambda d: d[0].update(prompt=d[0]["prompt"].replace("Mia", "Mie")), "do not spell",
+    ),
+    "a comma of the prompt": (
+        "01", lambda d: d[0].update(prompt=d[0]["prompt"].replace(",", "")), "do not spell",
+    ),
+    "a longer prompt": ("02", lambda d: d[0].update(prompt=d[0]["prompt"] + " so"), "not spell"),
+    "another token": ("01", ids(lambda found: found.__setitem__(5, 750)), "do not spell"),
+    "a token less": ("01", ids(lambda found: found.pop(6)), "do not spell|Round 1"),
+    "a token more": ("01", ids(lambda found: found.insert(1, 310)), "do not spell"),
+    "a token of the prompt without bytes": ("01", forget("620"), "tokens .620. of the prompt"),
+    "a token of the prompt spelled otherwise": ("01", spell("1593", " Ann"), "do not spell"),
+    "what a template wrote": (
+        "27", piece("template", text="assistant\n"), "do not spell|its special",
+    ),
+    "what a person typed": ("27", piece("typed", text="something else"), "is not what was typed"),
+    "a special token of a chat": ("27", piece("special", text="<|other|>"), "not spelled"),
+    "a token of a chat": (
+        "28", ids(lambda found: found.__setitem__(-8, found[-9])), "spell|one|another",
+    ),
+    "a typed piece of more tokens": ("27", piece("typed", tokens=10**9), "do not hold"),
+    "a piece that belongs to no turn": ("27", piece("typed", turn=10**30), "not in the order"),
+}  # fmt: skip
+
+SPELLINGS: dict[str, Forgery] = {
+    "a second spelling": ("01", again("12", ";"), "token 12 is spelled in two ways"),
+    "a token beyond the vocabulary": ("01", again("99999", "x"), "'99999' is no token id"),
+    "a token below 0": ("01", again("-3", "x"), "'-3' is no token id"),
+    "a token with a zero before it": ("01", again("012", ","), "'012' is no token id"),
+    "a token in other figures": ("01", again("١٢", ","), "is no token id"),
+    "a token that is a word": ("01", again("twelve", ","), "'twelve' is no token id"),
+    "a token of many figures": ("01", again("9" * 5000, ","), "is no token id"),
+    "a spelling beyond latin-1": ("01", again("7", "“"), "the spelling of token 7 is not bytes"),
+    "a spelling with a fox": ("01", spell("12", "🦊"), "is not bytes as latin-1"),
+    "a spelling that comes too late": (
+        "01", lambda d: move(d, events(d, "vocabulary")[1], len(d)), "no bytes for tokens",
+    ),
+    "no spelling of a likeliest token": ("01", forget("2100"), "no bytes for tokens .2100"),
+    "no spelling of a plain token": ("01", forget("1566"), "Baseline: no bytes for tokens"),
+}  # fmt: skip
+
+ORDERS: dict[str, Forgery] = {
+    "scored before it was proposed": ("01", swap("proposed", "scored"), "'proposed' comes after"),
+    "judged after the draw": ("01", judged_late, "'judged' comes after 'drew'"),
+    "judged before it was scored": ("02", swap("scored", "judged"), "'scored' comes after"),
+    "drawn after it was committed": ("01", swap("drew", "committed"), "'drew' comes after"),
+    "drawn in another round": ("01", to_end("drew"), "Round|round"),
+    "plain decoding first": ("01", baseline_first, "Baseline: it comes before the run's end"),
+    "plain decoding before the end": ("09", before_end, "Baseline: it comes before the run's end"),
+    "a second plain decoding": ("01", twice("baseline"), "a second 'baseline' event"),
+    "a second end": ("01", twice("finished"), "a second 'finished' event"),
+    "a second proposal": ("01", twice("proposed"), "a second 'proposed' event"),
+    "a second pass": ("01", twice("scored"), "a second 'scored' event"),
+    "a second draw": ("01", twice("drew"), "a second 'drew' event"),
+    "a verdict twice": ("01", twice("judged"), "out of turn|left untried|α stands at"),
+    "a round after the end": ("01", to_end("committed"), "Round"),
+}
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_prompt_that_its_tokens_do_not_spell_is_refused(name):
+    refused(PROMPTS[name])
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_spellings_that_contradict_each_other_are_refused(name):
+    refused(SPELLINGS[name])
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_events_out_of_their_order_are_refused(name):
+    refused(ORDERS[name])

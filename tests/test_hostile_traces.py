@@ -1,0 +1,272 @@
+"""Hostile files: whatever stands in a trace, `check` ends in one sentence and a status."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+
+import pytest
+from forging import events, first, forged, recorded
+
+from specviz.commands.cli import main
+from specviz.settings.knobs import MAX_GUESSES
+from specviz.trace import bounded
+from specviz.trace.check import CheckFailed, check, claim
+from specviz.trace.events import Vocabulary
+from specviz.trace.file import Trace, TraceError
+
+NAMES = ("01", "02", "03", "05", "09", "11b", "12", "22", "27", "30", "31")
+DEEP = 990
+
+
+def checked(path, capsys):
+    """The exit status of `check`, what it printed and what it complained of."""
+    status = main(["check", str(path)])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def lines_of(name):
+    """A shipped trace's lines as text."""
+    return list(map(json.dumps, recorded(name)))
+
+
+def spliced(name, event, old, new):
+    """A shipped trace with some text of the first event of a kind exchanged."""
+    lines = lines_of(name)
+    line = first(recorded(name), event)
+    at = recorded(name).index(line)
+    assert old in lines[at]
+    lines[at] = lines[at].replace(old, new, 1)
+    return lines
+
+
+def nested(levels):
+    return "[" * levels + "]" * levels
+
+
+HOSTILE = {
+    "a key twice": (
+        lambda: spliced("01", "scored", '"rows_in_pass": 5', '"rows_in_pass": 5, "p": [0.5]'),
+        "the key 'p' occurs twice",
+    ),
+    "a key twice in the header": (
+        lambda: ['{"lossless": false, ' + lines_of("01")[0][1:], *lines_of("01")[1:]],
+        "the key 'lossless' occurs twice",
+    ),
+    "a key twice, deep inside": (
+        lambda: spliced("01", "proposed", '"token": ', '"token": 5, "token": '),
+        "the key 'token' occurs twice",
+    ),
+    "not a number": (
+        lambda: spliced("01", "scored", '"seconds": 0', '"seconds": NaN, "was": 0'),
+        "NaN is no number",
+    ),
+    "infinity": (
+        lambda: spliced("01", "scored", '"seconds": 0', '"seconds": -Infinity, "was": 0'),
+        "-Infinity is no number",
+    ),
+    "infinity as an exponent": (
+        lambda: spliced("01", "proposed", '"score": 0', '"score": 1e999, "was": 0'),
+        "1e999 is too large a number",
+    ),
+    "seconds of 400 digits": (
+        lambda: spliced("01", "scored", '"seconds": ', f'"seconds": {"9" * 400}, "was": '),
+        "a whole number has 400 digits",
+    ),
+    "a node of 5,000 digits": (
+        lambda: spliced("01", "judged", '"node": ', f'"node": {"9" * 5000}, "was": '),
+        "a whole number has 5,000 digits",
+    ),
+    "990 levels of evidence": (
+        lambda: spliced("02", "proposed", '"remark": ', f'"remark": {nested(DEEP)}, "was": '),
+        "it is nested deeper than 64 levels",
+    ),
+    "990 levels of a setting": (
+        lambda: [
+            lines_of("01")[0].replace('"seed": ', f'"seed": {nested(DEEP)}, "was": '),
+            *lines_of("01")[1:],
+        ],
+        "it is nested deeper than 64 levels",
+    ),
+    "100,000 levels": (
+        lambda: [*lines_of("01"), nested(100_000)],
+        "it is nested deeper than 64 levels",
+    ),
+    "990 levels of a later event": (
+        lambda: [*lines_of("01"), f'{{"event": "later", "deep": {nested(DEEP)}}}'],
+        "it is nested deeper than 64 levels",
+    ),
+    "half a character": (
+        lambda: spliced("01", "vocabulary", '{"', '{"x": "\\ud800", "'),
+        "half a character|vocabulary",
+    ),
+    "half a character in the prompt": (
+        lambda: [
+            lines_of("01")[0].replace('"prompt": "', '"prompt": "\\ud83e', 1),
+            *lines_of("01")[1:],
+        ],
+        "half a character",
+    ),
+    "a version of its own": (
+        lambda: [lines_of("01")[0].replace('"version": 1', '"version": [1]'), *lines_of("01")[1:]],
+        "version \\[1\\]",
+    ),
+    "no settings": (
+        lambda: [json.dumps({**recorded("01")[0], "settings": {"sampling": 5}})],
+        "cannot be read",
+    ),
+    "settings of a wrong kind": (
+        lambda: [json.dumps({**recorded("01")[0], "settings": {"gamma": [1]}})],
+        "must be a whole number",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_gives_one_sentence(name, tmp_path, capsys):
+    lines, says = HOSTILE[name]
+    (tmp_path / "run.jsonl").write_text("\n".join(lines()), encoding="utf-8")
+    status, out, err = checked(tmp_path / "run.jsonl", capsys)
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    with pytest.raises((TraceError, ValueError), match=says):
+        check(Trace.read(tmp_path / "run.jsonl"))
+
+
+def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.jsonl"
+    path.write_text(lines_of("01")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
+    with pytest.raises(TraceError, match=r"Line 2: it is longer than 16 MB\."):
+        Trace.read(path)
+    assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest run that can be asked for is read"
+    monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
+    later = '{"event":"later"}'
+    path.write_text("\n".join([lines_of("01")[0], *[later] * 1001]))
+    with pytest.raises(TraceError, match=r"Line 1002: a trace has at most 1,000 lines"):
+        Trace.read(path)
+    path.write_text("\n".join([lines_of("01")[0], *[later] * 1000]))
+    assert len(Trace.read(path).events) == 1000
+    monkeypatch.setattr(bounded, "FILE_BYTES", 2**20)
+    with pytest.raises(TraceError, match="the file is longer than 1 MB"):
+        Trace.read(path)
+
+
+def test_later_events_and_free_entries_survive(tmp_path):
+    lines = [json.dumps(line, separators=(",", ":")) for line in copy.deepcopy(recorded("02"))]
+    lines.insert(4, '{"event":"applauded","loudness":[1,2,{"deep":null}]}')
+    drafted = next(at for at, line in enumerate(lines) if '"proposed"' in line)
+    data = json.loads(lines[drafted])
+    data["remark"]["mood"] = {"good": [1, 2.5]}
+    lines[drafted] = json.dumps(data, separators=(",", ":"))
+    (tmp_path / "run.jsonl").write_text("\n".join(lines))
+    trace = Trace.read(tmp_path / "run.jsonl")
+    assert list(map(json.loads, trace.lines())) == list(map(json.loads, lines))
+    check(trace)
+
+
+def test_a_spelling_in_memory_must_be_bytes_too():
+    trace = Trace.parse(lines_of("01"))
+    with pytest.raises(CheckFailed, match="the spelling of token 7 is not bytes"):
+        check(Trace(trace.header, [*trace.events, Vocabulary({"7": "“"})]))
+
+
+# Coins set by hand
+
+
+def forced(lines):
+    """Coins set by hand to what they are, so that all else still follows."""
+    for guess in events(lines, "proposed")[0]["guesses"][:3]:
+        node = 1 + events(lines, "proposed")[0]["guesses"].index(guess)
+        lines[0]["settings"]["coins"][f"1 judge {node}"] = guess["u"]
+
+
+def test_coins_set_by_hand_are_named_and_nothing_is_claimed(tmp_path, capsys):
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(forged("01", forced)))
+    status, out, _ = checked(path, capsys)
+    assert status == 0
+    assert "Coins set by hand in 3 places; not a sample." in out
+    assert "lossless" not in out
+    path.write_text("\n".join(lines_of("01")))
+    assert "The rule 'speculative' is lossless." in checked(path, capsys)[1]
+
+
+def test_one_coin_is_one_place():
+    lines = forged("01", lambda d: d[0]["settings"]["coins"].update({"90 judge 1": 0.5}))
+    trace = Trace.parse(lines)
+    check(trace)
+    assert claim(trace) == "Coins set by hand in 1 place; not a sample."
+
+
+# Whatever is changed
+
+
+VALUES = (
+    None, True, False, 0, -1, 1, 2, 10**18, -(10**39), 0.5, -0.5, 1e308, -1e308, 1e-320, "", "x",
+    "\ud800", "🦊", [], {}, [[]], [0], {"0": 1}, [None], "9" * 300,
+)  # fmt: skip
+
+
+def leaves(value, path=()):
+    """The paths of all values inside one."""
+    yield path
+    inside = value if isinstance(value, dict) else {}
+    if isinstance(value, list):
+        inside = dict(enumerate(value))
+    for key, each in inside.items():
+        yield from leaves(each, (*path, key))
+
+
+def mutated(dice, lines):
+    """Lines after one change at random: a value, a key, a line, or the order of lines."""
+    at = dice.randrange(len(lines))
+    path = dice.choice(list(leaves(lines[at])))
+    line = copy.deepcopy(lines[at])
+    if path:
+        inside = line
+        for key in path[:-1]:
+            inside = inside[key]
+        how = dice.randrange(4)
+        if how == 0 and isinstance(inside, dict):
+            del inside[path[-1]]
+        elif how == 1 and isinstance(inside, list):
+            inside.insert(dice.randrange(len(inside) + 1), dice.choice(VALUES))
+        else:
+            inside[path[-1]] = dice.choice(VALUES)
+        return [*lines[:at], line, *lines[at + 1 :]]
+    shuffled = list(lines)
+    other = dice.randrange(len(lines))
+    shuffled[at], shuffled[other] = shuffled[other], shuffled[at]
+    return shuffled if dice.random() < 0.5 else [*lines[:at], *lines[at + 1 :]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_change_of_json_gives_a_traceback(name, tmp_path, capsys):
+    dice = random.Random(name)
+    path = tmp_path / "run.jsonl"
+    for _ in range(40):
+        lines = mutated(dice, list(recorded(name)))
+        if dice.random() < 0.3:
+            lines = mutated(dice, lines)
+        path.write_text("\n".join(map(json.dumps, lines)))
+        status, out, err = checked(path, capsys)
+        assert status in (0, 1)
+        assert (err.count("\n"), bool(out)) == ((0, True) if status == 0 else (1, False))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_change_of_bytes_gives_a_traceback(name, tmp_path, capsys):
+    dice = random.Random(name)
+    path = tmp_path / "run.jsonl"
+    whole = "\n".join(lines_of(name)).encode()
+    for _ in range(30):
+        data = bytearray(whole)
+        for _ in range(dice.randrange(1, 4)):
+            at = dice.randrange(len(data))
+            data[at : at + dice.randrange(3)] = dice.randbytes(dice.randrange(3))
+        path.write_bytes(bytes(data[: dice.choice([len(data), dice.randrange(len(data))])]))
+        status, out, err = checked(path, capsys)
+        assert status in (0, 1)
+        assert (err.count("\n"), bool(out)) == ((0, True) if status == 0 else (1, False))
