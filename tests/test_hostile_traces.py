@@ -142,7 +142,7 @@ def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monke
         Trace.read(path)
     assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest run that can be asked for is read"
     monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
-    later = '{"event":"later"}'
+    later = '{"event":"later","text":"' + 2000 * "x" + '"}'
     path.write_text("\n".join([lines_of("01")[0], *[later] * 1001]))
     with pytest.raises(TraceError, match=r"Line 1002: a trace has at most 1,000 lines"):
         Trace.read(path)
