@@ -100,25 +100,20 @@ def serving(change: Change = lambda _path, _body: None, delay: float = 0.0) -> I
 
 
 def record(url: str) -> None:
-    """Ask a real server all that the tests ask, and keep its words."""
+    """Ask a real server all that the tests ask, and keep its answers."""
     from specviz import engine
     from specviz.catalog import load
-    from specviz.models.served.line import Line, Refused
+    from specviz.models.served.line import Line
 
     found: dict[str, Answer] = {}
-    plain = Line._ask
+    plain = Line._asked
 
     def kept(self: Line, method: str, path: str, body: str | None, seconds: float) -> Any:
-        try:
-            answer = plain(self, method, path, body, seconds)
-        except Refused as refusal:
-            said = {"error": {"message": refusal.said}}
-            found[key(method, self.address.path + path, body)] = (refusal.status, said)
-            raise
-        found[key(method, self.address.path + path, body)] = (200, answer)
-        return answer
+        status, answer = plain(self, method, path, body, seconds)
+        found[key(method, self.address.path + path, body)] = (status, json.loads(answer))
+        return status, answer
 
-    Line._ask = kept  # type: ignore[method-assign]
+    Line._asked = kept  # type: ignore[method-assign]
     for name, (drafter, _) in SCENARIOS.items():
         pair = load(f"vllm:{url}#{HOUSE}", drafter)
         list(engine.run(*pair, TEXT, settings(name)))
