@@ -220,6 +220,46 @@ def test_a_call_that_fits_nothing_is_refused(server, path, body, phrase):
     assert re.search(phrase, answered.text)
 
 
+@pytest.mark.parametrize("path", ["queue/join", "run/predict", "sv/health", "none"])
+def test_a_large_body_is_refused_on_a_live_server(server, path):
+    part = b"x" * 10**6
+    sized = server.client.post(path, content=part * 20)
+    chunked = server.client.post(path, content=iter([part] * 20))
+    for answered in (sized, chunked):
+        assert answered.status_code == 413
+        assert re.fullmatch(r"This request is too large: .* takes [14] MB at most\.", answered.text)
+    assert server.client.get("sv/health").text == "ok"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_gradio_permits_no_foreign_origin(server, method, headers, status):
+    """Not even a preflight request, which a middleware of Gradio's answers by itself."""
+    asked = headers | {"Access-Control-Request-Method": "POST"}
+    answered = server.client.request(method, "../config", headers=asked)
+    assert answered.status_code == status
+    assert not [name for name in answered.headers if name.startswith("access-control")]
+    assert answered.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["queue/data?session_hash=nobody", "call/run/nobody"])
+def test_the_stream_of_an_unknown_session_ends_with_one_message(server, path):
+    before = server.said.read_text()
+    answered = server.client.get(path)
+    assert answered.status_code == 200
+    assert answered.text.count("data:") == 1
+    assert "404" in answered.text
+    assert answered.headers["content-security-policy"].startswith("default-src 'none'")
+    assert server.said.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("values", "phrase"),
     [

@@ -125,6 +125,37 @@ def test_without_its_intervals_the_queue_is_left_as_it_is(warned):
     assert "polls at Gradio's own rate" in sentence
 
 
+def test_a_middleware_is_moved_outside_of_all_others(warned):
+    class Own:
+        """A middleware of the app."""
+
+    stack = [SimpleNamespace(cls=kind) for kind in (int, str, Own, float)]
+    app = SimpleNamespace(user_middleware=stack, build_middleware_stack=lambda: "built")
+    adapter.put_first(app, Own)
+    assert [each.cls for each in app.user_middleware] == [Own, int, str, float]
+    assert app.middleware_stack == "built"
+    assert warned() == []
+    del app.build_middleware_stack
+    adapter.put_first(app, Own)
+    assert warned() == [adapter.NOT_FIRST]
+
+
+def test_only_a_404_that_comes_late_is_a_lost_session():
+    lost = RuntimeError("response already started")
+    lost.__cause__ = SimpleException(404)
+    assert adapter.is_lost_session(lost)
+    assert not adapter.is_lost_session(SimpleException(500))
+    assert not adapter.is_lost_session(KeyError("a"))
+
+
+class SimpleException(Exception):
+    """As Starlette's HTTPException."""
+
+    def __init__(self, status_code):
+        super().__init__(status_code)
+        self.status_code = status_code
+
+
 def test_without_a_queue_nothing_is_slowed_down(warned):
     adapter.poll_less_often(SimpleNamespace(), 1.0, 1.0)
     assert len(warned()) == 1

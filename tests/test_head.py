@@ -33,7 +33,7 @@ ANSWERS = {
 def client():
     given = app_kwargs()
     given["routes"] = [Route(path, answer) for path, answer in ANSWERS.items()] + given["routes"]
-    with TestClient(Starlette(**given)) as client:
+    with TestClient(Starlette(**given), "http://localhost") as client:
         yield client
 
 

@@ -22,7 +22,7 @@ from specviz.commands.serve import options_of
 from specviz.figures.text_width import width
 from specviz.trace.events import Finished
 from specviz.trace.file import Trace
-from specviz.ui import headings, server
+from specviz.ui import guard, headings, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.routes import HALF, lean
@@ -44,7 +44,7 @@ async def answer(request):
 @pytest.fixture(scope="module")
 def guarded():
     routes = [Route("/{path:path}", answer, methods=["GET", "POST"])]
-    with TestClient(server.Guard(Starlette(routes=routes))) as client:
+    with TestClient(guard.Guard(Starlette(routes=routes)), "http://localhost") as client:
         yield client
 
 
@@ -70,6 +70,17 @@ def test_the_guard_closes_uploads_remote_files_and_usage_counts(guarded, path):
     assert guarded.post(path).status_code == 403
 
 
+@pytest.mark.parametrize("root", ["/viz", "/viz/"])
+def test_a_root_path_opens_no_closed_route(root):
+    """FastAPI tells its middleware the root path in the scope, and routes without it."""
+    routes = [Route("/{path:path}", answer, methods=["GET", "POST"])]
+    app = guard.Guard(Starlette(routes=routes))
+    with TestClient(app, "http://localhost", root_path=root) as client:
+        for path in ("/gradio_api/upload", "/viz/gradio_api/upload", "/viz//gradio_api/upload"):
+            assert client.post(path).status_code == 403
+        assert client.get("/viz/config").status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/queue/join", "/gradio_api/sv/x"])
 def test_the_guard_lets_the_page_through(guarded, path):
     assert guarded.get(path).text == "open"
@@ -81,7 +92,7 @@ def routes(tmp_path, monkeypatch):
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     recorded.names.cache_clear()
     recorded.body.cache_clear()
-    with TestClient(Starlette(**server.app_kwargs())) as client:
+    with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         yield client
     recorded.names.cache_clear()
     recorded.body.cache_clear()

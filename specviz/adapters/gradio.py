@@ -53,6 +53,26 @@ CLOSED_PREFIXES: Final = (
     "/monitoring/",
 )
 
+# Routes of events, whose bodies carry the values of the page's parts and so may be larger. If one
+# is renamed, it takes the smaller bodies of all other routes.
+EVENT_ROUTES: Final = (
+    f"{API_PREFIX}/queue/join",
+    f"{API_PREFIX}/run/",
+    f"{API_PREFIX}/api/",
+    f"{API_PREFIX}/call/",
+)
+
+# What Gradio's page needs of a Content-Security-Policy. If it needs less one day, these can go; if
+# it needs more, the browser's console says so, and tests/browser/test_content_policy.py fails.
+#
+# Code from strings: gr.HTML compiles its template and `js_on_load`, and events their `js=`, with
+# `new Function`.
+SCRIPT_SOURCES: Final = ("'unsafe-eval'",)
+# Svelte and plotly set style attributes, and both write <style> elements.
+STYLE_SOURCES: Final = ("'unsafe-inline'",)
+# On a Space, Gradio's page asks the Hub for the Space's name, likes and pictures.
+SPACE_SOURCES: Final = ("https://huggingface.co", "https://*.huggingface.co")
+
 # The page.
 #
 # Gradio hands a `head` of its own to the browser as data, which is added to the page once Gradio is
@@ -154,6 +174,39 @@ def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> d
             "these set."
         )
     return {name: value for name, value in wanted.items() if name in parameters}
+
+
+# Middleware.
+#
+# Gradio adds its own around those of `app_kwargs`: one answers every preflight request itself, and
+# permits whatever origin asks where the Host is not loopback. A middleware that refuses hosts and
+# origins must be outside of it, and is moved there while the app starts. If that fails, it still
+# refuses all other requests.
+NOT_FIRST: Final = (
+    "Gradio's app builds its middleware differently now: Gradio answers preflight requests itself, "
+    "for any host and origin, and their answers lack the security headers."
+)
+
+
+def put_first(app: Any, kind: type) -> None:
+    """Move the middleware of this class outside of all others. Call it in the app's lifespan."""
+    with Patch(NOT_FIRST):
+        app.user_middleware.sort(key=lambda each: each.cls is not kind)
+        app.middleware_stack = app.build_middleware_stack()
+
+
+# Streams.
+#
+# The stream of a session that Gradio does not know, or has dropped, is one message that says so.
+# Behind it Gradio raises its HTTPException 404, which comes too late to be an answer: the server
+# logs a traceback and breaks the connection. If the error is raised differently, it does so again.
+def is_lost_session(error: BaseException | None) -> bool:
+    """Whether an error, or one that it comes from, is Gradio's for a session that is not here."""
+    while error is not None:
+        if getattr(error, "status_code", None) == 404:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 # The queue.

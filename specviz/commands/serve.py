@@ -6,12 +6,14 @@ Rule: this is the only command that imports the page, and only when it runs.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.gradio import API_PREFIX
 from specviz.commands.parser import Parser
 from specviz.settings.options import count
+from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
 from specviz.ui.ending import told_to_end
 from specviz.ui.limits import LEAST, LIMIT, MOST
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 HOSTED: Final = f"""\
 to host the app for others:
   --host 0.0.0.0           listen on all addresses (or set GRADIO_SERVER_NAME)
+  --allowed-host NAME      if the app is opened by a name: localhost and the address that it
+                           listens on need none (or set {ALLOWED_HOSTS}=NAME,NAME)
+  --embed-in SITE          if another site shows the page in a frame (or set {EMBED_IN})
   no --allow-any-model     with it, every visitor can make this machine load and download models
   --longest-run 60         so that no visitor keeps a small machine busy for long
   GRADIO_ROOT_PATH=/path   if a proxy serves the page below a path
@@ -42,6 +47,23 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     port = "port to listen on (default: the first free one from 7860 on)"
     parser.add_argument("--port", type=count("The port", 1, 65535), help=port)
+    name = "a host name to answer to, and whose pages may call the app; again for further ones"
+    parser.add_argument(
+        "--allowed-host",
+        type=read(host_name),
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=name,
+    )
+    parser.add_argument(
+        "--embed-in",
+        type=read(site),
+        action="append",
+        default=[],
+        metavar="SITE",
+        help="a site that may show the page in a frame, like https://course.example.edu; or *",
+    )
     device = "cpu, cuda, cuda:N or mps (default: the best one here)"
     parser.add_argument("--device", help=device)
     parser.add_argument("--dtype", help="float32, bfloat16 or float16")
@@ -60,11 +82,24 @@ def add_options(parser: Parser) -> None:
     parser.set_defaults(func=run)
 
 
+def read(check: Callable[[str], str]) -> Callable[[str], str]:
+    """`check` as argparse calls it: a ValueError's sentence becomes the error message."""
+
+    def checked(text: str) -> str:
+        try:
+            return check(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return checked
+
+
 def options_of(args: argparse.Namespace) -> Options:
     """The page's options, as they were given on the command line."""
     from specviz.ui.page import Options
 
-    return Options(**{name: getattr(args, name) for name in Options.__dataclass_fields__})
+    lists = {name: tuple(getattr(args, name)) for name in ("allowed_host", "embed_in")}
+    return Options(**{name: getattr(args, name) for name in Options.__dataclass_fields__} | lists)
 
 
 def run(args: argparse.Namespace) -> int:

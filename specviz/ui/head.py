@@ -12,6 +12,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specviz.adapters.gradio import insert_head
+from specviz.ui.access import Access
+from specviz.ui.policy import POLICY, page_policy
 from specviz.ui.routes import EARLY, lean, module_address, modules
 
 FIRST: Final = ("shared/", "step/")  # what the tab that opens first is made of
@@ -30,10 +32,11 @@ def head() -> bytes:
 
 
 class Head:
-    """Puts `head` into the pages that are sent; everything else passes as it is."""
+    """Puts `head` and a policy into the pages that are sent; everything else passes as it is."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
+        self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hold a page back until it is whole, and send it with its head."""
@@ -50,7 +53,9 @@ class Head:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
                     whole = insert_head(body, head())
-                    MutableHeaders(scope=start)["content-length"] = str(len(whole))
+                    headers = MutableHeaders(scope=start)
+                    headers["content-length"] = str(len(whole))
+                    headers[POLICY] = page_policy(whole, self.access)
                     await send(start)
                     await send({"type": "http.response.body", "body": whole})
 

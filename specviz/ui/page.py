@@ -17,6 +17,7 @@ from specviz.adapters.spaces import ZEROGPU
 from specviz.compare.domains.plan import choices
 from specviz.settings.threads import wait_briefly
 from specviz.ui import api
+from specviz.ui.access import Access
 from specviz.ui.broken import section, style
 from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
@@ -60,6 +61,8 @@ class Options:
     host: str | None = None
     port: int | None = None
     longest_run: float = LIMIT  # seconds
+    allowed_host: tuple[str, ...] = ()
+    embed_in: tuple[str, ...] = ()
 
 
 class Unserved(ValueError):
@@ -165,7 +168,11 @@ def prepare(machine: Machine) -> None:
 
 
 def launch_arguments(options: Options) -> dict[str, Any]:
-    """How the app is always launched: nothing kept in browsers, nothing uploaded or counted."""
+    """How the app is always launched: nothing kept in browsers, nothing uploaded or counted.
+
+    Raises ValueError with a sentence for an allowed host or a site that is none.
+    """
+    access = Access.of(options.host, options.allowed_host, options.embed_in)
     return {
         "server_name": options.host,
         "server_port": options.port,
@@ -177,7 +184,7 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "max_file_size": "64kb",
         "mcp_server": False,
         "footer_links": [],
-        "app_kwargs": app_kwargs(),
+        "app_kwargs": app_kwargs(access),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
     }

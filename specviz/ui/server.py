@@ -1,74 +1,31 @@
-"""What the server answers beside Gradio: scripts, recorded runs and races; and what it refuses.
+"""What the server answers beside Gradio: scripts, recorded runs and races; and its middleware.
 
-No route takes a file, keeps one or fetches an address: Gradio's own that do are closed here. All
-paths start with Gradio's prefix, which a proxy in front of Gradio passes on.
+No route takes a file, keeps one or fetches an address; `guard` closes those of Gradio's that do.
+All paths start with Gradio's prefix, which a proxy in front of Gradio passes on.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from specviz.adapters.gradio import CLOSED_PREFIXES, CLOSED_ROUTES
+from specviz.adapters.gradio import put_first
+from specviz.ui.access import Access
 from specviz.ui.compare.race import recorded
+from specviz.ui.guard import Guard
 from specviz.ui.head import Head
 from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
 from specviz.ui.step.recorded import body, names
-
-log = logging.getLogger(__name__)
-
-
-class Guard:
-    """Refuses Gradio's routes for uploads, remote files, saved pages and usage counts.
-
-    What breaks one of Gradio's other routes is a call that fits nothing here (an event that does
-    not exist, say): it gets a sentence, and the log a line.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 403 for a closed route, else pass the request on."""
-        if scope["type"] == "http" and self.closed(scope["path"]):
-            await PlainTextResponse("This route is closed.", 403)(scope, receive, send)
-        elif scope["type"] == "http" and not scope["path"].startswith(PREFIX):
-            await self._guarded(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to Gradio; 400 where it breaks before anything was answered."""
-        begun = False
-
-        async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await self.app(scope, receive, noted)
-        except Exception as problem:
-            if begun:
-                raise
-            log.warning("a call to %r fits nothing here: %r", scope["path"], problem)
-            await PlainTextResponse("This call fits nothing here.", 400)(scope, receive, send)
-
-    def closed(self, path: str) -> bool:
-        """Whether a path, however it is written, names a closed route."""
-        plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
-        return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
 
 
 async def send_health(request: Request) -> Response:
@@ -121,8 +78,15 @@ def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Resp
     return Response(packed, media_type="application/x-ndjson", headers=headers)
 
 
-def app_kwargs() -> dict[str, Any]:
-    """Routes and guard for `launch(app_kwargs=...)`."""
+@asynccontextmanager
+async def put_guard_first(app: ASGIApp) -> AsyncIterator[None]:
+    """Put the guard around Gradio's own middleware too, before the first request."""
+    put_first(app, Guard)
+    yield
+
+
+def app_kwargs(access: Access | None = None) -> dict[str, Any]:
+    """Routes and middleware for `launch(app_kwargs=...)`. access: as for `Guard`."""
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
@@ -130,6 +94,11 @@ def app_kwargs() -> dict[str, Any]:
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
     ]
-    # Streams of events are left as they are by the compressing middleware.
-    packing = Middleware(GZipMiddleware, minimum_size=1000)
-    return {"routes": routes, "middleware": [Middleware(Guard), packing, Middleware(Head)]}
+    access = access or Access()
+    middleware = [
+        Middleware(Guard, access),
+        # Streams of events are left as they are by the compressing middleware.
+        Middleware(GZipMiddleware, minimum_size=1000),
+        Middleware(Head, access),
+    ]
+    return {"routes": routes, "middleware": middleware, "lifespan": put_guard_first}

@@ -1,0 +1,72 @@
+"""How long the body of a request may be, counted while it arrives and before anything parses it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope
+
+from specviz.adapters.gradio import EVENT_ROUTES
+
+# Bytes of a request's body. The page's largest question is the Cost page's about two pasted texts
+# of 400,000 characters each: as JSON within JSON, a quotation mark takes 4 bytes and a character
+# beyond Latin-1 up to 3, so 3.2 MB. Then comes its file of measured costs: 2**18 characters, 1 MB.
+# A run is 64,000 characters at most, and no route takes a file.
+EVENT_LIMIT: Final = 4_000_000
+LIMIT: Final = 1_000_000  # of every other route
+DIGITS: Final = 12  # Python refuses to read a number of thousands of digits
+
+
+class BodyTooLarge(ValueError):
+    """The body is longer than its route takes; the message is a sentence."""
+
+
+class Disconnected(Exception):
+    """The client left before its body was complete."""
+
+
+def limit_of(path: str) -> int:
+    """The most bytes that a request to this path may bring."""
+    return EVENT_LIMIT if path.startswith(EVENT_ROUTES) else LIMIT
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:
+    """Read a body of at most `limit` bytes, and return a `receive` that yields it again.
+
+    A body whose Content-Length is too large is not read at all; any other is read up to the limit.
+    Raises BodyTooLarge, and Disconnected.
+    """
+    headers = Headers(scope=scope)
+    stated = headers.get("content-length", "")
+    if not stated and "transfer-encoding" not in headers:
+        return receive  # HTTP/1.1 has no body then
+    if stated.isdecimal() and (len(stated) > DIGITS or int(stated) > limit):
+        raise _too_large(limit)
+    body = bytearray()
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Disconnected
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        more = message.get("more_body", False)
+    return _replay(bytes(body), receive)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that yields a whole body, and then what `receive` does."""
+    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return whole.pop() if whole else await receive()
+
+    return receive_again
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"This request is too large: this address takes {limit // 10**6} MB at most."
+    )

@@ -1,0 +1,127 @@
+"""The outermost middleware: what is refused before anything else sees it, and safe headers."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from specviz.adapters.gradio import CLOSED_PREFIXES, CLOSED_ROUTES, is_lost_session
+from specviz.ui.access import ALLOWED_HOSTS, Access
+from specviz.ui.body import BodyTooLarge, Disconnected, limit_of, read_body
+from specviz.ui.policy import other_policy, sending_headers
+from specviz.ui.routes import PREFIX
+
+log = logging.getLogger(__name__)
+
+LONGEST_QUOTE: Final = 80  # characters of a header that a refusal quotes
+REMEDY: Final = (
+    f"start it with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
+)
+
+
+class Guard:
+    """Refuses unknown hosts, calls from other sites' pages, large bodies and closed routes.
+
+    Closed are Gradio's routes for uploads, remote files, saved pages and usage counts. A call that
+    breaks one of its other routes (an event that does not exist, say) gets a sentence, and the log
+    a line. Every answer gets the headers of `policy`.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access | None = None) -> None:
+        """access: who may use the server; without it, only this machine."""
+        self.app = app
+        self.access = access or Access()
+        self.policy = other_policy(self.access)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request with one sentence, or pass it on."""
+        if scope["type"] == "websocket" and refusal(scope, self.access):
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, sending_headers(send, self.policy))
+        else:
+            await self.app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        refused = refusal(scope, self.access)
+        if refused:
+            await refused(scope, receive, send)
+            return
+        try:
+            receive = await read_body(scope, receive, limit_of(route_path(scope)))
+        except BodyTooLarge as error:
+            await PlainTextResponse(str(error), 413)(scope, receive, send)
+        except Disconnected:
+            log.debug("a client left before its request was complete")
+        else:
+            ours = route_path(scope).startswith(PREFIX)
+            await (self.app if ours else self._pass_on)(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to Gradio; 400 if it breaks before an answer was begun."""
+        begun = False
+
+        async def noting_send(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting_send)
+        except Exception as error:
+            if not begun:
+                log.warning("a call to %r fits nothing here: %r", scope["path"], error)
+                await PlainTextResponse("This call fits nothing here.", 400)(scope, receive, send)
+            elif is_lost_session(error):
+                log.info("a stream was asked for of a session that is not here")
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                raise
+
+
+def refusal(scope: Scope, access: Access) -> Response | None:
+    """The answer to a request that is refused by its path or its headers alone."""
+    headers = Headers(scope=scope)
+    hosts = headers.getlist("host")  # none before HTTP/1.1, which no browser speaks
+    for host in hosts:
+        if host and not access.allows_host(host):
+            return PlainTextResponse(
+                f"This server does not answer to the host {_quoted(host)}. If that is its name, "
+                f"{REMEDY}",
+                421,
+            )
+    # A page of another site cannot set this header: its browser would ask for permission first.
+    hosts += headers.get("x-forwarded-host", "").split(",")[:1]
+    for origin in headers.getlist("origin"):
+        if not access.allows_origin(origin, hosts):
+            return PlainTextResponse(
+                f"Pages of {_quoted(origin)} may not call this server. If they should, {REMEDY}",
+                403,
+            )
+    if scope["type"] == "http" and is_closed(route_path(scope)):
+        return PlainTextResponse("This route is closed.", 403)
+    return None
+
+
+def route_path(scope: Scope) -> str:
+    """The path as routes are named, without GRADIO_ROOT_PATH: not every proxy takes that away."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "").rstrip("/"))
+
+
+def is_closed(path: str) -> bool:
+    """Whether a path, however it is written, names a closed route."""
+    plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
+    return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
+
+
+def _quoted(text: str) -> str:
+    """A header's value, cut to LONGEST_QUOTE characters."""
+    return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…")

@@ -1,0 +1,76 @@
+"""Security headers of every answer, the Content-Security-Policy among them."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message, Send
+
+from specviz.adapters.gradio import SCRIPT_SOURCES, SPACE_SOURCES, STYLE_SOURCES
+from specviz.ui.access import Access
+
+POLICY: Final = "Content-Security-Policy"
+HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
+# What no page of this app does; everything that is not named below follows default-src.
+NOTHING: Final[Mapping[str, Sequence[str]]] = {
+    "default-src": ["'none'"],
+    "base-uri": ["'none'"],
+    "form-action": ["'none'"],
+}
+INLINE_SCRIPT: Final = re.compile(rb"<script\b[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
+
+
+def page_policy(page: bytes, access: Access) -> str:
+    """The policy of an HTML page: its own inline scripts run, and no others.
+
+    They are named by their hashes. So markup that gets into the page later, by whatever mistake,
+    cannot run a script: neither an element's nor an attribute's.
+    """
+    hashes = sorted({_hash(script) for script in INLINE_SCRIPT.findall(page) if script})
+    space = list(SPACE_SOURCES) if access.on_space else []
+    return _written(
+        {
+            **NOTHING,
+            "base-uri": ["'self'"],  # Gradio's page has a <base>
+            "script-src": ["'self'", *SCRIPT_SOURCES, *hashes],
+            "style-src": ["'self'", *STYLE_SOURCES],
+            "img-src": ["'self'", "data:", *space],  # a saved PNG is drawn from a data URL
+            "font-src": ["'self'"],
+            "connect-src": ["'self'", *space],
+            "manifest-src": ["'self'"],
+            "frame-ancestors": access.frames,
+        }
+    )
+
+
+def other_policy(access: Access) -> str:
+    """The policy of everything else, should a browser ever show it as a page."""
+    return _written({**NOTHING, "frame-ancestors": access.frames})
+
+
+def _written(directives: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{name} {' '.join(sources)}" for name, sources in directives.items())
+
+
+def _hash(script: bytes) -> str:
+    """A script as a policy names it. Browsers hash it with line feeds alone."""
+    text = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return f"'sha256-{b64encode(sha256(text).digest()).decode()}'"
+
+
+def sending_headers(send: Send, policy: str) -> Send:
+    """A `send` that adds HEADERS, and `policy` where the answer has none."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.update(HEADERS)
+            headers.setdefault(POLICY, policy)
+        await send(message)
+
+    return send_with_headers

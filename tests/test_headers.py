@@ -1,0 +1,99 @@
+"""Security headers: on pages, scripts, streams and errors; and what a page's policy permits."""
+
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, StreamingResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from specviz.ui.access import Access
+from specviz.ui.policy import page_policy
+from specviz.ui.routes import PREFIX, modules
+from specviz.ui.server import app_kwargs
+
+PAGE = """<html><head><base href="./"><script>first()</script>
+<script type="module" src="a.js"></script><SCRIPT data-a>
+  second("<b>")
+</SCRIPT></head></html>"""
+
+
+async def stream(request):
+    return StreamingResponse(iter([b"data: 1\n\n"]), media_type="text/event-stream")
+
+
+async def broken(request):
+    raise RuntimeError("broken")
+
+
+def hashed(script):
+    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+
+
+def sources(policy):
+    """A policy's directives."""
+    parts = [each.split() for each in policy.split("; ")]
+    return {name: values for name, *values in parts}
+
+
+@pytest.fixture(scope="module")
+def client():
+    given = app_kwargs()
+    own = {"/": lambda _: HTMLResponse(PAGE), "/stream": stream, "/broken": broken}
+    given["routes"] = [Route(path, each) for path, each in own.items()] + given["routes"]
+    with TestClient(Starlette(**given), "http://localhost") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/", {}, 200),
+        (f"{PREFIX}/{modules()[0]}/shared/dom.js", {}, 200),
+        (f"{PREFIX}/health", {}, 200),
+        ("/stream", {}, 200),
+        ("/broken", {}, 400),
+        ("/nothing", {}, 404),
+        ("/gradio_api/upload", {}, 403),
+        ("/", {"Origin": "http://evil.example"}, 403),
+        ("/", {"Host": "evil.example"}, 421),
+        ("/", {"Content-Length": "100000000"}, 413),
+    ],
+)
+def test_every_answer_has_the_security_headers(client, path, headers, status):
+    answered = client.get(path, headers=headers)
+    assert answered.status_code == status
+    assert answered.headers["x-content-type-options"] == "nosniff"
+    assert answered.headers["referrer-policy"] == "same-origin"
+    policy = sources(answered.headers["content-security-policy"])
+    assert policy["default-src"] == ["'none'"]
+    assert policy["frame-ancestors"] == ["'self'"]
+    assert ("script-src" in policy) == (answered.text.startswith("<html>"))
+
+
+def test_a_page_s_policy_permits_its_own_inline_scripts_and_no_others():
+    policy = sources(page_policy(PAGE.encode(), Access()))
+    expected = {hashed("first()"), hashed('\n  second("<b>")\n')}
+    assert set(policy["script-src"]) == {"'self'", "'unsafe-eval'"} | expected
+    assert policy["connect-src"] == ["'self'"]
+
+
+def test_the_page_that_is_sent_has_the_hash_of_the_early_script(client):
+    answered = client.get("/")
+    early = answered.text.split("<script>")[1].split("</script>")[0]
+    assert "requestAnimationFrame" in early
+    assert hashed(early) in answered.headers["content-security-policy"]
+
+
+def test_line_feeds_are_hashed_as_browsers_read_them():
+    page = b"<script>a\r\nb</script>"
+    assert hashed("a\nb") in page_policy(page, Access())
+
+
+def test_a_page_on_a_space_may_ask_the_hub():
+    policy = sources(page_policy(b"", Access.of(environment={"SPACE_ID": "owner/name"})))
+    assert "https://huggingface.co" in policy["connect-src"]
+    assert "https://*.huggingface.co" in policy["img-src"]
+    assert policy["script-src"] == ["'self'", "'unsafe-eval'"]

@@ -1,0 +1,222 @@
+"""Which hosts and origins the server answers to: the options, the environment, the refusals."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from specviz.commands.cli import build_parser, main
+from specviz.commands.serve import options_of
+from specviz.ui.access import Access, host_name, site
+from specviz.ui.guard import Guard
+
+LAPTOP = Access.of(environment={})
+NETWORK = Access.of("0.0.0.0", ["specviz.example.edu", "*.lab.example.edu"], environment={})
+SPACE = Access.of(
+    environment={
+        "GRADIO_SERVER_NAME": "0.0.0.0",
+        "SPACE_ID": "owner/specviz",
+        "SPACE_HOST": "owner-specviz.hf.space,specviz.example.org",
+    }
+)
+CONTAINER = Access.of(
+    environment={"GRADIO_SERVER_NAME": "0.0.0.0", "SPECVIZ_ALLOWED_HOSTS": "app.example.edu, box"}
+)
+
+
+async def answer(request):
+    return PlainTextResponse("open")
+
+
+async def accept(socket):
+    await socket.accept()
+    await socket.close()
+
+
+def client(access):
+    routes = [
+        WebSocketRoute("/socket", accept),
+        Route("/{path:path}", answer, methods=["GET", "POST", "OPTIONS"]),
+    ]
+    return TestClient(Guard(Starlette(routes=routes), access), "http://localhost")
+
+
+HOSTS = [
+    (LAPTOP, "localhost:7860", 200),
+    (LAPTOP, "LOCALHOST.", 200),
+    (LAPTOP, "127.0.0.1:7860", 200),
+    (LAPTOP, "127.8.9.1", 200),
+    (LAPTOP, "[::1]:7860", 200),
+    (LAPTOP, "[::ffff:127.0.0.1]", 200),
+    (LAPTOP, "evil.example", 421),
+    (LAPTOP, "localhost.evil.example:7860", 421),
+    (LAPTOP, "127.0.0.1.evil.example", 421),
+    (LAPTOP, "evil.example:80@localhost", 421),
+    (LAPTOP, "localhost, evil.example", 421),
+    (LAPTOP, "owner-specviz.hf.space", 421),
+    (LAPTOP, "192.168.1.7", 421),
+    (LAPTOP, "[::1", 421),
+    (NETWORK, "192.168.1.7:7860", 200),
+    (NETWORK, "[2001:db8::1]:7860", 200),
+    (NETWORK, "localhost", 200),
+    (NETWORK, "specviz.example.edu", 200),
+    (NETWORK, "Specviz.Example.EDU:443", 200),
+    (NETWORK, "a.lab.example.edu", 200),
+    (NETWORK, "lab.example.edu", 421),
+    (NETWORK, "alab.example.edu", 421),
+    (NETWORK, "www.specviz.example.edu", 421),
+    (NETWORK, "evil.example", 421),
+    (Access.of("::", environment={}), "[2001:db8::1]", 200),
+    (Access.of("[::]", environment={}), "10.0.0.1", 200),
+    (Access.of("192.168.1.7", environment={}), "192.168.1.7:7860", 200),
+    (Access.of("192.168.1.7", environment={}), "192.168.1.8:7860", 421),
+    (Access.of("Box.lan", environment={}), "box.lan:7860", 200),
+    (CONTAINER, "127.0.0.1:7860", 200),
+    (CONTAINER, "172.17.0.2:7860", 200),
+    (CONTAINER, "app.example.edu", 200),
+    (CONTAINER, "box:7860", 200),
+    (CONTAINER, "evil.example", 421),
+    (SPACE, "owner-specviz.hf.space", 200),
+    (SPACE, "owner--specviz--0a1b2.hf.space", 200),
+    (SPACE, "specviz.example.org", 200),
+    (SPACE, "10.1.2.3:7860", 200),
+    (SPACE, "hf.space", 421),
+    (SPACE, "evilhf.space", 421),
+]
+
+
+@pytest.mark.parametrize(("access", "host", "status"), HOSTS)
+def test_only_known_hosts_are_answered(access, host, status):
+    answered = client(access).get("/config", headers={"Host": host})
+    assert answered.status_code == status
+    if status == 421:
+        assert "--allowed-host NAME" in answered.text
+        assert "SPECVIZ_ALLOWED_HOSTS" in answered.text
+        assert answered.text.count("\n") == 0
+
+
+def test_a_second_host_header_is_checked_too():
+    headers = [("Host", "localhost"), ("Host", "evil.example")]
+    assert client(LAPTOP).get("/", headers=headers).status_code == 421
+
+
+def test_a_refusal_quotes_no_more_of_a_header_than_a_line():
+    answered = client(LAPTOP).get("/", headers={"Host": "x" * 5000})
+    assert len(answered.text) < 300
+
+
+ORIGINS = [
+    (LAPTOP, "localhost:7860", "http://localhost:7860", 200),
+    (LAPTOP, "localhost:7860", "http://127.0.0.1:5173", 200),
+    (LAPTOP, "127.0.0.1:7860", "http://[::1]:7860", 200),
+    (LAPTOP, "localhost:7860", "http://evil.example", 403),
+    (LAPTOP, "localhost:7860", "http://localhost.evil.example", 403),
+    (LAPTOP, "localhost:7860", "https://localhost@evil.example", 403),
+    (LAPTOP, "localhost:7860", "null", 403),
+    (LAPTOP, "localhost:7860", "file://localhost", 403),
+    (NETWORK, "192.168.1.7:7860", "http://192.168.1.7:7860", 200),
+    (NETWORK, "192.168.1.7:7860", "http://203.0.113.9", 403),
+    (NETWORK, "192.168.1.7:7860", "http://localhost:7860", 403),
+    (NETWORK, "192.168.1.7:7860", "https://specviz.example.edu", 200),
+    (NETWORK, "specviz.example.edu", "https://specviz.example.edu", 200),
+    (NETWORK, "specviz.example.edu", "https://evil.example", 403),
+    (SPACE, "owner-specviz.hf.space", "https://owner-specviz.hf.space", 200),
+    (SPACE, "10.1.2.3:7860", "https://owner-specviz.hf.space", 200),
+    (SPACE, "owner-specviz.hf.space", "https://specviz.example.org", 200),
+    (SPACE, "owner-specviz.hf.space", "https://another-space.hf.space", 403),
+]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize(("access", "host", "origin", "status"), ORIGINS)
+def test_only_pages_of_known_origins_may_call(access, host, origin, status, method):
+    headers = {"Host": host, "Origin": origin, "Access-Control-Request-Method": "POST"}
+    answered = client(access).request(method, "/config", headers=headers)
+    assert answered.status_code == status
+    assert "access-control-allow-origin" not in answered.headers
+    if status == 403:
+        assert "--allowed-host NAME" in answered.text
+
+
+def test_programs_send_no_origin_and_are_answered():
+    assert client(LAPTOP).post("/gradio_api/queue/join", json={}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "origin", "status"),
+    [
+        ("course.example.edu", "https://course.example.edu", 200),
+        ("course.example.edu, inner", "https://course.example.edu", 200),
+        ("inner, course.example.edu", "https://course.example.edu", 403),
+        ("course.example.edu", "https://evil.example", 403),
+    ],
+)
+def test_the_host_that_a_proxy_forwards_counts_as_the_page_s_own(forwarded, origin, status):
+    headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": forwarded, "Origin": origin}
+    assert client(LAPTOP).post("/", headers=headers).status_code == status
+    rebound = headers | {"Host": "evil.example"}
+    assert client(LAPTOP).post("/", headers=rebound).status_code == 421
+
+
+def test_a_root_path_that_is_a_whole_url_names_the_public_host():
+    access = Access.of(environment={"GRADIO_ROOT_PATH": "https://Course.example.edu/specviz"})
+    assert access.hosts == access.callers == ("course.example.edu",)
+    assert Access.of(environment={"GRADIO_ROOT_PATH": "/specviz"}).hosts == ()
+
+
+def test_a_websocket_is_refused_like_a_request():
+    with client(LAPTOP).websocket_connect("/socket", headers={"Host": "localhost"}):
+        pass
+    for headers in ({"Host": "evil.example"}, {"Host": "localhost", "Origin": "http://a.example"}):
+        with (
+            pytest.raises(WebSocketDisconnect) as closed,
+            client(LAPTOP).websocket_connect("/socket", headers=headers),
+        ):
+            pass
+        assert closed.value.code == 1008
+
+
+FRAMES = [
+    (LAPTOP, "'self'"),
+    (SPACE, "'self' https://huggingface.co https://*.hf.space"),
+    (Access.of(embed_in=["https://a.edu"], environment={}), "'self' https://a.edu"),
+    (Access.of(environment={"SPECVIZ_EMBED_IN": "https://a.edu/, *"}), "'self' https://a.edu *"),
+]
+
+
+@pytest.mark.parametrize(("access", "frames"), FRAMES)
+def test_only_known_sites_may_show_the_page_in_a_frame(access, frames):
+    policy = client(access).get("/").headers["content-security-policy"]
+    assert policy.endswith(f"; frame-ancestors {frames}")
+
+
+# The options.
+
+
+def test_the_options_reach_the_page():
+    words = ["serve", "--allowed-host", "A.example.edu", "--allowed-host", "*.b.edu"]
+    args = build_parser("serve").parse_args([*words, "--embed-in", "https://Course.example.edu/"])
+    options = options_of(args)
+    assert options.allowed_host == ("a.example.edu", "*.b.edu")
+    assert options.embed_in == ("https://course.example.edu",)
+    assert options_of(build_parser("serve").parse_args(["serve"])).allowed_host == ()
+
+
+@pytest.mark.parametrize("text", ["http://a.edu", "a.edu:80", "a.edu/x", "*", "", "a b", "-", "é"])
+def test_what_is_no_host_name_is_refused(text, capsys):
+    with pytest.raises(ValueError, match=r"An allowed host is a name such as .*\.$"):
+        host_name(text)
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--allowed-host", text])
+    assert ended.value.code == 2
+    assert "without a port, not" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["a.edu", "https://", "https://a.edu/x", "https://a; x", "'none'"])
+def test_what_is_no_site_is_refused(text):
+    with pytest.raises(ValueError, match=r"A site is an address such as .*\.$"):
+        site(text)
+    with pytest.raises(ValueError, match="A site is"):
+        Access.of(environment={"SPECVIZ_EMBED_IN": text})

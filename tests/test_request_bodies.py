@@ -1,0 +1,115 @@
+"""Bodies of requests: how long they may be, and that no more than that is ever read."""
+
+import asyncio
+import json
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from specviz.cost.server.reading import LONGEST
+from specviz.cost.shape_file import LARGEST
+from specviz.ui.body import EVENT_LIMIT, LIMIT, limit_of
+from specviz.ui.guard import Guard
+from specviz.ui.request import LONGEST_TEXT
+
+CHUNK = 100_000
+OTHER, EVENT = "/gradio_api/sv/health", "/gradio_api/run/predict"
+
+
+async def count(request):
+    """How many bytes arrived; a second read must find the client still there."""
+    return PlainTextResponse(str(len(await request.body())))
+
+
+def post(path, size, root_path="", **headers):
+    """The status, the text, and how many bytes were read of a body that is sent in chunks."""
+    read = 0
+    sent = []
+    app = Guard(Starlette(routes=[Route("/{path:path}", count, methods=["POST"])]))
+
+    async def receive():
+        nonlocal read
+        part = min(CHUNK, size - read)
+        read += part
+        return {"type": "http.request", "body": b"x" * part, "more_body": read < size}
+
+    async def send(message):
+        sent.append(message)
+
+    pairs = {"host": "localhost"} | {name.replace("_", "-"): v for name, v in headers.items()}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "root_path": root_path,
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in pairs.items()],
+    }
+    asyncio.run(app(scope, receive, send))
+    text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return sent[0]["status"], text, read
+
+
+@pytest.mark.parametrize(("path", "limit"), [(OTHER, LIMIT), (EVENT, EVENT_LIMIT)])
+def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_not(path, limit):
+    assert post(path, limit, content_length=str(limit)) == (200, str(limit), limit)
+    status, text, read = post(path, limit + 1, content_length=str(limit + 1))
+    assert (status, read) == (413, 0)
+    assert text == (f"This request is too large: this address takes {limit // 10**6} MB at most.")
+
+
+@pytest.mark.parametrize(("path", "limit"), [(OTHER, LIMIT), (EVENT, EVENT_LIMIT)])
+def test_a_chunked_body_is_counted_while_it_arrives(path, limit):
+    assert post(path, limit, transfer_encoding="chunked") == (200, str(limit), limit)
+    status, _, read = post(path, 10**8, transfer_encoding="chunked")
+    assert status == 413
+    assert limit < read <= limit + CHUNK
+
+
+def test_an_event_below_a_root_path_takes_as_much():
+    status, _, _ = post(f"/viz{EVENT}", LIMIT + 1, root_path="/viz", content_length=str(LIMIT + 1))
+    assert status == 200
+
+
+@pytest.mark.parametrize("stated", ["10", "0", "-1", "many", "1" * 5000])
+def test_a_length_that_lies_does_not_let_more_in(stated):
+    status, _, read = post(OTHER, 10**8, content_length=stated)
+    assert status == 413
+    assert read <= LIMIT + CHUNK
+
+
+def test_a_client_that_leaves_is_not_answered():
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    async def app(*_):
+        raise AssertionError("called")
+
+    headers = [(b"host", b"localhost"), (b"content-length", b"5")]
+    scope = {"type": "http", "path": EVENT, "headers": headers}
+    asyncio.run(Guard(app)(scope, receive, send))
+    assert sent == []
+
+
+WORST = {
+    "two texts of a server": {"now": "字" * LONGEST, "before": "字" * LONGEST},
+    "two texts of quotation marks": {"now": '"' * LONGEST, "before": '"' * LONGEST},
+    "a file of measured costs": {"text": '"' * LARGEST},
+    "a run": {"prompt": '"' * (LONGEST_TEXT // 2)},
+}
+
+
+@pytest.mark.parametrize("question", WORST.values(), ids=WORST)
+def test_the_largest_questions_of_the_page_fit(question):
+    """As a browser sends them: JSON within JSON, in UTF-8."""
+    text = json.dumps(question | {"id": 1}, ensure_ascii=False)
+    body = json.dumps({"data": [text], "fn_index": 100}, ensure_ascii=False).encode()
+    for path in ("run/predict", "queue/join", "call/run"):
+        assert len(body) + 1000 < limit_of(f"/gradio_api/{path}")
