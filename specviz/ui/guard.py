@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 from urllib.parse import unquote
 
 from starlette.datastructures import Headers
@@ -17,8 +18,10 @@ from specviz.ui.routes import PREFIX
 
 log = logging.getLogger(__name__)
 
-LONGEST_QUOTE = 80  # characters of a header that a refusal quotes
-REMEDY = f"start it with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
+LONGEST_QUOTE: Final = 80  # characters of a header that a refusal quotes
+REMEDY: Final = (
+    f"start it with --allowed-host NAME, or set the environment variable {ALLOWED_HOSTS}."
+)
 
 
 class Guard:
