@@ -107,7 +107,7 @@ def table(results: Sequence[Result]) -> str:
     """Versions and results, a column for each environment, as Markdown."""
     rows = [["package", *(result.end for result in results)]]
     for name in bounds():
-        rows.append([name, *(result.versions.get(name, "") for result in results)])
+        rows.append([name, *(result.versions.get(run.canonical(name), "") for result in results)])
     rows.append(["quick tests", *(result.summary for result in results)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, ["-" * width for width in widths])

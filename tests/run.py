@@ -60,7 +60,12 @@ def installed(python: str = sys.executable) -> dict[str, str]:
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     own = {"pip", "setuptools", "wheel", "specviz"}
     rows = [row for row in json.loads(listed) if row["name"] not in own]
-    return {row["name"]: row["version"].partition("+")[0] for row in rows}
+    return {canonical(row["name"]): row["version"].partition("+")[0] for row in rows}
+
+
+def canonical(name: str) -> str:
+    """A package's name in the one form of all its spellings (PEP 503, as far as it occurs here)."""
+    return name.lower().replace("_", "-")
 
 
 def write_lock() -> None:

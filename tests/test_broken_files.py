@@ -190,7 +190,7 @@ RUN, PLACE = "05-eagle3", "1-eagle3-story"
 @pytest.mark.parametrize("way", WRONG)
 def test_a_recorded_run_that_breaks_later_is_one_sentence_where_it_is_asked_for(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
-    with TestClient(Starlette(**server.app_kwargs())) as client:
+    with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
     judged = json.loads(proof.answer(json.dumps({"id": 1, "run": RUN})))["problem"]
     assert sent.status_code == 422

@@ -156,7 +156,7 @@ def routes(raced, tmp_path, monkeypatch):
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     for known in (recorded.names, recorded.body):
         known.cache_clear()
-    with TestClient(Starlette(**server.app_kwargs())) as client:
+    with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         yield client
     for known in (recorded.names, recorded.body):
         known.cache_clear()

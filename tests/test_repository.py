@@ -15,6 +15,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
+from run import canonical
 
 from specviz.catalog import entries
 from specviz.commands.cli import main
@@ -204,15 +205,14 @@ def test_requirements_have_the_form_that_the_matrix_reads():
 def test_lock_has_every_requirement_within_its_range():
     versions = lock()
     wanted = requirements() | extras()["dev"]
-    assert wanted.keys() <= versions.keys()
     for name, requirement in wanted.items():
-        assert requirement.specifier.contains(versions[name]), name
+        assert requirement.specifier.contains(versions[canonical(name)]), name
 
 
 def test_upper_bounds_are_the_minor_release_after_the_locked_one():
     versions = lock()
     for name, requirement in requirements().items():
-        locked = Version(versions[name])
+        locked = Version(versions[canonical(name)])
         (bound,) = (Version(part.version) for part in requirement.specifier if part.operator == "<")
         assert (bound.major, bound.minor) == (locked.major, locked.minor + 1), name
 
