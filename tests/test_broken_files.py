@@ -75,7 +75,11 @@ def broken(monkeypatch):
         files[ASSETS / name] = way
         forget()
 
+    def read_lines(path):
+        return iter(Path(path).read_text(encoding="utf-8").splitlines(keepends=True))
+
     monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr("specviz.trace.file.read_lines", read_lines)  # of traces, by the line
     yield breaks
     forget()
 
