@@ -126,6 +126,7 @@ def test_job_pauses_while_the_page_draws_and_others_compute_meanwhile(runs, wish
             if seconds != 1000.0:
                 return later(seconds, call, *args)
             pauses.append(partial(call, *args))
+            return None
 
         monkeypatch.setattr(loop, "call_later", call_later)
         job = asyncio.create_task(heard(runs, wish(), "a", 1))

@@ -105,7 +105,7 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
             fetches.line.drop_session(visitor)
             sessions.part(visitor)
 
-        api.add(runs, options.allow_any_model)
+        api.add(demo, runs, options.allow_any_model)
         demo.unload(leave)
     demo.queue(max_size=64)
     adapter.poll_less_often(demo, LOOK, PROGRESS)

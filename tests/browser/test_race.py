@@ -350,6 +350,9 @@ def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
     racer.told(*told)
     assert racer.notice() == "Waiting in line: 2 runs before yours."
+    told.append({"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number})
+    racer.told(*told)
+    assert racer.notice() == "Waiting in line: 1 run before yours, about 3 seconds."
     assert racer.ask("race.source") == "recorded", "what was shown stays meanwhile"
     told += [made_race.opening(number, "live"), started("draft", 1)]
     racer.told(*told)

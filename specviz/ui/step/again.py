@@ -186,18 +186,19 @@ class Ongoing:
 
 def for_another(text: str, nonce: str) -> str:
     """Lines of one visitor's run as another receives them, without how the job ended."""
-    lines = []
-    for each in text.splitlines(keepends=True):
-        if each.startswith((STATE, '{"kind":"run"')):
-            data: dict[str, Any] = json.loads(each)
-            if data.get("state") in ENDS:
-                continue
-            more = {"again": SHARED} if data["kind"] == "run" else {}
-            each = line(data.pop("kind"), data | {"id": nonce} | more)
-        elif each.startswith('{"kind":"error"'):
-            continue
-        lines.append(each)
-    return "".join(lines)
+    return "".join(_for_another(each, nonce) for each in text.splitlines(keepends=True))
+
+
+def _for_another(text: str, nonce: str) -> str:
+    if text.startswith('{"kind":"error"'):
+        return ""
+    if not text.startswith((STATE, '{"kind":"run"')):
+        return text
+    data: dict[str, Any] = json.loads(text)
+    if data.get("state") in ENDS:
+        return ""
+    more = {"again": SHARED} if data["kind"] == "run" else {}
+    return line(data.pop("kind"), data | {"id": nonce} | more)
 
 
 async def watch(
