@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -107,13 +108,56 @@ def test_a_run_that_did_not_come_to_its_end_is_not_kept(made, ask, prompt, monke
 
 def test_a_class_that_presses_at_once_has_it_computed_once(made, ask):
     async def room():
-        return await asyncio.gather(*(ask.heard(WISH, f"visitor {n}", n) for n in range(1, 9)))
+        return await asyncio.gather(*(ask.heard(WISH, f"visitor{n}", n) for n in range(1, 9)))
 
     texts = asyncio.run(room())
     assert len(made) == 1
     assert sum('"again"' in text for text in texts) == 7
     assert all(kinds(text)[-1] == "done" for text in texts)
     assert [told(text)[-1]["id"] for text in texts] == [str(n) for n in range(1, 9)]
+
+
+def test_one_who_watches_another_s_run_may_stop_and_the_run_goes_on(made, ask, monkeypatch):
+    monkeypatch.setattr(again, "LOOK", 0.01)
+    go_on = threading.Event()
+
+    def tell(desk):
+        yield line("run", {"prompt": "x", "id": desk.nonce})
+        assert go_on.wait(20)
+        yield line("round", {"number": 0})
+
+    monkeypatch.setattr(again, "shown", lambda wish: Task(tell, 1.0))
+
+    async def story():
+        first = asyncio.create_task(ask.heard(WISH, "a", 1))
+        await asyncio.sleep(0.1)
+        second = asyncio.create_task(ask.heard(WISH, "b", 2))
+        await asyncio.sleep(0.1)
+        assert len(ask.runs.line) == 1
+        ask.runs.line.stop("b", 2)
+        seen = await asyncio.wait_for(second, 10)
+        assert not first.done()
+        go_on.set()
+        return await first, seen
+
+    first, seen = asyncio.run(story())
+    assert kinds(seen) == ["run", "stopped"]
+    assert {each["id"] for each in told(seen)} == {"2"}
+    assert kinds(first)[-1] == "done"
+
+
+def test_where_another_s_run_ends_early_one_s_own_follows(made, ask, monkeypatch):
+    monkeypatch.setattr(again, "LOOK", 0.01)
+
+    async def story():
+        ended = replace(WISH, prompt="broken")
+        return await asyncio.gather(*(ask.heard(ended, name, n) for n, name in enumerate("ab")))
+
+    first, second = asyncio.run(story())
+    assert kinds(first) == ["loading", "run", "error"]
+    assert kinds(second) == ["loading", "run", "loading", "run", "error"]
+    assert len(made) == 2
+    assert len(ask.memory.ongoing) == 0
 
 
 @pytest.mark.parametrize("name", ["owner/name", "vllm:http://127.0.0.1:8000"])

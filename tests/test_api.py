@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.request
 
+import httpx
 import pytest
 from app_server import ROOT
 from gradio_client import Client
@@ -74,3 +75,18 @@ def test_a_conversation_arrives_as_turns_which_house_has_no_template_for(client)
     turns = [{"role": "user", "text": "Hello"}]
     with pytest.raises(AppError, match="House has no chat template"):
         client.predict(turns, api_name="/run")
+
+
+def test_calls_without_a_session_count_as_one_visitor_s(address):
+    """Two of them compute or wait; a further one is refused with a sentence."""
+    calls = f"{address.rstrip('/')}/gradio_api/call/run"
+    asked = {"data": ["Once upon a time", "draft-model", {"max_new_tokens": 200}, "house"]}
+
+    def finish(event):
+        return httpx.get(f"{calls}/{event}", timeout=120).text
+
+    events = [httpx.post(calls, json=asked).json()["event_id"] for _ in range(3)]
+    answers = [finish(event) for event in events]
+    refused = [answer for answer in answers if "event: error" in answer]
+    assert len(refused) == 1
+    assert "You have 2 runs waiting or running already." in refused[0]

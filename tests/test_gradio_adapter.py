@@ -87,6 +87,7 @@ def test_the_installed_gradio_has_what_the_adapter_needs(warned):
         adapter.explain_errors(demo, str)
         app = App.create_app(demo)
         assert adapter.busy_sessions(demo) == set()
+        assert adapter.has_session(demo, "somebody")
         adapter.drop_session(demo, "nobody")
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://a") as client:

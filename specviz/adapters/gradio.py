@@ -254,6 +254,18 @@ def busy_sessions(demo: gr.Blocks) -> set[str] | None:
     return None
 
 
+# A call that names no session gets its own event's id for one. If that changes, each such call
+# counts as a visitor of its own.
+NO_SESSION: Final = "Gradio names sessions differently now: calls without one count as visitors."
+
+
+def has_session(demo: gr.Blocks, session: str) -> bool:
+    """Whether a call came with a session of its own: Gradio invents one for a call without."""
+    with Patch(NO_SESSION):
+        return session not in demo._queue.event_ids_to_events
+    return True
+
+
 def drop_session(demo: gr.Blocks, session: str) -> None:
     """Remove everything that Gradio keeps of a session which has no event under way."""
     with Patch(KEPT_LONGER):

@@ -5,8 +5,19 @@ Rule: it knows protocols, never a family of drafters or a screen.
 
 from __future__ import annotations
 
-from specviz.engine.decode import run
+from specviz.engine.decode import run, run_stepwise
 from specviz.engine.loop import Decoding, plain, rounds
 from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
 
-__all__ = ["Clocks", "Decoding", "PlainStep", "Played", "Stop", "never", "plain", "rounds", "run"]
+__all__ = [
+    "Clocks",
+    "Decoding",
+    "PlainStep",
+    "Played",
+    "Stop",
+    "never",
+    "plain",
+    "rounds",
+    "run",
+    "run_stepwise",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from time import perf_counter
 from typing import Final
@@ -41,12 +42,33 @@ def run(
 ) -> Generator[Event, None, None]:
     """A recorded run: its header, the events round by round, the end, then plain decoding.
 
-    prompt: a text, sent as the settings say, or a conversation's turns. stop: asked between rounds;
-    a run that is stopped says so and measures no baseline. A GPU plays a few rounds beforehand that
-    are not told: its first use of an op costs milliseconds, which would all fall on the rounds and
-    none on plain decoding, which comes after them. Raises BadPrompt, BadSettings, MismatchedRule or
-    BadScores, each with a sentence; ServerFault where a served target fails on the way: if that was
-    before the end of the text, the run's end, as of one that was stopped, is yielded first.
+    See `run_stepwise`, whose events these are.
+    """
+    steps = run_stepwise(target, drafter, prompt, settings, baseline=baseline, stop=stop)
+    with closing(steps):
+        for step in steps:
+            if not isinstance(step, PlainStep):
+                yield step
+
+
+def run_stepwise(
+    target: Target,
+    drafter: Drafter,
+    prompt: Prompt,
+    settings: Settings,
+    *,
+    baseline: bool = True,
+    stop: Stop = never,
+) -> Generator[Event | PlainStep, None, None]:
+    """The events of a recorded run, and each pass of its baseline as soon as it is measured.
+
+    No clock runs while this generator is suspended, so it may be resumed at any later time. prompt:
+    a text, sent as the settings say, or a conversation's turns. stop: asked between rounds; a run
+    that is stopped says so and measures no baseline. A GPU runs a few rounds first that are not
+    recorded: its first use of an operation costs milliseconds, which would count for the rounds and
+    not for plain decoding, which comes after them. Raises BadPrompt, BadSettings, MismatchedRule or
+    BadScores, each with a sentence; ServerFault if a served target fails: if that was before the
+    end of the text, the run's end, as of one that was stopped, is yielded first.
     """
     reading = read(target, prompt, settings)
     ids = reading.ids
@@ -72,7 +94,10 @@ def run(
     stopped = not decoding.ended
     yield Finished("stopped" if stopped else decoding.reason, spent, held)
     if baseline and not stopped:
-        steps = list(plain(target, ids, settings, stop))
+        steps: list[PlainStep] = []
+        for step in plain(target, ids, settings, stop):
+            steps.append(step)
+            yield step
         if stop():
             return  # half a baseline would be no measure, and would read as a shorter text
         yield from recorder.words([step.token for step in steps])

@@ -7,15 +7,17 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.adapters.gradio import has_session
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 from specviz.ui.step.live import recorded
 from specviz.ui.worker import Worker
 
-NOTHING: Final[dict[str, Any]] = {}  # said, so nothing differs from the usual
+NOTHING: Final[dict[str, Any]] = {}  # no setting differs from the usual ones
+NOBODY: Final = "api"  # the visitor that all calls without a session count as
 
 
-def add(runs: Worker, any_model: bool) -> None:
-    """Add the endpoint to the page that is being built."""
+def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
+    """Add the endpoint to `demo`, the page that is being built."""
 
     async def run(
         request: gr.Request,
@@ -40,7 +42,9 @@ def add(runs: Worker, any_model: bool) -> None:
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
         wish = RunRequest.from_json(asked, any_model)
-        return await runs.whole(recorded(wish), str(request.session_hash))
+        session = str(request.session_hash)
+        visitor = session if has_session(demo, session) else NOBODY
+        return await runs.whole(recorded(wish), visitor)
 
     # Documented, though `gradio.__all__` lacks it.
     gr.api(run, api_name="run", concurrency_limit=None)  # type: ignore[attr-defined]

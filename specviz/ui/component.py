@@ -15,7 +15,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.ui.routes import HALF, module_address
-from specviz.ui.share import said
+from specviz.ui.time_slice import limit_text
 from specviz.ui.worker import Worker
 
 START: Final = (
@@ -72,7 +72,7 @@ def component(
 
 def bound(limit: float) -> gr.HTML:
     """What a visitor should know of a job's time before one begins. limit: its most seconds."""
-    return gr.HTML(f"<p>{said(limit)}</p>", elem_classes="sv-bound", padding=False)
+    return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-bound", padding=False)
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:

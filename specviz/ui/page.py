@@ -104,11 +104,11 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
 
         async def leave(request: gr.Request) -> None:
             visitor = str(request.session_hash)
-            runs.line.part(visitor)
-            fetches.line.part(visitor)
+            runs.line.drop_session(visitor)
+            fetches.line.drop_session(visitor)
             sessions.part(visitor)
 
-        api.add(runs, options.allow_any_model)
+        api.add(demo, runs, options.allow_any_model)
         demo.unload(leave)
     demo.queue(max_size=64)
     adapter.poll_less_often(demo, LOOK, PROGRESS)

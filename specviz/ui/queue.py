@@ -1,34 +1,73 @@
-"""The line that runs wait in: one computes at a time, first come, first served.
+"""The queue of jobs: who waits for the models, in which order, and for about how long.
 
-Who has computed for a while gives way to those behind (`specviz.ui.share`). One rule: all of this
-happens on the server's event loop; a run's thread only reads whether its ticket was stopped and
-whether someone waits, and a run itself its `Halt`. Whoever waits holds no thread.
+One job computes at a time, for a short turn (`specviz.ui.time_slice`). Jobs that have shown nothing
+yet go first, then those that draft, then those that measure plain decoding. Within a phase, the
+visitor whose last turn is longest ago goes first. No phase starves: one that was passed over
+PASSED_OVER times in a row gets the next turn.
+
+Rule: everything here happens on the server's event loop. The thread that computes only reads
+whether its ticket was stopped and whether someone waits. Waiting jobs hold no thread.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import count
 from math import inf
-from typing import Final
+from statistics import fmean
+from time import monotonic
+from typing import Final, NamedTuple
 
 from specviz.ui.halt import Halt
 
 LONGEST: Final = 64
-MOST_ASKED: Final = 10_000  # visitors whose stops are remembered; a made-up one never leaves
+PER_VISITOR: Final = 2  # jobs of one visitor that wait or compute at the same time
+PASSED_OVER: Final = 4  # turns in a row that may pass over a phase in which jobs wait
+MOST_STOPS: Final = 10_000  # visitors whose stops are remembered; a made-up one never leaves
+REPEAT: Final = 5.0  # seconds between two reports to a job that takes turns with others
+FEWEST, LATEST = 3, 20  # measured turns that an estimate needs, and that it looks back on
+TOO_MANY: Final = (
+    f"You have {PER_VISITOR} runs waiting or running already. Stop one, or wait until one is over."
+)
 
 
 class QueueFull(ValueError):
-    """Too many runs wait already."""
+    """The job is not accepted: too many wait, of all visitors or of this one."""
+
+
+class Phase(IntEnum):
+    """How far a job is, in the order in which jobs are served."""
+
+    FIRST_ROUND = 0  # nothing of it has been shown
+    DRAFTING = 1
+    BASELINE = 2  # all that is left to do is to measure plain decoding
+
+
+class Position(NamedTuple):
+    """Where a job is in the queue.
+
+    place: how many runs come first; of a job that has begun, how many others take turns with it.
+    seconds: an estimate of the time until its next turn, from measured turns; None where too few
+    were measured.
+    """
+
+    place: int
+    seconds: float | None
 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One job's place. visitor: whose, and perhaps what for ("ab12 race").
+    """One job in the queue. visitor: whose, and perhaps which of the page's jobs ("ab12 race").
 
-    number: the page counts its jobs upwards; a client's run has none (inf). overdue: its limit of
-    time has ended it. halt: by which it is ended, wherever it computes.
+    number: the page counts its jobs upwards; an API client's run has none (inf). overdue: its time
+    limit has ended it. halt: the flag that ends it, also in another process. drawing: the page
+    draws what it was just sent, and the job has no turn meanwhile. served: numbers of the last
+    turns of this visitor in this phase, and of this job. reported: when the page was last sent the
+    position of this job after it had begun; -inf if it was not.
     """
 
     visitor: str
@@ -37,103 +76,197 @@ class Ticket:
     overdue: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     halt: Halt = field(default_factory=Halt)
+    phase: Phase = Phase.FIRST_ROUND
+    drawing: bool = False
+    served: tuple[int, int] = (0, 0)
+    reported: float = -inf
 
     def __post_init__(self) -> None:
         self.halt.put(self.stopped)
 
+    @property
+    def session(self) -> str:
+        """The visitor's session, without the name of the job."""
+        return self.visitor.partition(" ")[0]
+
     def stop(self) -> None:
-        """Nobody wants this run any more: it leaves the line, or ends after its round."""
+        """End this job: it leaves the queue, or ends after its round. On the event loop only."""
         self.end()
         self.moved.set()
 
     def end(self) -> None:
-        """The same where nobody waits who could be woken."""
+        """End this job without waking who waits for it. From any thread."""
         self.stopped = True
         self.halt.put(True)
 
     def run_out(self) -> None:
-        """It has computed for as long as one may; one that was stopped before is not overdue."""
+        """End this job at its time limit; one that was stopped before is not overdue."""
         self.overdue |= not self.stopped
         self.end()
 
     def unwanted(self) -> bool:
-        """Whether it was stopped: what the thread that computes asks between its parts."""
+        """Whether it was stopped; the thread that computes asks this between steps."""
         return self.stopped
 
 
-def theirs(name: str, visitor: str) -> bool:
-    """Whether a ticket's name is this visitor's: theirs alone, or with what it is for after it."""
-    return name == visitor or name.startswith(f"{visitor} ")
+def belongs_to(name: str, session: str) -> bool:
+    """Whether a ticket's visitor is this session, with or without the name of a job."""
+    return name == session or name.startswith(f"{session} ")
 
 
 class Queue:
-    """Every run that computes (the first) or waits, and what visitors asked to stop."""
+    """All jobs that compute or wait, and which jobs visitors asked to stop."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self._longest = longest
         self._tickets: list[Ticket] = []
-        self._asked: dict[str, float] = {}
+        self._running: Ticket | None = None
+        self._stops: dict[str, float] = {}
+        self._numbers = count(1)  # of turns and arrivals
+        self._passed_over = dict.fromkeys(Phase, 0)
+        self._turns = {phase: deque[float](maxlen=LATEST) for phase in Phase}
 
     def __len__(self) -> int:
         return len(self._tickets)
 
     def join(self, visitor: str, number: float = inf) -> Ticket:
-        """A place at the end. Raises LineFull with a sentence."""
+        """Add a job. Raises QueueFull with a sentence: the queue or the visitor's part is full."""
+        ticket = Ticket(visitor, number, stopped=self.is_stopped(visitor, number))
+        mine = [t for t in self._tickets if t.session == ticket.session and not t.stopped]
+        if len(mine) >= PER_VISITOR:
+            raise QueueFull(TOO_MANY)
         if len(self) >= self._longest:
             raise QueueFull(f"{len(self)} runs are waiting already. Try again in a few minutes.")
-        ticket = Ticket(visitor, number, stopped=number <= self._asked.get(visitor, -inf))
+        ticket.served = (next(self._numbers), 0)
         self._tickets.append(ticket)
+        self._dispatch()
         return ticket
 
-    async def wait(self, ticket: Ticket) -> AsyncGenerator[int, None]:
-        """How many runs come first, each time that changes; over when none does, or it stopped."""
-        told = 0
-        while not ticket.stopped and (ahead := self._tickets.index(ticket)):
+    async def wait(self, ticket: Ticket) -> AsyncGenerator[Position, None]:
+        """Yield the position whenever it changed; end at the ticket's turn, or when it is stopped.
+
+        A job that has begun is told at once, and then every REPEAT seconds at most.
+        """
+        last = 0
+        while not ticket.stopped and self._running is not ticket:
             ticket.moved.clear()
-            if ahead != told:
-                yield ahead
-            told = ahead
+            position = self.position(ticket)
+            if ticket.phase is Phase.FIRST_ROUND:
+                changed = position.place != last
+            else:
+                changed = position.place > 0 and monotonic() - ticket.reported >= REPEAT
+            if changed:
+                last = position.place
+                if ticket.phase is not Phase.FIRST_ROUND:
+                    ticket.reported = monotonic()
+                yield position
             await ticket.moved.wait()
 
-    def leave(self, ticket: Ticket) -> None:
-        """The run is over, or nobody wants it: those behind it move up."""
-        self._tickets.remove(ticket)
-        self._move_up()
+    def position(self, ticket: Ticket) -> Position:
+        """Where this job is now."""
+        others = [other for other in self._tickets if other is not ticket and not other.stopped]
+        if ticket.phase is Phase.FIRST_ROUND:
+            mine = (ticket.phase, ticket.served)
+            others = [t for t in others if t is self._running or (t.phase, t.served) < mine]
+        return Position(len(others), self._estimate(others))
 
-    def give_way(self, ticket: Ticket) -> None:
-        """Those behind it come first now: it waits again, at the end."""
-        self._tickets.remove(ticket)
-        self._tickets.append(ticket)
-        self._move_up()
+    def _estimate(self, ahead: list[Ticket]) -> float | None:
+        """Seconds until all of these have had one turn; None if too few turns were measured.
 
-    def _move_up(self) -> None:
-        """Each looks where it stands, and tells of it where that has changed."""
+        Turns of later phases that come between are not counted: one in PASSED_OVER + 1, and short.
+        """
+        taken = [self._turns[ticket.phase] for ticket in ahead]
+        if any(len(seconds) < FEWEST for seconds in taken):
+            return None
+        return sum(map(fmean, taken))
+
+    def leave(self, ticket: Ticket, seconds: float | None = None) -> None:
+        """Remove a job that is over. seconds: how long its last turn took, if it had one."""
+        self._end_turn(ticket, seconds)
+        self._tickets.remove(ticket)
+        self._dispatch()
+
+    def give_way(
+        self, ticket: Ticket, phase: Phase, seconds: float | None = None, drawing: bool = False
+    ) -> None:
+        """End a turn of a job that is not over. phase: it is in that now.
+
+        seconds: how long the turn took. drawing: whether it pauses until `drawn`.
+        """
+        self._end_turn(ticket, seconds)
+        ticket.phase = phase
+        ticket.drawing = drawing
+        self._dispatch()
+
+    def drawn(self, ticket: Ticket) -> None:
+        """The page has had time to draw: this job takes turns again."""
+        ticket.drawing = False
+        self._dispatch()
+
+    def _end_turn(self, ticket: Ticket, seconds: float | None) -> None:
+        if self._running is ticket:
+            self._running = None
+        if seconds is not None and (len(self) > 1 or ticket.phase is Phase.FIRST_ROUND):
+            self._turns[ticket.phase].append(seconds)  # a job that is alone has longer turns
+        number = next(self._numbers)
+        for other in self._tickets:
+            if other.session == ticket.session and other.phase is ticket.phase:
+                other.served = (number, other.served[1])
+        ticket.served = (number, number)
+
+    def _dispatch(self) -> None:
+        """Give the next turn if nobody computes, and wake everyone whose position may differ."""
+        if self._running is None:
+            self._running = self._next()
         for ticket in self._tickets:
             ticket.moved.set()
 
+    def _next(self) -> Ticket | None:
+        """The job whose turn it is; None if none is ready."""
+        waiting = {phase: list(self._ready(phase)) for phase in Phase}
+        phases = [phase for phase, tickets in waiting.items() if tickets]
+        if not phases:
+            return None
+        starved = [phase for phase in phases if self._passed_over[phase] >= PASSED_OVER]
+        chosen = starved[-1] if starved else phases[0]
+        for phase in Phase:
+            passed = phase in phases and phase is not chosen
+            self._passed_over[phase] = self._passed_over[phase] + 1 if passed else 0
+        return min(waiting[chosen], key=lambda ticket: ticket.served)
+
+    def _ready(self, phase: Phase) -> Iterator[Ticket]:
+        for ticket in self._tickets:
+            if ticket.phase is phase and not (ticket.stopped or ticket.drawing):
+                yield ticket
+
     @property
     def someone_waits(self) -> bool:
-        """Whether anybody waits behind the one that computes."""
-        return len(self) > 1
+        """Whether a job could compute now if the one that computes ended its turn."""
+        waiting = [ticket for ticket in list(self._tickets) if ticket is not self._running]
+        return not all(ticket.stopped or ticket.drawing for ticket in waiting)
 
     def stop(self, visitor: str, number: float) -> None:
-        """The visitor wants this run to end: computing, waiting, or not even here yet."""
-        self._asked[visitor] = max(number, self._asked.get(visitor, number))
-        if len(self._asked) > MOST_ASKED:
-            del self._asked[next(iter(self._asked))]
+        """End the visitor's job of this number, also one that joins only later."""
+        self._stops[visitor] = max(number, self._stops.get(visitor, number))
+        if len(self._stops) > MOST_STOPS:
+            del self._stops[next(iter(self._stops))]
         for ticket in self._tickets:
             if ticket.visitor == visitor and ticket.number <= number:
                 ticket.stop()
 
-    def part(self, visitor: str) -> None:
-        """The visitor is gone: all that is theirs should end, and nothing of it is kept."""
-        for asked in [name for name in self._asked if theirs(name, visitor)]:
-            del self._asked[asked]
+    def is_stopped(self, visitor: str, number: float) -> bool:
+        """Whether the visitor asked to stop the job of this number."""
+        return number <= self._stops.get(visitor, -inf)
+
+    def drop_session(self, session: str) -> None:
+        """End all jobs of a visitor who has left, and forget what they asked to stop."""
+        for visitor in [name for name in self._stops if belongs_to(name, session)]:
+            del self._stops[visitor]
         for ticket in self._tickets:
-            if theirs(ticket.visitor, visitor):
+            if belongs_to(ticket.visitor, session):
                 ticket.stop()
 
     def close(self) -> None:
-        """The server is going down: everything should end."""
-        for ticket in self._tickets:
-            ticket.end()  # called from outside the loop, where nobody can be woken
+        """End all jobs, since the server shuts down. From any thread."""
+        for ticket in list(self._tickets):
+            ticket.end()

@@ -1,4 +1,4 @@
-"""What a job tells the page while it runs: lines of JSON, sent several at a time."""
+"""What the page receives from a job while it runs: lines of JSON, sent several at a time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from time import perf_counter, sleep
-from typing import Any, Final, Literal
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import gradio as gr
 
 from specviz.adapters.spaces import ZEROGPU
+
+if TYPE_CHECKING:
+    from specviz.ui.queue import Position
 
 Source = Literal["recorded", "live"]
 
@@ -31,10 +34,13 @@ def state(name: str, nonce: str, **more: float) -> str:
     return line("state", {"state": name, "id": nonce} | more)
 
 
-FIRST: Final = 2  # the line that is sent at once with those before it: the first round
-PAUSE: Final = 1.0  # seconds between later sendings
-# Seconds that a browser may take to draw what it was sent, and cores for it. A GPU that was lent
-# has no browser beside it.
+STATE: Final = '{"kind":"state"'  # how such a line begins
+
+
+FIRST: Final = 3  # lines that are sent together as soon as they are there: up to the first round
+PAUSE: Final = 1.0  # seconds of computing after which a job sends what it holds
+# Seconds for which a job pauses after it has sent rounds, since the browser draws them and may do
+# so on the cores that are timed. A GPU that was lent has no browser beside it.
 DRAWING: Final = 0.0 if ZEROGPU else 0.3
 
 
@@ -45,61 +51,100 @@ SHORT: Final = (
 log = logging.getLogger(__name__)
 
 
-def paced(told: Iterable[str]) -> Iterator[str]:
-    """A run's lines as they are sent: the first round at once, later ones several at a time.
+class Paced(str):
+    """Lines that are sent together with others of the job, and after which it pauses."""
 
-    Nothing is computed while the page draws, since it may do so on the cores that are timed; all
-    clocks are closed between lines. What was told before something broke is not kept back.
+    __slots__ = ()
+
+
+class BaselineNext(Paced):
+    """The last lines before a job measures plain decoding, for which others need not wait."""
+
+    __slots__ = ()
+
+
+def paced(lines: Iterable[str]) -> Iterator[str]:
+    """Mark a job's lines as `Paced`.
+
+    An empty text marks only that the job may be interrupted there.
     """
-    sent, held = perf_counter(), ""
-    try:
-        for number, text in enumerate(told):
-            held += text
-            if number == FIRST or perf_counter() - sent > PAUSE:
-                yield held
-                held = ""
-                sleep(DRAWING)
-                sent = perf_counter()
-    except Exception:
-        if held:
-            yield held
-        raise
-    if held:
-        yield held
+    for text in lines:
+        yield text if isinstance(text, Paced) else Paced(text)
 
 
 class Stream:
-    """One job as the page hears it: text that only grows, lines of JSON, states among them.
+    """Append-only JSON Lines output of one job, including its status lines.
 
-    States say what the visitor waits for: "queued" (place: how many runs come first), "lending"
-    (seconds: for which a GPU is asked), "loading", "drafting". The last line is the state "done",
-    "stopped" or "overdue" (seconds: the limit it reached), or an error's sentence. One that is
-    "queued" again has given way, and says "resumed" when it goes on.
+    States say what the visitor waits for: "queued" (place and seconds: see `queue.Position`),
+    "lending" (seconds: for which a GPU is requested), "loading", "drafting". The last line is the
+    state "done", "stopped" or "overdue" (seconds: the limit it reached), or an error's sentence. A
+    job that is "queued" after it has begun takes turns with others, and says "resumed" when it no
+    longer does. begun: whether it has sent anything but states, or holds enough to send it.
     """
 
     def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
         self.nonce = nonce
         self._send = send
         self.told = ""  # all of it so far
+        self.begun = False
+        self._held = ""
+        self._lines = 0  # that were ever held
+        self._due = False
+        self._sent = perf_counter()
+        self._takes_turns = False
 
-    def queued(self, ahead: int) -> None:
-        """So many runs come first; 0 where it goes on after those that it let go first."""
-        if ahead:
-            self.say("queued", place=ahead)
-        else:
+    def queued(self, position: Position) -> None:
+        """Send the place in the queue, and the seconds if they are known."""
+        self._takes_turns |= self.begun
+        known = position.seconds is not None and round(position.seconds) > 0
+        more = {"seconds": round(position.seconds or 0)} if known else {}
+        self.say("queued", place=position.place, **more)
+
+    def resumed(self) -> None:
+        """Send that the job takes no turns any more, if that was said before."""
+        if self._takes_turns:
+            self._takes_turns = False
             self.say("resumed")
 
     def say(self, name: str, **more: float) -> None:
-        """A state."""
-        self.tell(state(name, self.nonce, **more))
+        """Send a state."""
+        self._append(state(name, self.nonce, **more))
 
     def fail(self, problem: Exception) -> None:
-        """Why there is no run, or no more of it."""
-        self.tell(error(explained(problem), self.nonce))
+        """Send why there is no run, or no more of it."""
+        self._append(error(explained(problem), self.nonce))
 
     def tell(self, text: str) -> None:
-        """Whole lines, sent at once."""
+        """Send whole lines at once."""
+        self.begun |= not text.startswith(STATE)
+        self._append(text)
+
+    def hold(self, text: str) -> None:
+        """Take whole lines that `flush` sends; the first round is due as soon as it is there."""
+        self._held += text
+        self._lines += bool(text)
+        if not self.begun and self._lines >= FIRST:
+            self.begun = self._due = True
+        self._due |= isinstance(text, BaselineNext)
+        if ZEROGPU:
+            self.flush()  # a job has no turns there, at whose ends others call this
+
+    def flush(self) -> bool:
+        """Send what is held if that is due; whether something was sent."""
+        if not self._held or not (self._due or perf_counter() - self._sent > PAUSE):
+            return False
+        self._append("")
+        return True
+
+    def release(self) -> None:
+        """Move all that is held to `told`; it is sent with the next text."""
+        self.told += self._held
+        self._held, self._due = "", False
+
+    def _append(self, text: str) -> None:
+        self.release()
         self.told += text
+        self._sent = perf_counter()
         self._send(self.told)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from specviz.adapters.spaces import gpu_task
+from specviz.adapters.spaces import ZEROGPU, gpu_task
 from specviz.ui.halt import Halt
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import explained, state
@@ -94,9 +94,14 @@ class Failure(str):
 
 
 def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
-    """What a task tells; the last text is a Failure where something went wrong, whatever it is."""
+    """What a task yields; the last text is a Failure if anything was raised.
+
+    Empty texts mark where a task may be interrupted, which no task on ZeroGPU is.
+    """
     try:
-        yield from task.tell(desk)
+        for text in task.tell(desk):
+            if text or not ZEROGPU:
+                yield text
     except Exception as problem:
         yield Failure(explained(problem))
 

@@ -1,13 +1,13 @@
-"""Live runs: a task in; what it tells as it grows, or the whole of it, out; after a wait in line.
+"""Live jobs: queue tasks, let them compute in turns, and stream or return their output.
 
-A run lives in its own asyncio task; all runs compute in one thread, one after the other. What
-visitors share is the weights and the line; who listens may go at any time, and the run then ends
-after its round. A long one gives way to those who wait (`share`), and goes on after them.
+A job lives in its own asyncio task; all jobs compute in one thread, one after the other. Visitors
+share the weights and the queue; whoever listens may leave at any time, and the job then ends after
+its round. While others wait, a job computes in short turns (`time_slice`).
 
 Why one thread: torch's OpenMP gives each thread that computes helpers of its own. Once there are
 more of those than cores, they sleep between operations instead of waiting, and waking them takes
 longer than a small operation: a pass of the house model took 11 ms instead of 4. Where a GPU is
-lent for each task (`adapters.spaces`), the thread asks for it and listens.
+lent for each task (`adapters.spaces`), the thread requests it and listens.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ from typing import Protocol
 import gradio as gr
 
 from specviz.adapters.spaces import ZEROGPU
+from specviz.ui import stream
 from specviz.ui.limits import LIMIT
-from specviz.ui.queue import Queue, QueueFull, Ticket
+from specviz.ui.queue import Phase, Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE
-from specviz.ui.share import Steps
-from specviz.ui.stream import Stream, error, explained, log
+from specviz.ui.stream import BaselineNext, Paced, Stream, error, explained, log
 from specviz.ui.task import Desk, Failure, Machine, Task, perform
+from specviz.ui.time_slice import SlicedJob, Steps
 
-Work = Callable[[Ticket, Stream], Iterator[None]]  # a job in this process, and whom it tells
-Heard = Callable[[str], str]  # what a task yields -> what is told of it
+Work = Callable[[Ticket, Stream], Steps]  # a job in this process, and where its output goes
+Transform = Callable[[str], str]  # what a task yields -> what the page receives of it
 
 
-class Known(Protocol):
-    """What may be known already of a task that is asked."""
+class Cached(Protocol):
+    """A task's output that may be known from before."""
 
     def told(self, nonce: str) -> str:
-        """What the task would tell, once more; empty where that is not known."""
+        """The output, once more; empty where it is not known."""
 
     def learn(self, told: str) -> None:
-        """This is what it told, to its end."""
+        """Keep the complete output."""
 
 
 class Worker:
@@ -62,78 +63,75 @@ class Worker:
         task: Task,
         visitor: str,
         number: float,
-        heard: Heard = str,
-        known: Known | None = None,
+        transform: Transform = str,
+        cached: Cached | None = None,
     ) -> AsyncGenerator[str, None]:
-        """The story of a task so far, growing. Closed early, the task ends after its round.
+        """Stream a task's output so far, growing. Closed early, the task ends after its round.
 
-        heard: makes of each text that the task yields what the page is told, in this process.
-        known: asked at the task's turn, and told what came of it.
+        transform: makes of each text that the task yields what the page receives, in this process.
+        cached: asked at the task's first turn, and given the complete output.
         """
-        work = partial(self._tell, task, heard)
-        return self.story(visitor, number, partial(remembered, known, work) if known else work)
+        work = partial(self._stream, task, transform)
+        return self.story(visitor, number, partial(recall, cached, work) if cached else work)
 
     async def story(self, visitor: str, number: float, work: Work) -> AsyncGenerator[str, None]:
-        """What a job in the line says so far, growing. Closed early, the job is stopped.
+        """Stream what a job has sent so far, growing. Closed early, the job is stopped.
 
-        work: called at its turn, in the thread of all runs, for its steps; it asks
-        `Ticket.unwanted` between its parts, and what it raises becomes the last line. What computes
-        with models is no such work but a task: see `texts`.
+        work: called at its first turn, in the thread of all jobs; it asks `Ticket.unwanted` between
+        its steps, and what it raises becomes the last line. What computes with models is not such
+        work but a task: see `texts`.
         """
         loop = asyncio.get_running_loop()
-        heard: asyncio.Queue[str | None] = asyncio.Queue()
+        texts: asyncio.Queue[str | None] = asyncio.Queue()
 
         def send(text: str) -> None:
-            loop.call_soon_threadsafe(heard.put_nowait, text)
+            loop.call_soon_threadsafe(texts.put_nowait, text)
 
-        story = Stream(f"{number:.0f}", send)
+        output = Stream(f"{number:.0f}", send)
         try:
             ticket = self.line.join(visitor, number)
         except QueueFull as problem:
-            yield error(str(problem), story.nonce)
+            yield error(str(problem), output.nonce)
             return
-        steps = Steps(ended(work, ticket, story, self.limit))
-        turn = self._start(ticket, steps, story.queued)
-        turn.add_done_callback(lambda _: heard.put_nowait(None))
+        job = SlicedJob(run_to_end(work, ticket, output, self.limit))
+        turns = self._start(ticket, job, output)
+        turns.add_done_callback(lambda _: texts.put_nowait(None))
         try:
-            while (text := await heard.get()) is not None:
+            while (text := await texts.get()) is not None:
                 yield text
         finally:
             ticket.stop()
 
     async def whole(self, task: Task, visitor: str) -> str:
-        """All that a task tells, once it is over: as far as it came within its limit of time.
+        """All that a task yields, once it is over: as far as it came within its time limit.
 
         Raises QueueFull; gr.Error where the task was stopped, refused or broke: with a sentence.
         """
         ticket = self.line.join(visitor)
-        made: list[str] = []
+        texts: list[str] = []
 
-        def work() -> Iterator[None]:
+        def work() -> Steps:
             for text in self._perform(task, "", ticket):
-                made.append(text)
-                yield
+                texts.append(text)
+                yield phase_after(text, bool(text))
             if ticket.stopped and not ticket.overdue:
                 raise gr.Error("The run was stopped.", print_exception=False)
 
         try:
-            await asyncio.shield(self._start(ticket, Steps(work()), void))
+            await asyncio.shield(self._start(ticket, SlicedJob(work())))
         except gr.Error:
             raise
         except Exception as problem:
             raise gr.Error(explained(problem), print_exception=False) from problem
         finally:
             ticket.stop()
-        return "".join(made)
+        return "".join(texts)
 
     def _start(
-        self,
-        ticket: Ticket,
-        steps: Steps,
-        queued: Callable[[int], object],
+        self, ticket: Ticket, job: SlicedJob, output: Stream | None = None
     ) -> asyncio.Task[None]:
-        """The turns of a ticket as a task that no listener's end can cancel."""
-        task = asyncio.create_task(self._turns(ticket, steps, queued))
+        """Start a job's turns as a task that is not cancelled when its listener leaves."""
+        task = asyncio.create_task(self._take_turns(ticket, job, output))
         self._under_way.add(task)
         task.add_done_callback(self._ended)
         return task
@@ -141,52 +139,75 @@ class Worker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         if not task.cancelled():
-            task.exception()  # taken note of, where the listener has gone
+            task.exception()  # retrieved, in case the listener has left
 
-    async def _turns(self, ticket: Ticket, steps: Steps, queued: Callable[[int], object]) -> None:
-        """Wait in line, then work in the thread; the line moves up when that is done.
+    async def _take_turns(self, ticket: Ticket, job: SlicedJob, output: Stream | None) -> None:
+        """Wait in the queue and compute, turn by turn, until the job is over.
 
-        A job that gave way waits again. The context goes along: in it is the request, by which a
-        GPU is lent to its visitor.
+        The context goes along: in it is the request, by which a GPU is lent to its visitor.
         """
-        left, context = self.limit, copy_context()
+        left, context, seconds = self.limit, copy_context(), None
         try:
-            over = False
-            while not over:
-                async for ahead in self.line.wait(ticket):
-                    queued(ahead)
-                if steps.begun and not ticket.stopped:
-                    queued(0)
-                begun = monotonic()
-                over = await self._turn(ticket, steps, left, context)
-                left -= monotonic() - begun
-                if not over:
-                    self.line.give_way(ticket)
+            while True:
+                await self._wait(ticket, job, output)
+                start = monotonic()
+                over = await self._turn(ticket, job, left, context)
+                seconds = monotonic() - start
+                left -= seconds
+                if over:
+                    return
+                self._give_way(ticket, job, seconds, output)
+                seconds = None
         finally:
-            self.line.leave(ticket)
+            self.line.leave(ticket, seconds)
 
-    async def _turn(self, ticket: Ticket, steps: Steps, left: float, context: Context) -> bool:
-        """One turn of a job, which has so many seconds left; whether the job is over."""
+    async def _wait(self, ticket: Ticket, job: SlicedJob, output: Stream | None) -> None:
+        """Wait for the next turn, and send the position meanwhile."""
+        async for position in self.line.wait(ticket):
+            if output is not None:
+                output.queued(position)
+        if output is not None and job.begun and not self.line.someone_waits:
+            output.resumed()
+
+    async def _turn(self, ticket: Ticket, job: SlicedJob, left: float, context: Context) -> bool:
+        """Compute one turn of a job that has so many seconds left; whether the job is over."""
         loop = asyncio.get_running_loop()
-        # One who has gone computes nothing, and need not wait to hear so, unless it is under way.
-        thread = self._thread if steps.begun or not ticket.stopped else None
-        last = None if left == inf else loop.call_later(left, ticket.run_out)
+        # A job that was stopped before it began computes nothing, and need not wait to say so.
+        thread = self._thread if job.begun or not ticket.stopped else None
+        timer = None if left == inf else loop.call_later(left, ticket.run_out)
         try:
-            go_on = partial(steps.go_on, lambda: self.line.someone_waits)
-            return await loop.run_in_executor(thread, context.run, go_on)
+            others = partial(self._others_wait, ticket)
+            return await loop.run_in_executor(thread, context.run, job.take_turn, others)
         finally:
-            if last is not None:
-                last.cancel()
+            if timer is not None:
+                timer.cancel()
 
-    def _tell(self, task: Task, heard: Heard, ticket: Ticket, story: Stream) -> Iterator[None]:
+    def _others_wait(self, ticket: Ticket) -> bool:
+        """Whether this job should end its turn for another; a stopped one is about to end."""
+        return not ticket.stopped and self.line.someone_waits
+
+    def _give_way(
+        self, ticket: Ticket, job: SlicedJob, seconds: float, output: Stream | None
+    ) -> None:
+        """End a turn. If rounds were sent, the job pauses while the page draws them."""
+        draws = output is not None and output.flush() and stream.DRAWING > 0
+        self.line.give_way(ticket, job.phase, seconds, draws)
+        if draws:
+            asyncio.get_running_loop().call_later(stream.DRAWING, self.line.drawn, ticket)
+
+    def _stream(self, task: Task, transform: Transform, ticket: Ticket, output: Stream) -> Steps:
+        """Compute a task and send its output."""
         if ZEROGPU and not ticket.stopped:
-            story.say("lending", seconds=round(task.seconds))
-        for text in self._perform(task, story.nonce, ticket):
-            story.tell(heard(text))
-            yield
+            output.say("lending", seconds=round(task.seconds))
+        for text in self._perform(task, output.nonce, ticket):
+            if isinstance(text, Paced):
+                output.hold(text)
+            elif text:
+                output.tell(transform(text))
+            yield phase_after(text, output.begun)
 
     def _perform(self, task: Task, nonce: str, ticket: Ticket) -> Iterator[str]:
-        """What a task tells; nothing where it was stopped before. Raises gr.Error for a Failure."""
+        """What a task yields; nothing if it was stopped before. Raises gr.Error for a Failure."""
         if ticket.unwanted():
             return
         with closing(perform(Desk(self.machine, nonce, ticket.halt), task)) as texts:
@@ -209,27 +230,32 @@ def preload(machine: Machine, drafters: Iterable[str]) -> None:
             log.warning("%s", explained(problem))
 
 
-def ended(work: Work, ticket: Ticket, story: Stream, limit: float) -> Iterator[None]:
-    """Do a job and tell how it ended: done, stopped, at its limit of seconds, or why it broke."""
+def phase_after(text: str, begun: bool) -> Phase | None:
+    """The phase that a job has reached with this text. begun: whether it has shown something."""
+    if isinstance(text, BaselineNext):
+        return Phase.BASELINE
+    return Phase.DRAFTING if begun else None
+
+
+def run_to_end(work: Work, ticket: Ticket, output: Stream, limit: float) -> Steps:
+    """Do a job and send how it ended: done, stopped, at its limit of seconds, or why it broke."""
     try:
-        yield from work(ticket, story)
+        yield from work(ticket, output)
+        output.resumed()
         if ticket.overdue:
-            story.say("overdue", seconds=round(limit))
+            output.say("overdue", seconds=round(limit))
         else:
-            story.say("stopped" if ticket.stopped else "done")
+            output.say("stopped" if ticket.stopped else "done")
     except Exception as problem:
-        story.fail(problem)
+        output.fail(problem)
 
 
-def remembered(known: Known, work: Work, ticket: Ticket, story: Stream) -> Iterator[None]:
-    """What is known already is told at once; else the job is done, and known from now on."""
-    if told := known.told(story.nonce):
-        story.tell(told)
+def recall(cached: Cached, work: Work, ticket: Ticket, output: Stream) -> Steps:
+    """Send output that is known from before; else do the job and keep its output."""
+    if told := cached.told(output.nonce):
+        output.tell(told)
         return
-    yield from work(ticket, story)
+    yield from work(ticket, output)
     if not ticket.stopped:
-        known.learn(story.told)
-
-
-def void(_: object) -> None:
-    """Nobody listens."""
+        output.release()
+        cached.learn(output.told)

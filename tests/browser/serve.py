@@ -17,7 +17,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 99
+HELD = 98
 PAUSE = 0.4
+HOLD = 6.0
 PARTS = 20  # of a slow fetch, a megabyte each
 BROKEN = "z-lab/Qwen3-4B-DFlash-b16"
 # By the names that they have here, after all made-up runs.
@@ -25,13 +27,18 @@ SHIPPED = {f"9-{path.stem}": path for path in sorted((ROOT / "assets" / "traces"
 
 
 def unhurried(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """The engine's loop, with a pause after each round of a run with the seed SLOW."""
+    """The engine's loop, with a pause after each round of a run with the seed SLOW.
+
+    A run with the seed HELD computes for HOLD seconds before its first round.
+    """
 
     def slowly(*args: Any, **kwargs: Any) -> Iterator[Any]:
         for event in run(*args, **kwargs):
             yield event
-            if event.event == "committed" and args[3].seed == SLOW:
-                time.sleep(PAUSE)
+            if getattr(event, "event", "") != "committed":
+                continue
+            if args[3].seed == SLOW or args[3].seed == HELD:
+                time.sleep(HOLD if args[3].seed == HELD and event.round == 0 else PAUSE)
 
     return slowly
 
@@ -65,7 +72,7 @@ def main() -> None:
     from specviz.ui import page
     from specviz.ui.step import recorded
 
-    engine.run, fetching.fetch_from_hub = unhurried(engine.run), slow_hub
+    engine.run_stepwise, fetching.fetch_from_hub = unhurried(engine.run_stepwise), slow_hub
     recorded.FOLDER = sources.ASSETS = Path(sys.argv[1])
     for name, path in SHIPPED.items():
         shutil.copy(path, recorded.FOLDER / f"{name}.jsonl")

@@ -12,7 +12,7 @@ import pytest
 import tiny
 from made import RUNS, made
 from playwright.sync_api import expect
-from serve import SLOW
+from serve import HELD, SLOW
 from visit import Visit
 
 from specviz.catalog.entry import entries, filled
@@ -204,10 +204,9 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
     first = tab(visit, url)
     for visitor, tokens in ((first, 200), (another, 40), (visit, 12)):
         visitor.open()
-        visitor.fill_in(pair, PROMPT, tokens=tokens, seed=SLOW)
+        visitor.fill_in(pair, PROMPT, tokens=tokens, seed=HELD if visitor is first else SLOW)
     first.run()
-    live(first)
-    first.page.locator(".sv-notice").wait_for(state="hidden")  # the first round takes it away
+    notice(first, "Drafting.")
     another.run()
     notice(another, "1 run before yours.")
     visit.run()
@@ -218,8 +217,10 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
     assert another.page.inner_text(".sv-notice") == "Stopped before it began."
     notice(visit, "1 run before yours.")
     assert first.page.evaluate("document.body.classList.contains('sv-running')")
+    live(first)
+    live(visit)  # both take turns
+    assert first.page.evaluate("document.body.classList.contains('sv-running')")
     first.page.click("#sv-stop")
-    live(visit)
     visit.wait_until_over()
     assert visit.page.locator(".sv-notice").is_hidden()
     first.page.close()
@@ -229,9 +230,9 @@ def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, u
     leaver = tab(visit, url)
     for visitor in (another, leaver, visit):
         visitor.open()
-        visitor.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
+        visitor.fill_in(pair, PROMPT, tokens=200, seed=HELD if visitor is another else SLOW)
     another.run()
-    live(another)
+    notice(another, "Drafting.")
     leaver.run()
     notice(leaver, "1 run before yours.")
     visit.run()

@@ -99,7 +99,10 @@ export interface Plotly {
   ): Promise<unknown>;
 }
 
-/** A line of a job's state. place: how many runs come first. */
+/**
+ * A line of a job's state. place: how many runs come first; of a job that has begun, how many others
+ * take turns with it. seconds: of "queued", an estimate of the wait.
+ */
 export interface StateLine {
   kind: "state";
   id: string;

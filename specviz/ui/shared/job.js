@@ -14,13 +14,21 @@ import { knock } from "./page.js";
  * @property {(sentence: string) => void} wait Says what the visitor waits for.
  * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
  */
-/** @param {number | undefined} place */
-const inLine = (place) =>
-  "Waiting in line: " + (place === 1 ? "1 run" : place + " runs") + " before yours.";
+/** @param {number | undefined} seconds An estimate; undefined where the server has none. */
+const about = (seconds) => (seconds === 1 ? "about 1 second" : `about ${seconds} seconds`);
 
-/** @param {number | undefined} place */
-const givingWay = (place) =>
-  "Others have their turn: " + (place === 1 ? "1 run" : place + " runs") + ", then this goes on.";
+/** @param {number | undefined} place @param {number | undefined} seconds */
+const inQueue = (place, seconds) =>
+  "Waiting in line: " +
+  (place === 1 ? "1 run" : place + " runs") +
+  " before yours" +
+  (seconds ? `, ${about(seconds)}.` : ".");
+
+/** @param {number | undefined} place @param {number | undefined} seconds */
+const takingTurns = (place, seconds) =>
+  "Taking turns with " +
+  (place === 1 ? "1 other run" : place + " other runs") +
+  (seconds ? `: ${about(seconds)} between two turns.` : ".");
 
 /** @param {number} seconds */
 const overdue = (seconds) =>
@@ -128,7 +136,7 @@ export class Job {
     if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
     else if (state === "overdue") this.face.end(overdue(seconds ?? 0), true);
     else if (this.stopping && state !== "done") return;
-    else if (state === "queued") this.face.wait((this.begun ? givingWay : inLine)(place));
+    else if (state === "queued") this.face.wait((this.begun ? takingTurns : inQueue)(place, seconds));
     else if (state === "resumed") this.face.wait("");
     else if (state === "lending") this.face.wait(borrowing(seconds));
     else if (state in this.face.waits) this.face.wait(this.face.waits[state]);

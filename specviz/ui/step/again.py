@@ -1,5 +1,8 @@
 """A live run that was made here before is shown from memory, as it was measured then.
 
+One that is computed for another visitor just now is shown as it grows, so that a class that asks
+for the same run has it computed once.
+
 Rule: the key is the whole question (prompt, target, drafter, every setting, seed and coins), so a
 visitor sees of others' runs only what they asked themselves. Only runs that came to their end are
 kept, and only of models that the catalogue lists: a folder's files may change, and so may a server.
@@ -7,11 +10,13 @@ kept, and only of models that the catalogue lists: a folder's files may change, 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
@@ -22,7 +27,7 @@ from specviz.models.served.address import is_served
 from specviz.settings.settings import BadSettings
 from specviz.ui.request import RunRequest
 from specviz.ui.step.live import shown
-from specviz.ui.stream import line, state
+from specviz.ui.stream import STATE, line, state
 from specviz.ui.worker import Worker
 
 MOST: Final = 256  # runs
@@ -30,6 +35,12 @@ BYTES: Final = 32 * 2**20  # of all of them, compressed
 PRESSED: Final = 1000  # visitors of one run, of whom it is known that they saw it from memory
 SAME: Final = (
     "This very run was made here {}, and is shown as it was measured then. "
+    "Press Run live again to measure it anew."
+)
+LOOK: Final = 0.2  # seconds between two looks whether one who watches has stopped
+ENDS: Final = ("done", "stopped", "overdue")
+SHARED: Final = (
+    "Another visitor runs the very same just now, and you see that measurement. "
     "Press Run live again to measure it anew."
 )
 
@@ -51,6 +62,7 @@ class Memory:
     def __init__(self, most: int = MOST, size: int = BYTES) -> None:
         self._most, self._size = most, size
         self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self.ongoing: dict[str, Ongoing] = {}  # by question; on the event loop only
         self._lock = Lock()  # it is asked on the server's loop and in the thread of all runs
 
     def __len__(self) -> int:
@@ -142,14 +154,114 @@ def ago(seconds: float) -> str:
     return f"{count(minutes // 60, 'hour')} ago"
 
 
+class Ongoing:
+    """The output so far of a run that several visitors watch. complete: it came to its end."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.over = self.complete = False
+        self._changed = asyncio.Event()
+
+    def grow(self, text: str) -> None:
+        """Take the whole output so far, and wake who watches."""
+        self.text = text
+        self._wake()
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self.over = True
+        last = self.text.rpartition("\n{")[2]
+        self.complete = last.startswith(STATE[1:]) and '"state":"done"' in last
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def news(self) -> None:
+        """Wait until there is more, or for LOOK seconds: then ask whether the visitor stopped."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), LOOK)
+
+
+def for_another(text: str, nonce: str) -> str:
+    """Lines of one visitor's run as another receives them, without how the job ended."""
+    return "".join(_for_another(each, nonce) for each in text.splitlines(keepends=True))
+
+
+def _for_another(text: str, nonce: str) -> str:
+    if text.startswith('{"kind":"error"'):
+        return ""
+    if not text.startswith((STATE, '{"kind":"run"')):
+        return text
+    data: dict[str, Any] = json.loads(text)
+    if data.get("state") in ENDS:
+        return ""
+    more = {"again": SHARED} if data["kind"] == "run" else {}
+    return line(data.pop("kind"), data | {"id": nonce} | more)
+
+
+async def watch(
+    ongoing: Ongoing, nonce: str, stopped: Callable[[], bool]
+) -> AsyncGenerator[str, None]:
+    """Yield what another visitor's run sends, so far and growing, until that ends."""
+    seen, text = 0, ""
+    while not stopped():
+        over = ongoing.over
+        if new := for_another(ongoing.text[seen:], nonce):
+            text += new
+            yield text
+        seen = len(ongoing.text)
+        if over:
+            return
+        if seen == len(ongoing.text) and not ongoing.over:
+            await ongoing.news()
+
+
 async def texts(
     runs: Worker, memory: Memory, wish: RunRequest, visitor: str, number: float
 ) -> AsyncGenerator[str, None]:
-    """The story of a run: from memory at once, or made at its turn, unless it is known by then."""
+    """Stream a run: from memory, or together with who runs the same just now, or computed.
+
+    If another visitor's run ends early, this visitor's own run follows: its lines begin anew.
+    """
     asked, nonce = memory.asked(wish, visitor), f"{number:.0f}"
     if told := asked.told(nonce):
         yield told + state("done", nonce)
         return
-    async with aclosing(runs.texts(shown(wish), visitor, number, known=asked)) as story:
-        async for text in story:
-            yield text
+    stopped = partial(runs.line.is_stopped, visitor, number)
+    before = ""
+    while not asked.anew and (ongoing := memory.ongoing.get(asked.key)):
+        text = before
+        async with aclosing(watch(ongoing, nonce, stopped)) as watched:
+            async for news in watched:
+                text = before + news
+                yield text
+        before = text
+        if stopped() or ongoing.complete:
+            memory.recall(asked.key, visitor)  # the next time, this visitor wants a measurement
+            yield before + state("stopped" if stopped() else "done", nonce)
+            return
+    async with aclosing(compute(runs, memory, wish, asked, number)) as computed:
+        async for text in computed:
+            yield before + text
+
+
+async def compute(
+    runs: Worker, memory: Memory, wish: RunRequest, asked: Asked, number: float
+) -> AsyncGenerator[str, None]:
+    """Stream a run of one's own, which others who ask for the same watch meanwhile."""
+    ongoing = Ongoing()
+    shared = asked.key and not asked.anew
+    if shared:
+        memory.ongoing[asked.key] = ongoing
+    run = runs.texts(shown(wish), asked.visitor, number, cached=asked)
+    try:
+        async with aclosing(run) as computed:
+            async for text in computed:
+                ongoing.grow(text)
+                yield text
+    finally:
+        ongoing.end()
+        if shared and memory.ongoing.get(asked.key) is ongoing:
+            del memory.ongoing[asked.key]

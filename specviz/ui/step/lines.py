@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import find, reads_of, title_of
 from specviz.cost.point import MeasuredPoint, measured_point
@@ -35,16 +35,23 @@ from specviz.trace.events import (
 )
 from specviz.trace.file import Trace
 from specviz.trace.noise import VERDICT, noise
-from specviz.ui.stream import Source, line
+from specviz.ui.stream import BaselineNext, Source, line
+
+if TYPE_CHECKING:
+    from specviz.engine.round import PlainStep
 
 Names = tuple[str, str]
 
 
 def lines(
-    events: Iterable[Event], source: Source, nonce: str = "", names: Names | None = None
+    events: Iterable[Event | PlainStep],
+    source: Source,
+    nonce: str = "",
+    names: Names | None = None,
 ) -> Iterator[str]:
-    """The player's lines, each as soon as its round is whole.
+    """The player's lines, each as soon as its round is complete.
 
+    A pass of the baseline is an empty text: the run may be interrupted there.
     nonce: names the run. names: of target and drafter as they were asked for, where that differs
     from what the trace calls them (a folder, say), so that the page can ask for the same again.
     """
@@ -53,6 +60,8 @@ def lines(
         if isinstance(event, Header):
             reel = RunLines(event)
             yield line("run", run_facts(event, source, names) | {"id": nonce})
+        elif not isinstance(event, Event):
+            yield ""
         elif reel is not None:
             yield from reel.lines(event)
     if reel is not None:
@@ -79,7 +88,7 @@ class RunLines:
                 yield from self._told(event)
             case Finished():
                 facts = {"reason": event.reason, "summary": self._summary()}
-                yield line("finished", facts | self._end())
+                yield BaselineNext(line("finished", facts | self._end()))
             case Baseline():
                 plain = {"seconds": [round(s, 6) for s in event.seconds]}
                 told = {"summary": self._summary(), "point": self._point()}

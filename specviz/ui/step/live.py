@@ -1,4 +1,4 @@
-"""A live run: a wish in, the player's lines out, or the text of its trace."""
+"""A live run: from a request to the player's lines, or to the text of its trace."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from specviz.trace.events import Event
+from specviz.trace.events import Event, Finished
 from specviz.trace.file import dumps
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.hint import hint
 from specviz.ui.step.lines import lines
-from specviz.ui.stream import line, paced
+from specviz.ui.stream import BaselineNext, line, paced
 from specviz.ui.task import Desk, Task, lasting
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
+    from specviz.engine.round import PlainStep
     from specviz.models.target import Target
 
 
@@ -51,17 +52,20 @@ def tell(wish: RunRequest, desk: Desk) -> Iterator[str]:
 
 
 def record(wish: RunRequest, desk: Desk) -> Iterator[str]:
-    """Load, then run, every event a line."""
+    """Load, then run; every event is a line, and empty texts mark passes of the baseline."""
     target, (drafter,) = desk.load(wish.target, [wish.drafter])
     with closing(run(wish, target, drafter, desk)) as events:
         for event in events:
-            yield dumps(event) + "\n"
+            if isinstance(event, Finished):
+                yield BaselineNext(dumps(event) + "\n")
+            else:
+                yield dumps(event) + "\n" if isinstance(event, Event) else ""
 
 
 def run(
     wish: RunRequest, target: Target, drafter: Drafter, desk: Desk
-) -> Generator[Event, None, None]:
+) -> Generator[Event | PlainStep, None, None]:
     """The run itself."""
     from specviz import engine
 
-    return engine.run(target, drafter, wish.prompt, wish.settings, stop=desk.unwanted)
+    return engine.run_stepwise(target, drafter, wish.prompt, wish.settings, stop=desk.unwanted)

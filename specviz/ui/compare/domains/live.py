@@ -46,8 +46,8 @@ def tell(plan: Plan, desk: Desk) -> Iterator[str]:
         with closing(run(target, by_name, plan, desk.unwanted)) as events:
             for event in events:
                 board.take(event)
-                if isinstance(event, Began) and (said := lines.began(event, board)):
-                    yield said
+                # Often nothing: the measurement may be interrupted there.
+                yield lines.began(event, board) if isinstance(event, Began) else ""
     except Exception:
         yield from lines.ended(board)  # what was measured before it broke
         raise

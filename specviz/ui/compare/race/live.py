@@ -49,8 +49,7 @@ def tell(race: Race, desk: Desk) -> Iterator[str]:
     reel = RaceLines(race, "live", desk.nonce, ground(target))
     with closing(run(target, by_name, race, desk.unwanted)) as events:
         for event in events:
-            if said := reel.take(event):
-                yield said
+            yield reel.take(event)  # often nothing: the race may be interrupted there
 
 
 def ground(target: Target) -> Ground:

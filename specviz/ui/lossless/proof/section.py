@@ -18,10 +18,10 @@ from specviz.shipped import Recipe
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, Texts, wire
-from specviz.ui.share import said
 from specviz.ui.step.recorded import names, recipe, title
 from specviz.ui.stream import line, paced
 from specviz.ui.task import Desk, Task, lasting
+from specviz.ui.time_slice import limit_text
 from specviz.ui.worker import Worker
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def answered(text: Any) -> str:
 def build(place: TabContext) -> None:
     """Lay the section out, with everything wired."""
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
-    words = {"bound": said(place.runs.limit)}
+    words = {"bound": limit_text(place.runs.limit)}
     view = component(NAME, "lossless/proof/proof", known, words=words)
     told = component(f"{NAME}-told", "lossless/proof/told")
     chosen = gr.Textbox(visible=False)
@@ -85,11 +85,14 @@ def tell(made: Recipe, desk: Desk) -> Iterator[str]:
 
 
 def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
-    """How far it is, now and then; what it says once, at the end: many looks find something."""
+    """Progress now and then, and the result once, at the end: many looks find something.
+
+    Empty texts between, where the job may be interrupted.
+    """
     last = None
     for last in tallies:
-        if last.done % OFTEN == 0:
-            yield line("tally", {"done": last.done, "of": last.of, "id": nonce})
+        news = line("tally", {"done": last.done, "of": last.of, "id": nonce})
+        yield news if last.done % OFTEN == 0 else ""
     if last is not None:
         yield line("tally", counted(last, greedy) | {"id": nonce})
 

@@ -1,0 +1,86 @@
+"""Turns of a job: it computes for a short time while others wait, and up to a limit in all.
+
+Rule: a job is a generator, and its turn ends only between two of its steps. Every clock of a run is
+stopped there, so what a job measures never includes waiting. On ZeroGPU a GPU is lent for one whole
+job, so no job is interrupted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Final
+
+from specviz.adapters.spaces import ZEROGPU
+from specviz.ui import stream
+from specviz.ui.queue import Phase
+
+SLICE: Final = 0.2  # seconds that a job computes before those who wait have their turn
+FIRST_TURN: Final = 2.0  # seconds after which a job gives way though it has shown nothing
+
+Steps = Iterator[Phase | None]  # what a job has reached with a step; None: what it had before
+
+
+class SlicedJob:
+    """A job that computes in turns. phase: how far it is."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._threads: int | None = None
+        self.begun = False
+        self.phase = Phase.FIRST_ROUND
+
+    def take_turn(self, others: Callable[[], bool]) -> bool:
+        """Compute until the job is over (True) or its turn is (False).
+
+        others: whether another job waits. Raises what the job raises.
+        """
+        self.begun = True
+        self._restore_threads()
+        start = monotonic()
+        for reached in self._steps:
+            changed = reached is not None and reached > self.phase
+            if reached is not None and changed:
+                self.phase = reached
+            if not ZEROGPU and (changed or self._ends(monotonic() - start, others)):
+                self._threads = threads_now()
+                return False
+        return True
+
+    def _ends(self, seconds: float, others: Callable[[], bool]) -> bool:
+        """Whether the turn ends after so many seconds."""
+        if self.phase is not Phase.FIRST_ROUND:
+            # After PAUSE the page is sent what there is, whoever waits.
+            return seconds >= stream.PAUSE or (seconds >= SLICE and others())
+        if seconds < FIRST_TURN or not others():
+            return False
+        self.phase = Phase.DRAFTING
+        return True
+
+    def _restore_threads(self) -> None:
+        """Use as many threads as in the last turn, so that a job's measurements are comparable."""
+        if self._threads is not None:
+            import torch
+
+            torch.set_num_threads(self._threads)
+
+
+def threads_now() -> int:
+    """How many threads torch uses now."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds in words: "5 minutes", "90 seconds"."""
+    whole = round(seconds)
+    number, unit = (whole // 60, "minute") if whole % 60 == 0 else (whole, "second")
+    return f"{number:,} {unit}{'s' if number != 1 else ''}"
+
+
+def limit_text(limit: float) -> str:
+    """What a visitor should know before a job begins. limit: its seconds of computing."""
+    turns = "" if ZEROGPU else ", in short turns while others wait"
+    most = f"Here a job computes for {format_duration(limit)} at most"
+    return f"{most}{turns}. What it has by then stays."

@@ -1,0 +1,313 @@
+"""The queue: who has the next turn, what those who wait are told, stops, and the limits."""
+
+import asyncio
+from math import inf
+
+import pytest
+
+from specviz.ui.queue import FEWEST, PASSED_OVER, PER_VISITOR, Phase, Queue, QueueFull, Ticket
+
+
+async def follow(line, ticket, seen):
+    """Note each place until it is the ticket's turn, or it was stopped."""
+    async for position in line.wait(ticket):
+        seen.append(position.place)
+    seen.append("stopped" if ticket.stopped else "turn")
+
+
+async def settle():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class Waiting:
+    """Visitors a, b, c, ... in line, each with what it was told."""
+
+    def __init__(self, names):
+        self.line = Queue()
+        self.tickets = {name: self.line.join(name, 1) for name in names}
+        self.seen = {name: [] for name in names}
+        self.tasks = [
+            asyncio.create_task(follow(self.line, ticket, self.seen[name]))
+            for name, ticket in self.tickets.items()
+        ]
+
+    async def leave(self, name):
+        self.line.leave(self.tickets[name])
+        await settle()
+
+
+def test_they_take_turns_in_order_and_are_told_each_place():
+    async def story():
+        waiting = Waiting("abc")
+        await settle()
+        assert waiting.seen == {"a": ["turn"], "b": [1], "c": [2]}
+        await waiting.leave("a")
+        assert waiting.seen == {"a": ["turn"], "b": [1, "turn"], "c": [2, 1]}
+        await waiting.leave("b")
+        assert waiting.seen["c"] == [2, 1, "turn"]
+        await waiting.leave("c")
+        assert len(waiting.line) == 0
+
+    asyncio.run(story())
+
+
+def test_one_who_stops_while_waiting_goes_at_once_and_those_behind_move_up():
+    async def story():
+        waiting = Waiting("abc")
+        await settle()
+        waiting.line.stop("b", 1)
+        await settle()
+        assert waiting.seen["b"] == [1, "stopped"]
+        await waiting.leave("b")
+        assert waiting.seen["c"] == [2, 1]
+        assert waiting.seen["a"] == ["turn"], "nobody else was stopped"
+
+    asyncio.run(story())
+
+
+def test_a_place_is_told_once_even_where_it_changes_before_anyone_listens():
+    async def story():
+        line = Queue()
+        first, _, third = (line.join(name) for name in "abc")
+        line.leave(first)
+        seen = []
+        task = asyncio.create_task(follow(line, third, seen))
+        await settle()
+        assert seen == [1]
+        task.cancel()
+
+    asyncio.run(story())
+
+
+def test_a_stop_is_about_one_run_and_counts_even_before_it_came():
+    line = Queue()
+    line.stop("me", 3)
+    assert line.join("me", 3).stopped
+    assert not line.join("me", 4).stopped
+    assert not line.join("you", 3).stopped
+    line.drop_session("me")
+    fresh, later = line.join("me", 5), line.join("me", 6)
+    line.stop("me", 5)
+    assert (fresh.stopped, later.stopped) == (True, False)
+
+
+def test_stops_of_made_up_visitors_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr("specviz.ui.queue.MOST_STOPS", 3)
+    line = Queue()
+    for number in range(9):
+        line.stop(f"nobody {number}", 1)
+    line.stop("me", 1)
+    assert len(line._stops) == 3
+    assert line.join("me", 1).stopped, "the newest are kept"
+
+
+def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
+    line = Queue()
+    line.stop("me", 1)
+    api, yours = line.join("me"), line.join("you", 2)
+    race, other = line.join("me race", 2), line.join("metoo", 2)
+    line.stop("me race", 1)
+    assert api.number == inf
+    line.drop_session("me")
+    assert (api.stopped, race.stopped) == (True, True)
+    assert (yours.stopped, other.stopped) == (False, False)
+    assert not line.join("me race", 1).stopped, "what they asked before is forgotten"
+    assert not line.join("me", 1).stopped, "what they asked before is forgotten"
+
+
+def test_a_line_has_an_end_and_says_so():
+    line = Queue(longest=2)
+    line.join("a"), line.join("b")
+    with pytest.raises(QueueFull, match=r"2 runs are waiting already\. Try again"):
+        line.join("c")
+    assert len(line) == 2
+
+
+def test_all_end_when_the_server_does():
+    line = Queue()
+    tickets = [line.join(name) for name in "ab"]
+    line.close()
+    assert all(ticket.stopped for ticket in tickets)
+
+
+def test_one_who_is_stopped_is_asked_to_end_wherever_it_is_and_no_other():
+    line = Queue()
+    first, second = line.join("a", 1), line.join("b", 1)
+    second.stop()
+    assert (first.halt(), second.halt()) == (False, True)
+    line.stop("a", 1)
+    assert first.halt()
+    assert line.join("a", 1).halt(), "stopped before it came"
+    third = line.join("c", 1)
+    assert not third.halt()
+    line.close()
+    assert third.halt()
+
+
+def test_a_byte_that_is_used_again_asks_for_nothing(monkeypatch):
+    monkeypatch.setattr("specviz.ui.halt.NUMBERS", iter([7, 7]))
+    Ticket("a", 1).stop()
+    assert not Ticket("b", 1).halt()
+
+
+def begun(queue, *visitors, phase=Phase.DRAFTING):
+    """A job of each visitor, all of them in this phase."""
+    tickets = [queue.join(visitor) for visitor in visitors]
+    for _ in tickets:
+        queue.give_way(queue._running, phase)
+    return tickets
+
+
+def turns(queue, number, phase=None):
+    """Who has the next turns, where every job goes on, in its own phase unless one is given."""
+    served = []
+    for _ in range(number):
+        ticket = queue._running
+        served.append(ticket.visitor)
+        queue.give_way(ticket, ticket.phase if phase is None else phase)
+    return served
+
+
+def test_a_newcomer_has_its_first_round_before_others_continue():
+    queue = Queue()
+    begun(queue, "a", "b")
+    assert queue._running.visitor == "a"
+    queue.join("c"), queue.join("d")
+    queue.give_way(queue._running, Phase.DRAFTING)
+    assert turns(queue, 2, Phase.DRAFTING) == ["c", "d"]
+    assert turns(queue, 5) == ["b", "a", "c", "d", "b"]
+
+
+def test_begun_jobs_take_turns_by_visitor():
+    queue = Queue()
+    begun(queue, "a step", "a race", "b", "c")
+    served = turns(queue, 12)
+    assert {name: served.count(name) for name in "bc"} == {"b": 4, "c": 4}
+    assert [name.split()[0] for name in served] == ["a", "b", "c"] * 4
+    assert served.count("a step") == served.count("a race") == 2
+
+
+def test_a_visitor_s_second_job_waits_behind_those_who_came_before_the_first_was_served():
+    queue = Queue()
+    queue.join("a 1"), queue.join("a 2"), queue.join("b"), queue.join("c")
+    assert turns(queue, 4, Phase.DRAFTING) == ["a 1", "b", "c", "a 2"]
+
+
+def test_the_baseline_is_measured_after_drafting_and_never_starves():
+    queue = Queue()
+    begun(queue, "late", phase=Phase.BASELINE)
+    queue.give_way(queue._running, Phase.BASELINE)
+    begun_before = [queue.join("a"), queue.join("b")]
+    queue.give_way(queue._running, Phase.BASELINE)
+    assert queue._running is begun_before[0]
+    for _ in begun_before:
+        queue.give_way(queue._running, Phase.DRAFTING)
+    served = turns(queue, 3 * (PASSED_OVER + 1))
+    assert served.count("late") == 3
+    assert set(served[: PASSED_OVER - 2]) == {"a", "b"}
+
+
+def test_newcomers_who_never_end_do_not_starve_those_who_have_begun():
+    queue = Queue()
+    begun(queue, "old")
+    served = []
+    for number in range(3 * (PASSED_OVER + 1)):
+        queue.join(f"new{number}")
+        ticket = queue._running
+        served.append(ticket.visitor)
+        if ticket.visitor == "old":
+            queue.give_way(ticket, Phase.DRAFTING)
+        else:
+            queue.leave(ticket)
+    assert served.count("old") >= 3
+
+
+def test_one_visitor_has_few_jobs_at_once_and_hears_why():
+    queue = Queue()
+    mine = [queue.join("me race", 1), queue.join("me")]
+    assert len(mine) == PER_VISITOR
+    for name in ("me", "me step", "me race"):
+        with pytest.raises(QueueFull, match=r"^You have 2 runs waiting or running already\. Stop"):
+            queue.join(name, 2)
+    queue.join("metoo"), queue.join("you")
+    mine[1].stop()
+    queue.join("me", 2), "one that is about to end does not count"
+    with pytest.raises(QueueFull):
+        queue.join("me", 3)
+
+
+def test_two_thousand_jobs_of_one_visitor_keep_nobody_out():
+    queue, refused = Queue(), 0
+    for number in range(2000):
+        try:
+            queue.join("greedy", number)
+        except QueueFull:
+            refused += 1
+    assert refused == 2000 - PER_VISITOR
+    assert turns(queue, 1, Phase.DRAFTING) == ["greedy"]
+    queue.join("another")
+    queue.give_way(queue._running, Phase.DRAFTING)
+    assert queue._running.visitor == "another"
+
+
+def test_a_wait_is_estimated_once_enough_turns_were_measured():
+    queue = Queue()
+    for _ in range(FEWEST):
+        queue.join("early")
+        queue.leave(queue._running, 2.0)
+    queue.join("a"), queue.join("b")
+    assert queue.position(queue.join("c")) == (2, 4.0)
+    queue.give_way(queue._running, Phase.DRAFTING, 2.0)
+    queue.give_way(queue._running, Phase.DRAFTING, 2.0)
+    assert queue._running.visitor == "c"
+    queue.give_way(queue._running, Phase.DRAFTING, 2.0)
+    assert queue.position(queue.join("d")).seconds is None, "no turn of drafting was measured"
+    for _ in range(FEWEST):
+        queue.give_way(queue._running, queue._running.phase, 0.5)
+    assert queue.position(queue.join("e")).seconds is not None
+
+
+def test_job_that_takes_turns_is_told_so_at_once_and_then_seldom(monkeypatch):
+    async def story():
+        queue = Queue()
+        first, second = begun(queue, "a", "b")
+        seen = []
+        task = asyncio.create_task(follow(queue, second, seen))
+        await settle()
+        assert seen == [1]
+        queue.join("c")
+        await settle()
+        assert seen == [1], "REPEAT seconds have not passed"
+        monkeypatch.setattr("specviz.ui.queue.REPEAT", 0.0)
+        queue.give_way(first, Phase.DRAFTING)
+        await settle()
+        assert seen[-1] == 2
+        second.stop()
+        await asyncio.wait_for(task, 5)
+        assert seen[-1] == "stopped", "it ends without waiting for a turn"
+
+    asyncio.run(story())
+
+
+def test_paused_job_has_no_turn_and_keeps_nobody_from_theirs():
+    queue = Queue()
+    first = queue.join("a")
+    queue.give_way(first, Phase.DRAFTING, drawing=True)
+    assert queue._running is None
+    queue.join("b")
+    assert queue._running.visitor == "b"
+    assert not queue.someone_waits
+    queue.drawn(first)
+    assert queue.someone_waits
+    queue.give_way(queue._running, Phase.BASELINE)
+    assert queue._running is first
+
+
+def test_one_who_was_stopped_before_is_not_overdue():
+    overdue, stopped = Ticket("a", 1), Ticket("b", 1)
+    stopped.stop()
+    for ticket in (overdue, stopped):
+        ticket.run_out()
+    assert (overdue.overdue, stopped.overdue) == (True, False)
+    assert overdue.halt()

@@ -1,0 +1,367 @@
+"""Jobs compute in short turns: first rounds first, whole runs all the same, clocks of their own."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections import Counter
+
+import pytest
+from test_runs import heard, kinds, runs, told, wish  # noqa: F401
+
+from specviz.engine import decode, loop
+from specviz.trace.file import Trace
+from specviz.ui import limits, stream, time_slice
+from specviz.ui.halt import Halt
+from specviz.ui.queue import Phase
+from specviz.ui.step.live import recorded, shown
+from specviz.ui.stream import BaselineNext, Paced, Stream, paced
+from specviz.ui.task import Desk, Machine, Task, performed
+
+
+def counted(log, name, steps, desk):
+    """A job of so many steps; the first of them is its first output."""
+    for step in range(steps):
+        if desk.unwanted():
+            yield f"{name} asked to end\n"
+            return
+        log.append(name)
+        time.sleep(0.002)
+        yield f"{name} {step}\n"
+
+
+@pytest.fixture
+def log():
+    return []
+
+
+@pytest.fixture
+def job(runs, log):  # noqa: F811
+    """Makes a visitor's job of so many steps, and gives all that is sent of it."""
+
+    async def made(name, steps):
+        def tell(desk):
+            return counted(log, name, steps, desk)
+
+        return [text async for text in runs.texts(Task(tell, 1.0), name, 1)][-1]
+
+    return made
+
+
+@pytest.fixture
+def sliced(monkeypatch):
+    """A turn ends after every step, if somebody waits; nothing is sent because of the time."""
+    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    monkeypatch.setattr(stream, "PAUSE", 1000.0)
+    monkeypatch.setattr(stream, "DRAWING", 0.0)
+
+
+def states(text):
+    """The states of a job's output, as objects."""
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return [line for line in lines if line["kind"] == "state"]
+
+
+def test_first_output_of_all_comes_before_anyone_continues(runs, job, log, sliced):  # noqa: F811
+    async def story():
+        return await asyncio.gather(*(job(name, 10) for name in "abcde"))
+
+    asyncio.run(story())
+    assert log[:5] == list("abcde")
+    assert Counter(log) == dict.fromkeys("abcde", 10)
+
+
+def test_begun_jobs_compute_round_robin(job, log, sliced):
+    async def story():
+        await asyncio.gather(job("a", 40), job("b", 40))
+
+    asyncio.run(story())
+    changes = sum(one != other for one, other in itertools.pairwise(log))
+    assert changes >= 70
+    assert (log.count("a"), log.count("b")) == (40, 40)
+
+
+def test_newcomer_interrupts_a_long_job_that_hears_of_it(job, log, sliced):
+    async def story():
+        long = asyncio.create_task(job("long", 200))
+        while "long" not in log:
+            await asyncio.sleep(0.001)
+        await job("short", 2)
+        return await long
+
+    text = asyncio.run(story())
+    assert 0 < log.index("short") < 200
+    assert log[-1] == "long"
+    said = [state["state"] for state in states(text)]
+    assert said == ["queued", "resumed", "done"]
+    assert states(text)[0]["place"] == 1
+
+
+def test_several_rounds_are_one_turn(job, log, sliced, monkeypatch):
+    monkeypatch.setattr(time_slice, "SLICE", 0.02)
+
+    async def story():
+        await asyncio.gather(job("a", 60), job("b", 60))
+
+    asyncio.run(story())
+    turns = [len(list(same)) for _, same in itertools.groupby(log[2:])]
+    assert len(turns) < 80
+    assert max(turns) > 1
+
+
+def test_alone_a_job_is_never_said_to_wait(job, log, monkeypatch):
+    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    assert [state["state"] for state in states(asyncio.run(job("alone", 20)))] == ["done"]
+    assert log == ["alone"] * 20
+
+
+def steps(*phases):
+    return iter(phases)
+
+
+def test_turn_ends_with_the_first_round_and_before_the_baseline(monkeypatch):
+    monkeypatch.setattr(stream, "PAUSE", 1000.0)
+    job = time_slice.SlicedJob(
+        steps(None, Phase.DRAFTING, Phase.DRAFTING, Phase.BASELINE, Phase.DRAFTING)
+    )
+    ends = [(job.take_turn(lambda: False), job.phase) for _ in range(3)]
+    assert ends == [(False, Phase.DRAFTING), (False, Phase.BASELINE), (True, Phase.BASELINE)]
+
+
+def test_job_that_shows_nothing_for_long_is_a_newcomer_no_more(monkeypatch):
+    monkeypatch.setattr(time_slice, "FIRST_TURN", 0.0)
+    job = time_slice.SlicedJob(steps(None, None))
+    assert not job.take_turn(lambda: True)
+    assert job.phase is Phase.DRAFTING
+
+
+def test_on_zerogpu_no_job_is_interrupted(monkeypatch):
+    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    monkeypatch.setattr(time_slice, "FIRST_TURN", 0.0)
+    monkeypatch.setattr(stream, "PAUSE", -1.0)
+    monkeypatch.setattr(time_slice, "ZEROGPU", True)
+    job = time_slice.SlicedJob(steps(None, Phase.DRAFTING, Phase.BASELINE))
+    assert job.take_turn(lambda: True)
+    assert "turns" not in time_slice.limit_text(60)
+
+
+def test_on_zerogpu_rounds_are_sent_within_the_one_turn(monkeypatch):
+    monkeypatch.setattr(stream, "ZEROGPU", True)
+    monkeypatch.setattr(stream, "PAUSE", 1000.0)
+    sent = []
+    output = Stream("1", sent.append)
+    for text in paced(["run\n", "first\n", "second\n", "third\n", BaselineNext("end\n")]):
+        output.hold(text)
+    assert sent == ["run\nfirst\nsecond\n", "run\nfirst\nsecond\nthird\nend\n"]
+
+
+def test_only_zerogpu_leaves_out_the_marks_of_interruption(monkeypatch):
+    task = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
+    desk = Desk(Machine(), "1", Halt())
+    assert list(performed(desk, task)) == ["a", "", "", "b"]
+    monkeypatch.setattr("specviz.ui.task.ZEROGPU", True)
+    assert list(performed(desk, task)) == ["a", "b"]
+
+
+def test_pacing_never_sleeps():
+    """The pause after a sending is the queue's: see test_runs."""
+    assert "sleep" not in vars(stream)
+    lines = iter(["a", "", BaselineNext("b")])
+    marked = list(paced(lines))
+    assert [type(text) for text in marked] == [Paced, Paced, BaselineNext]
+    assert marked == ["a", "", "b"]
+
+
+async def stopped_between_turns(runs, job, log, end):  # noqa: F811
+    """What is sent of a job that `end` ends while another job computes."""
+    long = asyncio.create_task(job("long", 10_000))
+    other = asyncio.create_task(job("other", 10_000))
+    while "other" not in log:
+        await asyncio.sleep(0.002)
+    end(long)
+    text = None
+    try:
+        text = await asyncio.wait_for(long, 10)
+    except asyncio.CancelledError:
+        while len(runs.line) > 1:
+            await asyncio.sleep(0.002)
+    assert not other.done()
+    runs.line.stop("other", 1)
+    await other
+    assert len(runs.line) == 0
+    return text
+
+
+def test_job_that_is_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
+    text = asyncio.run(stopped_between_turns(runs, job, log, lambda _: runs.line.stop("long", 1)))
+    assert "long asked to end\n" in text
+    assert states(text)[-1]["state"] == "stopped"
+    assert log.count("long") < 1000
+
+
+@pytest.mark.parametrize("way", ["closes the stream", "drops the session"])
+def test_job_whose_visitor_leaves_between_turns_ends_at_once(job, runs, log, sliced, way):  # noqa: F811
+    def leave(task):
+        if way == "closes the stream":
+            task.cancel()
+        else:
+            runs.line.drop_session("long")
+
+    asyncio.run(stopped_between_turns(runs, job, log, leave))
+    assert log.count("long") < 1000
+
+
+def test_resumed_job_computes_with_as_many_threads_as_before(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    many, seen = torch.get_num_threads(), []
+
+    def work():
+        for _ in range(3):
+            seen.append(torch.get_num_threads())
+            yield Phase.DRAFTING
+
+    try:
+        torch.set_num_threads(2)
+        job = time_slice.SlicedJob(work())
+        for _ in range(3):
+            assert not job.take_turn(lambda: True)
+            torch.set_num_threads(1)
+        assert seen == [2, 2, 2]
+    finally:
+        torch.set_num_threads(many)
+
+
+def measured(trace):
+    """All seconds that a trace holds, by where."""
+    found = {}
+
+    def look(where, value):
+        if isinstance(value, dict):
+            for name, each in value.items():
+                look(f"{where}.{name}", each)
+        elif "seconds" in where:
+            found[where] = value
+
+    for number, line in enumerate(trace.lines()):
+        look(str(number), json.loads(line))
+    return found
+
+
+def without_seconds(text):
+    """A trace's lines as objects, without what was measured."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
+
+
+def busy(seconds):
+    """A job that computes until it is stopped, and calls this at each step."""
+
+    def tell(desk):
+        yield "begun\n"
+        while not desk.unwanted():
+            seconds()
+            yield ""
+
+    return Task(tell, 1.0)
+
+
+async def beside_another(runs, request, step):  # noqa: F811
+    """The trace of a run that takes turns with a job of such steps; how many those were."""
+    steps = []
+
+    def noted():
+        steps.append(1)
+        step()
+
+    other = asyncio.create_task(runs.whole(busy(noted), "other"))
+    while not steps:
+        await asyncio.sleep(0.001)
+    before = len(steps)
+    text = await runs.whole(recorded(request), "me")
+    between = len(steps) - before
+    runs.line.stop("other", float("inf"))
+    with pytest.raises(Exception, match="stopped"):
+        await other
+    return text, between
+
+
+def test_waiting_between_turns_is_in_no_measured_second(runs, wish, sliced, monkeypatch):  # noqa: F811
+    """A clock that only the other job moves: an hour at each of its steps."""
+    now = [0.0]
+    for module in (loop, decode):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
+
+    def hour():
+        now[0] += 3600.0
+
+    text, between = asyncio.run(beside_another(runs, wish(max_new_tokens=24), hour))
+    assert between >= 24, "it took a turn between rounds and between passes of the baseline"
+    trace = Trace.parse(text.split("\n"))
+    found = measured(trace)
+    assert trace.baseline is not None
+    assert len(found) > 10
+    flat = [s for value in found.values() for s in (value if isinstance(value, list) else [value])]
+    assert set(flat) == {0.0}
+
+
+def test_sliced_run_has_the_text_and_trace_of_an_unsliced_one(runs, wish, sliced):  # noqa: F811
+    request = wish(max_new_tokens=24)
+    alone = asyncio.run(runs.whole(recorded(request), "me"))
+    text, between = asyncio.run(beside_another(runs, request, lambda: None))
+    assert between >= 24
+    assert without_seconds(text) == without_seconds(alone)
+    assert Trace.parse(text.split("\n")).lines is not None
+
+
+def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):  # noqa: F811
+    async def story():
+        async for text in runs.texts(shown(wish(max_new_tokens=200)), "me", 1):
+            if "round" in kinds(text) and runs.line._tickets:
+                runs.line._tickets[0].run_out()
+            last = text
+        return last
+
+    text = asyncio.run(story())
+    assert kinds(text)[-2:] == ["finished", "overdue"]
+    assert 0 < kinds(text).count("round") < 20
+    assert told(text)[-1]["seconds"] == limits.LIMIT
+    assert kinds(asyncio.run(heard(runs, wish(), "me", 2))[-1])[-1] == "done"
+
+
+def test_the_limit_is_reached_by_the_clock(job, runs, log):  # noqa: F811
+    runs.limit = 0.1
+    text = asyncio.run(job("long", 10_000))
+    assert "asked to end" in text
+    assert kinds(text.splitlines()[-1]) == ["overdue"]
+    assert 0 < len(log) < 1000
+
+
+def test_time_in_which_others_compute_does_not_count_for_the_limit(job, runs, sliced):  # noqa: F811
+    begun = time.monotonic()
+    asyncio.run(job("alone", 20))
+    runs.limit = 5 * (time.monotonic() - begun)
+
+    async def story():
+        return await asyncio.gather(*(job(f"visitor{number}", 20) for number in range(15)))
+
+    for text in asyncio.run(story()):
+        assert '"done"' in text
+
+
+def test_a_client_gets_what_was_made_until_then(runs, log):  # noqa: F811
+    runs.limit = 0.1
+    task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)
+    text = asyncio.run(runs.whole(task, "me"))
+    assert text.startswith("long 0\nlong 1\n")
+    assert text.endswith("asked to end\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(300, "5 minutes"), (60, "1 minute"), (90, "90 seconds"), (86_400, "1,440 minutes")],
+)
+def test_the_limit_is_said_in_words(seconds, words):
+    assert words in time_slice.limit_text(seconds)
+    assert time_slice.limit_text(seconds).endswith("stays.")
