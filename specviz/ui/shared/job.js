@@ -136,7 +136,8 @@ export class Job {
     if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
     else if (state === "overdue") this.face.end(overdue(seconds ?? 0), true);
     else if (this.stopping && state !== "done") return;
-    else if (state === "queued") this.face.wait((this.begun ? takingTurns : inQueue)(place, seconds));
+    else if (state === "queued")
+      this.face.wait((this.begun ? takingTurns : inQueue)(place, seconds));
     else if (state === "resumed") this.face.wait("");
     else if (state === "lending") this.face.wait(borrowing(seconds));
     else if (state in this.face.waits) this.face.wait(this.face.waits[state]);
