@@ -195,7 +195,7 @@ def test_repeats_of_a_run_say_their_distance_once_at_the_end(tiny_target, tiny_d
 
     ids = tiny_target.encode("The cat", 8)
     tallies = repeat(tiny_target, tiny_draft, ids, Settings(max_new_tokens=8), 12)
-    told = [json.loads(one) for one in repeats.lines(tallies, False, "1")]
+    told = [json.loads(one) for one in repeats.lines(tallies, False, "1") if one]
     assert [line.get("done") for line in told] == [5, 10, 12]
     assert ["said" in line for line in told] == [False, False, True]
     assert "12 runs with a draft and 12 without" in told[-1]["said"]

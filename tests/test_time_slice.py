@@ -306,13 +306,34 @@ def test_waiting_between_turns_is_in_no_measured_second(runs, wish, sliced, monk
     assert set(flat) == {0.0}
 
 
-def test_sliced_run_has_the_text_and_trace_of_an_unsliced_one(runs, wish, sliced):  # noqa: F811
-    request = wish(max_new_tokens=24)
-    alone = asyncio.run(runs.whole(recorded(request), "me"))
-    text, between = asyncio.run(beside_another(runs, request, lambda: None))
-    assert between >= 24
-    assert without_seconds(text) == without_seconds(alone)
-    assert Trace.parse(text.split("\n")).lines is not None
+def test_sliced_runs_have_the_text_and_trace_of_unsliced_ones(runs, wish, sliced, monkeypatch):  # noqa: F811
+    """Two runs that take turns on the same models, against each of them alone."""
+    requests = [wish(max_new_tokens=24), wish("The dog saw", seed=2, max_new_tokens=24)]
+    alone = [asyncio.run(runs.whole(recorded(request), "me")) for request in requests]
+    order, give_way = [], runs.line.give_way
+
+    def noted(ticket, *args):
+        order.append(ticket.visitor)
+        give_way(ticket, *args)
+
+    monkeypatch.setattr(runs.line, "give_way", noted)
+
+    async def both():
+        asked = zip(requests, "ab", strict=True)
+        return await asyncio.gather(*(runs.whole(recorded(r), name) for r, name in asked))
+
+    together = asyncio.run(both())
+    assert sum(one != other for one, other in itertools.pairwise(order)) > 40, "they took turns"
+    for text, expected in zip(together, alone, strict=True):
+        assert without_seconds(text) == without_seconds(expected)
+
+
+def test_every_pass_of_the_baseline_is_a_place_to_interrupt(wish):  # noqa: F811
+    texts = list(performed(Desk(Machine("cpu"), "1", Halt()), recorded(wish())))
+    trace = Trace.parse("".join(texts).split("\n"))
+    assert texts.count("") == len(trace.baseline.seconds) > 0
+    (end,) = (at for at, text in enumerate(texts) if isinstance(text, BaselineNext))
+    assert "" not in texts[:end], "the job says that the baseline is next before its first pass"
 
 
 def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):  # noqa: F811

@@ -345,6 +345,21 @@ def test_a_short_lane_that_runs_again_is_told(racer):
     assert page.locator(".sv-race-order .sv-race-did").all_inner_texts() == ["Draft model"]
 
 
+def test_a_race_that_waits_says_for_how_long(racer):
+    number = str(racer.ask("begin()"))
+    told = [{"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number}]
+    racer.told(*told)
+    assert racer.notice() == "Waiting in line: 1 run before yours, about 3 seconds."
+    told.append(made_race.opening(number, "live"))
+    racer.told(*told)
+    told.append({"kind": "state", "state": "queued", "place": 2, "seconds": 1, "id": number})
+    racer.told(*told)
+    assert racer.notice() == "Taking turns with 2 other runs: about 1 second between two turns."
+    told.append({"kind": "state", "state": "resumed", "id": number})
+    racer.told(*told)
+    assert racer.notice() == ""
+
+
 def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
