@@ -393,12 +393,6 @@ def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     assert not page.evaluate("document.body.classList.contains('sv-racing')")
 
 
-def test_a_race_that_waits_says_how_long_it_may_take(racer):
-    number = str(racer.ask("begin()"))
-    racer.told({"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number})
-    assert racer.notice() == "Waiting in line: 1 run before yours, about 3 seconds."
-
-
 def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
     page = racer.page
     page.locator(".sv-race-words summary").click()
