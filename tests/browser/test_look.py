@@ -1,5 +1,6 @@
 """What a visitor sees around the run: the head, the row on top, and what a phone keeps in place."""
 
+import pytest
 from serve import SHIPPED
 from test_layout import resize
 
