@@ -77,7 +77,7 @@ def test_the_private_factory_of_clients_is_not_needed(monkeypatch, warned):
 
 def test_a_bar_of_bytes_reports_and_others_do_not():
     told = []
-    kind = _bar(Watch(told=lambda *both: told.append(both)))
+    kind = _bar(Watch(report=lambda *both: told.append(both)))
     files, data = kind(total=2), kind(total=10, unit="B")
     files.update(1)
     data.update(4)

@@ -119,9 +119,9 @@ def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
 def test_a_fetch_tells_its_steps_and_its_bytes(monkeypatch):
     def fetch(name, say, watch):
         say("Trying it.")
-        watch.told(1, 4)
-        watch.told(2, 4)  # too soon after the other
-        watch.told(4, 4)
+        watch.report(1, 4)
+        watch.report(2, 4)  # too soon after the other
+        watch.report(4, 4)
 
     monkeypatch.setattr(fetching, "fetch", fetch)
     state, step, *bytes_ = told(lambda *both: tab.tell("smollm2", *both))

@@ -237,7 +237,7 @@ def test_progress_is_a_line_every_few_per_cent(capsys):
 def test_files_are_no_bytes(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[30, 70])
     told = []
-    fetch("smollm2", lambda _: None, Watch(told=lambda *both: told.append(both)))
+    fetch("smollm2", lambda _: None, Watch(report=lambda *both: told.append(both)))
     assert told == [(30_000_000, 100_000_000), (100_000_000, 100_000_000)]
 
 
@@ -261,7 +261,7 @@ def arriving(monkeypatch, machine, steps):
 def test_a_fetch_from_the_hub_can_be_stopped(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[10] * 10)
     told = []
-    watch = Watch(told=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
+    watch = Watch(report=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
     with pytest.raises(Stopped, match="was stopped"):
         fetch("smollm2", lambda _: None, watch)
     assert told == [10_000_000, 20_000_000, 30_000_000]
@@ -315,7 +315,7 @@ def test_an_installation_can_be_stopped(index, monkeypatch):
 def test_pip_s_numbers_are_told_and_its_last_line_is_kept():
     told, said = [], []
     lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
-    sources._read(lines, said, Watch(told=lambda *both: told.append(both)))
+    sources._read(lines, said, Watch(report=lambda *both: told.append(both)))
     assert (told, said) == ([(5, 10), (10, 10)], ["Collecting a", "ERROR: no"])
 
 

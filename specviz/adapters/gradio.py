@@ -26,14 +26,12 @@ if TYPE_CHECKING:
 # Addresses.
 #
 # Gradio serves its own routes below this prefix, and a proxy in front of it (its Node server, a
-# Space) passes on only such paths, so ours begin with it too. Gradio's documentation of proxies
-# names it; no public attribute does. If it changes: our routes still answer where nothing stands in
-# front of Gradio, and the routes below stay open under their new names.
+# Space) passes on only such paths, so ours begin with it too. No public attribute names it. If it
+# changes, our routes still answer without a proxy; the routes below are open under new names.
 API_PREFIX: Final = "/gradio_api"
 
-# Routes that a server for strangers must not offer: they take files, fetch addresses, keep pages
-# and count visits. Gradio has no option for most of them. If one is renamed it is open again; if
-# one is removed, nothing is lost. Paths in lower case, without a slash at the end.
+# Routes that take files, fetch addresses, keep pages or count visits; Gradio has no option for most
+# of them. If one is renamed it is open again. In lower case, without a slash at the end.
 CLOSED_ROUTES: Final = frozenset(
     {
         f"{API_PREFIX}/upload",
@@ -62,9 +60,8 @@ EVENT_ROUTES: Final = (
     f"{API_PREFIX}/call/",
 )
 
-# What Gradio's page needs of a Content-Security-Policy. If it needs less one day, these can go; if
-# it needs more, the browser's console says so, and tests/browser/test_content_policy.py fails.
-#
+# What Gradio's page needs of a Content-Security-Policy. If it needs more one day, the browser's
+# console says so, and tests/browser/test_content_policy.py fails.
 # Code from strings: gr.HTML compiles its template and `js_on_load`, and events their `js=`, with
 # `new Function`.
 SCRIPT_SOURCES: Final = ("'unsafe-eval'",)
@@ -75,9 +72,8 @@ SPACE_SOURCES: Final = ("https://huggingface.co", "https://*.huggingface.co")
 
 # The page.
 #
-# Gradio hands a `head` of its own to the browser as data, which is added to the page once Gradio is
-# running already. What must run earlier is written into the HTML, behind the element that says what
-# addresses are relative to.
+# Gradio adds a `head` of its own to the page only once it is running. What must run earlier is
+# written into the HTML, behind the element that says what addresses are relative to.
 BASE: Final = re.compile(rb"<base\b[^>]*>")
 # The entry of a Dropdown's open list, by its position from 0: a CSS selector. No class can be set
 # on an entry. If it matches nothing, lists show no headings and hide none of their entries.
@@ -227,10 +223,8 @@ def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: flo
     }
     missing = [name for name in intervals if not hasattr(queue, name)]
     if missing:
-        warn_once(
-            f"Gradio's queue no longer has {' and '.join(missing)}: the idle server polls at "
-            "Gradio's own rate."
-        )
+        lost = " and ".join(missing)
+        warn_once(f"Gradio's queue no longer has {lost}: the idle server polls at Gradio's rate.")
     with Patch("Gradio's queue cannot be slowed down: the idle server polls at its own rate."):
         for name in intervals.keys() - set(missing):
             setattr(queue, name, intervals[name])

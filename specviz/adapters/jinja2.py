@@ -123,7 +123,7 @@ def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (ImportError, ValueError, OSError):
-        return  # the time limit of whoever started this process is left
+        return  # the parent process's time limit still holds
 
 
 def render(template: str, given: list[dict[str, Any]]) -> list[dict[str, str]]:

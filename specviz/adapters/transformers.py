@@ -123,7 +123,7 @@ def with_cache(network: nn.Module, kept: Cache | None) -> dict[str, Any]:
 
 
 def biases_by_distance(config: PreTrainedConfig) -> bool:
-    """Whether attention is biased by distance (ALiBi) instead of told positions.
+    """Whether attention is biased by distance (ALiBi) instead of using positions.
 
     transformers computes the biases from a two-dimensional mask, and a tree needs one that says for
     every node which others it sees.

@@ -137,6 +137,6 @@ def _read(lines: Iterable[str], output: list[str], watch: Watch) -> None:
     """Pass pip's progress on to the watch, and keep its other lines."""
     for line in lines:
         if found := PROGRESS.match(line):
-            watch.told(int(found[1]), int(found[2]))
+            watch.report(int(found[1]), int(found[2]))
         elif line.strip():
             output.append(line.strip())

@@ -1,7 +1,7 @@
 """`server`: the acceptance statistics of a server that decodes speculatively, and which γ is best.
 
-Rule: what the server counted and what is simulated are kept apart. Whatever cannot be read or
-fetched is a sentence and status 2.
+Rule: what the server counted and what is simulated are kept apart. Input that cannot be read or
+fetched ends in one sentence and status 2.
 """
 
 from __future__ import annotations

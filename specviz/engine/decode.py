@@ -94,14 +94,21 @@ def run_stepwise(
     stopped = not decoding.ended
     yield Finished("stopped" if stopped else decoding.reason, spent, held)
     if baseline and not stopped:
-        steps: list[PlainStep] = []
-        for step in plain(target, ids, settings, stop):
-            steps.append(step)
-            yield step
-        if stop():
-            return  # half a baseline would be no measure, and would read as a shorter text
-        yield from recorder.words([step.token for step in steps])
-        yield baseline_of(steps, settings.sampling)
+        yield from _measure_baseline(target, ids, settings, recorder, stop)
+
+
+def _measure_baseline(
+    target: Target, ids: Sequence[int], settings: Settings, recorder: Recorder, stop: Stop
+) -> Generator[Event | PlainStep, None, None]:
+    """Each pass of plain decoding, then its events; no events if it was stopped half-way."""
+    steps: list[PlainStep] = []
+    for step in plain(target, ids, settings, stop):
+        steps.append(step)
+        yield step
+    if stop():
+        return  # half a baseline would be no measure, and would read as a shorter text
+    yield from recorder.words([step.token for step in steps])
+    yield baseline_of(steps, settings.sampling)
 
 
 def _warm_up(

@@ -2,7 +2,7 @@
 
 Rule: the template comes with the model, so nothing is assumed of it. It is rendered as it is, in a
 process of its own (see `templates`), and once more with marks in place of what was typed; where the
-two do not differ in just that, nobody could say who wrote what, and it is refused.
+two differ in anything else, typed text cannot be told from the template's, and it is refused.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _drafts(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Drafts:
 
 @cache
 def _mark(number: int) -> str:
-    """A text that nobody can have typed and no template can know; always the same for a number."""
+    """A random marker text, the same for the same number in one process."""
     return secrets.token_hex(12)
 
 
@@ -135,7 +135,7 @@ def turn_end(tokenizer: Any) -> int | None:
 
 
 def _render(tokenizer: Any, asked: Sequence[tuple[Sequence[Turn], bool]]) -> list[Written]:
-    """The template's texts. asked: turns, and whether the answer's beginning stands at the end."""
+    """Render the template. asked: turns, and whether to add the beginning of an answer."""
     return render(
         tokenizer,
         [([{"role": t.role, "content": t.text} for t in turns], answer) for turns, answer in asked],

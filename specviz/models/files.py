@@ -59,9 +59,9 @@ class Stopped(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who waits for a fetch. told: bytes here and bytes in all; stop: whether to give it up."""
+    """Callbacks of a fetch. report: takes bytes so far and in all; stop: whether to cancel."""
 
-    told: Callable[[int, int], object] = lambda _here, _all: None
+    report: Callable[[int, int], object] = lambda _here, _all: None
     stop: Callable[[], bool] = lambda: False
 
 
@@ -169,7 +169,7 @@ def _bar(watch: Watch | None) -> type[Any] | None:
         if watch.stop():
             raise Stopped("The fetch was stopped.")
 
-    return progress_bar(watch.told, check)
+    return progress_bar(watch.report, check)
 
 
 def is_gguf(place: Path) -> bool:

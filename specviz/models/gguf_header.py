@@ -1,7 +1,7 @@
 """Reads the header of a GGUF file: its key-value pairs and its table of tensors.
 
 Every count, length and offset is compared with the file's size before anything is allocated, so a
-small file cannot make the program use much memory or time. Arrays that nobody asks for are skipped.
+small file cannot make the program use much memory or time. Arrays that are not used are skipped.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """The key-value pairs; of values that nobody asks for, only the length is read."""
+    """The key-value pairs; of values that are not used, only the length is read."""
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for _ in range(count):
@@ -177,7 +177,7 @@ def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> 
 
 
 def _kind(number: int) -> GGUFValueType:
-    """A value's type. Raises DamagedHeader for a number that stands for none."""
+    """A value's type. Raises DamagedHeader for an unknown number."""
     try:
         return Type(number)
     except ValueError as error:

@@ -55,7 +55,7 @@ def slow_hub(name: str, watch: Any) -> Path:
     for part in range(PARTS + 1):
         if watch.stop():
             raise Stopped("The fetch was stopped.")
-        watch.told(part * 10**6, PARTS * 10**6)
+        watch.report(part * 10**6, PARTS * 10**6)
         time.sleep(PAUSE / 2)
     place = Path(HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
     shutil.copytree(Path(sys.argv[1]) / "models" / "smollm2", place / "snapshots" / "1")
