@@ -224,7 +224,9 @@ def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: flo
     missing = [name for name in intervals if not hasattr(queue, name)]
     if missing:
         lost = " and ".join(missing)
-        warn_once(f"Gradio's queue no longer has {lost}: the idle server polls at Gradio's rate.")
+        warn_once(
+            f"Gradio's queue no longer has {lost}: the idle server polls at Gradio's own rate."
+        )
     with Patch("Gradio's queue cannot be slowed down: the idle server polls at its own rate."):
         for name in intervals.keys() - set(missing):
             setattr(queue, name, intervals[name])
