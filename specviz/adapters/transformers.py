@@ -247,6 +247,40 @@ def steppable_decoder(model: Any) -> Any | None:
     return base if all(hasattr(base, part) for part in parts) else None
 
 
+LLAMA_LIKE: Final = (
+    "LlamaForCausalLM",
+    "MistralForCausalLM",
+    "Qwen2ForCausalLM",
+    "Qwen3ForCausalLM",
+)
+FIXED_ANGLES: Final = ("default", "linear", "llama3", "yarn")  # not by the length of the text
+
+
+def llama_decoder(model: Any) -> Any | None:
+    """The decoder of a Llama, or of a Llama with biases or with norms on queries and keys.
+
+    None for any other network, for one with a sliding window, and where a part of a layer is not
+    found: the network's own forward is used then, which is slower on a CPU.
+    """
+    kind, config = type(model), model.config
+    if kind.__name__ not in LLAMA_LIKE or not kind.__module__.startswith("transformers."):
+        return None
+    angles = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    usual = config.hidden_act == "silu" and angles in FIXED_ANGLES and kinds == {"full_attention"}
+    decoder = steppable_decoder(model)
+    if not usual or getattr(config, "sliding_window", None) or decoder is None:
+        return None
+    attention = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim")
+    mlp = ("gate_proj", "up_proj", "down_proj")
+    whole = all(
+        all(hasattr(layer.self_attn, name) for name in attention)
+        and all(hasattr(layer.mlp, name) for name in mlp)
+        for layer in decoder.layers
+    )
+    return decoder if whole else None
+
+
 def rotary_angles(decoder: Any, hidden: Tensor, positions: Tensor) -> Rotary:
     """What `run_layer` rotates rows by. hidden: (B, r, h), for its dtype; positions: (B, r)."""
     angles: Rotary = decoder.rotary_emb(hidden, position_ids=positions)

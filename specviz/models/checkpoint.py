@@ -41,8 +41,8 @@ from specviz.models.config_file import check_folder, check_numbers, read_config
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
+from specviz.models.network import prepare
 from specviz.models.norms import fuse
-from specviz.models.packed import pack
 from specviz.models.parallel import plan, processes
 from specviz.models.pickled import refusal
 from specviz.models.weight_budget import check_size, check_stop
@@ -233,7 +233,7 @@ def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
 
 
 def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
-    """Move a network to its device, freeze it, pack it where that is faster, and warm it up.
+    """Move a network to its device, freeze it, lay it out for speed, and warm it up.
 
     The warm-up is one pass with a cache, which also shows that the cache can be rolled back.
     Raises Unsuitable, with `name`, where it cannot.
@@ -242,7 +242,7 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     fuse(model, device)
     model.eval().requires_grad_(False).to(device)
     check_stop()
-    pack(model)
+    prepare(model)
     check_stop()
     if not has_plain_cache(model, RoomyCache()):
         raise Unsuitable(_stateful(name))

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.adapters.transformers import with_cache
-from specviz.models.cache import RoomyCache
+from specviz.models.network import KeyValueCache, network_of
+from specviz.models.passes import Rows, Taps
 from specviz.trace.work import Work
 from specviz.verification.crossing import Parcel
 from specviz.verification.tree import DraftTree
@@ -30,7 +30,8 @@ class LevelReader:
     def __init__(self, model: Any, name: str) -> None:
         self.model = model
         self.name = name
-        self.cache = RoomyCache()
+        self.network = network_of(model)
+        self.cache: KeyValueCache = self.network.new_cache()
         self.work = Work()
         self.known: list[int] = []  # the tokens of the cache's first rows
         self.paths: dict[int, list[int]] = {}  # by node read, those from the root to it
@@ -129,13 +130,8 @@ class LevelReader:
         self, words: Tensor, positions: Tensor, mask: Tensor | None, last_only: int = 0
     ) -> Tensor:
         """One forward pass; logits (n, W), of the last token alone where asked."""
-        out = self.model(
-            input_ids=words[None],
-            position_ids=positions[None],
-            attention_mask=mask,
-            logits_to_keep=last_only,
-            **with_cache(self.model, self.cache),
+        made = self.network.forward(
+            words[None], Rows(positions[None], mask), self.cache, Taps(), last_only
         )
-        logits: Tensor = out.logits[0]
-        self.work += Work(body=len(words), head=len(logits))
-        return logits
+        self.work += Work(body=len(words), head=len(made.logits))
+        return made.logits
