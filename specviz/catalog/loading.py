@@ -173,7 +173,7 @@ def _draft_model(name: str, target: Target) -> Drafter:
             found.model, card, found.tokenizer, target
         )
         return drafter
-    check_reach(title, found.model.config, other, target.max_length)
+    check_reach(title, found.model, other, target.max_length)
     return DraftModel(found.model, card)
 
 

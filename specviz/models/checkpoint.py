@@ -29,6 +29,7 @@ from transformers import (
 from transformers.utils import logging
 
 from specviz.adapters.transformers import (
+    attends_in_chunks,
     biases_by_distance,
     divide_frequencies,
     has_plain_cache,
@@ -41,6 +42,7 @@ from specviz.models.config_file import check_folder, check_numbers, read_config
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
+from specviz.models.masks import layer_masks, longest_text
 from specviz.models.norms import fuse
 from specviz.models.packed import pack
 from specviz.models.parallel import plan, processes
@@ -57,7 +59,7 @@ MadeFor = str | tuple[str, ...] | None
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise Unsuitable for a kind of network that cannot score a tree, or forget a rejected guess.
 
-    A sliding window is no hindrance by itself: a target never lets a run grow past it.
+    A sliding window is no hindrance: see `masks`.
     """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used here.")
@@ -65,6 +67,11 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
         raise Unsuitable(
             f"{name!r} biases attention by distance (ALiBi), which cannot be computed for the "
             "nodes of a tree; only models that are given positions can be used here."
+        )
+    if attends_in_chunks(config):
+        raise Unsuitable(
+            f"{name!r} attends within chunks of the text (as Llama 4 does), and the attention masks "
+            "that this needs for the nodes of a tree are not built here."
         )
     if not plans_plain_cache(config):
         raise Unsuitable(_stateful(name))
@@ -93,9 +100,9 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
     return same
 
 
-def check_reach(drafter: str, config: PreTrainedConfig, target: str, length: int) -> None:
+def check_reach(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
     """Raise Unsuitable where the drafter cannot see as many tokens as a run of the target has."""
-    sees = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    sees = longest_text(model)
     if sees is not None and sees < length:
         raise Unsuitable(
             f"{drafter!r} sees {sees:,} tokens at most; a run of {target!r} can have {length:,}."
@@ -246,6 +253,7 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     check_stop()
     if not has_plain_cache(model, RoomyCache()):
         raise Unsuitable(_stateful(name))
+    layer_masks(model)  # tried once, before others use the model
 
 
 def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:

@@ -17,6 +17,7 @@ from specviz.models.cache import RoomyCache
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
+from specviz.models.masks import layer_masks, longest_text
 from specviz.models.packed import packing_of
 from specviz.models.parallel import agree, processes
 from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
@@ -55,11 +56,9 @@ class Target:
         self.vocab_size: int = model.get_output_embeddings().weight.shape[0]
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
-        text = model.config.get_text_config()
-        self.layers: int = getattr(text, "num_hidden_layers", 1)
-        limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
-        limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
-        self.max_length: int = min((n for n in limits if n), default=2048)
+        self.layers: int = getattr(model.config.get_text_config(), "num_hidden_layers", 1)
+        self.masks = layer_masks(model)
+        self.max_length: int = longest_text(model) or 2048
         ends = model.generation_config.eos_token_id
         known = ends if isinstance(ends, list) else [ends]
         self.eos: tuple[int, ...] = ends_of(tokenizer, known)
@@ -198,12 +197,13 @@ class TargetRun:
         What it needs of the host is in the parcel.
         """
         where = parcel.put(torch.tensor([[self.length + depth for depth in depths]]))
-        mask = parcel.put(self.additive(sees))
+        masks = [parcel.put(mask) for mask in self.target.masks.split(self.additive(sees))]
 
         def reading(words: Tensor) -> Tensor:
             hidden = self._anatomy.embed_tokens(words[None])
             self.early.append({})
-            return self._layers(hidden, where(), mask(), range(layer), self.early[-1])
+            there = [mask() for mask in masks]
+            return self._layers(hidden, where(), there, range(layer), self.early[-1])
 
         return reading
 
@@ -229,13 +229,13 @@ class TargetRun:
         """The model's own forward, with taps."""
         model, positions = self.target.model, list(positions)
         agree(self.target.device, tokens, positions)
-        made = [torch.tensor([list(tokens), positions]), *([] if mask is None else [mask])]
+        made = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
         rows, *masks = together(self.target.device, *made)
         with tapped(model, self.taps) as found:
             out = model(
                 input_ids=rows[:1],
                 position_ids=rows[1:],
-                attention_mask=masks[0] if masks else None,
+                attention_mask=self.target.masks.argument(masks),
                 logits_to_keep=keep_logits,
                 **with_cache(model, self.cache),
             )
@@ -249,19 +249,19 @@ class TargetRun:
         agree(self.target.device, tokens, positions)
         done, rows, below = warm.states.shape[1], warm.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
-        asked, mask = together(self.target.device, asked, mask)
+        asked, *masks = together(self.target.device, asked, *self.target.masks.split(mask))
         words, where = asked[:1], asked[1:]
         above: dict[int, Tensor] = {}
         if done < len(tokens):
             found: dict[int, Tensor] = {}
             late = self._anatomy.embed_tokens(words[:, done:])
-            seen = mask[:, :, done:]
+            seen = [each[:, :, done:] for each in masks]
             late = self._layers(late, where[:, done:], seen, range(warm.layer), found)
             rows = torch.cat([rows, late], dim=1)
             below.append(found)
         depth = len(self._anatomy.layers)
         with tapped(self.target.model, Taps(final=self.taps.final)) as after:
-            hidden = self._layers(rows, where, mask, range(warm.layer, depth), above)
+            hidden = self._layers(rows, where, masks, range(warm.layer, depth), above)
             logits = self.head(hidden)
         layers = joined(below) | above
         states = States(layers, after.final, self._keys_values(len(tokens)))
@@ -276,17 +276,18 @@ class TargetRun:
         self,
         hidden: Tensor,
         where: Tensor,
-        mask: Tensor,
+        masks: Sequence[Tensor],
         layers: Iterable[int],
         found: dict[int, Tensor],
     ) -> Tensor:
         """Decoder layers in turn, each appending to its own cache: (1, r, h). Taps fill `found`.
 
-        where: (1, r), the rows' positions.
+        where: (1, r), the rows' positions. masks: as `LayerMasks.split` gives them.
         """
         base = self._anatomy
         rotary = rotary_angles(base, hidden, where)
         for i in layers:
+            mask = self.target.masks.of(i, masks)
             hidden = run_layer(base.layers[i], hidden, rotary, mask, self.cache, where)
             if i + 1 in self.taps.layers:
                 found[i + 1] = hidden[0]
