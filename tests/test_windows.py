@@ -1,4 +1,4 @@
-"""Sliding windows: texts may be as long as the context, and are those of transformers' `generate`."""
+"""Sliding windows: a text may be as long as the context, and is what `generate` writes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ DRAFTERS = {
     "suffix": (lambda _: Suffix(), replace(GREEDY, suffix_factor=4.0)),
     "lookahead": (lambda _: Lookahead(), replace(GREEDY, lookahead_window=4)),
     "draft": (lambda model: tiny.draft(tiny.blurred(model, 0.03)), BRANCHED),
-    "twin": (lambda model: tiny.draft(model), replace(GREEDY, gamma=6)),
+    "twin": (tiny.draft, replace(GREEDY, gamma=6)),
 }
 
 
@@ -171,7 +171,9 @@ def test_layers_that_are_not_given_the_masks_of_their_kind_are_found(kind):
     single = windowed.model("mistral")
     by_kind = replace(adapter.sliding_windows(single.config), by_kind=True)
     assert not adapter.passes_masks_on(single, by_kind)
-    assert not any(layer._forward_pre_hooks for layer in (*model.model.layers, *single.model.layers))
+    assert not any(
+        layer._forward_pre_hooks for layer in (*model.model.layers, *single.model.layers)
+    )
 
 
 def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monkeypatch):

@@ -21,7 +21,6 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
-    LlamaForCausalLM,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -70,8 +69,8 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
         )
     if attends_in_chunks(config):
         raise Unsuitable(
-            f"{name!r} attends within chunks of the text (as Llama 4 does), and the attention masks "
-            "that this needs for the nodes of a tree are not built here."
+            f"{name!r} attends within chunks of the text, as Llama 4 does; attention masks that do "
+            "so for the nodes of a tree are not built here."
         )
     if not plans_plain_cache(config):
         raise Unsuitable(_stateful(name))
@@ -210,7 +209,7 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
     parts = parts_of(name, path)
     check_config(name, parts.config)
-    load: Any = LlamaForCausalLM.from_pretrained
+    load: Any = parts.network.from_pretrained
     model = _weights(name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors)
     if left := sorted(parts.tensors.keys() - model.state_dict().keys()):
         raise Unsuitable(f"{name!r} has more weights than its config says, such as {left[0]}.")
