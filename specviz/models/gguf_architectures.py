@@ -105,7 +105,7 @@ def _gemma3(said: Values, shared: Values, _: Collection[str]) -> PreTrainedConfi
     wide = said["embedding_length"] // said["attention.head_count"]
     return Gemma3TextConfig(
         **shared,
-        sliding_window=window,
+        sliding_window=window or said["context_length"],  # transformers asks for a number
         layer_types=kinds,
         rope_parameters={WITHOUT_WINDOW: turns, WITH_WINDOW: near},
         query_pre_attn_scalar=wide if layers == LAYERS_OF_27B else size,
