@@ -7,6 +7,7 @@ nothing with the package's, which builds merges.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import tiny
@@ -62,7 +63,7 @@ def ids(text: str, prefix: bool) -> list[int]:
     symbols = list((" " if prefix and text else "") + text)
     symbols = [symbol.replace(" ", "▁") for symbol in symbols]
     while True:
-        pairs = [one + two for one, two in zip(symbols, symbols[1:], strict=False)]
+        pairs = [one + two for one, two in pairwise(symbols)]
         ranks = [
             (-scores[tokens[pair]], at)
             for at, pair in enumerate(pairs)

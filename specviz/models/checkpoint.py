@@ -121,13 +121,19 @@ def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | Non
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model in memory, shared by all who use it. bytes, hash: of its weight files."""
+    """A model in memory, shared by all who use it. bytes, hash: of its weight files.
 
+    title: what people call it. rounding: the kinds of weights of its GGUF file, such as Q4_K; empty
+    where it is no such file.
+    """
+
+    title: str
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     parameters: int
     bytes: int
     hash: str | None
+    rounding: tuple[str, ...]
 
     def card(self, name: str, family: str) -> ModelCard:
         """What a trace says of it when it goes by `name`."""
@@ -143,7 +149,9 @@ def read(
     NotEnoughMemory, and within `weight_budget.stoppable` Stopped.
     """
     try:
-        model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype, cut)
+        model, tokenizer, rounding = (_of_file if is_gguf(place) else _of_folder)(
+            name, place, dtype, cut
+        )
         check_model(name, model)
         ready(name, model, device)
     except (Unsuitable, NotAvailable, Stopped):
@@ -153,10 +161,11 @@ def read(
     files = weight_files(place)
     check_stop()
     parameters = sum(p.numel() for p in model.parameters())
-    return Checkpoint(model, tokenizer, parameters, size_of(files), fingerprint(files))
+    size, hash = size_of(files), fingerprint(files)
+    return Checkpoint(name, model, tokenizer, parameters, size, hash, rounding)
 
 
-Read = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+Read = tuple[PreTrainedModel, PreTrainedTokenizerBase, tuple[str, ...]]
 
 
 def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
@@ -177,7 +186,7 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
         weights_only=True,
         **(plan(name, config) if cut else {}),
     )
-    return model, tokenizer
+    return model, tokenizer, ()
 
 
 def _checked_config(name: str, folder: Path) -> PreTrainedConfig:
@@ -216,7 +225,7 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     model.generation_config = parts.generation
     if parts.rope_factors is not None:
         divide_frequencies(model, parts.rope_factors)
-    return model, parts.tokenizer
+    return model, parts.tokenizer, parts.kinds
 
 
 def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:

@@ -114,9 +114,9 @@ def _cut(name: str, own: Mapping[str, Any]) -> Cut:
     """How the file's tokenizer cuts. Raises Unsuitable for a kind or a name that is not known."""
     if own.get("model") != "gpt2":
         raise Unsuitable(
-            f"{name!r} has a tokenizer of the kind {own.get('model')!r:.40}; of GGUF files those of "
-            f"the kinds 'gpt2' (byte-level BPE) and {sentencepiece.KIND!r} (SentencePiece) can be "
-            "read."
+            f"{name!r} has a tokenizer of the kind {own.get('model')!r:.40}; of GGUF files those "
+            f"can be read of the kinds 'gpt2' (byte-level BPE) and {sentencepiece.KIND!r} "
+            "(SentencePiece's)."
         )
     cut = CUTS.get(str(own.get("pre")))
     if cut is None:
