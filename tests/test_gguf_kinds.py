@@ -184,6 +184,7 @@ TEXTS = [
     "The cat sat on the mat.",
     " two  spaces   and\nlines\n\n\tand a tab ",
     "cats and dogs, é ½ 🦊 日本",
+    "use. dog s, aw the s, c ge  The s, ion the ge catmat cat",
     "<s>typed</s>",
     "a",
     "   ",

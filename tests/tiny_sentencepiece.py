@@ -21,7 +21,10 @@ SIZE = 420
 
 @cache
 def pieces() -> tuple[str, ...]:
-    """Tokens of several letters, the likeliest first, and then single letters."""
+    """Tokens of several letters, the likeliest first, and then single letters.
+
+    Two of them spell a control token, which no typed text becomes.
+    """
     made = Tokenizer(models.BPE())
     made.normalizer = normalizers.Sequence(
         [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
@@ -31,7 +34,7 @@ def pieces() -> tuple[str, ...]:
     made.train_from_iterator([tiny.TEXT, "cats and dogs, " * 3], trainer)
     known = made.get_vocab()
     found = sorted(known, key=known.get)
-    return (*(t for t in found if len(t) > 1), *(t for t in found if len(t) == 1))
+    return (*(t for t in found if len(t) > 1), "s>", *(t for t in found if len(t) == 1), "<", ">")
 
 
 def facts(*added: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from specviz.models import gguf_sentencepiece as sentencepiece
 from specviz.models.errors import Unsuitable
-from specviz.models.gguf_sentencepiece import CONTROL, UNKNOWN, USER_DEFINED
+from specviz.models.gguf_sentencepiece import CONTROL, USER_DEFINED
 
 SPECIAL: Final = {
     "bos_token": "bos_token_id",
@@ -82,11 +82,8 @@ def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrained
         bare, begins = _byte_level(name, own)
     tokens: Sequence[str] = own["tokens"]
     kinds: Sequence[int] = own.get("token_type", ())
-    for added, add in (
-        ((CONTROL, UNKNOWN), bare.add_special_tokens),
-        ((USER_DEFINED,), bare.add_tokens),
-    ):
-        its = [token for token, kind in zip(tokens, kinds, strict=False) if kind in added]
+    for kind, add in ((CONTROL, bare.add_special_tokens), (USER_DEFINED, bare.add_tokens)):
+        its = [token for token, found in zip(tokens, kinds, strict=False) if found == kind]
         add([AddedToken(token, normalized=False) for token in its])
     special = {ours: tokens[own[key]] for ours, key in SPECIAL.items() if key in own}
     made = PreTrainedTokenizerFast(
