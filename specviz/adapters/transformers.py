@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -183,6 +183,15 @@ def cached_keys_values(kept: DynamicCache, layer: int) -> tuple[Tensor, Tensor]:
     return rows.keys, rows.values
 
 
+def attends_in_chunks(config: PreTrainedConfig) -> bool:
+    """Whether a layer sees the rows of its own chunk of the text only (Llama 4)."""
+    found = config.get_text_config(decoder=True)
+    kinds = getattr(found, "layer_types", None)
+    if kinds is None:
+        return getattr(found, "attention_chunk_size", None) is not None
+    return "chunked_attention" in kinds
+
+
 # --- Which networks keep only keys and values -----------------------------------------------------
 
 
@@ -214,6 +223,81 @@ def has_plain_cache(model: PreTrainedModel, kept: LayeredCache) -> bool:
     ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
     model(input_ids=ids, **with_cache(model, kept))
     return {layer.get_seq_length() for layer in kept.layers} == {2}
+
+
+# --- Sliding windows ------------------------------------------------------------------------------
+# A layer with a window attends to the newest rows only. Which layers have one is read from the
+# config as transformers' `create_masks_for_generate` reads it: `layer_types`, or `sliding_window`
+# for all layers. A forward takes one mask by kind of layer, in a dict, or one mask where all layers
+# are alike. None of this is documented, so `passes_masks_on` tries it; where it does not hold, the
+# callers stay within the window. Without a mask, transformers makes its own, of the cache's sizes.
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The layers that attend to the newest `rows` rows only, their own among them.
+
+    sliding: by layer, whether it does. by_kind: whether the forward takes a mask by kind of layer.
+    """
+
+    rows: int
+    sliding: tuple[bool, ...]
+    by_kind: bool
+
+    def argument(self, full: Tensor, sliding: Tensor) -> Any:
+        """What the forward takes as `attention_mask`."""
+        return {FULL: full, SLIDING: sliding} if self.by_kind else sliding
+
+
+def sliding_windows(config: PreTrainedConfig) -> Windows | None:
+    """What a config says about sliding windows; None where no layer has one."""
+    text: Any = config.get_text_config(decoder=True)
+    rows = getattr(text, "sliding_window", None)
+    if not rows or not getattr(text, "use_sliding_window", True):
+        return None
+    kinds = getattr(text, "layer_types", None)
+    if kinds is None:
+        return Windows(rows, (True,) * text.num_hidden_layers, by_kind=False)
+    sliding = tuple(kind == SLIDING for kind in kinds)
+    return Windows(rows, sliding, by_kind=True) if any(sliding) else None
+
+
+@torch.inference_mode()
+def passes_masks_on(model: PreTrainedModel, windows: Windows) -> bool:
+    """Whether every decoder layer gets the mask of its kind: tried in a pass over two tokens."""
+    layers = decoder_layers(model)
+    if layers is None or len(layers) != len(windows.sliding):
+        return False
+    given: list[Any] = []
+    hooks = [
+        layer.register_forward_pre_hook(
+            lambda _layer, args, named: given.append(named.get("attention_mask", args)),
+            with_kwargs=True,
+        )
+        for layer in layers
+    ]
+    lowest = torch.finfo(model.dtype).min
+    full = torch.zeros(1, 1, 2, 2, dtype=model.dtype, device=model.device)
+    full[..., 0, 1] = lowest
+    sliding = full.clone()
+    sliding[..., 1, 0] = lowest
+    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
+    try:
+        model(input_ids=ids, attention_mask=windows.argument(full, sliding), use_cache=False)
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
+        return False
+    finally:
+        for hook in hooks:
+            hook.remove()
+    expected = [sliding if slides else full for slides in windows.sliding]
+    pairs = zip(given, expected, strict=False)
+    return len(given) == len(expected) and all(_same(one, other) for one, other in pairs)
+
+
+def _same(given: Any, mask: Tensor) -> bool:
+    return isinstance(given, Tensor) and given.shape == mask.shape and bool((given == mask).all())
 
 
 # --- The parts of a decoder -----------------------------------------------------------------------

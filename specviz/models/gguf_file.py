@@ -1,4 +1,4 @@
-"""Reads a Llama out of one GGUF file, the format of llama.cpp: its config, tensors and tokenizer.
+"""Reads a model out of one GGUF file, the format of llama.cpp: its config, tensors and tokenizer.
 
 Rule: whatever the file says of the network is used, or the file is refused by name. A value or a
 tensor that is passed over would give another model's logits.
@@ -7,7 +7,8 @@ tensor that is passed over would give another model's logits.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +17,11 @@ import numpy as np
 import torch
 from gguf import dequantize
 from torch import Tensor
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import GenerationConfig, PreTrainedConfig, PreTrainedTokenizerFast
 
 from specviz.models.config_file import MOST_PARTS
 from specviz.models.errors import Unsuitable
+from specviz.models.gguf_architectures import ARCHITECTURES, NETWORKS, Architecture
 from specviz.models.gguf_header import (
     DamagedHeader,
     GgufFile,
@@ -31,7 +33,6 @@ from specviz.models.gguf_tokenizer import tokenizer_of
 from specviz.models.weight_budget import check_size, check_stop
 from specviz.models.weight_headers import Held
 
-ARCHITECTURE: Final = "llama"
 NEEDED: Final = {  # what the file says of the network, and what transformers calls it
     "block_count": "num_hidden_layers",
     "context_length": "max_position_embeddings",
@@ -42,24 +43,20 @@ NEEDED: Final = {  # what the file says of the network, and what transformers ca
 }
 OTHERS: Final = ("attention.head_count_kv", "rope.freq_base", "vocab_size")
 SIZES: Final = ("rope.dimension_count", "attention.key_length", "attention.value_length")
-FLOATS: Final = ("attention.layer_norm_rms_epsilon", "rope.freq_base")
+WORDS: Final = {"rope.scaling.type": ("none", "linear")}  # of those that are no numbers
+FLOATS: Final = (
+    "attention.layer_norm_rms_epsilon",
+    "final_logit_softcapping",
+    "rope.freq_base",
+    "rope.freq_base_swa",
+    "rope.scaling.factor",
+)
 MOST: Final = 1 << 40
 AS_USUAL: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
 WHOLE: Final = {
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
-}
-LAYER: Final = {
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
 }
 ROPE_FACTORS: Final = "rope_freqs.weight"  # of each wave length of the positions, in Llama 3.1 on
 NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
@@ -69,10 +66,14 @@ NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 class Parts:
     """What a GGUF file holds. tensors: float32, by transformers' names, rows in its order.
 
-    rope_factors: (half a head's size,), what each frequency of the positions is divided by.
+    network: the class of the model. kinds: how its weights are rounded, such as Q4_K and F32, the
+    kind of most of them first. rope_factors: (half a head's size,), what each frequency of the
+    positions is divided by.
     """
 
-    config: LlamaConfig
+    config: PreTrainedConfig
+    network: Any
+    kinds: tuple[str, ...]
     tensors: dict[str, Tensor]
     rope_factors: Tensor | None
     tokenizer: PreTrainedTokenizerFast
@@ -84,28 +85,40 @@ def parts_of(name: str, path: Path) -> Parts:
     file = _opened(name, path)
     said = file.values
     kind = said.get("general.architecture")
-    if kind != ARCHITECTURE:
+    if kind not in ARCHITECTURES:
         raise Unsuitable(
-            f"{name!r} is a network of the kind {kind!r}; of GGUF files only those of the kind "
-            f"{ARCHITECTURE!r} can be read."
+            f"{name!r} is a network of the kind {kind!r:.40}; GGUF files can be read of the kinds "
+            f"{', '.join(map(repr, ARCHITECTURES))}."
         )
+    reading = _Reading(name, kind, ARCHITECTURES[kind], file)
     found = dict(file.tensors)
-    config = _config(name, said, found.keys())
+    config = reading.config()
+    network = NETWORKS[type(config)]
     held = Held(sum(tensor.elements for tensor in found.values()), len(found))
-    check_size(name, config, LlamaForCausalLM, held)
-    factors = found.pop(ROPE_FACTORS, None)
+    check_size(name, config, network, held)
+    factors = found.pop(ROPE_FACTORS, None) if kind == "llama" else None
     tokenizer = tokenizer_of(name, said, config.max_position_embeddings)
     return Parts(
         config,
-        {_named(name, key): _values(name, file, it, config) for key, it in found.items()},
-        None if factors is None else _values(name, file, factors, config),
+        network,
+        _roundings(found.values()),
+        {reading.named(key): reading.values(it, config) for key, it in found.items()},
+        None if factors is None else reading.values(factors, config),
         tokenizer,
         GenerationConfig(**_ends(said)),
     )
 
 
+def _roundings(tensors: Iterable[TensorInfo]) -> tuple[str, ...]:
+    """The kinds of the tensors, that of most numbers first."""
+    sizes: Counter[str] = Counter()
+    for tensor in tensors:
+        sizes[tensor.kind.name] += tensor.elements
+    return tuple(kind for kind, _ in sizes.most_common())
+
+
 def _counts(key: str) -> bool:
-    return key.startswith(("general.architecture", f"{ARCHITECTURE}.", "tokenizer."))
+    return key.startswith(("general.architecture", "tokenizer.", *(f"{k}." for k in ARCHITECTURES)))
 
 
 def _opened(name: str, path: Path) -> GgufFile:
@@ -118,48 +131,88 @@ def _opened(name: str, path: Path) -> GgufFile:
         raise Unsuitable(f"{name!r} is no whole GGUF file: {error}.") from error
 
 
-def _config(name: str, said: Mapping[str, Any], tensors: Any) -> LlamaConfig:
-    """The network's config. Raises Unsuitable for values that are missing or not understood."""
-    own = {
-        key.removeprefix(f"{ARCHITECTURE}."): value
-        for key, value in said.items()
-        if key.startswith(f"{ARCHITECTURE}.")
-    }
-    if missing := sorted(NEEDED.keys() - own.keys()):
-        raise Unsuitable(f"{name!r} does not say its {ARCHITECTURE}.{missing[0]}.")
-    _check_numbers(name, own)
-    heads = own["attention.head_count"]
-    size = own.get("attention.key_length", own["embedding_length"] // heads)
-    usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
-    known = NEEDED.keys() | set(OTHERS)
-    for key in own.keys() - known:
-        if key not in usual or own[key] != usual[key]:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A file whose architecture, `kind`, is known; errors call it `name`."""
+
+    name: str
+    kind: str
+    architecture: Architecture
+    file: GgufFile
+
+    def config(self) -> PreTrainedConfig:
+        """The network's config. Raises Unsuitable for values that are missing or not understood."""
+        said, tensors = self.file.values, self.file.tensors
+        prefix = f"{self.kind}."
+        own = {k.removeprefix(prefix): value for k, value in said.items() if k.startswith(prefix)}
+        if missing := sorted(NEEDED.keys() - own.keys()):
+            raise Unsuitable(f"{self.name!r} does not say its {self.kind}.{missing[0]}.")
+        self._check(own)
+        heads = own["attention.head_count"]
+        size = own.get("attention.key_length", own["embedding_length"] // heads)
+        shared = {
+            **{theirs: own[ours] for ours, theirs in NEEDED.items()},
+            "num_key_value_heads": own.get("attention.head_count_kv", heads),
+            "head_dim": size,
+            "vocab_size": own.get("vocab_size", len(said.get("tokenizer.ggml.tokens", ()))),
+            "tie_word_embeddings": "output.weight" not in tensors,
+            **_ends(said),
+        }
+        usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
+        for key in own.keys() - {*NEEDED, *OTHERS, *self.architecture.keys}:
+            if key not in usual or own[key] != usual[key]:
+                raise Unsuitable(
+                    f"{self.name!r} has {self.kind}.{key} = {own[key]!r:.40}, which is not "
+                    "understood."
+                )
+        return self.architecture.config(own, shared, tensors.keys())
+
+    def _check(self, own: Mapping[str, Any]) -> None:
+        """Raise Unsuitable where a value that is used cannot be one of such a network."""
+        most = {"block_count": MOST_PARTS, "attention.head_count": MOST_PARTS}
+        for key in (*NEEDED, *OTHERS, *SIZES, *self.architecture.keys):
+            if key not in own:
+                continue
+            value = own[key]
+            fits = value in WORDS[key] if key in WORDS else _is_size(value, key in FLOATS)
+            if not fits or (key in most and value > most[key]):
+                raise Unsuitable(
+                    f"{self.name!r} has {self.kind}.{key} = {value!r:.40}, which no "
+                    f"{self.architecture.title} has."
+                )
+
+    def named(self, tensor: str) -> str:
+        """What transformers calls a tensor. Raises Unsuitable for one that has no place."""
+        found = NAME.fullmatch(tensor)
+        layer, part, kind = found.groups() if found else (None, "", "")
+        known = WHOLE if layer is None else self.architecture.layer
+        if part not in known:
+            title = self.architecture.title
+            raise Unsuitable(f"{self.name!r} has a tensor that no {title} has: {tensor!r:.80}.")
+        where = "" if layer is None else f"model.layers.{layer}."
+        return f"{where}{known[part]}.{kind}"
+
+    def values(self, tensor: TensorInfo, config: PreTrainedConfig) -> Tensor:
+        """A tensor's numbers as transformers has them, float32. Raises Unsuitable, Stopped."""
+        check_stop()
+        data, kind = self.file.data(tensor), tensor.kind
+        try:
+            numbers = dequantize(data, kind).astype(np.float32, copy=False)
+        except NotImplementedError as error:
             raise Unsuitable(
-                f"{name!r} has {ARCHITECTURE}.{key} = {own[key]!r:.40}, which is not understood."
-            )
-    return LlamaConfig(
-        **{theirs: own[ours] for ours, theirs in NEEDED.items()},
-        num_key_value_heads=own.get("attention.head_count_kv", heads),
-        head_dim=size,
-        vocab_size=own.get("vocab_size", len(said.get("tokenizer.ggml.tokens", ()))),
-        rope_parameters={"rope_type": "default", "rope_theta": own.get("rope.freq_base", 10_000.0)},
-        tie_word_embeddings="output.weight" not in tensors,
-        attention_bias="blk.0.attn_q.bias" in tensors,
-        mlp_bias="blk.0.ffn_gate.bias" in tensors,
-        **_ends(said),
-    )
+                f"{self.name!r} has {tensor.name} as {kind.name}, which cannot be read."
+            ) from error
+        values = torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
+        if self.architecture.shift and tensor.name.endswith("norm.weight"):
+            values -= self.architecture.shift
+        rows = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+        heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
+        return _halves(values, heads) if heads and self.architecture.neighbours else values
 
 
-def _check_numbers(name: str, own: Mapping[str, Any]) -> None:
-    """Raise Unsuitable where a value that sets the network's size is no number that can."""
-    most = {"block_count": MOST_PARTS, "attention.head_count": MOST_PARTS}
-    for key in (*NEEDED, *OTHERS, *SIZES):
-        value = own.get(key, 1)
-        exact = type(value) is int or key in FLOATS
-        if not exact or not isinstance(value, int | float) or not 0 < value <= most.get(key, MOST):
-            raise Unsuitable(
-                f"{name!r} has {ARCHITECTURE}.{key} = {value!r:.40}, which no Llama has."
-            )
+def _is_size(value: Any, real: bool) -> bool:
+    """Whether a value can be a size, which is a whole number unless it is `real`."""
+    return (type(value) is int or (real and isinstance(value, float))) and 0 < value <= MOST
 
 
 def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,34 +225,6 @@ def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
         "eos_token_id": ends if len(ends) > 1 else next(iter(ends), None),
         "pad_token_id": said.get("tokenizer.ggml.padding_token_id"),
     }
-
-
-def _named(name: str, tensor: str) -> str:
-    """What transformers calls a tensor. Raises Unsuitable for one that a Llama does not have."""
-    found = NAME.fullmatch(tensor)
-    layer, part, kind = found.groups() if found else (None, "", "")
-    known = WHOLE if layer is None else LAYER
-    if part not in known:
-        raise Unsuitable(f"{name!r} has a tensor that no Llama has: {tensor!r:.80}.")
-    where = "" if layer is None else f"model.layers.{layer}."
-    return f"{where}{known[part]}.{kind}"
-
-
-def _values(name: str, file: GgufFile, tensor: TensorInfo, config: LlamaConfig) -> Tensor:
-    """A tensor's numbers, float32, rows as transformers has them. Raises Unsuitable, Stopped."""
-    check_stop()
-    try:
-        numbers = dequantize(file.data(tensor), tensor.kind).astype(np.float32, copy=False)
-    except NotImplementedError as error:
-        kind = tensor.kind.name
-        raise Unsuitable(f"{name!r} has {tensor.name} as {kind}, which cannot be read.") from error
-    values = torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
-    rows = {
-        "attn_q": config.num_attention_heads,
-        "attn_k": config.num_key_value_heads,
-    }
-    heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
-    return values if heads is None else _halves(values, heads)
 
 
 def _halves(rows: Tensor, heads: int) -> Tensor:

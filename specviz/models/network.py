@@ -18,6 +18,7 @@ from specviz.adapters.transformers import (
     with_cache,
 )
 from specviz.models.cache import RoomyCache
+from specviz.models.masks import layer_masks
 from specviz.models.numpy_llama import build
 from specviz.models.passes import Pass, Rows, Taps, Unsupported, tapped
 from specviz.models.products import NETWORK
@@ -70,6 +71,7 @@ class TorchNetwork:
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        self.masks = layer_masks(model)
 
     def new_cache(self) -> RoomyCache:
         """An empty cache."""
@@ -83,7 +85,7 @@ class TorchNetwork:
             out = self.model(
                 input_ids=words,
                 position_ids=rows.positions,
-                attention_mask=rows.mask,
+                attention_mask=self.masks.argument(rows.masks),
                 logits_to_keep=keep_logits,
                 **with_cache(self.model, cache),
             )
@@ -97,13 +99,12 @@ class TorchNetwork:
     def run_layers(
         self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: RoomyCache, taps: Taps
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """See `Network`. The rows have a mask."""
-        assert rows.mask is not None
+        """See `Network`. The rows have masks."""
         decoder, found = self._decoder, {}
         rotary = rotary_angles(decoder, hidden, rows.positions)
         for i in layers:
-            layer = decoder.layers[i]
-            hidden = run_layer(layer, hidden, rotary, rows.mask, cache, rows.positions)
+            layer, mask = decoder.layers[i], self.masks.of(i, rows.masks)
+            hidden = run_layer(layer, hidden, rotary, mask, cache, rows.positions)
             if i + 1 in taps.layers:
                 found[i + 1] = hidden[0]
         return hidden, found

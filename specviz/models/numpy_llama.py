@@ -124,9 +124,9 @@ class NumpyLlama:
         self, words: Tensor, rows: Rows, cache: NumpyCache, taps: Taps, keep_logits: int = 0
     ) -> Pass:
         """See `Network`. A text is read in blocks."""
-        step = BLOCK if rows.mask is None else words.shape[1]
+        step = words.shape[1] if rows.masks else BLOCK
         parts = zip(words.split(step, 1), rows.positions.split(step, 1), strict=True)
-        made = [self._through(part, Rows(where, rows.mask), cache, taps) for part, where in parts]
+        made = [self._through(part, Rows(where, rows.masks), cache, taps) for part, where in parts]
         hidden = torch.cat([out for out, _ in made], dim=1)
         layers = {k: torch.cat([found[k] for _, found in made]) for k in taps.layers}
         if taps.final:
@@ -152,7 +152,7 @@ class NumpyLlama:
         found: dict[int, Tensor] = {}
         with np.errstate(all="ignore"):  # NaN is looked for in the logits
             turn = self._turn(rows.positions[0].numpy())
-            sees = None if rows.mask is None else rows.mask[0, 0].numpy()
+            sees = rows.masks[0][0, 0].numpy() if rows.masks else None
             for i in layers:
                 if sees is None and len(states) > 1:
                     sees = _causal(len(states), cache.lengths[i])

@@ -134,12 +134,12 @@ class Scores:
 class Rows:
     """Where the rows of a pass are and what they see. positions: (1, r).
 
-    mask: additive float, (1, 1, r, rows of the cache + r); None for rows of a text, each of which
-    sees all before it.
+    masks: as `LayerMasks.split` gives them, additive float, (1, 1, r, rows of the cache + r) each;
+    none for rows of a text, each of which sees all before it.
     """
 
     positions: Tensor
-    mask: Tensor | None = None
+    masks: Sequence[Tensor] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from torch import Tensor
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
+from specviz.models.masks import layer_masks, longest_text
 from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.parallel import agree, processes
 from specviz.models.passes import (
@@ -66,11 +67,9 @@ class Target:
         self.vocab_size: int = model.get_output_embeddings().weight.shape[0]
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
-        text = model.config.get_text_config()
-        self.layers: int = getattr(text, "num_hidden_layers", 1)
-        limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
-        limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
-        self.max_length: int = min((n for n in limits if n), default=2048)
+        self.layers: int = getattr(model.config.get_text_config(), "num_hidden_layers", 1)
+        self.masks = layer_masks(model)
+        self.max_length: int = longest_text(model) or 2048
         ends = model.generation_config.eos_token_id
         known = ends if isinstance(ends, list) else [ends]
         self.eos: tuple[int, ...] = ends_of(tokenizer, known)
@@ -219,11 +218,12 @@ class TargetRun:
         What it needs of the host is in the parcel.
         """
         where = parcel.put(torch.tensor([[self.length + depth for depth in depths]]))
-        mask = parcel.put(self.additive(sees))
+        masks = [parcel.put(mask) for mask in self.target.masks.split(self.additive(sees))]
 
         def reading(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
-            made, found = self._layers(hidden, Rows(where(), mask()), range(layer))
+            there = [mask() for mask in masks]
+            made, found = self._layers(hidden, Rows(where(), there), range(layer))
             self.early.append(found)
             return made
 
@@ -249,10 +249,10 @@ class TargetRun:
         """A whole pass, with taps."""
         positions = list(positions)
         agree(self.target.device, tokens, positions)
-        host = [torch.tensor([list(tokens), positions]), *([] if mask is None else [mask])]
+        host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
         rows, *masks = together(self.target.device, *host)
-        asked = Rows(rows[1:], masks[0] if masks else None)
-        made = self.network.forward(rows[:1], asked, self.cache, self.taps, keep_logits)
+        where = Rows(rows[1:], masks)
+        made = self.network.forward(rows[:1], where, self.cache, self.taps, keep_logits)
         return self._result(made, len(tokens))
 
     def _resume(
@@ -262,17 +262,16 @@ class TargetRun:
         agree(self.target.device, tokens, positions)
         done, rows, below = warm.states.shape[1], warm.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
-        asked, mask = together(self.target.device, asked, mask)
+        asked, *masks = together(self.target.device, asked, *self.target.masks.split(mask))
         words, where = asked[:1], asked[1:]
         if done < len(tokens):
             late = self.network.embed(words[:, done:])
-            late, found = self._layers(
-                late, Rows(where[:, done:], mask[:, :, done:]), range(warm.layer)
-            )
+            seen = [each[:, :, done:] for each in masks]
+            late, found = self._layers(late, Rows(where[:, done:], seen), range(warm.layer))
             rows = torch.cat([rows, late], dim=1)
             below.append(found)
         upper = range(warm.layer, self.target.layers)
-        hidden, above = self._layers(rows, Rows(where, mask), upper)
+        hidden, above = self._layers(rows, Rows(where, masks), upper)
         logits, normed = self.network.head(hidden)
         final = normed if self.taps.final else None
         return self._result(Pass(logits, joined(below) | above, final), len(tokens))
