@@ -177,11 +177,13 @@ def test_a_run_keeps_what_it_kept_while_another_goes_on():
     target, _ = both("Llama")
     one, other = target.start(Taps(keys_values=(1,))), target.start(Taps())
     one.prefill([5, 6, 7])
-    first = one.score(TREE).states.keys_values[1][0].clone()
-    again = one.cache.newest(1, len(TREE))[0]
+    keys, values = one.score(TREE).states.keys_values[1]
+    before = keys.clone(), values.clone()
     other.prefill([8] * 30)
+    one.keep([0, 2])
     one.score(DraftTree((3,), (-1,)))
-    assert torch.equal(first, again)
+    assert torch.equal(keys, before[0])
+    assert torch.equal(values, before[1])
 
 
 def test_a_cache_grows_without_losing_rows():
