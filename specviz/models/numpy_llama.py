@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from specviz.adapters.transformers import llama_decoder, rotary_angles, with_cache
 from specviz.models.cache import RoomyCache
-from specviz.models.passes import Pass, Rows, Taps
+from specviz.models.passes import Pass, Rows, Taps, joined
 from specviz.models.products import Array, Product, speed_up
 
 BLOCK: Final = 128  # rows of a prompt that are read at once
@@ -127,8 +127,10 @@ class NumpyLlama:
         step = words.shape[1] if rows.masks else BLOCK
         parts = zip(words.split(step, 1), rows.positions.split(step, 1), strict=True)
         made = [self._through(part, Rows(where, rows.masks), cache, taps) for part, where in parts]
-        hidden = torch.cat([out for out, _ in made], dim=1)
-        layers = {k: torch.cat([found[k] for _, found in made]) for k in taps.layers}
+        hidden, layers = made[0]
+        if len(made) > 1:
+            hidden = torch.cat([out for out, _ in made], dim=1)
+            layers = joined([found for _, found in made])
         if taps.final:
             logits, final = self.head(hidden)
             return Pass(logits[-keep_logits:], layers, final)

@@ -164,7 +164,10 @@ class TargetRun:
 
         A boolean mask would be silently wrong under eager attention.
         """
-        tokens, depths, sees = list(tree.tokens), list(tree.depths), tree.mask()
+        tokens, depths = list(tree.tokens), list(tree.depths)
+        if len(tokens) == 1 and riders is None and warm is None:  # plain decoding
+            return self._pass(tokens, [self.length], None)
+        sees = tree.mask()
         if riders is not None:
             tokens += riders.tokens
             depths += riders.positions
@@ -172,8 +175,7 @@ class TargetRun:
             sees = torch.cat([sees, riders.sees.cpu()])
         positions = [self.length + depth for depth in depths]
         if warm is None:
-            mask = self.additive(sees) if len(tokens) > 1 else None
-            scores = self._pass(tokens, positions, mask)
+            scores = self._pass(tokens, positions, self.additive(sees))
         else:
             scores = self._resume(tokens, positions, self.additive(sees), warm)
         n = len(tree)
