@@ -13,7 +13,9 @@ import tiny
 from transformers import (
     Gemma2Config,
     Gemma2ForCausalLM,
+    Gemma3Config,
     Gemma3ForCausalLM,
+    Gemma3ForConditionalGeneration,
     Gemma3TextConfig,
     GptOssConfig,
     GptOssForCausalLM,
@@ -57,6 +59,21 @@ def gemma3(**changes: Any) -> Any:
     return tiny.loud(Gemma3ForCausalLM, Gemma3TextConfig(**(USUAL | own | changes)), 1)
 
 
+def gemma3_images(**changes: Any) -> Any:
+    """The same within a model that could also read images."""
+    eyes = {
+        "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "image_size": 28, "patch_size": 14,
+    }  # fmt: skip
+    own: dict[str, Any] = {
+        "image_token_index": 270, "boi_token_index": 271, "eoi_token_index": 272,
+        "mm_tokens_per_image": 4, "tie_word_embeddings": False,
+    }  # fmt: skip
+    text = gemma3(**changes).config.to_dict()
+    config = Gemma3Config(text_config=text, vision_config=eyes, **own)
+    return tiny.loud(Gemma3ForConditionalGeneration, config, 1)
+
+
 def mistral(**changes: Any) -> Any:
     """All layers have a window."""
     return tiny.loud(MistralForCausalLM, MistralConfig(**(USUAL | changes)), 1)
@@ -77,6 +94,7 @@ def qwen2(**changes: Any) -> Any:
 KINDS: dict[str, Callable[..., Any]] = {
     "gemma2": gemma2,
     "gemma3": gemma3,
+    "gemma3_images": gemma3_images,
     "mistral": mistral,
     "gpt_oss": gpt_oss,
     "qwen2": qwen2,

@@ -317,8 +317,12 @@ def final_norm(model: Any) -> Any | None:
 
 
 def _part(model: Any, names: Sequence[str]) -> Any | None:
-    base = model.base_model
-    return next((v for name in names if (v := getattr(base, name, None)) is not None), None)
+    """The first part that the base model has under one of the names, or its text decoder."""
+    bases = [model.base_model]
+    if hasattr(model, "get_decoder"):  # of a model that also reads images (Gemma 3 from 4B on)
+        bases.append(model.get_decoder())
+    found = (getattr(base, name, None) for base in bases for name in names)
+    return next((part for part in found if part is not None), None)
 
 
 def steppable_decoder(model: Any) -> Any | None:
