@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final
 
-LIBRARIES: Final = "starting torch and transformers"
+LIBRARIES: Final = "starting the libraries torch and transformers"
 TOKENIZER: Final = "reading the tokenizer"
 WEIGHTS: Final = "reading the weights"
-PRODUCTS: Final = "finding the fastest way to multiply"
+PRODUCTS: Final = "measuring which way of computing is fastest here"
 WARM_UP: Final = "warming up"
 FINGERPRINT: Final = "computing the checksum of the files"
 
@@ -60,13 +60,15 @@ class LoadStage:
         return ", ".join(parts)
 
 
-Report = Callable[[LoadStage], object]
+Report = Callable[[LoadStage | None], object]  # None: the load is over
 
 
 @dataclass(slots=True)
 class _Listener:
+    """models: of the loads under way, each inside the one before it."""
+
     report: Report
-    model: str = ""
+    models: list[str] = field(default_factory=list)
     stage: LoadStage | None = None
 
 
@@ -75,7 +77,7 @@ _LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(report: Report) -> Iterator[None]:
-    """Within, `report` is called with each stage of a load, and as its bytes grow."""
+    """Within, `report` hears each stage of a load, its bytes as they grow, and the end."""
     token = _LISTENER.set(_Listener(report))
     try:
         yield
@@ -84,28 +86,32 @@ def listening(report: Report) -> Iterator[None]:
 
 
 @contextmanager
-def loading(model: str) -> Iterator[None]:
-    """Within, stages are those of this model."""
+def loading(model: str = "") -> Iterator[None]:
+    """Within, stages are those of this model; empty: of the libraries."""
     listener = _LISTENER.get()
     if listener is None:
         yield
         return
-    before, listener.model = listener.model, model
+    listener.models.append(model)
     try:
         yield
     finally:
-        listener.model = before
+        listener.models.pop()
+        if not listener.models:
+            listener.stage = None
+            listener.report(None)
 
 
 def begin(title: str, total: int = 0) -> None:
     """Announce a stage. total: bytes that `advance` will count; 0 for none."""
-    if (listener := _LISTENER.get()) is not None:
-        listener.stage = LoadStage(title, listener.model, total=total)
+    listener = _LISTENER.get()
+    if listener is not None and listener.models:
+        listener.stage = LoadStage(title, listener.models[-1], total=total)
         listener.report(listener.stage)
 
 
 def advance(size: int, title: str | None = None) -> None:
-    """Count bytes of the stage that was announced last. title: only where it is this stage."""
+    """Count bytes of the stage under way. title: only where it is this stage."""
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):
         return
