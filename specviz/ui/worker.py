@@ -188,16 +188,20 @@ class Worker:
         # A job that was stopped before it began computes nothing, and need not wait to say so.
         thread = self._thread if job.begun or not ticket.stopped else None
         timer = None if left == inf else loop.call_later(left, ticket.run_out)
+        following = asyncio.create_task(self._follow(output))
         try:
             others = partial(self._others_wait, ticket)
-            turn = loop.run_in_executor(thread, context.run, self._compute, job, others)
-            while not (await asyncio.wait({turn}, timeout=LOOK))[0]:
-                if output is not None:
-                    output.loading(lambda: self._stage)
-            return turn.result()
+            return await loop.run_in_executor(thread, context.run, self._compute, job, others)
         finally:
+            following.cancel()
             if timer is not None:
                 timer.cancel()
+
+    async def _follow(self, output: Stream | None) -> None:
+        """Send now and then how far the load is that a job waits for, its own or an earlier one."""
+        while output is not None:
+            await asyncio.sleep(LOOK)
+            output.loading(lambda: self._stage)
 
     def _compute(self, job: SlicedJob, others: Callable[[], bool]) -> bool:
         """Compute one turn, in the thread of all jobs; whether the job is over."""
