@@ -41,7 +41,7 @@ from specviz.models.config_file import check_folder, check_numbers, read_config
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
-from specviz.models.load_progress import PRODUCTS, TOKENIZER, WARM_UP, begin, loading
+from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
 from specviz.models.norms import fuse
 from specviz.models.packed import pack
 from specviz.models.parallel import plan, processes
@@ -214,6 +214,7 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
     parts = parts_of(name, path)
     check_config(name, parts.config)
+    begin(NETWORK)
     load: Any = LlamaForCausalLM.from_pretrained
     model = _weights(name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors)
     if left := sorted(parts.tensors.keys() - model.state_dict().keys()):

@@ -16,6 +16,7 @@ from typing import Final
 LIBRARIES: Final = "starting the libraries torch and transformers"
 TOKENIZER: Final = "reading the tokenizer"
 WEIGHTS: Final = "reading the weights"
+NETWORK: Final = "building the network"
 PRODUCTS: Final = "measuring which way of computing is fastest here"
 WARM_UP: Final = "warming up"
 FINGERPRINT: Final = "computing the checksum of the files"
@@ -115,5 +116,6 @@ def advance(size: int, title: str | None = None) -> None:
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):
         return
-    listener.stage = replace(stage, done=min(stage.done + size, stage.total))
-    listener.report(listener.stage)
+    if stage.done < stage.total:  # tied weights are met twice
+        listener.stage = replace(stage, done=min(stage.done + size, stage.total))
+        listener.report(listener.stage)
