@@ -192,6 +192,23 @@ def test_a_weight_is_stored_once_beside_its_packed_copy():
     assert np.shares_memory(attention.q_proj.weight.numpy(), made.layers[0].qkv.matrix)
 
 
+def test_memory_that_weights_were_read_into_is_not_kept():
+    """A file's tensors may be views of one block, of which the norms would keep all."""
+    model = tiny.llama()
+    size = sum(weight.nbytes for weight in model.parameters())
+    block = torch.empty(size // 4)
+    first = 0
+    for weight in model.parameters():
+        there = block[first : first + weight.numel()].view(weight.shape).copy_(weight.data)
+        weight.data, first = there, first + weight.numel()
+    old = block.untyped_storage().data_ptr()
+    prepare(model)
+    assert old not in {w.untyped_storage().data_ptr() for w in model.parameters()}
+    made = network_of(model)
+    arrays = [made.norm, *(layer.input_norm for layer in made.layers)]
+    assert not any(np.shares_memory(array, block.numpy()) for array in arrays)
+
+
 def test_a_published_copy_is_an_ordinary_network_of_its_own():
     model = tiny.llama()
     untouched = tiny.llama()

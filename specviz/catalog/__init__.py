@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import Entry, entries, find, listing
 from specviz.models.errors import MismatchedVocabulary, NotAvailable, Unsuitable
+from specviz.models.libraries import start_libraries
 
 if TYPE_CHECKING:
     from specviz.catalog.loading import load, load_drafter, load_target
@@ -32,4 +33,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in ("load", "load_drafter", "load_target"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    start_libraries()
     return getattr(import_module("specviz.catalog.loading"), name)

@@ -29,6 +29,7 @@ from specviz.models.config_file import check_numbers, read_config
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.files import called, folder_of, head_files, is_gguf, public_name
+from specviz.models.load_progress import WEIGHTS, begin, loading
 from specviz.models.memory import held
 from specviz.models.parallel import processes
 from specviz.models.served.address import is_served
@@ -184,6 +185,13 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
     """A head, which may have no more weights than its files hold. Raises Unsuitable, Stopped."""
     title = called(folder)
     check_stop()
+    with loading(title):
+        begin(WEIGHTS)
+        return _read_parts(kind, name, title, folder, target)
+
+
+def _read_parts(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
+    """See `_read_head`. title: what errors call it."""
     held = held_by(title, head_files(folder))
     check_numbers(title, read_config(title, folder), held)
     with limited_to(title, held):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_of
 from specviz.commands.console import CallProgress, Column, print_table, say
+from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_models, interruptible
@@ -51,18 +52,19 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print the rows of a domain when it is done, and return the exit status."""
     settings = settings_of(args)
     require_writable(args.json)
-    from specviz.bench.measure import Watch, calls, measure
-    from specviz.bench.methods import MTP, drafters_for, encoded, entrants, methods
-    from specviz.bench.reference import why_no_mtp
-    from specviz.catalog.loading import load_target
+    with loading_shown():
+        from specviz.bench.measure import Watch, calls, measure
+        from specviz.bench.methods import MTP, drafters_for, encoded, entrants, methods
+        from specviz.bench.reference import why_no_mtp
+        from specviz.catalog.loading import load_target
 
-    target = load_target(args.target, args.device, args.dtype)
-    taking, absent = entrants(
-        target,
-        drafters_for(args.target, args.drafter),
-        lambda name: settings_of(args, name),
-        must=args.drafter is not None,
-    )
+        target = load_target(args.target, args.device, args.dtype)
+        taking, absent = entrants(
+            target,
+            drafters_for(args.target, args.drafter),
+            lambda name: settings_of(args, name),
+            must=args.drafter is not None,
+        )
     if why := why_no_mtp(target):
         absent[MTP] = why
     for name, why in absent.items():

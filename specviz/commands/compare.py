@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.commands.console import Column, print_table, say
+from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_prompt, add_target, interruptible
@@ -68,11 +69,12 @@ def compare(args: argparse.Namespace) -> int:
     race = race_of(args)
     require_writable(args.json)
     folder = None if args.traces is None else _folder(args.traces)
-    from specviz.catalog.loading import load_drafter, load_target
-    from specviz.compare.run import run
+    with loading_shown():
+        from specviz.catalog.loading import load_drafter, load_target
+        from specviz.compare.run import run
 
-    target = load_target(args.target, args.device, args.dtype)
-    drafters = {lane.name: load_drafter(lane.drafter, target) for lane in race.lanes}
+        target = load_target(args.target, args.device, args.dtype)
+        drafters = {lane.name: load_drafter(lane.drafter, target) for lane in race.lanes}
     results = Results(race)
     with interruptible() as stop:
         for event in run(target, drafters, race, stop):

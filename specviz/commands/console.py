@@ -198,8 +198,13 @@ class Progress(ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the bar away; `update` draws a new one."""
         if self._bar is not None:
             self._bar.stop()
+        self._bar = self._task = None
 
     def update(self, done: int, total: int) -> None:
         """Show how much is done. total: 0 if it is not known."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_of
 from specviz.commands.console import say
+from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.commands.parser import Parser
 from specviz.commands.tree_size import add_tree_size
@@ -99,10 +100,11 @@ def run(args: argparse.Namespace) -> int:
     """
     settings = settings_of(args)
     require_writable(args.json, args.trace)
-    from specviz.catalog.loading import load
-    from specviz.models.parallel import anyone, leads
+    with loading_shown():
+        from specviz.catalog.loading import load
+        from specviz.models.parallel import anyone, leads
 
-    pair = load(args.target, args.drafter, args.device, args.dtype)
+        pair = load(args.target, args.drafter, args.device, args.dtype)
     with interruptible() as asked:
         stop = anyone(pair[0].device, asked)
         trace, fault = record(*pair, args.prompt, settings, stop)

@@ -6,6 +6,7 @@ import argparse
 from typing import Final
 
 from specviz.commands.console import Column, print_table, say
+from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_target, interruptible
@@ -35,12 +36,12 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
-    from specviz.bench.sweep import Plan, Sweeping
-    from specviz.catalog.loading import load_target
+    with loading_shown():
+        from specviz.bench.sweep import Plan, Sweeping
+        from specviz.catalog.loading import load_target
 
-    sweeping = Sweeping(
-        load_target(args.target, args.device, args.dtype), Plan(seed=args.order_seed)
-    )
+        target = load_target(args.target, args.device, args.dtype)
+    sweeping = Sweeping(target, Plan(seed=args.order_seed))
     with interruptible() as stop:
         for _ in sweeping.steps(stop):
             pass

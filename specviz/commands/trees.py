@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import filled
 from specviz.commands.console import say
+from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import require_writable, write_lines
 from specviz.commands.parser import Parser
 from specviz.settings.settings import Settings
@@ -42,10 +43,11 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the file and return the exit status."""
     if args.prompts < 1:
         raise ValueError("At least one prompt of each domain is needed.")
-    from specviz.catalog.loading import load_target
-
     args.out.mkdir(parents=True, exist_ok=True)
-    target = load_target(HOUSE, "cpu")
+    with loading_shown():
+        from specviz.catalog.loading import load_target
+
+        target = load_target(HOUSE, "cpu")
     if args.part == "positions":
         positions(target, args.out)
         return 0

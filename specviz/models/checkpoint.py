@@ -41,12 +41,13 @@ from specviz.models.config_file import check_folder, check_numbers, read_config
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
+from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
 from specviz.models.masks import layer_masks, longest_text
 from specviz.models.network import prepare
 from specviz.models.norms import fuse
 from specviz.models.parallel import plan, processes
 from specviz.models.pickled import refusal
-from specviz.models.weight_budget import check_size, check_stop
+from specviz.models.weight_budget import begin_weights, check_size, check_stop
 from specviz.models.weight_headers import held_by
 from specviz.trace.events import ModelCard
 
@@ -148,6 +149,13 @@ def read(
     cut: over the processes that share it, where there are several. Raises Unsuitable,
     NotEnoughMemory, and within `weight_budget.stoppable` Stopped.
     """
+    with loading(name):
+        return _read(name, place, device, dtype, cut)
+
+
+def _read(
+    name: str, place: Path, device: torch.device, dtype: torch.dtype, cut: bool
+) -> Checkpoint:
     try:
         model, tokenizer, rounding = (_of_file if is_gguf(place) else _of_folder)(
             name, place, dtype, cut
@@ -170,11 +178,14 @@ Read = tuple[PreTrainedModel, PreTrainedTokenizerBase, tuple[str, ...]]
 
 def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a folder in transformers' layout."""
-    config = _checked_config(name, folder)
+    config, weights = _checked_config(name, folder)
+    begin(TOKENIZER)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
     load: Any = AutoModelForCausalLM.from_pretrained  # the stubs know one return only
+    check_stop()
+    begin_weights(weights * dtype.itemsize)
     model = _weights(
         name,
         load,
@@ -189,8 +200,8 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
     return model, tokenizer, ()
 
 
-def _checked_config(name: str, folder: Path) -> PreTrainedConfig:
-    """A folder's config, once its files are known to hold a network of that size.
+def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
+    """A folder's config and number of weights, once its files are known to hold so many.
 
     Raises Unsuitable, NotAvailable.
     """
@@ -205,9 +216,9 @@ def _checked_config(name: str, folder: Path) -> PreTrainedConfig:
         folder, local_files_only=True, trust_remote_code=False
     )
     check_config(name, config)
-    check_size(name, config, AutoModelForCausalLM.from_config, held)
+    weights = check_size(name, config, AutoModelForCausalLM.from_config, held)
     check_stop()
-    return config
+    return config, weights
 
 
 def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
@@ -218,6 +229,7 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
     parts = parts_of(name, path)
     check_config(name, parts.config)
+    begin(NETWORK)
     load: Any = parts.network.from_pretrained
     model = _weights(name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors)
     if left := sorted(parts.tensors.keys() - model.state_dict().keys()):
@@ -257,8 +269,10 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     fuse(model, device)
     model.eval().requires_grad_(False).to(device)
     check_stop()
+    begin(PRODUCTS)
     prepare(model)
     check_stop()
+    begin(WARM_UP)
     if not has_plain_cache(model, RoomyCache()):
         raise Unsuitable(_stateful(name))
     layer_masks(model)  # tried once, before others use the model

@@ -25,6 +25,7 @@ from specviz.models.errors import (
     Unsuitable,
 )
 from specviz.models.hub import hub_reason, is_disk_full, is_unreachable
+from specviz.models.load_progress import FINGERPRINT, advance, begin
 from specviz.models.weight_headers import read_header
 
 # owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
@@ -259,11 +260,13 @@ def fingerprint(files: Sequence[Path]) -> str | None:
 @cache
 def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
     """Read all files; cached by path, size and time of change."""
+    begin(FINGERPRINT, sum(size for _, size, _ in files))
     digest = hashlib.sha256()
     for path, _, _ in files:
         with path.open("rb") as file:
             while block := file.read(1 << 22):
                 digest.update(block)
+                advance(len(block), FINGERPRINT)
     return digest.hexdigest()
 
 

@@ -184,6 +184,7 @@ def speed_up(
     plans = choose([_matrix(job) for job in jobs], clock or perf_counter)
     block = _Block(sum(-(-w.numel() // ALIGNED) * ALIGNED for w in weights))
     made = [_laid_out(job, plans[_shape(job)], block) for job in jobs]
+    block.own(network)
     for [layer], product in zip(alone, made[len(together) :], strict=True):
         layer.__class__ = FastLinear
         assert isinstance(layer, FastLinear)
@@ -204,6 +205,14 @@ class _Block:
         there = self.memory[self.first : self.first + numbers].view(matrix.shape)
         self.first += -(-numbers // ALIGNED) * ALIGNED
         return there.copy_(matrix)
+
+    def own(self, network: nn.Module) -> None:
+        """Copy parameters that are views of other memory, which would keep all of it alive."""
+        here = self.memory.untyped_storage().data_ptr()
+        for weight in network.parameters():
+            storage = weight.untyped_storage()
+            if storage.nbytes() > weight.nbytes and storage.data_ptr() != here:
+                weight.data = weight.data.clone()
 
 
 def _shape(job: Group) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specviz.models.errors import Unsuitable
 from specviz.models.files import Stopped
+from specviz.models.load_progress import WEIGHTS, advance, begin
 from specviz.models.weight_headers import Held
 
 if TYPE_CHECKING:
@@ -95,8 +96,14 @@ def check_stop() -> None:
             raise Stopped("Loading was stopped.")
 
 
-def check_size(name: str, config: PreTrainedConfig, network: Any, held: Held) -> None:
-    """Raise Unsuitable where the network that a config describes has more weights than `held`.
+def begin_weights(size: int) -> None:
+    """Announce the reading of so many bytes, of which each weight in memory counts its own."""
+    _register_hooks()
+    begin(WEIGHTS, size)
+
+
+def check_size(name: str, config: PreTrainedConfig, network: Any, held: Held) -> int:
+    """How many weights a config's network has. Raises Unsuitable for more than are `held`.
 
     network: makes the model of a config, such as `AutoModelForCausalLM.from_config`. It is built
     on torch's meta device, where tensors have shapes and no memory.
@@ -115,8 +122,10 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, held: Held) ->
             if "overflow" in str(error).lower():
                 raise too_large(name, held) from error
             raise
-    if sum(weight.numel() for weight in model.parameters()) > held.elements + SLACK:
+    weights: int = sum(weight.numel() for weight in model.parameters())
+    if weights > held.elements + SLACK:
         raise too_large(name, held)
+    return weights
 
 
 @cache
@@ -130,6 +139,8 @@ def _register_hooks() -> None:
 
 def _on_parameter(_module: Any, _name: str, weight: Tensor) -> None:
     check_stop()
+    if weight.device.type != "meta":
+        advance(weight.nbytes, WEIGHTS)
     if (budget := _BUDGET.get()) is not None:
         budget.elements -= weight.numel()
         budget.tensors -= 1

@@ -6,14 +6,18 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from math import ceil
+from threading import RLock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import gradio as gr
 
 from specviz.adapters.spaces import ZEROGPU
+from specviz.catalog.entry import title_of
 
 if TYPE_CHECKING:
+    from specviz.models.load_progress import LoadStage
     from specviz.ui.queue import Position
 
 Source = Literal["recorded", "live"]
@@ -29,7 +33,7 @@ def error(sentence: str, nonce: str) -> str:
     return line("error", {"sentence": sentence, "id": nonce})
 
 
-def state(name: str, nonce: str, **more: float) -> str:
+def state(name: str, nonce: str, **more: float | str) -> str:
     """The line that says what the visitor waits for, or how the job ended."""
     return line("state", {"state": name, "id": nonce} | more)
 
@@ -76,7 +80,8 @@ class Stream:
     """Append-only JSON Lines output of one job, including its status lines.
 
     States say what the visitor waits for: "queued" (place and seconds: see `queue.Position`),
-    "lending" (seconds: for which a GPU is requested), "loading", "drafting". The last line is the
+    "lending" (seconds: for which a GPU is requested), "loading" (see `load_facts`, once it takes
+    longer than an instant), "drafting". The last line is the
     state "done", "stopped" or "overdue" (seconds: the limit it reached), or an error's sentence. A
     job that is "queued" after it has begun takes turns with others, and says "resumed" when it no
     longer does. begun: whether it has sent anything but states, or holds enough to send it.
@@ -92,6 +97,8 @@ class Stream:
         self._due = False
         self._sent = perf_counter()
         self._takes_turns = False
+        self._load: dict[str, float | str] = {}  # what was sent last of a load
+        self._lock = RLock()
 
     def queued(self, position: Position) -> None:
         """Send the place in the queue, and the seconds if they are known."""
@@ -106,9 +113,16 @@ class Stream:
             self._takes_turns = False
             self.say("resumed")
 
-    def say(self, name: str, **more: float) -> None:
+    def say(self, name: str, **more: float | str) -> None:
         """Send a state."""
         self._append(state(name, self.nonce, **more))
+
+    def loading(self, stage: Callable[[], LoadStage | None]) -> None:
+        """Send how far a load is, unless it is over or that was sent. From any thread."""
+        with self._lock:  # so that nothing that follows the load is sent before
+            if (now := stage()) is not None and (told := load_facts(now)) != self._load:
+                self._load = told
+                self.say("loading", **told)
 
     def fail(self, problem: Exception) -> None:
         """Send why there is no run, or no more of it."""
@@ -121,7 +135,8 @@ class Stream:
 
     def hold(self, text: str) -> None:
         """Take whole lines that `flush` sends; the first round is due as soon as it is there."""
-        self._held += text
+        with self._lock:
+            self._held += text
         self._lines += bool(text)
         if not self.begun and self._lines >= FIRST:
             self.begun = self._due = True
@@ -142,10 +157,22 @@ class Stream:
         self._held, self._due = "", False
 
     def _append(self, text: str) -> None:
-        self.release()
-        self.told += text
-        self._sent = perf_counter()
-        self._send(self.told)
+        with self._lock:
+            self.release()
+            self.told += text
+            self._sent = perf_counter()
+            self._send(self.told)
+
+
+def load_facts(stage: LoadStage) -> dict[str, float | str]:
+    """What the page is sent of a load's stage: bytes where they are counted, whole seconds."""
+    facts: dict[str, float | str] = {"stage": stage.title}
+    if stage.model:
+        facts["model"] = title_of(stage.model)
+    if stage.total:
+        facts |= {"done": stage.done, "of": stage.total}
+    left = stage.left
+    return facts | ({"spent": int(stage.spent)} if left is None else {"left": ceil(left)})
 
 
 def explained(problem: Exception) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.spaces import ZEROGPU, gpu_task
+from specviz.models.files import Stopped
+from specviz.models.weight_budget import stoppable
 from specviz.ui.halt import Halt
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import explained, state
@@ -37,6 +39,9 @@ class Machine:
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
         """The loaded models, drafters in the order asked for. Raises the catalogue's refusals."""
+        from specviz.models.libraries import start_libraries
+
+        start_libraries()
         from specviz.catalog.loading import load_drafter, load_target
 
         loaded = load_target(target, self.device, self.dtype)
@@ -54,10 +59,14 @@ class Desk:
     unwanted: Halt
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """See `Machine.load`. On a CPU, with as many threads as suit it just now."""
+        """See `Machine.load`. On a CPU, with as many threads as suit it just now.
+
+        Raises Stopped soon after the job is unwanted.
+        """
+        with stoppable(self.unwanted):
+            loaded, drafting = self.machine.load(target, drafters)
         from specviz.models.threads import settle
 
-        loaded, drafting = self.machine.load(target, drafters)
         if loaded.device.type == "cpu":
             settle()
         return loaded, drafting
@@ -102,6 +111,8 @@ def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
         for text in task.tell(desk):
             if text or not ZEROGPU:
                 yield text
+    except Stopped:  # while it loaded: whoever stopped it knows
+        return
     except Exception as problem:
         yield Failure(explained(problem))
 

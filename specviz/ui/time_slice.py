@@ -79,6 +79,12 @@ def format_duration(seconds: float) -> str:
     return f"{number:,} {unit}{'s' if number != 1 else ''}"
 
 
+def too_long(limit: float) -> str:
+    """Why a job has no output at all. limit: its seconds of computing."""
+    most = format_duration(limit)
+    return f"The run ended before its first result: here a job computes for {most} at most."
+
+
 def limit_text(limit: float) -> str:
     """What a visitor should know before a job begins. limit: its seconds of computing."""
     turns = "" if ZEROGPU else ", in short turns while others wait"

@@ -20,18 +20,21 @@ from contextvars import Context, copy_context
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Protocol
+from typing import Final, Protocol
 
 import gradio as gr
 
 from specviz.adapters.spaces import ZEROGPU
+from specviz.models.load_progress import LoadStage, listening
 from specviz.ui import stream
 from specviz.ui.limits import LIMIT
 from specviz.ui.queue import Phase, Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import BaselineNext, Paced, Stream, error, explained, log
 from specviz.ui.task import Desk, Failure, Machine, Task, perform
-from specviz.ui.time_slice import SlicedJob, Steps
+from specviz.ui.time_slice import SlicedJob, Steps, too_long
+
+LOOK: Final = 0.4  # seconds between two looks at how far a load is
 
 Work = Callable[[Ticket, Stream], Steps]  # a job in this process, and where its output goes
 Transform = Callable[[str], str]  # what a task yields -> what the page receives of it
@@ -56,6 +59,7 @@ class Worker:
         self.limit = limit
         self.line = Queue()
         self._thread = ThreadPoolExecutor(1, "models")
+        self._stage: LoadStage | None = None  # of the load under way in that thread
         self._under_way: set[asyncio.Task[None]] = set()  # asyncio itself holds tasks weakly
 
     def texts(
@@ -116,6 +120,8 @@ class Worker:
                 yield phase_after(text, bool(text))
             if ticket.stopped and not ticket.overdue:
                 raise gr.Error("The run was stopped.", print_exception=False)
+            if ticket.stopped and not texts:
+                raise gr.Error(too_long(self.limit), print_exception=False)
 
         try:
             await asyncio.shield(self._start(ticket, SlicedJob(work())))
@@ -151,7 +157,7 @@ class Worker:
             while True:
                 await self._wait(ticket, job, output)
                 start = monotonic()
-                over = await self._turn(ticket, job, left, context)
+                over = await self._turn(ticket, job, left, context, output)
                 seconds = monotonic() - start
                 left -= seconds
                 if over:
@@ -169,18 +175,42 @@ class Worker:
         if output is not None and job.begun and not self.line.someone_waits:
             output.resumed()
 
-    async def _turn(self, ticket: Ticket, job: SlicedJob, left: float, context: Context) -> bool:
+    async def _turn(
+        self,
+        ticket: Ticket,
+        job: SlicedJob,
+        left: float,
+        context: Context,
+        output: Stream | None,
+    ) -> bool:
         """Compute one turn of a job that has so many seconds left; whether the job is over."""
         loop = asyncio.get_running_loop()
         # A job that was stopped before it began computes nothing, and need not wait to say so.
         thread = self._thread if job.begun or not ticket.stopped else None
         timer = None if left == inf else loop.call_later(left, ticket.run_out)
+        following = asyncio.create_task(self._follow(output))
         try:
             others = partial(self._others_wait, ticket)
-            return await loop.run_in_executor(thread, context.run, job.take_turn, others)
+            return await loop.run_in_executor(thread, context.run, self._compute, job, others)
         finally:
+            following.cancel()
             if timer is not None:
                 timer.cancel()
+
+    async def _follow(self, output: Stream | None) -> None:
+        """Send now and then how far the load is that a job waits for, its own or an earlier one."""
+        while output is not None:
+            await asyncio.sleep(LOOK)
+            output.loading(lambda: self._stage)
+
+    def _compute(self, job: SlicedJob, others: Callable[[], bool]) -> bool:
+        """Compute one turn, in the thread of all jobs; whether the job is over."""
+        with listening(self._show):
+            return job.take_turn(others)
+
+    def _show(self, stage: LoadStage | None) -> None:
+        """Keep a load's stage for whoever waits for it: this job, or one that comes meanwhile."""
+        self._stage = stage
 
     def _others_wait(self, ticket: Ticket) -> bool:
         """Whether this job should end its turn for another; a stopped one is about to end."""
@@ -218,7 +248,11 @@ class Worker:
 
     def warm_up(self) -> None:
         """Begin to load the house's models, so that the first visitor need not wait for it."""
-        self._thread.submit(preload, self.machine, ["draft-model", "ngram"])
+        self._thread.submit(self._preload, ["draft-model", "ngram"])
+
+    def _preload(self, drafters: Iterable[str]) -> None:
+        with listening(self._show):
+            preload(self.machine, drafters)
 
 
 def preload(machine: Machine, drafters: Iterable[str]) -> None:

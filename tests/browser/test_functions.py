@@ -198,7 +198,8 @@ JOB = """async (address) => {
   const words = Object.fromEntries(["asking", "dropping", "stopping", "stopped", "unbegun",
     "untaken", "lost"].map((word) => [word, word]));
   const job = new Job({ kind: "run", words, waits: { loading: "loads" },
-    turn: (under) => told.push(under ? "on" : "off"), wait: (said) => told.push(said),
+    turn: (under) => told.push(under ? "on" : "off"),
+    wait: (said, numbers = "") => told.push(said + numbers),
     end: (said, server) => told.push((server ? "server " : "page ") + said) });
   const line = (kind, more) =>
     JSON.stringify({ kind, id: String(job.number), ...more }) + "\\n";
@@ -226,6 +227,47 @@ JOB = """async (address) => {
             ["on", "asking", "Asking for a GPU, for at most 12 seconds.", "off", "page lost"],
         ),
         (
+            (
+                "job.begin(); hear(line('state', { state: 'loading', model: 'SmolLM2',"
+                " stage: 'reading the weights', done: 61e6, of: 1097e6, left: 1 })); job.ended();"
+            ),
+            [
+                "on",
+                "asking",
+                "Loading SmolLM2: reading the weights. 61 of 1,097 MB, about 1 second left.",
+                "off",
+                "page lost",
+            ],
+        ),
+        (
+            (
+                "job.begin();"
+                " hear(line('state', { state: 'loading', stage: 'starting', spent: 1 }));"
+                " hear(line('state', { state: 'loading', stage: 'starting', spent: 2 }));"
+                " job.ended();"
+            ),
+            ["on", "asking", "Starting.", "Starting. 2 seconds so far.", "off", "page lost"],
+        ),
+        (
+            "job.begin(); hear(line('state', { state: 'overdue', seconds: 60 })); job.ended();",
+            [
+                "on",
+                "asking",
+                (
+                    "server Ended after 1 minute, for which a job may compute here. "
+                    "There was no result yet."
+                ),
+                "off",
+            ],
+        ),
+        (
+            (
+                "job.begin(); job.stop(); hear(line('state', { state: 'loading', stage: 'x' }));"
+                " hear(line('state', { state: 'stopped' })); job.ended();"
+            ),
+            ["on", "asking", "dropping", "server unbegun", "off"],
+        ),
+        (
             "job.begin(); hear(line('state', { state: 'done' })); job.ended();",
             ["on", "asking", "off"],
         ),
@@ -237,6 +279,28 @@ JOB = """async (address) => {
 )
 def test_a_job_says_how_it_ended(page, story, told):
     assert page.evaluate(JOB % story, module_address("shared/job")) == told
+
+
+WRITTEN = """async (address) => {
+  const { write } = await import(new URL(address, document.baseURI));
+  const element = document.createElement("p"), seen = [];
+  for (const said of [["Loading.", " 1 MB."], ["Loading.", " 2 MB."], ["<b>Done.", ""]]) {
+    const before = element.firstChild;
+    write(element, ...said);
+    seen.push([element.innerHTML, element.firstChild === before]);
+  }
+  return seen;
+}"""
+
+
+def test_numbers_that_change_are_not_read_aloud_nor_is_the_sentence_again(page):
+    """The text node of a sentence stays while only its numbers change."""
+    numbers = '<span class="sv-numbers" aria-hidden="true"> {} MB.</span>'
+    assert page.evaluate(WRITTEN, module_address("shared/dom")) == [
+        ["Loading." + numbers.format(1), False],
+        ["Loading." + numbers.format(2), True],
+        ["&lt;b&gt;Done.", False],
+    ]
 
 
 def test_a_trace_is_found_by_its_name_and_not_by_its_colour(visit):

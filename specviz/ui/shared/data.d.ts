@@ -109,6 +109,13 @@ export interface StateLine {
   state: "queued" | "resumed" | "lending" | "done" | "stopped" | "overdue" | (string & {});
   place?: number;
   seconds?: number;
+  /** Of "loading": see `load_facts` in stream.py. */
+  stage?: string;
+  model?: string;
+  done?: number;
+  of?: number;
+  left?: number;
+  spent?: number;
 }
 export interface ErrorLine {
   kind: "error";

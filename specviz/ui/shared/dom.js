@@ -23,6 +23,22 @@ export function el(tag, name, ...children) {
   return made;
 }
 
+/**
+ * Writes a sentence, and behind it numbers that change too often to be read aloud.
+ * @param {HTMLElement} element
+ * @param {string} sentence
+ * @param {string} [numbers]
+ */
+export function write(element, sentence, numbers) {
+  const [text, tail] = element.childNodes;
+  if (numbers && tail && text.textContent === sentence) tail.textContent = numbers;
+  else {
+    const span = numbers ? el("span", "sv-numbers", numbers) : "";
+    if (span) span.setAttribute("aria-hidden", "true");
+    element.replaceChildren(sentence, span);
+  }
+}
+
 /** @param {string} box @param {Stroke[]} paths @param {string} name */
 export function drawing(box, paths, name) {
   const svg = document.createElementNS(SVG, "svg");

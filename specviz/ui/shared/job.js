@@ -11,7 +11,7 @@ import { knock } from "./page.js";
  * @property {Record<"asking" | "dropping" | "stopping" | "stopped" | "unbegun" | "untaken" | "lost", string>} words
  * @property {Record<string, string>} waits What the visitor waits for, by the server's state.
  * @property {(under: boolean) => void} turn A job has begun, or is over.
- * @property {(sentence: string) => void} wait Says what the visitor waits for.
+ * @property {(sentence: string, numbers?: string) => void} wait Says what the visitor waits for; numbers: see `write`.
  * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
  */
 /** @param {number | undefined} seconds An estimate; undefined where the server has none. */
@@ -30,11 +30,28 @@ const takingTurns = (place, seconds) =>
   (place === 1 ? "1 other run" : place + " other runs") +
   (seconds ? `: ${about(seconds)} between two turns.` : ".");
 
-/** @param {number} seconds */
-const overdue = (seconds) =>
+/** @param {number} seconds @param {boolean} begun */
+const overdue = (seconds, begun) =>
   "Ended after " +
   (seconds % 60 ? seconds + " seconds" : seconds === 60 ? "1 minute" : seconds / 60 + " minutes") +
-  ", for which a job may compute here. What was made stays.";
+  ", for which a job may compute here. " +
+  (begun ? "What was made stays." : "There was no result yet.");
+
+/** What a load does now. @param {StateLine} line */
+const loading = ({ model, stage = "" }) =>
+  model ? `Loading ${model}: ${stage}.` : `${stage.charAt(0).toUpperCase()}${stage.slice(1)}.`;
+
+/** @param {number} bytes */
+const megabytes = (bytes) => Math.round(bytes / 1e6).toLocaleString("en");
+
+/** How far the stage of a load is. @param {StateLine} line */
+function howFar({ done = 0, of = 0, left, spent = 0 }) {
+  const parts = [
+    of && `${megabytes(done)} of ${megabytes(of)} MB`,
+    left !== undefined ? `${about(left)} left` : spent > 1 && `${spent} seconds so far`,
+  ].filter(Boolean);
+  return parts.length ? ` ${parts.join(", ")}.` : "";
+}
 
 /** @param {number | undefined} seconds */
 const borrowing = (seconds) => `Asking for a GPU, for at most ${seconds} seconds.`;
@@ -131,15 +148,17 @@ export class Job {
   }
 
   /** Says what a state means to the visitor. @param {StateLine} line */
-  state({ state, place, seconds }) {
+  state(line) {
+    const { state, place, seconds } = line;
     const { stopped, unbegun } = this.face.words;
     if (state === "stopped") this.face.end(this.begun ? stopped : unbegun, true);
-    else if (state === "overdue") this.face.end(overdue(seconds ?? 0), true);
+    else if (state === "overdue") this.face.end(overdue(seconds ?? 0, this.begun), true);
     else if (this.stopping && state !== "done") return;
     else if (state === "queued")
       this.face.wait((this.begun ? takingTurns : inQueue)(place, seconds));
     else if (state === "resumed") this.face.wait("");
     else if (state === "lending") this.face.wait(borrowing(seconds));
+    else if (state === "loading" && line.stage) this.face.wait(loading(line), howFar(line));
     else if (state in this.face.waits) this.face.wait(this.face.waits[state]);
   }
 }

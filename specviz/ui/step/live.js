@@ -1,5 +1,6 @@
 // The live run: what the page says while it waits for one, and how one ends.
 
+import { write } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
 import { now } from "./now.js";
 import { reel } from "./reel.js";
@@ -10,9 +11,9 @@ import { $ } from "./stage.js";
 export const STOPPED = "Stopped. What was made stays.";
 let awaited = ""; // the notice that the first round takes away
 
-/** @param {string} sentence */
-export function notice(sentence) {
-  $(".sv-notice").textContent = sentence;
+/** @param {string} sentence @param {string} [numbers] */
+export function notice(sentence, numbers) {
+  write($(".sv-notice"), sentence, numbers);
   $(".sv-notice").hidden = !sentence;
 }
 
@@ -32,11 +33,11 @@ export const job = new Job({
   turn(under) {
     document.body.classList.toggle("sv-running", under);
   },
-  wait(sentence) {
-    awaited = job.stopping ? "" : sentence;
-    notice(sentence);
+  wait(sentence, numbers) {
+    notice(sentence, numbers);
+    awaited = job.stopping ? "" : $(".sv-notice").textContent;
   },
-  end: notice,
+  end: (sentence) => notice(sentence),
 });
 
 export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;

@@ -1,5 +1,6 @@
 // Live measurements: numbered by the page, told line by line by the server.
 
+import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { there } from "../../shared/there.js";
 import { paint } from "./map.js";
@@ -16,10 +17,10 @@ function notice(sentence) {
 }
 
 // place: of the turn that runs, from 1; of: how many there are, 0 where that says nothing.
-/** @param {string} sentence */
-function progress(sentence, place = 0, of = 0) {
+/** @param {string} sentence @param {string} [numbers] */
+function progress(sentence, place = 0, of = 0, numbers = "") {
   $(".sv-domains-live").hidden = !sentence;
-  $(".sv-domains-now").textContent = sentence;
+  write($(".sv-domains-now"), sentence, numbers);
   /** @type {HTMLProgressElement} */
   const bar = $(".sv-domains-progress");
   bar.hidden = !of;
@@ -46,7 +47,7 @@ export const job = new Job({
     else progress("");
     document.body.classList.toggle("sv-domains-running", under);
   },
-  wait: (sentence) => progress(sentence),
+  wait: (sentence, numbers) => progress(sentence, 0, 0, numbers),
   end: notice,
 });
 

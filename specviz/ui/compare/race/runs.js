@@ -1,6 +1,6 @@
 // What arrives: recorded races that are fetched, live races that are streamed.
 
-import { meaning } from "../../shared/dom.js";
+import { meaning, write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { remember } from "./address.js";
 import { tellTime } from "./axis.js";
@@ -18,9 +18,9 @@ import { $, stage } from "./stage.js";
 export const EMPTY = "Choose the drafters, write a prompt and press Run live.";
 let awaited = ""; // the notice that the race's first line takes away
 
-/** @param {string} sentence */
-export function notice(sentence) {
-  $(".sv-race-notice").textContent = sentence;
+/** @param {string} sentence @param {string} [numbers] */
+export function notice(sentence, numbers) {
+  write($(".sv-race-notice"), sentence, numbers);
   $(".sv-race-notice").hidden = !sentence;
 }
 
@@ -44,9 +44,9 @@ export const job = new Job({
     }
     document.body.classList.toggle("sv-racing", under);
   },
-  wait(sentence) {
-    awaited = job.stopping ? "" : sentence;
-    notice(sentence);
+  wait(sentence, numbers) {
+    notice(sentence, numbers);
+    awaited = job.stopping ? "" : $(".sv-race-notice").textContent;
   },
   end(sentence, told) {
     notice(sentence);

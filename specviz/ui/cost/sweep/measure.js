@@ -1,5 +1,6 @@
 // Measuring: the page numbers its sweeps; the server tells how far one is and what it found.
 
+import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { say, show } from "./show.js";
 import { $, stage } from "./stage.js";
@@ -27,7 +28,10 @@ export const job = new Job({
     if (under) say("alert", "");
     showRunning(under);
   },
-  wait: (sentence) => say("notice", sentence),
+  wait(sentence, numbers) {
+    write($(".sv-sweep-notice"), sentence, numbers);
+    $(".sv-sweep-notice").hidden = !sentence;
+  },
   end(sentence, told) {
     say("alert", told ? "" : sentence);
     say("notice", told ? sentence : "");

@@ -1,5 +1,6 @@
 // Many runs of one prompt: the page numbers its jobs, the server counts.
 
+import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { $ } from "./stage.js";
 
@@ -25,7 +26,7 @@ export const job = new Job({
     if (under) $(".sv-proof-counted").textContent = "";
     else $(".sv-proof-count").textContent = "";
   },
-  wait: (sentence) => count(sentence),
+  wait: (sentence, numbers) => write($(".sv-proof-count"), sentence, numbers),
   end: (sentence) => counted(sentence),
 });
 

@@ -1,5 +1,6 @@
 // A look at the visitor's own text: the page numbers it, the server looks once.
 
+import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { hand } from "../../shared/tabs.js";
 import { ask } from "./ask.js";
@@ -32,9 +33,9 @@ export const job = new Job({
   end: (sentence) => wait(sentence),
 });
 
-/** @param {string} sentence */
-function wait(sentence) {
-  $(".sv-grow-wait").textContent = sentence;
+/** @param {string} sentence @param {string} [numbers] */
+function wait(sentence, numbers) {
+  write($(".sv-grow-wait"), sentence, numbers);
 }
 
 /** What is to be looked at, as the server reads it. */

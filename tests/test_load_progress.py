@@ -1,0 +1,208 @@
+"""A load shows its stages in order and its bytes up to the total, and only where one listens."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import pytest
+import tiny
+import tiny_gguf
+from gguf import GGMLQuantizationType
+from test_console import on_terminal
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from specviz.catalog import load_target, loading
+from specviz.models import files, gguf_file, load_progress
+from specviz.models.errors import Unsuitable
+from specviz.models.libraries import collection_paused
+from specviz.models.load_progress import (
+    FINGERPRINT,
+    LIBRARIES,
+    NETWORK,
+    PRODUCTS,
+    TOKENIZER,
+    WARM_UP,
+    WEIGHTS,
+    LoadStage,
+    advance,
+    begin,
+    listening,
+)
+from specviz.models.shelf import Shelf
+from specviz.models.weight_budget import check_size
+from specviz.models.weight_headers import Held
+
+ROOT = Path(__file__).resolve().parent.parent
+STAGES = [TOKENIZER, WEIGHTS, PRODUCTS, WARM_UP, FINGERPRINT]
+OF_GGUF = [TOKENIZER, WEIGHTS, NETWORK, *STAGES[2:]]  # there, numbers are made of blocks first
+
+
+@pytest.fixture(autouse=True)
+def _own_shelf(monkeypatch):
+    """No test finds what another one loaded, or its checksum."""
+    monkeypatch.setattr(loading, "SHELF", Shelf())
+    files._sha256.cache_clear()
+
+
+@pytest.fixture(params=["folder", "gguf"])
+def place(request, tmp_path):
+    """A model in each of the two layouts."""
+    if request.param == "gguf":
+        return tiny_gguf.write(tmp_path / "a.gguf", tiny_gguf.llama())
+    return tiny.save(tiny.llama(), tmp_path / "model")
+
+
+def stages_of(load):
+    """All that a listener hears of a load."""
+    heard = []
+    with listening(heard.append):
+        load()
+    return heard
+
+
+def test_stages_come_in_order_and_the_end_is_told(place):
+    *heard, end = stages_of(lambda: load_target(str(place), "cpu"))
+    found = [title for title, _ in groupby(stage.title for stage in heard)]
+    assert found == (OF_GGUF if place.is_file() else STAGES)
+    assert {stage.model for stage in heard} == {place.name}
+    assert end is None
+
+
+@pytest.mark.parametrize("title", [WEIGHTS, FINGERPRINT])
+def test_bytes_grow_to_the_total(place, title):
+    heard = stages_of(lambda: load_target(str(place), "cpu"))
+    own = [stage for stage in heard if stage is not None and stage.title == title]
+    assert own[0].done == 0 < own[0].total
+    assert all(one.done < other.done for one, other in pairwise(own))
+    assert (own[-1].done, own[-1].total) == (own[0].total, own[0].total)
+
+
+def test_weights_are_counted_one_by_one(place):
+    heard = stages_of(lambda: load_target(str(place), "cpu"))
+    counted = [stage for stage in heard if stage is not None and stage.title == WEIGHTS]
+    assert len(counted) > len({*tiny.llama().state_dict()}) / 2
+
+
+def test_who_listens_no_longer_hears_nothing(place):
+    heard = []
+    with listening(heard.append):
+        pass
+    load_target(str(place), "cpu")
+    assert heard == []
+
+
+def test_outside_a_load_there_are_no_stages():
+    assert stages_of(lambda: (begin(WEIGHTS, 4), advance(2))) == []
+
+
+def test_a_load_inside_another_does_not_end_it():
+    def load():
+        with load_progress.loading("outer"):
+            with load_progress.loading("inner"):
+                begin(WEIGHTS)
+            begin(WARM_UP)
+
+    heard = stages_of(load)
+    assert [(stage.model, stage.title) for stage in heard[:-1]] == [
+        ("inner", WEIGHTS),
+        ("outer", WARM_UP),
+    ]
+    assert heard[-1] is None
+
+
+def test_the_seconds_left_are_those_of_the_rate_so_far(monkeypatch):
+    monkeypatch.setattr(load_progress, "monotonic", lambda: 12.0)
+    stage = LoadStage(WEIGHTS, "small", 25_000_000, 100_000_000, begun=10.0)
+    assert stage.left == 6.0
+    assert stage.text == "Loading small: reading the weights, 25 of 100 MB, about 6 s left"
+
+
+@pytest.mark.parametrize(("done", "begun"), [(0, 10.0), (25, 11.9)])
+def test_without_a_rate_there_is_no_estimate(monkeypatch, done, begun):
+    monkeypatch.setattr(load_progress, "monotonic", lambda: 12.0)
+    assert LoadStage(WEIGHTS, "small", done, 100, begun=begun).left is None
+
+
+def test_the_libraries_are_a_stage_and_a_load_can_end_between_them():
+    """In a process that has not imported them."""
+    code = (
+        "import gc, sys\n"
+        "from specviz.models.files import Stopped\n"
+        "from specviz.models.libraries import start_libraries\n"
+        "from specviz.models.load_progress import listening\n"
+        "from specviz.models.weight_budget import stoppable\n"
+        "heard = []\n"
+        "try:\n"
+        "    with listening(heard.append), stoppable(lambda: 'torch' in sys.modules):\n"
+        "        start_libraries()\n"
+        "except Stopped:\n"
+        "    assert 'transformers.modeling_utils' not in sys.modules\n"
+        "    assert gc.isenabled()\n"
+        "    print(heard[0].title, heard[1:])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (f"{LIBRARIES} [None]\n", "")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_garbage_collector_is_as_it_was(before):
+    try:
+        gc.enable() if before else gc.disable()
+        with collection_paused():
+            assert not gc.isenabled()
+        assert gc.isenabled() == before
+    finally:
+        gc.enable()
+
+
+def test_pieces_of_a_tensor_are_the_numbers_of_the_whole(monkeypatch, tmp_path):
+    """Quantized ones too, whatever their last piece leaves."""
+    path = tmp_path / "a.gguf"
+    tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
+    whole = gguf_file.parts_of("a", path).tensors
+    monkeypatch.setattr(gguf_file, "BLOCKS", 3)
+    pieces = gguf_file.parts_of("a", path).tensors
+    assert all(pieces[name].equal(values) for name, values in whole.items())
+    assert all(values.data_ptr() % 64 == 0 for values in whole.values())
+
+
+def test_tied_embeddings_count_once():
+    """Of more numbers than the slack, as SmolLM2's are."""
+    sizes = {"vocab_size": 70_000, "hidden_size": 64, "intermediate_size": 64}
+    config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
+    config.tie_word_embeddings = True
+    held = Held(70_000 * 64 + 7 * 64 * 64 + 3 * 64, 11)
+    assert check_size("tied", config, LlamaForCausalLM, held) == held.elements
+    config.tie_word_embeddings = False
+    with pytest.raises(Unsuitable, match="announces a larger network"):
+        check_size("untied", config, LlamaForCausalLM, held)
+
+
+SHOWN = """
+from specviz.commands.loading import LoadProgress
+from specviz.models.load_progress import *
+with LoadProgress() as progress, listening(progress.show), loading("small[b]"):
+    begin(WEIGHTS, 100_000_000)
+    advance(61_000_000)
+    begin(WARM_UP)
+print("after")
+"""
+
+
+def test_a_terminal_shows_the_stage_until_the_load_ends():
+    said = on_terminal(sys.executable, "-c", SHOWN)
+    assert "Loading small[b]: reading the weights, 0 of 100 MB" in said
+    assert "Loading small[b]: warming up" in said
+    assert said.endswith("after\n")
+
+
+def test_a_pipe_is_shown_nothing():
+    command = [sys.executable, "-c", SHOWN]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("after\n", "")

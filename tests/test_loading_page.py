@@ -1,0 +1,176 @@
+"""What the page and the API hear while models load, and how a load ends early."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import pairwise
+from threading import Event
+
+import gradio as gr
+import pytest
+from test_runs import heard, kinds, runs, told, wish  # noqa: F401
+
+from specviz.catalog import loading
+from specviz.models import checkpoint
+from specviz.models.load_progress import WEIGHTS, advance, begin
+from specviz.models.load_progress import loading as load_of
+from specviz.models.shelf import Shelf
+from specviz.ui import worker
+from specviz.ui.step.live import recorded, shown
+from specviz.ui.stream import load_facts
+from specviz.ui.task import Machine
+from specviz.ui.worker import Worker
+
+
+@pytest.fixture(autouse=True)
+def _own_shelf(monkeypatch):
+    """No test finds what another one loaded; what is sent is sent soon."""
+    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(worker, "LOOK", 0.005)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """The first load waits at its products: an event that it has come there, one to go on."""
+    there, go, prepare = Event(), Event(), checkpoint.prepare
+
+    def held(model):
+        there.set()
+        assert go.wait(20)
+        prepare(model)
+
+    monkeypatch.setattr(checkpoint, "prepare", held)
+    yield there, go
+    go.set()
+
+
+def stages(text):
+    """The lines of a load's stages."""
+    return [line for line in told(text) if "stage" in line]
+
+
+async def reached(event):
+    """Wait for an event of the thread that computes."""
+    assert await asyncio.to_thread(event.wait, 20)
+
+
+def counting(monkeypatch, look):
+    """Loads count bytes, and after each `look` is called."""
+    load = Machine.load
+
+    def slow(*args):
+        with load_of("smollm2"):
+            begin(WEIGHTS, 4_000_000)
+            for _ in range(4):
+                look()
+                advance(1_000_000)
+            look()
+        return load(*args)
+
+    monkeypatch.setattr(Machine, "load", slow)
+
+
+def test_the_page_hears_the_stage_its_bytes_and_its_seconds(runs, wish, monkeypatch):  # noqa: F811
+    pause = Event()
+    counting(monkeypatch, lambda: pause.wait(0.15))
+    text = asyncio.run(heard(runs, wish()))[-1]
+    own = [line for line in stages(text) if line.get("model") == "SmolLM2"]
+    assert {(line["stage"], line["of"], line["id"]) for line in own} == {(WEIGHTS, 4_000_000, "1")}
+    bytes_ = [line["done"] for line in own]
+    assert bytes_ == sorted(bytes_)
+    assert bytes_[0] < bytes_[-1]
+    assert "spent" in own[0]
+    assert all(line["left"] >= 0 for line in own[-2:])
+    assert all(one != other for one, other in pairwise(own)), "no line says what was said before"
+
+
+def test_no_stage_is_sent_after_the_load(runs, wish):  # noqa: F811
+    said = kinds(asyncio.run(heard(runs, wish()))[-1])
+    assert "loading" not in said[said.index("drafting") :]
+    assert said[-1] == "done"
+
+
+def test_who_comes_while_the_house_is_loaded_hears_of_that(runs, wish, held):  # noqa: F811
+    there, go = held
+
+    async def story():
+        runs.warm_up()
+        await reached(there)
+        text = ""
+        async for text in runs.texts(shown(wish()), "me", 1):
+            if stages(text):
+                go.set()
+        return text
+
+    text = asyncio.run(story())
+    assert stages(text)[0]["model"] == "House"
+    assert kinds(text)[-1] == "done"
+
+
+@pytest.mark.parametrize("way", ["stop", "leave"])
+def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, way):  # noqa: F811
+    there, go = held
+
+    async def story():
+        job = asyncio.create_task(heard(runs, wish()))
+        await reached(there)
+        runs.line.stop("me", 1) if way == "stop" else job.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        try:
+            return (await job)[-1]
+        except asyncio.CancelledError:
+            while len(runs.line):
+                await asyncio.sleep(0.01)
+            return None
+
+    text = asyncio.run(story())
+    assert loading.SHELF.kept() == []
+    if way == "stop":
+        assert kinds(text)[-1] == "stopped"
+        assert {"drafting", "error"}.isdisjoint(kinds(text))
+    again = asyncio.run(heard(runs, wish(), number=2))[-1]
+    assert kinds(again)[-1] == "done"
+    assert len(loading.SHELF.kept()) == 2
+
+
+def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
+    there, go = held
+    limited = Worker(Machine("cpu"), limit=0.05)
+
+    async def story():
+        job = asyncio.create_task(heard(limited, wish()))
+        await reached(there)
+        await asyncio.sleep(0.1)
+        go.set()
+        return (await job)[-1]
+
+    text = asyncio.run(story())
+    assert told(text)[-1] == {"kind": "state", "state": "overdue", "id": "1", "seconds": 0}
+    assert "drafting" not in kinds(text)
+    assert loading.SHELF.kept() == []
+
+
+def test_the_api_says_why_a_limited_load_gave_nothing(wish, held):  # noqa: F811
+    there, go = held
+    limited = Worker(Machine("cpu"), limit=0.05)
+
+    async def story():
+        job = asyncio.create_task(limited.whole(recorded(wish()), "client"))
+        await reached(there)
+        await asyncio.sleep(0.1)
+        go.set()
+        await job
+
+    with pytest.raises(gr.Error, match="ended before its first result: here a job computes for 0"):
+        asyncio.run(story())
+
+
+def test_what_is_sent_of_a_stage_is_plain_data():
+    from specviz.models.load_progress import LIBRARIES, LoadStage
+
+    assert json.loads(json.dumps(load_facts(LoadStage(LIBRARIES)))) == {
+        "stage": LIBRARIES,
+        "spent": 0,
+    }
