@@ -176,11 +176,20 @@ def test_layers_that_are_not_given_the_masks_of_their_kind_are_found(kind):
     )
 
 
+def test_a_window_that_only_the_config_has_is_not_believed():
+    """Llama has none, whatever a config says; how far `generate` sees then depends on its cache."""
+    model = tiny.llama(sliding_window=WINDOW)
+    assert layer_masks(model).windows is None
+    assert tiny.target(model).max_length == WINDOW
+
+
 def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monkeypatch):
     monkeypatch.setattr(masks, "passes_masks_on", lambda *_: False)
     model = windowed.gemma3()
     made = tiny.target(model)
     assert made.max_length == WINDOW
+    with pytest.raises(BadPrompt, match="the 8 that tiny has in its sliding window, whose masks"):
+        made.check_room(range(8), 1)
     run = made.start(Taps())
     run.prefill([3, 5])
     path = [TREE.tokens[n] for n in TREE.path(5)]

@@ -7,6 +7,7 @@ assumption says what it is for, what happens when it no longer holds, and what i
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
@@ -266,9 +267,17 @@ def sliding_windows(config: PreTrainedConfig) -> Windows | None:
 
 @torch.inference_mode()
 def passes_masks_on(model: PreTrainedModel, windows: Windows) -> bool:
-    """Whether every decoder layer gets the mask of its kind: tried in a pass over two tokens."""
+    """Whether every decoder layer gets the mask of its kind: tried in a pass over two tokens.
+
+    A config may also name a window that its network knows nothing of. A network that takes one mask
+    and has one makes it by a function that its module imports.
+    """
     layers = decoder_layers(model)
     if layers is None or len(layers) != len(windows.sliding):
+        return False
+    if not windows.by_kind and not hasattr(
+        _module_of(layers[0]), "create_sliding_window_causal_mask"
+    ):
         return False
     given: list[Any] = []
     hooks = [
@@ -294,6 +303,11 @@ def passes_masks_on(model: PreTrainedModel, windows: Windows) -> bool:
     expected = [sliding if slides else full for slides in windows.sliding]
     pairs = zip(given, expected, strict=False)
     return len(given) == len(expected) and all(_same(one, other) for one, other in pairs)
+
+
+def _module_of(part: nn.Module) -> Any:
+    """The module whose code defines a part of a network."""
+    return sys.modules.get(type(part).__module__)
 
 
 def _same(given: Any, mask: Tensor) -> bool:

@@ -62,14 +62,18 @@ def layer_masks(model: Any) -> LayerMasks:
 def longest_text(model: Any) -> int | None:
     """The most tokens that a causal LM can see; None where its config names no limit.
 
-    A window is no limit, unless its masks cannot be given to the model.
+    A window is no limit, unless `closed_window` says so.
     """
     text = model.config.get_text_config(decoder=True)
     limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
-    windows = sliding_windows(model.config)
-    if windows and layer_masks(model).windows is None:
-        limits.append(windows.rows)
+    limits.append(closed_window(model))
     return min((limit for limit in limits if limit), default=None)
+
+
+def closed_window(model: Any) -> int | None:
+    """The window that texts must not outgrow, since its masks cannot be given to the model."""
+    windows = sliding_windows(model.config)
+    return windows.rows if windows and layer_masks(model).windows is None else None
 
 
 def within(full: Tensor, rows: int) -> Tensor:

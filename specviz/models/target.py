@@ -16,7 +16,7 @@ from torch import Tensor
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
-from specviz.models.masks import layer_masks, longest_text
+from specviz.models.masks import closed_window, layer_masks, longest_text
 from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.parallel import agree, processes
 from specviz.models.passes import (
@@ -60,6 +60,8 @@ class Target:
     model: a transformers causal LM in eval mode. tokenizer: its own. card: what the trace keeps.
     """
 
+    within_window = False  # whether a sliding window is what limits its texts, see `closed_window`
+
     def __init__(self, model: Any, tokenizer: Any, card: ModelCard) -> None:
         self.model = model
         self.tokenizer = tokenizer
@@ -70,6 +72,7 @@ class Target:
         self.layers: int = getattr(model.config.get_text_config(), "num_hidden_layers", 1)
         self.masks = layer_masks(model)
         self.max_length: int = longest_text(model) or 2048
+        self.within_window = self.max_length == closed_window(model)
         ends = model.generation_config.eos_token_id
         known = ends if isinstance(ends, list) else [ends]
         self.eos: tuple[int, ...] = ends_of(tokenizer, known)
@@ -90,9 +93,12 @@ class Target:
         if not ids:
             raise BadPrompt("The tokenizer makes no tokens of this prompt.")
         if len(ids) + new_tokens > self.max_length:
+            limit = "has in its sliding window, whose masks cannot be set"
+            if not self.within_window:
+                limit = "can see"
             raise BadPrompt(
                 f"The prompt has {len(ids):,} tokens; with {new_tokens:,} new ones that is more "
-                f"than the {self.max_length:,} that {self.card.name} can see. Shorten one of them."
+                f"than the {self.max_length:,} that {self.card.name} {limit}. Shorten one of them."
             )
 
     def token_bytes(self, token: int) -> bytes:
