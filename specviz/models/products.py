@@ -34,6 +34,7 @@ from specviz.models.threads import share_with_numpy
 
 MOST_BYTES: Final = 1 << 31  # of weights that may be kept twice
 SAMPLE: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
+CACHE: Final = 64 << 20  # bytes: more than processors keep near them
 ALIGNED: Final = 16  # float32 numbers: where a matrix begins in the block
 FEW: Final = 3  # rows at most for which BLAS may have a way of its own
 MANY: Final = 10  # rows of a typical tree
@@ -308,15 +309,19 @@ def _seconds(
 ) -> dict[tuple[int, int], dict[Choice, float]]:
     """By shape and choice, the median time of a product of so many rows.
 
-    All choices take turns, and all shapes: what lies in the processor's cache is what would lie
-    there in a pass.
+    All choices take turns, and all shapes. Before each turn of a small network, other memory is
+    read, since a larger one computes between its passes: weights come from memory, not from a
+    processor's cache.
     """
+    matrices = [product.matrix for products in ready.values() for product in products[False]]
+    others = torch.zeros(max(0, CACHE - sum(each.nbytes for each in matrices)) // 4)
     choices = [(layout, way) for layout in (True, False) for way in ways]
     spent: dict[tuple[int, int], dict[Choice, list[float]]] = {
         shape: {choice: [] for choice in choices} for shape in ready
     }
     for turn in range(TURNS + 1):
         for layout, way in choices if turn % 2 else reversed(choices):
+            others.sum()
             for shape, products in ready.items():
                 given = np.ones((rows, shape[0]), np.float32)
                 begin = clock()
