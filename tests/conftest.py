@@ -17,7 +17,7 @@ from app_server import Server
 from slowest import SLOW
 
 from specviz.drafters.draft_model import DraftModel
-from specviz.models import packed
+from specviz.models import products
 from specviz.models.target import Target
 
 # A busy machine is no counter-example; where CI judges, the same examples every time.
@@ -64,10 +64,10 @@ def whole(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packs_wherever_possible() -> Iterator[None]:
-    """A clock that stands still: no way is faster, whatever a busy machine has measured."""
+def same_products_everywhere() -> Iterator[None]:
+    """Stop the clock that products are chosen by: NumPy for one row, oneDNN for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed, "perf_counter", lambda: 0.0)
+        patch.setattr(products, "perf_counter", lambda: 0.0)
         yield
 
 

@@ -11,7 +11,7 @@ from specviz import engine
 from specviz.bench import methods as entrants
 from specviz.bench import reference
 from specviz.bench.measure import Timed, measure, take_turns
-from specviz.bench.methods import PACKED, Entrant, Method, Outcome, Prompt, methods
+from specviz.bench.methods import Entrant, Method, Outcome, Prompt, methods
 from specviz.bench.outcomes import Depth, tally, total
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import console
@@ -21,7 +21,6 @@ from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
 from specviz.house.card.measured import DEFINITIONS
-from specviz.models.packed import can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
 from specviz.trace.file import Trace
@@ -303,10 +302,7 @@ def test_the_command_prints_rows(pair, capsys, monkeypatch):
     assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
     rows = json.loads(capsys.readouterr().out)
     names = [n.replace("tiny-draft", "small") for n in NAMES if not n.startswith("ngram")]
-    ways = [n for n in names if not n.startswith("transformers")]
-    for way in names[len(ways) :]:  # a model that is loaded is packed, where that is possible
-        ways += [way, way + PACKED] if can_pack() else [way]
-    assert [row["name"] for row in rows] == ways
+    assert [row["name"] for row in rows] == names
     assert rows[0].keys() >= {
         "name", "domain", "device", "dtype", "tokens_per_second", "ratio_to_plain",
         "ratio_to_transformers", "tokens_per_pass", "draft_cost", "threads", "held_bytes",

@@ -206,12 +206,15 @@ def assert_greedy_is_plain(target, drafter, prompt):
         ({"facts": {"llama.logit_scale": 0.5}}, r"llama\.logit_scale = 0\.5"),
         ({"facts": {"tokenizer.ggml.pre": "tekken"}}, "called 'tekken', which is not known here"),
         ({"facts": {"tokenizer.ggml.pre": None}}, "called None"),
-        ({"facts": {"tokenizer.ggml.model": "llama"}}, "tokenizer of the kind 'llama'"),
+        ({"facts": {"tokenizer.ggml.model": "t5"}}, "tokenizer of the kind 't5'"),
         ({"facts": {"tokenizer.ggml.merges": None}}, "lacks tokens or merges"),
         ({"facts": {"tokenizer.ggml.merges": ["a"]}}, "lacks tokens or merges"),
         ({"facts": {"tokenizer.ggml.tokens": ["a"] * 400}}, "lacks tokens or merges"),
         ({"facts": {"tokenizer.ggml.eos_token_id": 1000}}, "could not be loaded"),
-        ({"architecture": "qwen3"}, "network of the kind 'qwen3'"),
+        (
+            {"architecture": "phi3"},
+            "kind 'phi3'; GGUF files can be read of the kinds 'llama', 'qwen2'",
+        ),
     ],
 )
 def test_what_is_not_understood_is_refused_in_one_sentence(changes, sentence, tmp_path):

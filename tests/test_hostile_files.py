@@ -11,11 +11,14 @@ import hostile
 import pytest
 import tiny
 import tiny_gguf
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.models import files
 from specviz.models.config_file import check_numbers
 from specviz.models.errors import Unsuitable
 from specviz.models.pickled import count_tensors
+from specviz.models.weight_budget import SLACK, check_size
 from specviz.models.weight_headers import Held, held_by, read_header
 
 pytestmark = [
@@ -283,3 +286,22 @@ def test_a_server_s_tokenizer_folder_is_checked_too(tmp_path):
         words(hostile.edited(tmp_path / "labels", num_labels=10**9))
     with pytest.raises(Unsuitable, match=r"its tokenizer\.json has 1,073,741,824 bytes"):
         words(hostile.with_text(tmp_path / "long", "tokenizer.json", 1 << 30))
+
+
+def test_a_tied_output_head_larger_than_the_slack_counts_once():
+    """SmolLM2's embeddings have 28 M numbers; a file stores them once."""
+    config = LlamaConfig(
+        vocab_size=SLACK // 64 + 64,
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        tie_word_embeddings=True,
+    )
+    with torch.device("meta"):
+        stored = LlamaForCausalLM(config).model
+    held = Held(sum(weight.numel() for weight in stored.parameters()), 11)
+    check_size("tied", config, LlamaForCausalLM, held)
+    config.tie_word_embeddings = False
+    with pytest.raises(Unsuitable, match=LARGER):
+        check_size("untied", config, LlamaForCausalLM, held)

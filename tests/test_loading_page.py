@@ -32,15 +32,15 @@ def _own_shelf(monkeypatch):
 
 @pytest.fixture
 def held(monkeypatch):
-    """The first load waits at its packing: an event that it has come there, one to go on."""
-    there, go, pack = Event(), Event(), checkpoint.pack
+    """The first load waits before its products are chosen: events that it is there, to go on."""
+    there, go, prepare = Event(), Event(), checkpoint.prepare
 
-    def packed(model):
+    def waiting(model):
         there.set()
         assert go.wait(20)
-        pack(model)
+        prepare(model)
 
-    monkeypatch.setattr(checkpoint, "pack", packed)
+    monkeypatch.setattr(checkpoint, "prepare", waiting)
     yield there, go
     go.set()
 

@@ -15,7 +15,7 @@ from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
 from specviz.models.cache import ROOM, RoomyLayer
 from specviz.models.memory import held
-from specviz.models.packed import PackedLinear, can_pack
+from specviz.models.products import USUAL, Plan, Product, Way, can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Finished
 
@@ -83,15 +83,12 @@ def test_lookup_holds_nothing_and_early_exit_the_last_states(tiny_target):
 @pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
 def test_a_packed_copy_is_counted_as_large_as_it_is():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
-    usual = held([layer], beyond=[])
-    assert usual == 4 * (37 * 65 + 65)
-    layer.__class__ = PackedLinear
-    layer.pack()
-    copy = held([layer], beyond=[]) - usual
-    assert copy == ONEDNN._nbytes(layer.packed) >= layer.weight.nbytes
-    assert held([layer], beyond=[layer]) == 0
-    layer.unpack()
-    assert held([layer], beyond=[]) == usual
+    usual = Product(layer.weight, layer.bias, USUAL)
+    assert held([usual], beyond=[]) == 4 * (37 * 65 + 65)
+    packed = Product(layer.weight, layer.bias, Plan(False, Way.ONEDNN, Way.ONEDNN, Way.ONEDNN))
+    copy = held([packed], beyond=[layer])
+    assert copy == ONEDNN._nbytes(packed.packed) >= layer.weight.nbytes
+    assert held([packed], beyond=[packed]) == 0
 
 
 def test_a_cache_counts_with_its_room():

@@ -7,7 +7,9 @@ import json
 import huggingface_hub
 import pytest
 import tiny
+import tiny_gguf
 import torch
+from gguf import GGMLQuantizationType as Kind
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.torch import save_file
 
@@ -114,6 +116,35 @@ def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
     assert sum(weights.values()) <= only.bytes < 3 * sum(weights.values())
     (row,) = answered()["loaded"]
     assert (row["title"], row["where"]) == ("small one", "cpu, float32")
+
+
+def test_a_gguf_file_is_called_by_its_name_and_says_what_was_run(tmp_path):
+    model = tiny_gguf.llama()
+    load_target(str(tiny_gguf.write(tmp_path / "own.gguf", model, Kind.Q8_0)), "cpu")
+    (row,) = answered()["loaded"]
+    assert row["title"] == "own.gguf"
+    told = "cpu, float32, with the weights of a GGUF file as it rounds them: Q8_0, F32"
+    assert row["where"] == told
+
+
+def test_a_gguf_file_of_the_hub_is_called_by_its_id(tmp_path, monkeypatch):
+    """There it is a link to a file whose name is a hash."""
+    blob = tiny_gguf.write(tmp_path / "0123abcd", tiny_gguf.llama())
+    snapshot = tmp_path / "models--me--mine" / "snapshots" / "beef"
+    (snapshot / "q8").mkdir(parents=True)
+    (snapshot / "q8" / "mine.gguf").symlink_to(blob)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(snapshot))
+    target = load_target("me/mine/q8/mine.gguf", "cpu")
+    assert target.card.name == "me/mine/q8/mine.gguf"
+    (row,) = answered()["loaded"]
+    assert row["title"] == "me/mine/q8/mine.gguf"
+    assert "GGUF" in row["where"]
+
+
+def test_a_model_of_the_catalogue_is_called_by_its_title():
+    load_target("house", "cpu")
+    (row,) = answered()["loaded"]
+    assert (row["title"], row["where"]) == ("House", "cpu, float32")
 
 
 def test_a_fetch_tells_its_steps_and_its_bytes(monkeypatch):

@@ -45,7 +45,7 @@ def row(name, config):
 def known(patch):
     """Two shapes of one vocabulary in the place of the public ones."""
     rows = {"big": row("big", BIG), "small": row("small", SMALL)}
-    for place in ("specviz.cost.sources", "specviz.commands.shapes"):
+    for place in ("specviz.commands.shapes", "specviz.cost.sources"):  # the first imports it
         patch.setattr(f"{place}.models", lambda: rows)
     return rows
 

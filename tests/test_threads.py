@@ -75,3 +75,24 @@ def test_where_there_is_one_thread_nothing_is_measured(monkeypatch):
 
 def test_what_is_measured_takes_a_moment():
     assert 0.0 < threads._seconds() < 1.0
+
+
+def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
+    """NumPy has no call that says how many it uses, so the library that it loads is asked."""
+    before = [each["num_threads"] for each in threads._blas().info()]
+    assert before, "NumPy's BLAS was not found"
+    try:
+        for many in (2, 1):
+            monkeypatch.setattr(torch, "get_num_threads", lambda many=many: many)
+            threads.share_with_numpy()
+            assert {each["num_threads"] for each in threads._blas().info()} == {many}
+    finally:
+        threads._blas().limit(limits=before[0])
+
+
+def test_numpy_follows_what_is_settled(four, monkeypatch):
+    given = []
+    monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
+    times = iter([1.0, 0.1] * threads.TURNS)
+    assert threads.settle(lambda: next(times)) == 1
+    assert given == [1]

@@ -1,4 +1,4 @@
-"""Tiny Llamas written as GGUF files, as llama.cpp's converter would: its names, its order of rows.
+"""Tiny models written as GGUF files, as llama.cpp's converter would: its names, its order of rows.
 
 Rule: what is written here is written by the `gguf` package and by the converter's own formula for
 rows, so that a reader that shares a mistake with itself is found out.
@@ -17,6 +17,7 @@ import tiny
 import torch
 from gguf import (
     MODEL_ARCH,
+    MODEL_ARCH_NAMES,
     GGMLQuantizationType,
     GGUFWriter,
     dequantize,
@@ -33,6 +34,13 @@ TEXT = (
 )
 TEMPLATE = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
 F32 = GGMLQuantizationType.F32
+KINDS = {  # by what transformers calls a kind of network
+    "llama": MODEL_ARCH.LLAMA,
+    "mistral": MODEL_ARCH.LLAMA,
+    "qwen2": MODEL_ARCH.QWEN2,
+    "qwen3": MODEL_ARCH.QWEN3,
+    "gemma3_text": MODEL_ARCH.GEMMA3,
+}
 
 
 @cache
@@ -62,21 +70,81 @@ def llama(**changes: Any) -> Any:
     return tiny.llama(**{**usual, "eos_token_id": 2, "rope_theta": 5000.0, **changes})
 
 
+def kind_of(model: Any) -> str:
+    """The kind of network that its file names."""
+    return MODEL_ARCH_NAMES[KINDS[model.config.model_type]]
+
+
 def said(model: Any) -> dict[str, Any]:
     """What a file says beside its tensors, by key."""
-    config, text = model.config, json.loads(words().to_str())["model"]
+    config = model.config
+    own = {
+        "block_count": config.num_hidden_layers,
+        "context_length": config.max_position_embeddings,
+        "embedding_length": config.hidden_size,
+        "feed_forward_length": config.intermediate_size,
+        "attention.head_count": config.num_attention_heads,
+        "attention.head_count_kv": config.num_key_value_heads,
+        "attention.layer_norm_rms_epsilon": config.rms_norm_eps,
+        **OWN[config.model_type](config),
+    }
+    return {f"{kind_of(model)}.{key}": value for key, value in own.items()} | byte_level()
+
+
+def said_of_llama(config: Any) -> dict[str, Any]:
+    """What only Llama and Mistral say."""
+    return {
+        "rope.freq_base": float(config.rope_parameters["rope_theta"]),
+        "rope.dimension_count": config.head_dim,
+        "vocab_size": config.vocab_size,
+    }
+
+
+def said_of_mistral(config: Any) -> dict[str, Any]:
+    """A window, which is optional."""
+    return said_of_llama(config) | {"attention.sliding_window": config.sliding_window}
+
+
+def said_of_qwen2(config: Any) -> dict[str, Any]:
+    """What only Qwen2 says."""
+    return {"rope.freq_base": float(config.rope_parameters["rope_theta"])}
+
+
+def said_of_qwen3(config: Any) -> dict[str, Any]:
+    """What only Qwen3 says: its heads' size is its own."""
+    sizes = {"attention.key_length": config.head_dim, "attention.value_length": config.head_dim}
+    return said_of_qwen2(config) | sizes
+
+
+def said_of_gemma3(config: Any) -> dict[str, Any]:
+    """What only Gemma 3 says; the pattern of windows and the angles within them are not said."""
+    whole = config.rope_parameters["full_attention"]
+    windowed = "sliding_attention" in config.layer_types
+    scaling = {"rope.scaling.type": "linear", "rope.scaling.factor": whole.get("factor")}
+    return {
+        "attention.key_length": config.head_dim,
+        "attention.value_length": config.head_dim,
+        "attention.sliding_window": config.sliding_window if windowed else None,
+        "final_logit_softcapping": config.final_logit_softcapping,
+        "rope.freq_base": float(whole["rope_theta"]),
+        **(scaling if whole["rope_type"] == "linear" else {}),
+    }
+
+
+OWN = {
+    "llama": said_of_llama,
+    "mistral": said_of_mistral,
+    "qwen2": said_of_qwen2,
+    "qwen3": said_of_qwen3,
+    "gemma3_text": said_of_gemma3,
+}
+
+
+def byte_level() -> dict[str, Any]:
+    """What a file says of the tokenizer that `words` makes."""
+    text = json.loads(words().to_str())["model"]
     tokens = sorted(text["vocab"], key=text["vocab"].get)
     return {
-        "llama.block_count": config.num_hidden_layers,
-        "llama.context_length": config.max_position_embeddings,
-        "llama.embedding_length": config.hidden_size,
-        "llama.feed_forward_length": config.intermediate_size,
-        "llama.attention.head_count": config.num_attention_heads,
-        "llama.attention.head_count_kv": config.num_key_value_heads,
-        "llama.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
-        "llama.rope.freq_base": float(config.rope_parameters["rope_theta"]),
-        "llama.rope.dimension_count": config.head_dim,
-        "llama.vocab_size": config.vocab_size,
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "smollm",
         "tokenizer.ggml.tokens": tokens,
@@ -99,13 +167,13 @@ def write(
     facts: dict[str, Any] | None = None,
     more: dict[str, Tensor] | None = None,
     leave: str = "",
-    architecture: str = "llama",
+    architecture: str | None = None,
 ) -> Path:
     """Write a model. kind: of its matrices. facts: what to say in place of the usual, None: not.
 
-    more: further tensors. leave: one that is left out.
+    more: further tensors. leave: one that is left out. architecture: the model's own unless given.
     """
-    file = GGUFWriter(path, architecture)
+    file = GGUFWriter(path, architecture or kind_of(model))
     for key, value in (said(model) | (facts or {})).items():
         add(file, key, value)
     for name, weight in (tensors(model) | (more or {})).items():
@@ -137,7 +205,8 @@ def add(file: GGUFWriter, key: str, value: Any) -> None:
 
 def tensors(model: Any) -> dict[str, Tensor]:
     """A model's weights by llama.cpp's names, in its order of rows."""
-    names = get_tensor_name_map(MODEL_ARCH.LLAMA, model.config.num_hidden_layers)
+    kind = KINDS[model.config.model_type]
+    names = get_tensor_name_map(kind, model.config.num_hidden_layers)
     heads = {
         "q_proj": model.config.num_attention_heads,
         "k_proj": model.config.num_key_value_heads,
@@ -147,8 +216,11 @@ def tensors(model: Any) -> dict[str, Tensor]:
         if name == "lm_head.weight" and model.config.tie_word_embeddings:
             continue
         ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
-        many = next((heads[part] for part in heads if part in name), None)
-        found[ours] = weight if many is None else permuted(weight, many)
+        many = next((heads[part] for part in heads if f"{part}." in name), None)
+        moved = kind is MODEL_ARCH.LLAMA and many is not None
+        found[ours] = permuted(weight, many) if moved else weight
+        if kind is MODEL_ARCH.GEMMA3 and name.endswith("norm.weight"):
+            found[ours] = weight + 1  # `norm_shift` of the converter
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -183,6 +183,15 @@ def cached_keys_values(kept: DynamicCache, layer: int) -> tuple[Tensor, Tensor]:
     return rows.keys, rows.values
 
 
+def attends_in_chunks(config: PreTrainedConfig) -> bool:
+    """Whether a layer sees the rows of its own chunk of the text only (Llama 4)."""
+    found = config.get_text_config(decoder=True)
+    kinds = getattr(found, "layer_types", None)
+    if kinds is None:
+        return getattr(found, "attention_chunk_size", None) is not None
+    return "chunked_attention" in kinds
+
+
 # --- Which networks keep only keys and values -----------------------------------------------------
 
 
@@ -216,6 +225,81 @@ def has_plain_cache(model: PreTrainedModel, kept: LayeredCache) -> bool:
     return {layer.get_seq_length() for layer in kept.layers} == {2}
 
 
+# --- Sliding windows ------------------------------------------------------------------------------
+# A layer with a window attends to the newest rows only. Which layers have one is read from the
+# config as transformers' `create_masks_for_generate` reads it: `layer_types`, or `sliding_window`
+# for all layers. A forward takes one mask by kind of layer, in a dict, or one mask where all layers
+# are alike. None of this is documented, so `passes_masks_on` tries it; where it does not hold, the
+# callers stay within the window. Without a mask, transformers makes its own, of the cache's sizes.
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The layers that attend to the newest `rows` rows only, their own among them.
+
+    sliding: by layer, whether it does. by_kind: whether the forward takes a mask by kind of layer.
+    """
+
+    rows: int
+    sliding: tuple[bool, ...]
+    by_kind: bool
+
+    def argument(self, full: Tensor, sliding: Tensor) -> Any:
+        """What the forward takes as `attention_mask`."""
+        return {FULL: full, SLIDING: sliding} if self.by_kind else sliding
+
+
+def sliding_windows(config: PreTrainedConfig) -> Windows | None:
+    """What a config says about sliding windows; None where no layer has one."""
+    text: Any = config.get_text_config(decoder=True)
+    rows = getattr(text, "sliding_window", None)
+    if not rows or not getattr(text, "use_sliding_window", True):
+        return None
+    kinds = getattr(text, "layer_types", None)
+    if kinds is None:
+        return Windows(rows, (True,) * text.num_hidden_layers, by_kind=False)
+    sliding = tuple(kind == SLIDING for kind in kinds)
+    return Windows(rows, sliding, by_kind=True) if any(sliding) else None
+
+
+@torch.inference_mode()
+def passes_masks_on(model: PreTrainedModel, windows: Windows) -> bool:
+    """Whether every decoder layer gets the mask of its kind: tried in a pass over two tokens."""
+    layers = decoder_layers(model)
+    if layers is None or len(layers) != len(windows.sliding):
+        return False
+    given: list[Any] = []
+    hooks = [
+        layer.register_forward_pre_hook(
+            lambda _layer, args, named: given.append(named.get("attention_mask", args)),
+            with_kwargs=True,
+        )
+        for layer in layers
+    ]
+    lowest = torch.finfo(model.dtype).min
+    full = torch.zeros(1, 1, 2, 2, dtype=model.dtype, device=model.device)
+    full[..., 0, 1] = lowest
+    sliding = full.clone()
+    sliding[..., 1, 0] = lowest
+    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
+    try:
+        model(input_ids=ids, attention_mask=windows.argument(full, sliding), use_cache=False)
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
+        return False
+    finally:
+        for hook in hooks:
+            hook.remove()
+    expected = [sliding if slides else full for slides in windows.sliding]
+    pairs = zip(given, expected, strict=False)
+    return len(given) == len(expected) and all(_same(one, other) for one, other in pairs)
+
+
+def _same(given: Any, mask: Tensor) -> bool:
+    return isinstance(given, Tensor) and given.shape == mask.shape and bool((given == mask).all())
+
+
 # --- The parts of a decoder -----------------------------------------------------------------------
 # Heads read inner states, and early exit runs layers one by one. transformers documents neither
 # where a network keeps its layers nor how one is called. Where a part is not found, the callers say
@@ -233,8 +317,12 @@ def final_norm(model: Any) -> Any | None:
 
 
 def _part(model: Any, names: Sequence[str]) -> Any | None:
-    base = model.base_model
-    return next((v for name in names if (v := getattr(base, name, None)) is not None), None)
+    """The first part that the base model has under one of the names, or its text decoder."""
+    bases = [model.base_model]
+    if hasattr(model, "get_decoder"):  # of a model that also reads images (Gemma 3 from 4B on)
+        bases.append(model.get_decoder())
+    found = (getattr(base, name, None) for base in bases for name in names)
+    return next((part for part in found if part is not None), None)
 
 
 def steppable_decoder(model: Any) -> Any | None:
@@ -245,6 +333,40 @@ def steppable_decoder(model: Any) -> Any | None:
     base = model.base_model
     parts = ("embed_tokens", "layers", "norm", "rotary_emb")
     return base if all(hasattr(base, part) for part in parts) else None
+
+
+LLAMA_LIKE: Final = (
+    "LlamaForCausalLM",
+    "MistralForCausalLM",
+    "Qwen2ForCausalLM",
+    "Qwen3ForCausalLM",
+)
+FIXED_ANGLES: Final = ("default", "linear", "llama3", "yarn")  # not by the length of the text
+
+
+def llama_decoder(model: Any) -> Any | None:
+    """The decoder of a Llama, or of a Llama with biases or with norms on queries and keys.
+
+    None for any other network, for one with a sliding window, and where a part of a layer is not
+    found: the network's own forward is used then, which is slower on a CPU.
+    """
+    kind, config = type(model), model.config
+    if kind.__name__ not in LLAMA_LIKE or not kind.__module__.startswith("transformers."):
+        return None
+    angles = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    usual = config.hidden_act == "silu" and angles in FIXED_ANGLES and kinds == {"full_attention"}
+    decoder = steppable_decoder(model)
+    if not usual or getattr(config, "sliding_window", None) or decoder is None:
+        return None
+    attention = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim")
+    mlp = ("gate_proj", "up_proj", "down_proj")
+    whole = all(
+        all(hasattr(layer.self_attn, name) for name in attention)
+        and all(hasattr(layer.mlp, name) for name in mlp)
+        for layer in decoder.layers
+    )
+    return decoder if whole else None
 
 
 def rotary_angles(decoder: Any, hidden: Tensor, positions: Tensor) -> Rotary:

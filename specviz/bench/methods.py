@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, median
-from typing import Any, Final
+from typing import Final
 
 from specviz import engine
 from specviz.bench import reference
@@ -22,7 +22,7 @@ from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafte
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.engine.round import Played
-from specviz.models.packed import is_packed, unpacked
+from specviz.models.products import as_published
 from specviz.models.prompt import read
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
@@ -135,7 +135,6 @@ ASSISTED: Final = "transformers assisted generation"
 LOOKUP: Final = "transformers prompt lookup"
 EARLY_EXIT: Final = "transformers early exit"
 MTP: Final = "transformers MTP"
-PACKED: Final = ", packed"  # the same on the weights that ours are packed in: see models/packed.py
 
 
 Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
@@ -179,30 +178,17 @@ def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> lis
     assert small is None or isinstance(small, DraftModel)
     calls: dict[str, Call] = {GENERATE: reference.generate}
     if small is not None:
-        calls[ASSISTED] = partial(reference.assisted, small=small.model)
+        calls[ASSISTED] = partial(reference.assisted, small=as_published(small.model))
     if EARLY_EXIT in beside:
         calls[EARLY_EXIT] = reference.early_exit
     calls[LOOKUP] = reference.prompt_lookup
     if reference.why_no_mtp(target) is None:
         calls[MTP] = reference.mtp
-    models = [target.model] if small is None else [target.model, small.model]
-    ways: list[Method] = []
-    for name, call in calls.items():
-        settings = beside[name].settings if name in beside else usual
-        ways.append(_way(name, target, _as_it_is(call, models), settings))
-        if is_packed(target.model):
-            ways.append(_way(name + PACKED, target, call, settings))
-    return ways
-
-
-def _as_it_is(call: Call, models: Sequence[Any]) -> Call:
-    """transformers as a person finds it, without the packed weights that ours has."""
-
-    def decode(target: Target, ids: Sequence[int], settings: Settings) -> reference.Counts:
-        with unpacked(*models):
-            return call(target, ids, settings)
-
-    return decode
+    stock = Target(as_published(target.model), target.tokenizer, target.card)
+    return [
+        _way(name, stock, call, beside[name].settings if name in beside else usual)
+        for name, call in calls.items()
+    ]
 
 
 def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:

@@ -6,7 +6,7 @@ one of the catalogue's errors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, entries, find, missing, place_of, suggestion
+from specviz.catalog.entry import Entry, Kind, find, missing, place_of, suggestion
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
@@ -49,12 +49,13 @@ OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary.drafter:OtherVocabu
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What is in memory now. bytes: that would be free without it."""
+    """What is in memory now. bytes: that would be free without it. rounding: see `Checkpoint`."""
 
     title: str
     device: str
     dtype: str
     bytes: int
+    rounding: tuple[str, ...] = ()
 
 
 def loaded() -> list[Loaded]:
@@ -62,19 +63,13 @@ def loaded() -> list[Loaded]:
     models, heads = SHELF.kept(), HEADS.kept()
     bases = [model for _, model in models]
     made = [
-        Loaded(_title(place), device, dtype, held([model], []))
-        for (place, device, dtype), model in models
+        Loaded(model.title, device, dtype, held([model], []), model.rounding)
+        for (_, device, dtype), model in models
     ]
     for (name, _, device, dtype, _), head in heads:
         entry = find(name, "drafter")
         made.append(Loaded(entry.title if entry else name, device, dtype, held([head], bases)))
     return made
-
-
-def _title(place: str) -> str:
-    """What people call the model whose weights are in this place."""
-    names = {str(each.path.resolve()): each.title for each in entries() if each.path}
-    return names.get(place) or called(Path(place))
 
 
 def unload_last() -> Loaded | None:
@@ -87,8 +82,8 @@ def unload_last() -> Loaded | None:
     gone = SHELF.drop_newest()
     if gone is None:
         return None
-    (place, device, dtype), model = gone
-    return Loaded(_title(place), device, dtype, held([model], []))
+    (_, device, dtype), model = gone
+    return Loaded(model.title, device, dtype, held([model], []), model.rounding)
 
 
 def load(
@@ -174,7 +169,7 @@ def _draft_model(name: str, target: Target) -> Drafter:
             found.model, card, found.tokenizer, target
         )
         return drafter
-    check_reach(title, found.model.config, other, target.max_length)
+    check_reach(title, found.model, other, target.max_length)
     return DraftModel(found.model, card)
 
 
@@ -210,7 +205,11 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
     entry = find(name, kind)
     place = _place_of(name, kind) if entry is None else _here(entry)
     key, cut = (str(place.resolve()), str(device), str(dtype)), kind == "target"
-    load = partial(read, public_name(name), place, device, dtype, cut)
+
+    def load() -> Checkpoint:
+        found = read(public_name(name), place, device, dtype, cut)
+        return found if entry is None else replace(found, title=entry.title)
+
     return SHELF.get(key, load, entry is not None)
 
 

@@ -78,6 +78,16 @@ class RoomyCache(LayeredCache):
         for layer in self.layers:
             layer.cut(rows)
 
+    def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
+        """Copies of the newest keys and values of a layer, from 1: (rows, heads, size) each."""
+        kept = self.layers[layer - 1]
+        return _row_first(kept.keys, rows), _row_first(kept.values, rows)
+
+
+def _row_first(cached: Tensor, rows: int) -> Tensor:
+    """The newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
+    return cached[0, :, -rows:].transpose(0, 1).clone()
+
 
 def _roomy(held: Tensor, new: Tensor, first: int, last: int) -> Tensor:
     """Room for the rows held, the new ones and some more, with those held in it."""

@@ -21,7 +21,6 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
-    LlamaForCausalLM,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -29,6 +28,7 @@ from transformers import (
 from transformers.utils import logging
 
 from specviz.adapters.transformers import (
+    attends_in_chunks,
     biases_by_distance,
     divide_frequencies,
     has_plain_cache,
@@ -42,8 +42,9 @@ from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
 from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
+from specviz.models.masks import layer_masks, longest_text
+from specviz.models.network import prepare
 from specviz.models.norms import fuse
-from specviz.models.packed import pack
 from specviz.models.parallel import plan, processes
 from specviz.models.pickled import refusal
 from specviz.models.weight_budget import begin_weights, check_size, check_stop
@@ -58,7 +59,7 @@ MadeFor = str | tuple[str, ...] | None
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise Unsuitable for a kind of network that cannot score a tree, or forget a rejected guess.
 
-    A sliding window is no hindrance by itself: a target never lets a run grow past it.
+    A sliding window is no hindrance: see `masks`.
     """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used here.")
@@ -66,6 +67,11 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
         raise Unsuitable(
             f"{name!r} biases attention by distance (ALiBi), which cannot be computed for the "
             "nodes of a tree; only models that are given positions can be used here."
+        )
+    if attends_in_chunks(config):
+        raise Unsuitable(
+            f"{name!r} attends within chunks of the text, as Llama 4 does; attention masks that do "
+            "so for the nodes of a tree are not built here."
         )
     if not plans_plain_cache(config):
         raise Unsuitable(_stateful(name))
@@ -94,9 +100,9 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
     return same
 
 
-def check_reach(drafter: str, config: PreTrainedConfig, target: str, length: int) -> None:
+def check_reach(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
     """Raise Unsuitable where the drafter cannot see as many tokens as a run of the target has."""
-    sees = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    sees = longest_text(model)
     if sees is not None and sees < length:
         raise Unsuitable(
             f"{drafter!r} sees {sees:,} tokens at most; a run of {target!r} can have {length:,}."
@@ -116,13 +122,19 @@ def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | Non
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model in memory, shared by all who use it. bytes, hash: of its weight files."""
+    """A model in memory, shared by all who use it. bytes, hash: of its weight files.
 
+    title: what people call it. rounding: the kinds of weights of its GGUF file, such as Q4_K; empty
+    where it is no such file.
+    """
+
+    title: str
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     parameters: int
     bytes: int
     hash: str | None
+    rounding: tuple[str, ...]
 
     def card(self, name: str, family: str) -> ModelCard:
         """What a trace says of it when it goes by `name`."""
@@ -145,7 +157,9 @@ def _read(
     name: str, place: Path, device: torch.device, dtype: torch.dtype, cut: bool
 ) -> Checkpoint:
     try:
-        model, tokenizer = (_of_file if is_gguf(place) else _of_folder)(name, place, dtype, cut)
+        model, tokenizer, rounding = (_of_file if is_gguf(place) else _of_folder)(
+            name, place, dtype, cut
+        )
         check_model(name, model)
         ready(name, model, device)
     except (Unsuitable, NotAvailable, Stopped):
@@ -155,10 +169,11 @@ def _read(
     files = weight_files(place)
     check_stop()
     parameters = sum(p.numel() for p in model.parameters())
-    return Checkpoint(model, tokenizer, parameters, size_of(files), fingerprint(files))
+    size, hash = size_of(files), fingerprint(files)
+    return Checkpoint(name, model, tokenizer, parameters, size, hash, rounding)
 
 
-Read = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+Read = tuple[PreTrainedModel, PreTrainedTokenizerBase, tuple[str, ...]]
 
 
 def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
@@ -182,7 +197,7 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
         weights_only=True,
         **(plan(name, config) if cut else {}),
     )
-    return model, tokenizer
+    return model, tokenizer, ()
 
 
 def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
@@ -215,14 +230,14 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     parts = parts_of(name, path)
     check_config(name, parts.config)
     begin(NETWORK)
-    load: Any = LlamaForCausalLM.from_pretrained
+    load: Any = parts.network.from_pretrained
     model = _weights(name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors)
     if left := sorted(parts.tensors.keys() - model.state_dict().keys()):
         raise Unsuitable(f"{name!r} has more weights than its config says, such as {left[0]}.")
     model.generation_config = parts.generation
     if parts.rope_factors is not None:
         divide_frequencies(model, parts.rope_factors)
-    return model, parts.tokenizer
+    return model, parts.tokenizer, parts.kinds
 
 
 def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
@@ -245,7 +260,7 @@ def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
 
 
 def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
-    """Move a network to its device, freeze it, pack it where that is faster, and warm it up.
+    """Move a network to its device, freeze it, lay it out for speed, and warm it up.
 
     The warm-up is one pass with a cache, which also shows that the cache can be rolled back.
     Raises Unsuitable, with `name`, where it cannot.
@@ -255,11 +270,12 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     model.eval().requires_grad_(False).to(device)
     check_stop()
     begin(PRODUCTS)
-    pack(model)
+    prepare(model)
     check_stop()
     begin(WARM_UP)
     if not has_plain_cache(model, RoomyCache()):
         raise Unsuitable(_stateful(name))
+    layer_masks(model)  # tried once, before others use the model
 
 
 def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:

@@ -1,4 +1,4 @@
-"""Reads a Llama out of one GGUF file, the format of llama.cpp: its config, tensors and tokenizer.
+"""Reads a model out of one GGUF file, the format of llama.cpp: its config, tensors and tokenizer.
 
 Rule: whatever the file says of the network is used, or the file is refused by name. A value or a
 tensor that is passed over would give another model's logits.
@@ -7,19 +7,19 @@ tensor that is passed over would give another model's logits.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
-from gguf import GGML_QUANT_SIZES, dequantize
 from torch import Tensor
-from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import GenerationConfig, PreTrainedConfig, PreTrainedTokenizerFast
 
 from specviz.models.config_file import MOST_PARTS
 from specviz.models.errors import Unsuitable
+from specviz.models.gguf_architectures import ARCHITECTURES, NETWORKS, Architecture
 from specviz.models.gguf_header import (
     DamagedHeader,
     GgufFile,
@@ -27,12 +27,12 @@ from specviz.models.gguf_header import (
     TensorInfo,
     read_gguf,
 )
+from specviz.models.gguf_numbers import Block, pair_halves, write_numbers
 from specviz.models.gguf_tokenizer import tokenizer_of
 from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin
 from specviz.models.weight_budget import check_size, check_stop
 from specviz.models.weight_headers import Held
 
-ARCHITECTURE: Final = "llama"
 NEEDED: Final = {  # what the file says of the network, and what transformers calls it
     "block_count": "num_hidden_layers",
     "context_length": "max_position_embeddings",
@@ -43,7 +43,14 @@ NEEDED: Final = {  # what the file says of the network, and what transformers ca
 }
 OTHERS: Final = ("attention.head_count_kv", "rope.freq_base", "vocab_size")
 SIZES: Final = ("rope.dimension_count", "attention.key_length", "attention.value_length")
-FLOATS: Final = ("attention.layer_norm_rms_epsilon", "rope.freq_base")
+WORDS: Final = {"rope.scaling.type": ("none", "linear")}  # of those that are no numbers
+FLOATS: Final = (
+    "attention.layer_norm_rms_epsilon",
+    "final_logit_softcapping",
+    "rope.freq_base",
+    "rope.freq_base_swa",
+    "rope.scaling.factor",
+)
 MOST: Final = 1 << 40
 AS_USUAL: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
 WHOLE: Final = {
@@ -51,20 +58,7 @@ WHOLE: Final = {
     "output_norm": "model.norm",
     "output": "lm_head",
 }
-LAYER: Final = {
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-}
 ROPE_FACTORS: Final = "rope_freqs.weight"  # of each wave length of the positions, in Llama 3.1 on
-BLOCKS: Final = 4096  # of a tensor, read at a time
-ALIGNED: Final = 16  # float32 numbers in a line of a processor's cache
 NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 
 
@@ -72,10 +66,14 @@ NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 class Parts:
     """What a GGUF file holds. tensors: float32, by transformers' names, rows in its order.
 
-    rope_factors: (half a head's size,), what each frequency of the positions is divided by.
+    network: the class of the model. kinds: how its weights are rounded, such as Q4_K and F32, the
+    kind of most of them first. rope_factors: (half a head's size,), what each frequency of the
+    positions is divided by.
     """
 
-    config: LlamaConfig
+    config: PreTrainedConfig
+    network: Any
+    kinds: tuple[str, ...]
     tensors: dict[str, Tensor]
     rope_factors: Tensor | None
     tokenizer: PreTrainedTokenizerFast
@@ -87,31 +85,43 @@ def parts_of(name: str, path: Path) -> Parts:
     file = _opened(name, path)
     said = file.values
     kind = said.get("general.architecture")
-    if kind != ARCHITECTURE:
+    if kind not in ARCHITECTURES:
         raise Unsuitable(
-            f"{name!r} is a network of the kind {kind!r}; of GGUF files only those of the kind "
-            f"{ARCHITECTURE!r} can be read."
+            f"{name!r} is a network of the kind {kind!r:.40}; GGUF files can be read of the kinds "
+            f"{', '.join(map(repr, ARCHITECTURES))}."
         )
+    reading = _Reading(name, kind, ARCHITECTURES[kind], file)
     found = dict(file.tensors)
-    config = _config(name, said, found.keys())
+    config = reading.config()
+    network = NETWORKS[type(config)]
     held = Held(sum(tensor.elements for tensor in found.values()), len(found))
-    check_size(name, config, LlamaForCausalLM, held)
-    factors = found.pop(ROPE_FACTORS, None)
+    check_size(name, config, network, held)
+    factors = found.pop(ROPE_FACTORS, None) if kind == "llama" else None
     begin(TOKENIZER)
     tokenizer = tokenizer_of(name, said, config.max_position_embeddings)
     begin(WEIGHTS, sum(tensor.bytes for tensor in found.values()))
-    room = _Room(found.values())
+    block = Block(found.values())
     return Parts(
         config,
-        {_named(name, key): _values(name, file, it, config, room) for key, it in found.items()},
-        None if factors is None else _values(name, file, factors, config, _Room([factors])),
+        network,
+        _roundings(found.values()),
+        {reading.named(key): reading.values(it, config, block) for key, it in found.items()},
+        None if factors is None else reading.values(factors, config, Block([factors])),
         tokenizer,
         GenerationConfig(**_ends(said)),
     )
 
 
+def _roundings(tensors: Iterable[TensorInfo]) -> tuple[str, ...]:
+    """The kinds of the tensors, that of most numbers first."""
+    sizes: Counter[str] = Counter()
+    for tensor in tensors:
+        sizes[tensor.kind.name] += tensor.elements
+    return tuple(kind for kind, _ in sizes.most_common())
+
+
 def _counts(key: str) -> bool:
-    return key.startswith(("general.architecture", f"{ARCHITECTURE}.", "tokenizer."))
+    return key.startswith(("general.architecture", "tokenizer.", *(f"{k}." for k in ARCHITECTURES)))
 
 
 def _opened(name: str, path: Path) -> GgufFile:
@@ -124,48 +134,91 @@ def _opened(name: str, path: Path) -> GgufFile:
         raise Unsuitable(f"{name!r} is no whole GGUF file: {error}.") from error
 
 
-def _config(name: str, said: Mapping[str, Any], tensors: Any) -> LlamaConfig:
-    """The network's config. Raises Unsuitable for values that are missing or not understood."""
-    own = {
-        key.removeprefix(f"{ARCHITECTURE}."): value
-        for key, value in said.items()
-        if key.startswith(f"{ARCHITECTURE}.")
-    }
-    if missing := sorted(NEEDED.keys() - own.keys()):
-        raise Unsuitable(f"{name!r} does not say its {ARCHITECTURE}.{missing[0]}.")
-    _check_numbers(name, own)
-    heads = own["attention.head_count"]
-    size = own.get("attention.key_length", own["embedding_length"] // heads)
-    usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
-    known = NEEDED.keys() | set(OTHERS)
-    for key in own.keys() - known:
-        if key not in usual or own[key] != usual[key]:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A file whose architecture, `kind`, is known; errors call it `name`."""
+
+    name: str
+    kind: str
+    architecture: Architecture
+    file: GgufFile
+
+    def config(self) -> PreTrainedConfig:
+        """The network's config. Raises Unsuitable for values that are missing or not understood."""
+        said, tensors = self.file.values, self.file.tensors
+        prefix = f"{self.kind}."
+        own = {k.removeprefix(prefix): value for k, value in said.items() if k.startswith(prefix)}
+        if missing := sorted(NEEDED.keys() - own.keys()):
+            raise Unsuitable(f"{self.name!r} does not say its {self.kind}.{missing[0]}.")
+        self._check(own)
+        heads = own["attention.head_count"]
+        size = own.get("attention.key_length", own["embedding_length"] // heads)
+        shared = {
+            **{theirs: own[ours] for ours, theirs in NEEDED.items()},
+            "num_key_value_heads": own.get("attention.head_count_kv", heads),
+            "head_dim": size,
+            "vocab_size": own.get("vocab_size", len(said.get("tokenizer.ggml.tokens", ()))),
+            "tie_word_embeddings": "output.weight" not in tensors,
+            **_ends(said),
+        }
+        usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
+        for key in own.keys() - {*NEEDED, *OTHERS, *self.architecture.keys}:
+            if key not in usual or own[key] != usual[key]:
+                raise Unsuitable(
+                    f"{self.name!r} has {self.kind}.{key} = {own[key]!r:.40}, which is not "
+                    "understood."
+                )
+        return self.architecture.config(own, shared, tensors.keys())
+
+    def _check(self, own: Mapping[str, Any]) -> None:
+        """Raise Unsuitable where a value that is used cannot be one of such a network."""
+        most = {"block_count": MOST_PARTS, "attention.head_count": MOST_PARTS}
+        for key in (*NEEDED, *OTHERS, *SIZES, *self.architecture.keys):
+            if key not in own:
+                continue
+            value = own[key]
+            fits = value in WORDS[key] if key in WORDS else _is_size(value, key in FLOATS)
+            if not fits or (key in most and value > most[key]):
+                raise Unsuitable(
+                    f"{self.name!r} has {self.kind}.{key} = {value!r:.40}, which no "
+                    f"{self.architecture.title} has."
+                )
+
+    def named(self, tensor: str) -> str:
+        """What transformers calls a tensor. Raises Unsuitable for one that has no place."""
+        found = NAME.fullmatch(tensor)
+        layer, part, kind = found.groups() if found else (None, "", "")
+        known = WHOLE if layer is None else self.architecture.layer
+        if part not in known:
+            title = self.architecture.title
+            raise Unsuitable(f"{self.name!r} has a tensor that no {title} has: {tensor!r:.80}.")
+        where = "" if layer is None else f"model.layers.{layer}."
+        return f"{where}{known[part]}.{kind}"
+
+    def values(self, tensor: TensorInfo, config: PreTrainedConfig, block: Block) -> Tensor:
+        """A tensor's numbers as transformers has them, float32. Raises Unsuitable, Stopped."""
+        check_stop()
+        numbers = block.take(tensor)
+        try:
+            write_numbers(self.file, tensor, numbers)
+        except NotImplementedError as error:
+            kind = tensor.kind.name
             raise Unsuitable(
-                f"{name!r} has {ARCHITECTURE}.{key} = {own[key]!r:.40}, which is not understood."
-            )
-    return LlamaConfig(
-        **{theirs: own[ours] for ours, theirs in NEEDED.items()},
-        num_key_value_heads=own.get("attention.head_count_kv", heads),
-        head_dim=size,
-        vocab_size=own.get("vocab_size", len(said.get("tokenizer.ggml.tokens", ()))),
-        rope_parameters={"rope_type": "default", "rope_theta": own.get("rope.freq_base", 10_000.0)},
-        tie_word_embeddings="output.weight" not in tensors,
-        attention_bias="blk.0.attn_q.bias" in tensors,
-        mlp_bias="blk.0.ffn_gate.bias" in tensors,
-        **_ends(said),
-    )
+                f"{self.name!r} has {tensor.name} as {kind}, which cannot be read."
+            ) from error
+        if self.architecture.shift and tensor.name.endswith("norm.weight"):
+            numbers -= self.architecture.shift
+        rows = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+        heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
+        if heads and self.architecture.neighbours:
+            pair_halves(numbers, heads)
+        advance(tensor.bytes)
+        return torch.from_numpy(numbers)
 
 
-def _check_numbers(name: str, own: Mapping[str, Any]) -> None:
-    """Raise Unsuitable where a value that sets the network's size is no number that can."""
-    most = {"block_count": MOST_PARTS, "attention.head_count": MOST_PARTS}
-    for key in (*NEEDED, *OTHERS, *SIZES):
-        value = own.get(key, 1)
-        exact = type(value) is int or key in FLOATS
-        if not exact or not isinstance(value, int | float) or not 0 < value <= most.get(key, MOST):
-            raise Unsuitable(
-                f"{name!r} has {ARCHITECTURE}.{key} = {value!r:.40}, which no Llama has."
-            )
+def _is_size(value: Any, real: bool) -> bool:
+    """Whether a value can be a size, which is a whole number unless it is `real`."""
+    return (type(value) is int or (real and isinstance(value, float))) and 0 < value <= MOST
 
 
 def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,81 +231,3 @@ def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
         "eos_token_id": ends if len(ends) > 1 else next(iter(ends), None),
         "pad_token_id": said.get("tokenizer.ggml.padding_token_id"),
     }
-
-
-def _named(name: str, tensor: str) -> str:
-    """What transformers calls a tensor. Raises Unsuitable for one that a Llama does not have."""
-    found = NAME.fullmatch(tensor)
-    layer, part, kind = found.groups() if found else (None, "", "")
-    known = WHOLE if layer is None else LAYER
-    if part not in known:
-        raise Unsuitable(f"{name!r} has a tensor that no Llama has: {tensor!r:.80}.")
-    where = "" if layer is None else f"model.layers.{layer}."
-    return f"{where}{known[part]}.{kind}"
-
-
-class _Room:
-    """One block of memory for all tensors: the system gives out one large block much faster."""
-
-    def __init__(self, tensors: Iterable[TensorInfo]) -> None:
-        self._free = np.empty(sum(map(_padded, tensors)) + ALIGNED, np.float32)
-        address = self._free.ctypes.data // self._free.itemsize
-        self._free = self._free[-address % ALIGNED :]
-
-    def take(self, tensor: TensorInfo) -> Any:
-        """An uninitialized array of the tensor's shape."""
-        taken, self._free = np.split(self._free, [_padded(tensor)])
-        return taken[: tensor.elements].reshape(tensor.shape)
-
-
-def _padded(tensor: TensorInfo) -> int:
-    """How many numbers of the block a tensor takes, so that each begins at a processor's line."""
-    return -(-tensor.elements // ALIGNED) * ALIGNED
-
-
-def _values(
-    name: str, file: GgufFile, tensor: TensorInfo, config: LlamaConfig, room: _Room
-) -> Tensor:
-    """A tensor's numbers, float32, rows as transformers has them. Raises Unsuitable, Stopped."""
-    check_stop()
-    rows = {
-        "attn_q": config.num_attention_heads,
-        "attn_k": config.num_key_value_heads,
-    }
-    heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
-    numbers = room.take(tensor)
-    try:
-        if heads is None:
-            _dequantize(file, tensor, numbers.reshape(-1))
-        else:
-            found = np.empty(tensor.elements, np.float32)
-            _dequantize(file, tensor, found)
-            _pair_halves(found, numbers, heads)
-    except NotImplementedError as error:
-        kind = tensor.kind.name
-        raise Unsuitable(f"{name!r} has {tensor.name} as {kind}, which cannot be read.") from error
-    advance(tensor.bytes)
-    return torch.from_numpy(numbers)
-
-
-def _dequantize(file: GgufFile, tensor: TensorInfo, numbers: Any) -> None:
-    """Write a tensor's numbers, one after the other, into the flat array.
-
-    A piece of BLOCKS at a time, which fits into a processor's cache with what it takes to make it.
-    """
-    size, bytes_ = GGML_QUANT_SIZES[tensor.kind]
-    stored = file.data(tensor).reshape(-1)
-    for first in range(0, tensor.elements // size, BLOCKS):
-        piece = stored[first * bytes_ : (first + BLOCKS) * bytes_]
-        made = dequantize(piece[None], tensor.kind)
-        numbers[first * size : (first + BLOCKS) * size] = made.reshape(-1)
-
-
-def _pair_halves(found: Any, numbers: Any, heads: int) -> None:
-    """Order a head's rows as transformers' rotation pairs them: the halves of a row are its pairs.
-
-    llama.cpp pairs neighbours, so its files have the two halves shuffled into each other.
-    """
-    rest = numbers.shape[1:]
-    pairs = found.reshape(heads, -1, 2, *rest)
-    numbers.reshape(heads, 2, -1, *rest)[:] = pairs.swapaxes(1, 2)

@@ -1,7 +1,8 @@
-"""Builds the tokenizer that a GGUF file describes: byte-level BPE, with its way to cut text up.
+"""Builds the tokenizer that a GGUF file describes: byte-level BPE, or SentencePiece's BPE.
 
-Rule: what cuts a text before the merges is only named in the file. A name that is not in the table
-here is refused, since another cut gives other tokens than the model was trained on.
+Rule: what cuts a text before the merges of byte-level BPE is only named in the file. A name that is
+not in the table here is refused, since another cut gives other tokens than the model was trained
+on. SentencePiece's kind cuts nothing; it follows llama.cpp, see `gguf_sentencepiece`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any, Final
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from specviz.models import gguf_sentencepiece as sentencepiece
 from specviz.models.errors import Unsuitable
+from specviz.models.gguf_sentencepiece import CONTROL, USER_DEFINED
 
-CONTROL: Final = 3  # what a token is for, as `tokenizer.ggml.token_type` numbers it
-USER_DEFINED: Final = 4
 SPECIAL: Final = {
     "bos_token": "bos_token_id",
     "eos_token": "eos_token_id",
@@ -75,11 +76,11 @@ def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrained
         for key, value in said.items()
         if key.startswith("tokenizer.ggml.")
     }
-    cut = _cut(name, own)
-    tokens: Sequence[str] = own.get("tokens", ())
-    bare = Tokenizer(_merging(name, own, cut.whole))
-    bare.decoder = decoders.ByteLevel()
-    cut.apply(bare)
+    if own.get("model") == sentencepiece.KIND:
+        bare, begins = sentencepiece.bare(name, own), True
+    else:
+        bare, begins = _byte_level(name, own)
+    tokens: Sequence[str] = own["tokens"]
     kinds: Sequence[int] = own.get("token_type", ())
     for kind, add in ((CONTROL, bare.add_special_tokens), (USER_DEFINED, bare.add_tokens)):
         its = [token for token, found in zip(tokens, kinds, strict=False) if found == kind]
@@ -88,7 +89,7 @@ def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrained
     made = PreTrainedTokenizerFast(
         tokenizer_object=bare,
         **special,
-        add_bos_token=bool(own.get("add_bos_token", cut.begins)),
+        add_bos_token=bool(own.get("add_bos_token", begins)),
         add_eos_token=bool(own.get("add_eos_token", False)),
         model_max_length=longest,
         clean_up_tokenization_spaces=False,
@@ -97,12 +98,22 @@ def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrained
     return made
 
 
+def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
+    """Byte-level BPE, and whether its texts begin with a token for that. Raises Unsuitable."""
+    cut = _cut(name, own)
+    bare = Tokenizer(_merging(name, own, cut.whole))
+    bare.decoder = decoders.ByteLevel()
+    cut.apply(bare)
+    return bare, cut.begins
+
+
 def _cut(name: str, own: Mapping[str, Any]) -> Cut:
     """How the file's tokenizer cuts. Raises Unsuitable for a kind or a name that is not known."""
     if own.get("model") != "gpt2":
         raise Unsuitable(
-            f"{name!r} has a tokenizer of the kind {own.get('model')!r}; only byte-level BPE, "
-            "which is called 'gpt2' there, can be read from a GGUF file."
+            f"{name!r} has a tokenizer of the kind {own.get('model')!r:.40}; of GGUF files those "
+            f"can be read of the kinds 'gpt2' (byte-level BPE) and {sentencepiece.KIND!r} "
+            "(SentencePiece's)."
         )
     cut = CUTS.get(str(own.get("pre")))
     if cut is None:

@@ -130,6 +130,30 @@ class Scores:
     check: Callable[[], None] = _sound
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the rows of a pass are and what they see. positions: (1, r).
+
+    masks: as `LayerMasks.split` gives them, additive float, (1, 1, r, rows of the cache + r) each;
+    none for rows of a text, each of which sees all before it.
+    """
+
+    positions: Tensor
+    masks: Sequence[Tensor] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a network computed. logits: (r, V), of the rows that were asked for.
+
+    layers, final: the tapped states, as in `States`.
+    """
+
+    logits: Tensor
+    layers: Mapping[int, Tensor] = field(default_factory=dict)
+    final: Tensor | None = None
+
+
 @dataclass(slots=True)
 class _Found:
     layers: dict[int, Tensor] = field(default_factory=dict)

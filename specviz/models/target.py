@@ -7,19 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from specviz.adapters.transformers import rotary_angles, run_layer, steppable_decoder, with_cache
-from specviz.models.cache import RoomyCache
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
-from specviz.models.packed import packing_of
+from specviz.models.masks import layer_masks, longest_text
+from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.parallel import agree, processes
-from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm, joined, tapped
+from specviz.models.passes import (
+    Pass,
+    Riders,
+    Rows,
+    Scores,
+    States,
+    Taps,
+    Unsupported,
+    Warm,
+    joined,
+)
+from specviz.models.products import words_of
 from specviz.models.spelling import token_bytes
 from specviz.models.typed import reader
 from specviz.settings.settings import Sampling
@@ -33,7 +44,8 @@ from specviz.verification.tree import DraftTree
 class Surroundings:
     """Where passes are made, for a trace's header. machine: in words. dtype: as torch names it.
 
-    packing: see `packed`; None where it is not known. versions: beside those of this program.
+    packing: see `products.words_of`; None where it is not known. versions: beside those of this
+    program.
     """
 
     machine: str
@@ -55,11 +67,9 @@ class Target:
         self.vocab_size: int = model.get_output_embeddings().weight.shape[0]
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
-        text = model.config.get_text_config()
-        self.layers: int = getattr(text, "num_hidden_layers", 1)
-        limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
-        limits.append(getattr(text, "sliding_window", None))  # past it our cache would be wrong
-        self.max_length: int = min((n for n in limits if n), default=2048)
+        self.layers: int = getattr(model.config.get_text_config(), "num_hidden_layers", 1)
+        self.masks = layer_masks(model)
+        self.max_length: int = longest_text(model) or 2048
         ends = model.generation_config.eos_token_id
         known = ends if isinstance(ends, list) else [ends]
         self.eos: tuple[int, ...] = ends_of(tokenizer, known)
@@ -100,7 +110,7 @@ class Target:
         machine = describe(self.device)
         if processes() > 1:
             machine = f"{processes()} processes, each on {machine}"
-        return Surroundings(machine, dtype, packing_of(self.model).words)
+        return Surroundings(machine, dtype, words_of(self.model))
 
     def start(self, taps: Taps, sampling: Sampling | None = None) -> TargetRun:
         """A run of its own over the shared weights.
@@ -125,9 +135,19 @@ class TargetRun:
     def __init__(self, target: Target, taps: Taps) -> None:
         self.target = target
         self.taps = taps
-        self.cache = RoomyCache()
         self.length = 0  # committed tokens in the cache
         self.early: list[dict[int, Tensor]] = []
+
+    @cached_property
+    def network(self) -> Network:
+        """Who computes the passes; a server's target has none here."""
+        return network_of(self.target.model)
+
+    @cached_property
+    def cache(self) -> KeyValueCache:
+        """Keys and values of the committed tokens."""
+        cache: KeyValueCache = self.network.new_cache()
+        return cache
 
     @torch.inference_mode()
     def prefill(self, ids: Sequence[int]) -> Scores:
@@ -144,7 +164,10 @@ class TargetRun:
 
         A boolean mask would be silently wrong under eager attention.
         """
-        tokens, depths, sees = list(tree.tokens), list(tree.depths), tree.mask()
+        tokens, depths = list(tree.tokens), list(tree.depths)
+        if len(tokens) == 1 and riders is None and warm is None:  # plain decoding
+            return self._pass(tokens, [self.length], None)
+        sees = tree.mask()
         if riders is not None:
             tokens += riders.tokens
             depths += riders.positions
@@ -152,8 +175,7 @@ class TargetRun:
             sees = torch.cat([sees, riders.sees.cpu()])
         positions = [self.length + depth for depth in depths]
         if warm is None:
-            mask = self.additive(sees) if len(tokens) > 1 else None
-            scores = self._pass(tokens, positions, mask)
+            scores = self._pass(tokens, positions, self.additive(sees))
         else:
             scores = self._resume(tokens, positions, self.additive(sees), warm)
         n = len(tree)
@@ -198,12 +220,14 @@ class TargetRun:
         What it needs of the host is in the parcel.
         """
         where = parcel.put(torch.tensor([[self.length + depth for depth in depths]]))
-        mask = parcel.put(self.additive(sees))
+        masks = [parcel.put(mask) for mask in self.target.masks.split(self.additive(sees))]
 
         def reading(words: Tensor) -> Tensor:
-            hidden = self._anatomy.embed_tokens(words[None])
-            self.early.append({})
-            return self._layers(hidden, where(), mask(), range(layer), self.early[-1])
+            hidden = self.network.embed(words[None])
+            there = [mask() for mask in masks]
+            made, found = self._layers(hidden, Rows(where(), there), range(layer))
+            self.early.append(found)
+            return made
 
         return reading
 
@@ -215,9 +239,7 @@ class TargetRun:
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
         """The target's own final norm and output head: (1, r, h) to logits (r, V)."""
-        normed: Tensor = self._anatomy.norm(hidden)[0]
-        logits: Tensor = self.target.model.get_output_embeddings()(normed)
-        return logits
+        return self.network.head(hidden)[0]
 
     def _pass(
         self,
@@ -226,21 +248,14 @@ class TargetRun:
         mask: Tensor | None,
         keep_logits: int = 0,
     ) -> Scores:
-        """The model's own forward, with taps."""
-        model, positions = self.target.model, list(positions)
+        """A whole pass, with taps."""
+        positions = list(positions)
         agree(self.target.device, tokens, positions)
-        made = [torch.tensor([list(tokens), positions]), *([] if mask is None else [mask])]
-        rows, *masks = together(self.target.device, *made)
-        with tapped(model, self.taps) as found:
-            out = model(
-                input_ids=rows[:1],
-                position_ids=rows[1:],
-                attention_mask=masks[0] if masks else None,
-                logits_to_keep=keep_logits,
-                **with_cache(model, self.cache),
-            )
-        states = States(found.layers, found.final, self._keys_values(len(tokens)))
-        return self._result(out.logits[0], states)
+        host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
+        rows, *masks = together(self.target.device, *host)
+        where = Rows(rows[1:], masks)
+        made = self.network.forward(rows[:1], where, self.cache, self.taps, keep_logits)
+        return self._result(made, len(tokens))
 
     def _resume(
         self, tokens: Sequence[int], positions: list[int], mask: Tensor, warm: Warm
@@ -249,70 +264,31 @@ class TargetRun:
         agree(self.target.device, tokens, positions)
         done, rows, below = warm.states.shape[1], warm.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
-        asked, mask = together(self.target.device, asked, mask)
+        asked, *masks = together(self.target.device, asked, *self.target.masks.split(mask))
         words, where = asked[:1], asked[1:]
-        above: dict[int, Tensor] = {}
         if done < len(tokens):
-            found: dict[int, Tensor] = {}
-            late = self._anatomy.embed_tokens(words[:, done:])
-            seen = mask[:, :, done:]
-            late = self._layers(late, where[:, done:], seen, range(warm.layer), found)
+            late = self.network.embed(words[:, done:])
+            seen = [each[:, :, done:] for each in masks]
+            late, found = self._layers(late, Rows(where[:, done:], seen), range(warm.layer))
             rows = torch.cat([rows, late], dim=1)
             below.append(found)
-        depth = len(self._anatomy.layers)
-        with tapped(self.target.model, Taps(final=self.taps.final)) as after:
-            hidden = self._layers(rows, where, mask, range(warm.layer, depth), above)
-            logits = self.head(hidden)
-        layers = joined(below) | above
-        states = States(layers, after.final, self._keys_values(len(tokens)))
-        return self._result(logits, states)
+        upper = range(warm.layer, self.target.layers)
+        hidden, above = self._layers(rows, Rows(where, masks), upper)
+        logits, normed = self.network.head(hidden)
+        final = normed if self.taps.final else None
+        return self._result(Pass(logits, joined(below) | above, final), len(tokens))
 
-    def _result(self, logits: Tensor, states: States) -> Scores:
-        """With what asks whether they are numbers."""
-        check = checked_later(logits, self.target.card.name)
-        return Scores(logits, states, check=check)
+    def _result(self, made: Pass, rows: int) -> Scores:
+        """The scores of a pass over so many rows, with a deferred check for NaN."""
+        kept = {k: self.cache.newest(k, rows) for k in self.taps.keys_values}
+        check = checked_later(made.logits, self.target.card.name)
+        return Scores(made.logits, States(made.layers, made.final, kept), check=check)
 
     def _layers(
-        self,
-        hidden: Tensor,
-        where: Tensor,
-        mask: Tensor,
-        layers: Iterable[int],
-        found: dict[int, Tensor],
-    ) -> Tensor:
-        """Decoder layers in turn, each appending to its own cache: (1, r, h). Taps fill `found`.
-
-        where: (1, r), the rows' positions.
-        """
-        base = self._anatomy
-        rotary = rotary_angles(base, hidden, where)
-        for i in layers:
-            hidden = run_layer(base.layers[i], hidden, rotary, mask, self.cache, where)
-            if i + 1 in self.taps.layers:
-                found[i + 1] = hidden[0]
-        return hidden
-
-    @property
-    def _anatomy(self) -> Any:
-        """The decoder, where its layers can be run one by one. Raises Unsupported otherwise."""
-        base = steppable_decoder(self.target.model)
-        if base is None:
-            kind = self.target.model.config.model_type
-            raise Unsupported(f"Early exit needs a Llama-like decoder; this is a {kind}.")
-        return base
-
-    def _keys_values(self, rows: int) -> dict[int, tuple[Tensor, Tensor]]:
-        """The newest `rows` of the tapped layers' caches, row first, copied: see `RoomyLayer`."""
-        wanted = {k: self.cache.layers[k - 1] for k in self.taps.keys_values}
-        return {
-            k: (_row_first(layer.keys, rows), _row_first(layer.values, rows))
-            for k, layer in wanted.items()
-        }
-
-
-def _row_first(cached: Tensor, rows: int) -> Tensor:
-    """The newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
-    return cached[0, :, -rows:].transpose(0, 1).clone()
+        self, hidden: Tensor, rows: Rows, layers: Iterable[int]
+    ) -> tuple[Tensor, dict[int, Tensor]]:
+        """See `Network.run_layers`."""
+        return self.network.run_layers(hidden, rows, layers, self.cache, self.taps)
 
 
 def ends_of(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:

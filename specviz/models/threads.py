@@ -14,7 +14,9 @@ from statistics import median
 from time import perf_counter
 from typing import Final
 
+import numpy  # noqa: F401 - its BLAS must be loaded before it is looked for
 import torch
+from threadpoolctl import ThreadpoolController
 
 TURNS: Final = 5
 PRODUCTS: Final = 20
@@ -41,7 +43,19 @@ def settle(measure: Callable[[], float] | None = None) -> int:
                 seconds.append(clock())
         alone = median(found[1]) * CLEAR < median(found[many])
         torch.set_num_threads(1 if alone else many)
+    share_with_numpy()
     return torch.get_num_threads()
+
+
+def share_with_numpy() -> None:
+    """Give NumPy's BLAS as many threads as torch has; it has its own, and no call to set them."""
+    _blas().limit(limits=torch.get_num_threads())
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """What sets the threads of the BLAS libraries that are loaded."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 @torch.inference_mode()

@@ -115,7 +115,7 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, held: Held) ->
     with limited_to(name, held), torch.device("meta"), without_initialization():
         try:
             model = network(config)
-            model.tie_weights()  # skipped where weights are not initialized
+            model.tie_weights()  # else a tied output head counts twice
         except (OverflowError, MemoryError) as error:
             raise too_large(name, held) from error
         except RuntimeError as error:

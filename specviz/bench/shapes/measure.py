@@ -23,7 +23,7 @@ from specviz.engine.recorder import versions
 from specviz.engine.round import Stop, never
 from specviz.models.devices import describe, processor
 from specviz.models.memory import held
-from specviz.models.packed import packing_of
+from specviz.models.products import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _costs(
         row.title,
         row.shape,
         held([target.model], beyond=[]),
-        packing_of(target.model).words,
+        words_of(target.model),
         rates[PRODUCT],
         rates[READ],
         list(drafters.values()),

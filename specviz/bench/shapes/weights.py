@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from specviz.adapters.transformers import without_initialization
 from specviz.cost.sources import Model
 from specviz.models.checkpoint import ready
-from specviz.models.packed import MOST_BYTES
+from specviz.models.products import MOST_BYTES
 from specviz.models.target import Target
 from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
@@ -93,5 +93,5 @@ def weight_bytes(module: nn.Module) -> int:
 
 
 def packed_too(module: nn.Module, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a second copy of its weights may be kept, see models/packed.py."""
+    """Whether a second copy of its weights may be kept, see models/products.py."""
     return device.type == "cpu" and dtype == torch.float32 and weight_bytes(module) <= MOST_BYTES

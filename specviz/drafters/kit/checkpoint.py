@@ -24,8 +24,8 @@ from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import called, fingerprint, head_files, size_of
 from specviz.models.norms import fuse
-from specviz.models.packed import pack
 from specviz.models.pickled import count_tensors, refusal
+from specviz.models.products import speed_up
 from specviz.trace.events import ModelCard
 
 
@@ -191,7 +191,7 @@ def freeze_like(module: nn.Module, model: Any) -> None:
     module.eval().requires_grad_(False)
     fuse(module, model.device)
     nn.Module.to(module, device=model.device)
-    pack(module)
+    speed_up(module)
 
 
 def numbered(names: Iterable[str], before: str = "") -> int:

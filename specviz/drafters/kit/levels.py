@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.adapters.transformers import with_cache
-from specviz.models.cache import RoomyCache
+from specviz.models.masks import layer_masks
+from specviz.models.network import KeyValueCache, network_of
+from specviz.models.passes import Rows, Taps
 from specviz.trace.work import Work
 from specviz.verification.crossing import Parcel
 from specviz.verification.tree import DraftTree
@@ -30,7 +31,9 @@ class LevelReader:
     def __init__(self, model: Any, name: str) -> None:
         self.model = model
         self.name = name
-        self.cache = RoomyCache()
+        self.network = network_of(model)
+        self.cache: KeyValueCache = self.network.new_cache()
+        self.masks = layer_masks(model)
         self.work = Work()
         self.known: list[int] = []  # the tokens of the cache's first rows
         self.paths: dict[int, list[int]] = {}  # by node read, those from the root to it
@@ -60,7 +63,7 @@ class LevelReader:
         self.tree = DraftTree((context[-1],), (-1,))
         words = parcel.put(torch.tensor(context[start:]))
         where = parcel.put(torch.arange(start, len(context)))
-        return lambda: self._pass(words(), where(), None, last_only=1)
+        return lambda: self._pass(words(), where(), [], last_only=1)
 
     def planned(
         self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
@@ -73,9 +76,9 @@ class LevelReader:
             self.paths[node] = [*self.paths[parent], node]
         start = len(self.known) - 1
         positions = [start + len(self.paths[node]) - 1 for node in nodes]
-        where, mask = parcel.put(torch.tensor(positions)), self._mask(nodes)
-        sees = None if mask is None else parcel.put(mask)
-        return lambda words: self._pass(words, where(), None if sees is None else sees())
+        where = parcel.put(torch.tensor(positions))
+        masks = [parcel.put(mask) for mask in self.masks.split(self._mask(nodes))]
+        return lambda words: self._pass(words, where(), [mask() for mask in masks])
 
     def forget(self, node: int) -> None:
         """Nodes from this on were read in vain: they are none, or come again."""
@@ -126,16 +129,11 @@ class LevelReader:
         return mask[None, None]
 
     def _pass(
-        self, words: Tensor, positions: Tensor, mask: Tensor | None, last_only: int = 0
+        self, words: Tensor, positions: Tensor, masks: Sequence[Tensor], last_only: int = 0
     ) -> Tensor:
         """One forward pass; logits (n, W), of the last token alone where asked."""
-        out = self.model(
-            input_ids=words[None],
-            position_ids=positions[None],
-            attention_mask=mask,
-            logits_to_keep=last_only,
-            **with_cache(self.model, self.cache),
+        made = self.network.forward(
+            words[None], Rows(positions[None], masks), self.cache, Taps(), last_only
         )
-        logits: Tensor = out.logits[0]
-        self.work += Work(body=len(words), head=len(logits))
-        return logits
+        self.work += Work(body=len(words), head=len(made.logits))
+        return made.logits

@@ -23,6 +23,7 @@ from specviz.drafters.other_vocabulary.rewriting import OwnText, Rewriting
 from specviz.drafters.other_vocabulary.shared import Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
+from specviz.models.masks import longest_text
 from specviz.models.passes import Riders, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.typed import is_fast, special_ids
@@ -66,8 +67,7 @@ class OtherVocabulary(DraftModel):
         both = shared(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
         if not set(both.own) - set(target.eos):
             raise MismatchedVocabulary(STRANGERS.format(target.card.name, card.name))
-        reach = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        return cls(model, card, tokenizer, both, reach)
+        return cls(model, card, tokenizer, both, longest_text(model))
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`."""

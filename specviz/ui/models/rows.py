@@ -6,12 +6,15 @@ Rule: what nobody looked up is said to be so; the browser only sets text.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import Entry, entries, find, listing, place_of
 from specviz.catalog.public import UNKNOWN, public, published
 from specviz.models.files import head_files, size_in_float32
 from specviz.shipped import ASSETS
+
+if TYPE_CHECKING:
+    from specviz.catalog.loading import Loaded
 
 Row = dict[str, Any]
 
@@ -118,11 +121,19 @@ def in_memory() -> list[Row]:
     return [
         {
             "title": each.title,
-            "where": f"{each.device}, {each.dtype.removeprefix('torch.')}",
+            "where": where(each),
             "memory": size(each.bytes),
         }
         for each in loaded()
     ]
+
+
+def where(model: Loaded) -> str:
+    """Where a model is computed, in which precision, and how its file has rounded its weights."""
+    said = f"{model.device}, {model.dtype.removeprefix('torch.')}"
+    if not model.rounding:
+        return said
+    return f"{said}, with the weights of a GGUF file as it rounds them: {', '.join(model.rounding)}"
 
 
 def size(count: int | None) -> str:

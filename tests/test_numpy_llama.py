@@ -1,0 +1,282 @@
+"""The pass in NumPy: transformers' own numbers, in every kind of pass that a run makes."""
+
+from itertools import pairwise
+
+import pytest
+import tiny
+import torch
+from transformers import (
+    LlamaConfig,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from specviz.adapters.transformers import llama_decoder
+from specviz.engine import loop
+from specviz.engine.loop import Decoding
+from specviz.models import numpy_llama
+from specviz.models.network import TorchNetwork, network_of, prepare
+from specviz.models.numpy_llama import BLOCK, NumpyLlama
+from specviz.models.passes import Riders, Taps, Warm
+from specviz.models.target import Target
+from specviz.settings.settings import Sampling, Settings
+from specviz.verification.distributions import BadScores
+from specviz.verification.tree import DraftTree
+
+SHAPE = {
+    "vocab_size": tiny.VOCABULARY,
+    "hidden_size": 48,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": tiny.POSITIONS,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10_000.0,
+    "factor": 4.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+BY_LENGTH = {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0}
+KINDS = {
+    "Llama": lambda: tiny.llama(num_hidden_layers=3),
+    "Llama, untied": lambda: tiny.llama(tie_word_embeddings=False),
+    "Llama, biases": lambda: biased(tiny.llama(attention_bias=True, mlp_bias=True)),
+    "Llama, no shared heads": lambda: tiny.llama(num_key_value_heads=4),
+    "Llama, wide heads": lambda: tiny.llama(head_dim=16),
+    "Llama 3.1's angles": lambda: tiny.llama(rope_parameters=LLAMA3),
+    "Mistral": lambda: tiny.loud(
+        MistralForCausalLM, MistralConfig(**SHAPE, sliding_window=None), 1
+    ),
+    "Qwen2": lambda: biased(tiny.loud(Qwen2ForCausalLM, Qwen2Config(**SHAPE), 1)),
+    "Qwen3": lambda: tiny.loud(Qwen3ForCausalLM, Qwen3Config(**SHAPE, head_dim=12), 1),
+}
+TREE = DraftTree((7, 9, 11, 13, 15, 17), (-1, 0, 0, 1, 1, 3))
+
+
+def mistral(window):
+    return tiny.loud(MistralForCausalLM, MistralConfig(**SHAPE, sliding_window=window), 1)
+
+
+def biased(model):
+    """Biases that matter: new models have zeros."""
+    torch.manual_seed(9)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("bias"):
+                weight.normal_(std=0.5)
+    return model
+
+
+def both(kind):
+    """The same model twice: computed by NumPy, and by transformers."""
+    fast, usual = KINDS[kind](), KINDS[kind]()
+    prepare(fast)
+    assert isinstance(network_of(fast), NumpyLlama)
+    assert isinstance(network_of(usual), TorchNetwork)
+    return [Target(model, tiny.tokenizer(), tiny.target().card) for model in (fast, usual)]
+
+
+def close(one, other):
+    """Equal up to rounding, which these models' large weights carry into the fourth digit."""
+    torch.testing.assert_close(one, other, rtol=2e-3, atol=2e-3)
+
+
+def same_scores(one, other):
+    close(one.logits, other.logits)
+    assert one.states.layers.keys() == other.states.layers.keys()
+    for k, rows in one.states.layers.items():
+        close(rows, other.states.layers[k])
+    close(one.states.final, other.states.final)
+    for k, pair in one.states.keys_values.items():
+        for mine, theirs in zip(pair, other.states.keys_values[k], strict=True):
+            close(mine, theirs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_pass_of_a_run_gives_transformers_numbers(kind):
+    taps = Taps(layers=(1, 2), final=True, keys_values=(1, 2))
+    ids = list(range(3, 60))
+    riders = Riders((21, 22), (1, 2), torch.eye(8, dtype=torch.bool)[6:])
+    runs = [target.start(taps) for target in both(kind)]
+    for step in (
+        lambda run: run.prefill(ids),
+        lambda run: run.score(DraftTree((5,), (-1,))),
+        lambda run: run.keep([0]),
+        lambda run: run.score(TREE),
+        lambda run: run.keep([0, 1, 3, 5]),
+        lambda run: run.score(DraftTree.chain(8, (9, 10, 11))),
+        lambda run: run.keep([0, 1]),
+        lambda run: run.score(TREE, riders),
+        lambda run: run.keep([0, 2]),
+        lambda run: run.score(DraftTree((6,), (-1,))),
+    ):
+        one, other = map(step, runs)
+        if one is not None:
+            same_scores(one, other)
+            if one.riders is not None:
+                close(one.riders.logits, other.riders.logits)
+
+
+def test_a_long_prompt_is_read_in_blocks_with_the_same_numbers():
+    ids = [1 + i % 200 for i in range(BLOCK + BLOCK // 2 + 1)]
+    taps = Taps(layers=(2,), final=True)
+    runs = [target.start(taps) for target in both("Llama")]
+    same_scores(*(run.prefill(ids) for run in runs))
+    same_scores(*(run.score(TREE) for run in runs))
+
+
+def test_early_exit_resumes_where_the_draft_stopped():
+    runs = [target.start(Taps(final=True)) for target in both("Llama")]
+    for run in runs:
+        run.prefill(list(range(3, 20)))
+    sees = TREE.mask()
+    shallow = []
+    for run in runs:
+        first = run.shallow([7], [0], sees[:1, :1], 2)
+        rest = run.shallow([9, 11], [1, 1], sees[1:3, :3], 2)
+        shallow.append(torch.cat([first, rest], dim=1))
+        run.forget(1, 1)  # the second pass is taken back, and made again
+        run.shallow([9, 11], [1, 1], sees[1:3, :3], 2)
+    close(*shallow)
+    close(*(run.head(states) for run, states in zip(runs, shallow, strict=True)))
+    scores = [run.score(TREE, None, Warm(2, s)) for run, s in zip(runs, shallow, strict=True)]
+    same_scores(*scores)
+    for run in runs:
+        run.keep([0, 1, 4])
+    same_scores(*(run.score(TREE) for run in runs))
+
+
+@pytest.mark.parametrize("drafter", ["chain", "tree"])
+def test_greedy_text_equals_plain_decoding_and_transformers(drafter):
+    target, _ = both("Llama")
+    draft = tiny.draft()
+    prepare(draft.model)
+    siblings = [2, 2] if drafter == "tree" else []
+    settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=3, siblings=siblings)
+    ids = target.encode(tiny.PROMPT, 40)
+    drafted = [t for p in Decoding(target, draft, ids, settings).rounds() for t in p.tokens]
+    plain = [step.token for step in loop.plain(target, ids, settings)]
+    prompt = torch.tensor([ids])
+    written = target.model.generate(
+        prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=40, do_sample=False
+    )[0, len(ids) :].tolist()
+    assert drafted == plain == written
+
+
+def test_a_run_keeps_what_it_kept_while_another_goes_on():
+    target, _ = both("Llama")
+    one, other = target.start(Taps(keys_values=(1,))), target.start(Taps())
+    one.prefill([5, 6, 7])
+    keys, values = one.score(TREE).states.keys_values[1]
+    before = keys.clone(), values.clone()
+    other.prefill([8] * 30)
+    one.keep([0, 2])
+    one.score(DraftTree((3,), (-1,)))
+    assert torch.equal(keys, before[0])
+    assert torch.equal(values, before[1])
+
+
+def test_a_cache_grows_without_losing_rows():
+    target, _ = both("Llama")
+    long, short = (target.start(Taps()) for _ in range(2))
+    ids = [1 + i % 250 for i in range(200)]
+    long.prefill(ids)
+    short.prefill(ids[:2])
+    capacities = set()
+    for token in ids[2:]:
+        short.score(DraftTree((token,), (-1,)))
+        short.keep([0])
+        capacities.add(short.cache.rows.shape[3])
+    assert len(capacities) > 1
+    for layer in (1, 2, 3):
+        close(short.cache.newest(layer, 200)[0], long.cache.newest(layer, 200)[0])
+
+
+def test_weights_that_are_no_numbers_end_in_a_sentence():
+    target, _ = both("Llama")
+    with torch.no_grad():
+        target.model.model.layers[1].post_attention_layernorm.weight.fill_(torch.nan)
+    scores = target.start(Taps()).prefill([3, 4, 5])
+    with pytest.raises(BadScores):
+        scores.check()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: tiny.llama(hidden_act="gelu"),
+        lambda: tiny.llama(
+            rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
+        ),
+        lambda: mistral(8),
+        tiny.gpt2,
+        tiny.neox,
+        lambda: tiny.llama().bfloat16(),
+    ],
+)
+def test_another_network_keeps_its_own_forward(made):
+    model = made()
+    prepare(model)
+    assert isinstance(network_of(model), TorchNetwork)
+
+
+def test_a_network_that_computes_something_else_keeps_its_own_forward():
+    class Louder(type(tiny.llama())):
+        def forward(self, *args, **options):
+            out = super().forward(*args, **options)
+            out.logits = out.logits * 1.1
+            return out
+
+    Louder.__name__, Louder.__module__ = "LlamaForCausalLM", "transformers.models.llama"
+    model = tiny.llama()
+    model.__class__ = Louder
+    assert llama_decoder(model) is not None
+    prepare(model)
+    assert isinstance(network_of(model), TorchNetwork)
+
+
+def test_a_decoder_without_the_expected_parts_is_not_taken():
+    model = tiny.llama()
+    del model.model.layers[1].mlp.gate_proj
+    assert llama_decoder(model) is None
+
+
+def test_the_causal_mask_hides_later_rows_only():
+    mask = numpy_llama._causal(3, 2)
+    assert (mask == 0).tolist() == [[True] * (3 + i) + [False] * (2 - i) for i in range(3)]
+
+
+def test_positions_beyond_the_table_extend_it():
+    target, _ = both("Llama")
+    network = network_of(target.model)
+    sizes = []
+    for last in (3, BLOCK, BLOCK + 1):
+        network._turn(torch.tensor([last]).numpy())
+        sizes.append(len(network._cosines))
+    assert all(a < b for a, b in pairwise(sorted(set(sizes))))
+    assert isinstance(target.model.config, LlamaConfig)
+
+
+@torch.inference_mode()
+def test_it_rounds_no_more_than_transformers():
+    """Both against the same model in float64."""
+    exact = KINDS["Llama"]().double()
+    fast, usual = both("Llama")
+    words = torch.arange(3, 60)[None]
+    wanted = exact(input_ids=words).logits[0, -1:]
+    errors = [
+        float((target.start(Taps()).prefill(words[0].tolist()).logits - wanted).abs().max())
+        for target in (fast, usual)
+    ]
+    assert errors[0] < 3 * errors[1]
+    assert errors[0] < 1e-3

@@ -1,0 +1,343 @@
+"""Linear layers: the same numbers by every way, the fastest of them, and weights stored once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from made import Recipe
+from made import made as whole_run
+from torch import nn
+
+from specviz import engine
+from specviz.adapters import torch as adapter
+from specviz.bench import methods
+from specviz.bench.methods import Entrant
+from specviz.catalog import entries, load_drafter, load_target
+from specviz.models import products
+from specviz.models.memory import held
+from specviz.models.network import network_of, prepare
+from specviz.models.numpy_llama import NumpyLlama
+from specviz.models.products import (
+    FastLinear,
+    Plan,
+    Product,
+    Way,
+    as_published,
+    can_pack,
+    speed_up,
+    words_of,
+)
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.file import Trace
+
+WAYS = [way for way in Way if can_pack() or not way.packed]
+
+
+def network(bias=True, dtype=torch.float32):
+    """Two layers of odd sizes, one of them inside another module."""
+    torch.manual_seed(3)
+    made = nn.Sequential(nn.Linear(37, 65, bias=bias), nn.Sequential(nn.SiLU(), nn.Linear(65, 9)))
+    return made.to(dtype).eval().requires_grad_(False)
+
+
+def linear_layers(model):
+    return [module for module in model.modules() if isinstance(module, nn.Linear)]
+
+
+@pytest.fixture
+def forget(monkeypatch):
+    """No measurement of other tests is known."""
+    monkeypatch.setattr(products, "MEASURED", {})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(576, 960), (576, 576), (37, 65), (704, 256), (256, 4096)])
+def test_every_way_gives_the_same_product(way, transposed, bias, shape):
+    torch.manual_seed(1)
+    weight = torch.randn(shape[1], shape[0])
+    own = torch.randn(shape[1]) if bias else None
+    laid = weight.t().contiguous().t() if transposed else weight
+    product = Product(laid, own, Plan(transposed, way, way, way))
+    for rows in (1,) if way is Way.NUMPY else (1, 2, 3) if way is Way.PADDED else (1, 2, 3, 4, 30):
+        given = torch.randn(rows, shape[0])
+        expected = nn.functional.linear(
+            given.double(), weight.double(), None if own is None else own.double()
+        )
+        found = product.of_tensor(given)
+        atol = 1e-4
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)
+        again = torch.from_numpy(product(given.numpy()))
+        torch.testing.assert_close(again.double(), expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(37,), (1, 37), (3, 37), (17, 37), (2, 5, 37), (1, 1, 37)])
+def test_a_layer_gives_what_it_gave(bias, shape):
+    model = network(bias)
+    rows = torch.randn(shape)
+    with torch.inference_mode():
+        usual = model(rows)
+        speed_up(model)
+        found = model(rows)
+    assert {type(layer) for layer in linear_layers(model)} == {FastLinear}
+    torch.testing.assert_close(found, usual, rtol=1e-5, atol=1e-5)
+
+
+class Seconds:
+    """A clock by which a product costs what the test says, by layout, way and number of rows."""
+
+    def __init__(self, costs, monkeypatch):
+        self.costs, self.now, self.products = costs, 0.0, []
+        spend = lambda own, way, rows: self.spend(own, way, rows)  # noqa: E731, PLW0108
+        monkeypatch.setattr(Product, "by", spend)
+
+    def spend(self, product, way, rows):
+        transposed = product.weight.stride(0) == 1
+        self.products.append((transposed, way, len(rows)))
+        self.now += self.costs.get((transposed, way, len(rows)), 5.0)
+        return rows @ product.matrix.T
+
+    def __call__(self):
+        return self.now
+
+
+CHOICES = [
+    Plan(transposed, one, few, many)
+    for transposed in (True, False)
+    for one in WAYS
+    for few in WAYS
+    for many in WAYS
+    if few is not Way.NUMPY and many not in (Way.NUMPY, Way.PADDED)
+]
+
+
+@pytest.mark.parametrize("plan", CHOICES)
+def test_the_fastest_way_and_layout_are_chosen(plan, monkeypatch, forget):
+    costs = {
+        (plan.transposed, plan.one, 1): 1.0,
+        (plan.transposed, plan.few, products.FEW): 1.0,
+        (plan.transposed, plan.many, products.MANY): 1.0,
+        # the other layout is faster for more rows, but one row decides
+        (not plan.transposed, Way.TORCH, products.MANY): 0.1,
+    }
+    model = network()
+    with monkeypatch.context() as patch:
+        speed_up(model, clock=Seconds(costs, patch))
+    for layer in linear_layers(model):
+        assert layer.product.plan == plan
+        assert (layer.weight.stride(0) == 1) is plan.transposed
+        packs = {plan.one, plan.few, plan.many} & {Way.ONEDNN, Way.PADDED}
+        assert (layer.product.packed is not None) is bool(packs), "a copy that nobody reads"
+
+
+def test_ways_take_turns_and_are_measured_once_for_shapes_and_threads(monkeypatch, forget):
+    clock = Seconds({}, monkeypatch)
+    speed_up(network(), clock=clock)
+    first = len(clock.products)
+    one_row = [(layout, way) for layout, way, rows in clock.products if rows == 1]
+    turns = len(one_row) // (2 * 2 * len(WAYS))  # two shapes, two layouts
+    assert turns == products.TURNS + 1
+    each = one_row[: 2 * 2 * len(WAYS)]
+    assert set(each) == {(layout, way) for layout in (True, False) for way in WAYS}
+    speed_up(network(), clock=clock)
+    assert len(clock.products) == first
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
+    monkeypatch.setattr(products, "share_with_numpy", lambda: None)
+    speed_up(network(), clock=clock)
+    assert len(clock.products) == 2 * first
+
+
+def test_one_slow_moment_decides_nothing(monkeypatch, forget):
+    best = (True, Way.NUMPY, 1)
+    clock = Seconds({best: 1.0, (True, Way.TORCH, 1): 1.1}, monkeypatch)
+    spend = clock.spend
+
+    def late(product, way, rows):
+        out = spend(product, way, rows)
+        clock.now += 50.0 * (clock.products[-1] == best and clock.products.count(best) == 5)
+        return out
+
+    clock.spend = late
+    speed_up(network(), clock=clock)
+    assert clock.products.count(best) > 5
+    assert {plan.one for plan in next(iter(products.MEASURED.values())).values()} == {Way.NUMPY}
+
+
+def test_weights_keep_their_names_and_values_and_what_is_tied_stays_tied():
+    model = tiny.llama()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    prepare(model)
+    after = model.state_dict()
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], weight) for name, weight in before.items())
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert isinstance(model.lm_head, FastLinear)
+
+
+def test_a_weight_is_stored_once_beside_its_packed_copy():
+    model = tiny.llama()
+    size = sum(weight.nbytes for weight in model.parameters())
+    prepare(model)
+    made = network_of(model)
+    copies = [p.packed for p in [*made.products, made.output_head] if p.packed is not None]
+    slack = 64 * len(copies)
+    assert size <= held([model], beyond=copies) <= size + slack + 8192  # rotary frequencies
+    attention = model.model.layers[0].self_attn
+    storages = {attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight}
+    assert len({weight.untyped_storage().data_ptr() for weight in storages}) == 1
+    assert np.shares_memory(attention.q_proj.weight.numpy(), made.layers[0].qkv.matrix)
+
+
+def test_a_published_copy_is_an_ordinary_network_of_its_own():
+    model = tiny.llama()
+    untouched = tiny.llama()
+    prepare(model)
+    copy = as_published(model)
+    assert {type(layer) for layer in linear_layers(copy)} == {nn.Linear}
+    assert all(weight.is_contiguous() for weight in copy.parameters())
+    assert not isinstance(network_of(copy), NumpyLlama)
+    assert isinstance(network_of(model), NumpyLlama)
+    ids = torch.tensor([[5, 6, 7]])
+    with torch.inference_mode():
+        assert torch.equal(copy(input_ids=ids).logits, untouched(input_ids=ids).logits)
+        copy.lm_head.weight.fill_(0.0)
+        assert bool(model.lm_head.weight.any())
+    assert copy.lm_head.weight is copy.model.embed_tokens.weight
+
+
+def test_the_header_names_the_ways_by_their_share_of_the_weights(monkeypatch, forget):
+    model = network(bias=False)
+    costs = {(True, Way.NUMPY, 1): 1.0, (True, Way.TORCH, 3): 1.0, (True, Way.TORCH, 10): 1.0}
+    with monkeypatch.context() as patch:
+        speed_up(model, clock=Seconds(costs, patch))
+    assert words_of(model) == "one row: NumPy; two or three: torch; more: torch"
+    _, small = linear_layers(model)
+    small.product.plan = replace(small.product.plan, one=Way.TORCH)
+    share = 65 * 9 / (37 * 65 + 65 * 9)
+    assert words_of(model).startswith(f"one row: NumPy, torch ({share:.0%}); ")
+    assert words_of(tiny.llama()) == "torch"
+
+
+def test_a_trace_says_how_the_products_were_made():
+    target, settings = tiny.target(), Settings(Sampling(0.0), max_new_tokens=2)
+    prepare(target.model)
+    first = next(engine.run(target, tiny.draft(), tiny.PROMPT, settings))
+    assert first.packing == words_of(target.model) != "torch"
+
+
+def test_a_trace_without_a_word_on_products_is_read_and_written_as_it_was():
+    trace = whole_run(Recipe(rounds=1))
+    said = replace(trace.header, packing="usual")
+    assert '"packing":"usual"' in next(Trace(said).lines())
+    assert Trace.parse(Trace(said).lines()).header == said
+    older = list(Trace(replace(said, packing=None)).lines())
+    assert "packing" not in older[0]
+    assert list(Trace.parse(older).lines()) == older
+
+
+def test_gradients_flow_through_a_fast_layer():
+    model = network()
+    speed_up(model)
+    rows = torch.randn(4, 37, requires_grad=True)
+    model(rows).sum().backward()
+    assert rows.grad is not None
+    assert bool(rows.grad.any())
+
+
+def test_what_cannot_be_sped_up_is_left_alone(monkeypatch):
+    half = network(dtype=torch.bfloat16)
+    assert speed_up(half) is None
+    elsewhere = network().to("meta")
+    assert speed_up(elsewhere) is None
+    large = network()
+    size = sum(layer.weight.nbytes for layer in linear_layers(large))
+    monkeypatch.setattr(products, "MOST_BYTES", size - 1)
+    assert speed_up(large) is None
+    for model in (half, elsewhere, large):
+        assert {type(layer) for layer in linear_layers(model)} == {nn.Linear}
+    monkeypatch.setattr(products, "MOST_BYTES", size)
+    assert speed_up(large) == []
+    monkeypatch.setattr(products, "processes", lambda: 2)
+    assert speed_up(network()) is None
+
+
+class Missing:
+    """A build of torch without these operations."""
+
+
+class Wrong:
+    """A build whose operations give something else."""
+
+    @staticmethod
+    def _reorder_linear_weight(weight, _rows):
+        return weight
+
+    @staticmethod
+    def _linear_pointwise(rows, weight, *_):
+        return rows @ weight.T + 1e-3
+
+
+@pytest.mark.parametrize("operations", [Missing, Wrong])
+def test_a_torch_without_packing_or_with_a_wrong_one_packs_nothing(operations, monkeypatch, forget):
+    monkeypatch.setattr(adapter, "ONEDNN", operations)
+    can_pack.cache_clear()
+    try:
+        model = network()
+        rows = torch.randn(4, 37)
+        with torch.inference_mode():
+            usual = model(rows)
+            speed_up(model)
+            torch.testing.assert_close(model(rows), usual)
+        for layer in linear_layers(model):
+            plan = layer.product.plan
+            assert not {plan.one, plan.few, plan.many} & {Way.ONEDNN, Way.PADDED}
+    finally:
+        can_pack.cache_clear()
+
+
+def test_measuring_uses_no_random_numbers(forget):
+    can_pack.cache_clear()
+    model = network()
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    speed_up(model)
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_everything_of_the_catalogue_that_has_weights_is_sped_up():
+    target = load_target("house", "cpu")
+    assert isinstance(network_of(target.model), NumpyLlama)
+    own = [e for e in entries() if e.made_for == "house"]
+    assert len(own) > 9
+    for entry in own:
+        drafter = load_drafter(entry.name, target)
+        parts = [v for v in vars(drafter).values() if isinstance(v, nn.Module)]
+        linear = [m for part in parts for m in linear_layers(part)]
+        assert linear, entry.name
+        if entry.name == "draft-model":
+            assert isinstance(network_of(drafter.model), NumpyLlama)
+        elif entry.name != "layerskip":  # whose layers are the target's
+            assert {type(layer) for layer in linear} == {FastLinear}, entry.name
+
+
+def test_transformers_is_measured_on_published_copies():
+    target, small = tiny.target(), tiny.draft()
+    settings = Settings(Sampling(0.0), max_new_tokens=8, gamma=3)
+    prompt = methods.Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, 8)))
+    for model in (target.model, small.model):
+        prepare(model)
+    passes = []
+    ways = methods.methods(target, [Entrant(small, settings)], settings)
+    with (
+        small.model.register_forward_pre_hook(lambda *_: passes.append(1)),
+        target.model.register_forward_pre_hook(lambda *_: passes.append(1)),
+    ):
+        counts = {way.name: way.decode(prompt).tokens for way in ways}
+    assert not passes, "neither transformers' ways nor ours call the forward of what ours uses"
+    assert set(counts.values()) == {8}
+    assert {methods.GENERATE, methods.ASSISTED, methods.LOOKUP} < counts.keys()

@@ -1,0 +1,209 @@
+"""Sliding windows: a text may be as long as the context, and is what `generate` writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import tiny
+import torch
+import windowed
+from transformers import Llama4TextConfig
+from windowed import CONTEXT, KINDS, WINDOW
+
+from specviz import engine
+from specviz.adapters import transformers as adapter
+from specviz.catalog import Unsuitable, load_target
+from specviz.drafters.kit.levels import LevelReader
+from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.lookahead.drafter import Lookahead
+from specviz.drafters.ngram import NGram
+from specviz.drafters.suffix import Suffix
+from specviz.models import masks
+from specviz.models.checkpoint import check_config, check_reach
+from specviz.models.errors import BadPrompt
+from specviz.models.masks import layer_masks, longest_text
+from specviz.models.passes import Riders, Taps, Warm
+from specviz.settings.settings import Sampling, Settings
+from specviz.verification.tree import DraftTree
+
+NEW = 50
+GREEDY = Settings(Sampling(temperature=0), gamma=4, max_new_tokens=NEW)
+BRANCHED = replace(GREEDY, siblings=[3, 2])
+PROMPTS = [[3, 5, 7], [5 + (7 * i) % 90 for i in range(40)]]  # within the window, and past it
+TREE = DraftTree((11, 12, 13, 14, 15, 16), (-1, 0, 0, 1, 2, 3))
+
+
+@cache
+def generated(kind, prompt, window=WINDOW):
+    """What transformers writes with a model's own cache."""
+    made = windowed.model(kind) if window == WINDOW else KINDS[kind](sliding_window=window)
+    ids = torch.tensor([prompt])
+    made.generation_config.eos_token_id = None
+    out = made.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW, do_sample=False
+    )
+    return out[0, len(prompt) :].tolist()
+
+
+def target(kind):
+    made = tiny.target(windowed.model(kind))
+    made.eos = ()
+    return made
+
+
+def alone(model, tokens):
+    """Logits after `tokens`, by the model's own plain forward."""
+    with torch.inference_mode():
+        return model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
+
+
+def close(one, other):
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=5e-4)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=len)
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_its_window_a_model_writes_another_text(kind, prompt):
+    """A guard for the tests below."""
+    text = generated(kind, tuple(prompt))
+    assert text != generated(kind, tuple(prompt), CONTEXT)
+    assert len(set(text)) > NEW // 4
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=len)
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_decoding_writes_what_generate_writes(kind, prompt):
+    text = [step.token for step in engine.plain(target(kind), prompt, GREEDY)]
+    assert text == generated(kind, tuple(prompt))
+
+
+DRAFTERS = {
+    "ngram": (lambda _: NGram(), GREEDY),
+    "suffix": (lambda _: Suffix(), replace(GREEDY, suffix_factor=4.0)),
+    "lookahead": (lambda _: Lookahead(), replace(GREEDY, lookahead_window=4)),
+    "draft": (lambda model: tiny.draft(tiny.blurred(model, 0.03)), BRANCHED),
+    "twin": (tiny.draft, replace(GREEDY, gamma=6)),
+}
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_drafting_writes_what_generate_writes(kind, drafter):
+    make, settings = DRAFTERS[drafter]
+    made = target(kind)
+    played = [*engine.rounds(made, make(made.model), list(PROMPTS[0]), settings)]
+    assert [t for each in played for t in each.tokens] == generated(kind, tuple(PROMPTS[0]))
+    if drafter == "twin":  # the same model takes all of its own guesses, past its window too
+        assert all(len(each.tokens) == settings.gamma + 1 for each in played[1:-1])
+    if drafter == "draft":
+        assert len({len(each.tokens) for each in played[1:]}) > 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_may_be_as_long_as_its_context(kind, tmp_path):
+    folder = tiny.save(windowed.model(kind), tmp_path / kind)
+    made = load_target(str(folder), "cpu")
+    assert made.max_length == CONTEXT
+    made.check_room(range(CONTEXT - 4), 4)
+    with pytest.raises(BadPrompt, match=f"more than the {CONTEXT} that"):
+        made.check_room(range(CONTEXT - 3), 4)
+    text = [step.token for step in engine.plain(made, PROMPTS[1], GREEDY)]
+    assert text == generated(kind, tuple(PROMPTS[1]))[: len(text)]
+    assert len(text) > WINDOW
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("kind", ["gemma3", "mistral", "qwen2"])
+def test_a_tree_across_the_window_equals_each_path_scored_alone(kind, attention):
+    model = KINDS[kind]()
+    model.set_attn_implementation(attention)
+    run = tiny.target(model).start(Taps())
+    context = PROMPTS[1][: WINDOW - 1]
+    run.prefill(context)
+    sees = torch.tensor([[True, *[False] * 5, True, False], [True, *[False] * 5, True, True]])
+    scores = run.score(TREE, Riders((21, 22), (1, 2), sees))
+    for node in range(len(TREE)):
+        path = [TREE.tokens[n] for n in TREE.path(node)]
+        close(scores.logits[node], alone(model, [*context, *path]))
+    close(scores.riders.logits[1], alone(model, [*context, 11, 21, 22]))
+    run.keep(TREE.path(5))
+    kept = [*context, *(TREE.tokens[n] for n in TREE.path(5))]
+    close(run.score(DraftTree((42,), (-1,))).logits[0], alone(model, [*kept, 42]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_draft_model_reads_a_tree_past_its_own_window(kind):
+    model, context = windowed.model(kind), PROMPTS[1]
+    reader = LevelReader(model, "draft")
+    tree = DraftTree((context[-1], 12, 13, 14, 15, 16), (-1, 0, 0, 1, 1, 2))
+    with torch.inference_mode():
+        close(reader.text(context)[0], alone(model, context))
+        for nodes in ([1, 2], [3, 4, 5]):
+            for node, logits in zip(nodes, reader.level(tree, nodes), strict=True):
+                path = [tree.tokens[n] for n in tree.path(node)]
+                close(logits, alone(model, [*context[:-1], *path]))
+
+
+@pytest.mark.parametrize("kind", ["mistral", "qwen2"])
+def test_early_exit_resumes_past_the_window(kind):
+    made = target(kind)
+    plain, run = made.start(Taps()), made.start(Taps())
+    for each in (plain, run):
+        each.prefill(PROMPTS[1])
+    early = run.shallow(TREE.tokens[:4], TREE.depths[:4], TREE.mask()[:4, :4], 3)
+    close(run.score(TREE, warm=Warm(3, early)).logits, plain.score(TREE).logits)
+    settings = replace(BRANCHED, exit_layer=3)
+    played = engine.rounds(made, LayerSkip(made), list(PROMPTS[1]), settings)
+    text = [t for each in played for t in each.tokens]
+    assert text == generated(kind, tuple(PROMPTS[1]))
+
+
+@pytest.mark.parametrize("kind", ["gemma2", "gemma3", "gpt_oss"])
+def test_layers_that_are_not_given_the_masks_of_their_kind_are_found(kind):
+    model = windowed.model(kind)
+    windows = adapter.sliding_windows(model.config)
+    assert adapter.passes_masks_on(model, windows)
+    other = tuple(not slides for slides in windows.sliding)
+    for changed in ({"sliding": other}, {"sliding": other[1:]}, {"by_kind": False}):
+        assert not adapter.passes_masks_on(model, replace(windows, **changed))
+    single = windowed.model("mistral")
+    by_kind = replace(adapter.sliding_windows(single.config), by_kind=True)
+    assert not adapter.passes_masks_on(single, by_kind)
+    assert not any(
+        layer._forward_pre_hooks for layer in (*model.model.layers, *single.model.layers)
+    )
+
+
+def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monkeypatch):
+    monkeypatch.setattr(masks, "passes_masks_on", lambda *_: False)
+    model = windowed.gemma3()
+    made = tiny.target(model)
+    assert made.max_length == WINDOW
+    run = made.start(Taps())
+    run.prefill([3, 5])
+    path = [TREE.tokens[n] for n in TREE.path(5)]
+    close(run.score(TREE).logits[5], alone(model, [3, 5, *path]))
+    with pytest.raises(Unsuitable, match="'short' sees 8 tokens at most"):
+        check_reach("short", model, "long", CONTEXT)
+
+
+def test_a_window_that_is_switched_off_is_no_limit():
+    off = windowed.qwen2(use_sliding_window=False)
+    assert layer_masks(off).windows is None
+    assert longest_text(off) == CONTEXT
+    off.config.sliding_window = WINDOW  # as Qwen's files still say, and some configs keep
+    assert adapter.sliding_windows(off.config) is None
+    assert adapter.sliding_windows(windowed.qwen2(max_window_layers=4).config) is None
+    assert adapter.sliding_windows(tiny.llama().config) is None
+
+
+def test_attention_in_chunks_is_refused_for_what_it_is():
+    config = Llama4TextConfig(num_hidden_layers=4)
+    assert adapter.attends_in_chunks(config)
+    with pytest.raises(Unsuitable, match="'four' attends within chunks of the text"):
+        check_config("four", config)
+    whole = Llama4TextConfig(num_hidden_layers=2, layer_types=["full_attention"] * 2)
+    assert not adapter.attends_in_chunks(whole)
+    check_config("four", whole)
