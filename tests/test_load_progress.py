@@ -16,7 +16,7 @@ from test_console import on_terminal
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.catalog import load_target, loading
-from specviz.models import files, gguf_file, load_progress
+from specviz.models import files, gguf_file, gguf_numbers, load_progress
 from specviz.models.errors import Unsuitable
 from specviz.models.libraries import collection_paused
 from specviz.models.load_progress import (
@@ -166,7 +166,7 @@ def test_pieces_of_a_tensor_are_the_numbers_of_the_whole(monkeypatch, tmp_path):
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
     whole = gguf_file.parts_of("a", path).tensors
-    monkeypatch.setattr(gguf_file, "BLOCKS", 3)
+    monkeypatch.setattr(gguf_numbers, "PIECE", 96)
     pieces = gguf_file.parts_of("a", path).tensors
     assert all(pieces[name].equal(values) for name, values in whole.items())
     assert all(values.data_ptr() % 64 == 0 for values in whole.values())

@@ -32,15 +32,15 @@ def _own_shelf(monkeypatch):
 
 @pytest.fixture
 def held(monkeypatch):
-    """The first load waits at its products: an event that it has come there, one to go on."""
+    """The first load waits before its products are chosen: events that it is there, to go on."""
     there, go, prepare = Event(), Event(), checkpoint.prepare
 
-    def held(model):
+    def waiting(model):
         there.set()
         assert go.wait(20)
         prepare(model)
 
-    monkeypatch.setattr(checkpoint, "prepare", held)
+    monkeypatch.setattr(checkpoint, "prepare", waiting)
     yield there, go
     go.set()
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import torch
-from gguf import GGML_QUANT_SIZES, dequantize
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedConfig, PreTrainedTokenizerFast
 
@@ -29,6 +27,7 @@ from specviz.models.gguf_header import (
     TensorInfo,
     read_gguf,
 )
+from specviz.models.gguf_numbers import Block, pair_halves, write_numbers
 from specviz.models.gguf_tokenizer import tokenizer_of
 from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin
 from specviz.models.weight_budget import check_size, check_stop
@@ -60,8 +59,6 @@ WHOLE: Final = {
     "output": "lm_head",
 }
 ROPE_FACTORS: Final = "rope_freqs.weight"  # of each wave length of the positions, in Llama 3.1 on
-BLOCKS: Final = 4096  # of a tensor, read at a time
-ALIGNED: Final = 16  # float32 numbers in a line of a processor's cache
 NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 
 
@@ -103,13 +100,13 @@ def parts_of(name: str, path: Path) -> Parts:
     begin(TOKENIZER)
     tokenizer = tokenizer_of(name, said, config.max_position_embeddings)
     begin(WEIGHTS, sum(tensor.bytes for tensor in found.values()))
-    room = _Room(found.values())
+    block = Block(found.values())
     return Parts(
         config,
         network,
         _roundings(found.values()),
-        {reading.named(key): reading.values(it, config, room) for key, it in found.items()},
-        None if factors is None else reading.values(factors, config, _Room([factors])),
+        {reading.named(key): reading.values(it, config, block) for key, it in found.items()},
+        None if factors is None else reading.values(factors, config, Block([factors])),
         tokenizer,
         GenerationConfig(**_ends(said)),
     )
@@ -198,25 +195,23 @@ class _Reading:
         where = "" if layer is None else f"model.layers.{layer}."
         return f"{where}{known[part]}.{kind}"
 
-    def values(self, tensor: TensorInfo, config: PreTrainedConfig, room: _Room) -> Tensor:
+    def values(self, tensor: TensorInfo, config: PreTrainedConfig, block: Block) -> Tensor:
         """A tensor's numbers as transformers has them, float32. Raises Unsuitable, Stopped."""
         check_stop()
-        rows = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
-        heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
-        numbers = room.take(tensor)
+        numbers = block.take(tensor)
         try:
-            if heads and self.architecture.neighbours:
-                found = np.empty(tensor.elements, np.float32)
-                _dequantize(self.file, tensor, found)
-                _pair_halves(found, numbers, heads)
-            else:
-                _dequantize(self.file, tensor, numbers.reshape(-1))
+            write_numbers(self.file, tensor, numbers)
         except NotImplementedError as error:
+            kind = tensor.kind.name
             raise Unsuitable(
-                f"{self.name!r} has {tensor.name} as {tensor.kind.name}, which cannot be read."
+                f"{self.name!r} has {tensor.name} as {kind}, which cannot be read."
             ) from error
         if self.architecture.shift and tensor.name.endswith("norm.weight"):
             numbers -= self.architecture.shift
+        rows = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+        heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
+        if heads and self.architecture.neighbours:
+            pair_halves(numbers, heads)
         advance(tensor.bytes)
         return torch.from_numpy(numbers)
 
@@ -236,45 +231,3 @@ def _ends(said: Mapping[str, Any]) -> dict[str, Any]:
         "eos_token_id": ends if len(ends) > 1 else next(iter(ends), None),
         "pad_token_id": said.get("tokenizer.ggml.padding_token_id"),
     }
-
-
-class _Room:
-    """One block of memory for all tensors: the system gives out one large block much faster."""
-
-    def __init__(self, tensors: Iterable[TensorInfo]) -> None:
-        self._free = np.empty(sum(map(_padded, tensors)) + ALIGNED, np.float32)
-        address = self._free.ctypes.data // self._free.itemsize
-        self._free = self._free[-address % ALIGNED :]
-
-    def take(self, tensor: TensorInfo) -> Any:
-        """An uninitialized array of the tensor's shape."""
-        taken, self._free = np.split(self._free, [_padded(tensor)])
-        return taken[: tensor.elements].reshape(tensor.shape)
-
-
-def _padded(tensor: TensorInfo) -> int:
-    """How many numbers of the block a tensor takes, so that each begins at a processor's line."""
-    return -(-tensor.elements // ALIGNED) * ALIGNED
-
-
-def _dequantize(file: GgufFile, tensor: TensorInfo, numbers: Any) -> None:
-    """Write a tensor's numbers, one after the other, into the flat array.
-
-    A piece of BLOCKS at a time, which fits into a processor's cache with what it takes to make it.
-    """
-    size, bytes_ = GGML_QUANT_SIZES[tensor.kind]
-    stored = file.data(tensor).reshape(-1)
-    for first in range(0, tensor.elements // size, BLOCKS):
-        piece = stored[first * bytes_ : (first + BLOCKS) * bytes_]
-        made = dequantize(piece[None], tensor.kind)
-        numbers[first * size : (first + BLOCKS) * size] = made.reshape(-1)
-
-
-def _pair_halves(found: Any, numbers: Any, heads: int) -> None:
-    """Order a head's rows as transformers' rotation pairs them: the halves of a row are its pairs.
-
-    llama.cpp pairs neighbours, so its files have the two halves shuffled into each other.
-    """
-    rest = numbers.shape[1:]
-    pairs = found.reshape(heads, -1, 2, *rest)
-    numbers.reshape(heads, 2, -1, *rest)[:] = pairs.swapaxes(1, 2)

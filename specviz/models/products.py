@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from specviz.adapters.torch import pack_weights, packed_linear
 from specviz.models.parallel import processes
 from specviz.models.threads import share_with_numpy
+from specviz.models.weight_budget import check_stop
 
 MOST_BYTES: Final = 1 << 31  # of weights that may be kept twice
 SAMPLE: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
@@ -320,6 +321,7 @@ def _seconds(
         shape: {choice: [] for choice in choices} for shape in ready
     }
     for turn in range(TURNS + 1):
+        check_stop()
         for layout, way in choices if turn % 2 else reversed(choices):
             others.sum()
             for shape, products in ready.items():

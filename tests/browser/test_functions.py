@@ -241,12 +241,10 @@ JOB = """async (address) => {
         ),
         (
             (
-                "job.begin();"
-                " hear(line('state', { state: 'loading', stage: 'starting', spent: 1 }));"
-                " hear(line('state', { state: 'loading', stage: 'starting', spent: 2 }));"
-                " job.ended();"
+                "job.begin(); hear(line('state', { state: 'loading', stage: 'up', spent: 1 }));"
+                " hear(line('state', { state: 'loading', stage: 'up', spent: 2 })); job.ended();"
             ),
-            ["on", "asking", "Starting.", "Starting. 2 seconds so far.", "off", "page lost"],
+            ["on", "asking", "Up.", "Up. 2 seconds so far.", "off", "page lost"],
         ),
         (
             "job.begin(); hear(line('state', { state: 'overdue', seconds: 60 })); job.ended();",
