@@ -136,13 +136,12 @@ def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, wa
 
 
 def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
-    there, go = held
+    _, go = held  # which it may come to before its limit, or not
     limited = Worker(Machine("cpu"), limit=0.05)
 
     async def story():
         job = asyncio.create_task(heard(limited, wish()))
-        await reached(there)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.2)
         go.set()
         return (await job)[-1]
 
@@ -153,13 +152,12 @@ def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
 
 
 def test_the_api_says_why_a_limited_load_gave_nothing(wish, held):  # noqa: F811
-    there, go = held
+    _, go = held  # which it may come to before its limit, or not
     limited = Worker(Machine("cpu"), limit=0.05)
 
     async def story():
         job = asyncio.create_task(limited.whole(recorded(wish()), "client"))
-        await reached(there)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.2)
         go.set()
         await job
 
