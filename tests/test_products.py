@@ -112,6 +112,7 @@ CHOICES = [
     for few in WAYS
     for many in WAYS
     if few is not Way.NUMPY and many not in (Way.NUMPY, Way.PADDED)
+    if not (transposed and one.packed)  # it reads its own copy in either layout
 ]
 
 
@@ -139,16 +140,38 @@ def test_ways_take_turns_and_are_measured_once_for_shapes_and_threads(monkeypatc
     speed_up(network(), clock=clock)
     first = len(clock.products)
     one_row = [(layout, way) for layout, way, rows in clock.products if rows == 1]
-    turns = len(one_row) // (2 * 2 * len(WAYS))  # two shapes, two layouts
-    assert turns == products.TURNS + 1
-    each = one_row[: 2 * 2 * len(WAYS)]
-    assert set(each) == {(layout, way) for layout in (True, False) for way in WAYS}
+    each = {(layout, way) for layout in (True, False) for way in WAYS if not way.packed}
+    each |= {(False, way) for way in WAYS if way.packed}
+    turn = 2 * len(each)  # two shapes
+    assert len(one_row) == turn * (products.TURNS + 1)
+    assert set(one_row[:turn]) == set(one_row[turn : 2 * turn]) == each
+    assert one_row[0] != one_row[turn], "the order turns too"
     speed_up(network(), clock=clock)
     assert len(clock.products) == first
     monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
     monkeypatch.setattr(products, "share_with_numpy", lambda: None)
     speed_up(network(), clock=clock)
     assert len(clock.products) == 2 * first
+
+
+def test_a_clearly_slower_way_is_measured_no_further(monkeypatch, forget):
+    best, slow = (False, Way.NUMPY, 1), (False, Way.TORCH, 1)
+    clock = Seconds({best: 1.0, slow: 1.5, (True, Way.NUMPY, 1): 1.1}, monkeypatch)
+    speed_up(network(), clock=clock)
+    assert clock.products.count(slow) == 2 * (products.ENOUGH + 1)  # two shapes
+    assert clock.products.count((True, Way.NUMPY, 1)) == 2 * (products.TURNS + 1)
+
+
+def test_of_a_large_matrix_only_the_first_outputs_are_measured(monkeypatch, forget):
+    clock = Seconds({}, monkeypatch)
+    monkeypatch.setattr(products, "SAMPLE", 4 * 37 * 20)
+    sizes = set()
+    spend = clock.spend
+    clock.spend = lambda own, way, rows: sizes.add(own.out_features) or spend(own, way, rows)
+    model = network()
+    assert speed_up(model, clock=clock) == []
+    assert sizes == {20, 9}
+    assert [layer.product.out_features for layer in linear_layers(model)] == [65, 9]
 
 
 def test_one_slow_moment_decides_nothing(monkeypatch, forget):

@@ -42,6 +42,10 @@ MANY: Final = 10  # rows of a typical tree
 PADDED_ROWS: Final = 4
 NETWORK: Final = "specviz_network"  # the attribute of a model that has a pass of our own
 TURNS: Final = 5  # of each way, after one that only warms up
+ENOUGH: Final = (
+    2  # turns after which a clearly slower way is measured no further, the first left out
+)
+CLEARLY: Final = 1.25
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 Clock = Callable[[], float]
@@ -183,7 +187,7 @@ def speed_up(
     ready = all(w.device.type == "cpu" and w.dtype == torch.float32 for w in weights)
     if not (jobs and ready and size <= MOST_BYTES and processes() == 1):
         return None
-    plans = choose([_matrix(job) for job in jobs], clock or perf_counter)
+    plans = choose(jobs, clock or perf_counter)
     block = _Block(sum(-(-w.numel() // ALIGNED) * ALIGNED for w in weights))
     made = [_laid_out(job, plans[_shape(job)], block) for job in jobs]
     block.own(network)
@@ -222,11 +226,6 @@ def _shape(job: Group) -> tuple[int, int]:
     return job[0].in_features, sum(layer.out_features for layer in job)
 
 
-def _matrix(job: Group) -> Callable[[], Tensor]:
-    """What makes a group's matrix (out, in)."""
-    return lambda: torch.cat([layer.weight.detach() for layer in job])
-
-
 @torch.no_grad()
 def _laid_out(job: Group, plan: Plan, block: _Block) -> Product:
     """A group's product; its layers' parameters become views of the product's memory."""
@@ -247,50 +246,50 @@ def _bias(job: Group) -> Tensor | None:
     return torch.cat([none(x.out_features) if x.bias is None else x.bias.detach() for x in job])
 
 
-def choose(matrices: Sequence[Callable[[], Tensor]], clock: Clock) -> dict[tuple[int, int], Plan]:
-    """By shape (in, out), the fastest plan. Measured once for these shapes and threads.
+Shape = tuple[int, int]  # (in, out)
+Choice = tuple[bool, Way]  # a layout (transposed or not) and a way
 
-    matrices: what makes each of them, (out, in); of one shape only a sample is made.
+
+def choose(jobs: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
+    """By shape of a group's matrix, the fastest plan. Measured once for these shapes and threads.
+
+    One row decides on the layout, since plain decoding is what all else is compared with.
     """
-    sample: dict[tuple[int, int], list[Tensor]] = {}
-    shapes = []
-    for make in matrices:
-        matrix = make()
-        shape = (matrix.shape[1], matrix.shape[0])
-        shapes.append(shape)
-        held = sample.setdefault(shape, [])
-        if not held or sum(each.nbytes for each in held) + matrix.nbytes <= SAMPLE:
-            held.append(matrix)
-    key = (torch.get_num_threads(), *shapes)
+    key = (torch.get_num_threads(), *map(_shape, jobs))
     if key not in MEASURED:
         share_with_numpy()
-        MEASURED[key] = _measured(sample, clock)
+        MEASURED[key] = _measured(_sample(jobs), clock)
     return MEASURED[key]
 
 
-Choice = tuple[bool, Way]  # a layout (transposed or not) and a way
-Ready = Mapping[tuple[int, int], Mapping[bool, Sequence[Product]]]  # by shape and layout
+@torch.no_grad()
+def _sample(jobs: Sequence[Group]) -> dict[Shape, list[Tensor]]:
+    """By shape, some of its matrices (out, in), or the first outputs of a large one."""
+    found: dict[Shape, list[Tensor]] = {}
+    for job in jobs:
+        inner, outer = _shape(job)
+        held = found.setdefault((inner, outer), [])
+        if not held or sum(each.nbytes for each in held) + 4 * inner * outer <= SAMPLE:
+            most = max(1, SAMPLE // (4 * inner))
+            held.append(torch.cat([layer.weight[:most] for layer in job])[:most])
+    return found
 
 
-def _measured(
-    sample: Mapping[tuple[int, int], Sequence[Tensor]], clock: Clock
-) -> dict[tuple[int, int], Plan]:
+def _measured(sample: Mapping[Shape, Sequence[Tensor]], clock: Clock) -> dict[Shape, Plan]:
     """By shape, the layout that is fastest for one row, and with it the ways for more rows."""
     ready = {shape: _in_layouts(matrices) for shape, matrices in sample.items()}
-    ways = [Way.TORCH, *([Way.ONEDNN, Way.PADDED] if can_pack() else [])]
-    one = _seconds(ready, 1, [Way.NUMPY, *ways], clock)
-    few = _seconds(ready, FEW, ways, clock)
-    many = _seconds(ready, MANY, ways[:2], clock)
+    packing = [Way.ONEDNN, Way.PADDED] if can_pack() else []
+    either = [(layout, way) for layout in (True, False) for way in (Way.NUMPY, Way.TORCH)]
+    packed = [(False, way) for way in packing]  # its copy of the weights has a layout of its own
+    one = _fastest(ready, 1, {shape: [*either, *packed] for shape in ready}, clock)
+    more = {shape: [(one[shape][0], way) for way in (*packing, Way.TORCH)] for shape in ready}
+    few = _fastest(ready, FEW, more, clock)
+    without = {shape: [c for c in more[shape] if c[1] is not Way.PADDED] for shape in ready}
+    many = _fastest(ready, MANY, without, clock)
+    return {shape: Plan(*one[shape], few[shape][1], many[shape][1]) for shape in ready}
 
-    def plan(shape: tuple[int, int]) -> Plan:
-        layout, way = min(one[shape], key=one[shape].__getitem__)
-        more = [
-            min((seconds, way.value, way) for (t, way), seconds in spent.items() if t == layout)[2]
-            for spent in (few[shape], many[shape])
-        ]
-        return Plan(layout, way, *more)
 
-    return {shape: plan(shape) for shape in sample}
+Ready = Mapping[Shape, Mapping[bool, Sequence[Product]]]  # by shape and layout
 
 
 @torch.inference_mode()
@@ -305,35 +304,48 @@ def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
 
 
 @torch.inference_mode()
-def _seconds(
-    ready: Ready, rows: int, ways: Sequence[Way], clock: Clock
-) -> dict[tuple[int, int], dict[Choice, float]]:
-    """By shape and choice, the median time of a product of so many rows.
+def _fastest(
+    ready: Ready, rows: int, choices: Mapping[Shape, Sequence[Choice]], clock: Clock
+) -> dict[Shape, Choice]:
+    """By shape, the choice with the shortest median time for so many rows.
 
-    All choices take turns, and all shapes. Before each turn of a small network, other memory is
+    Choices take turns, and so do shapes. Before each turn of a small network, other memory is
     read, since a larger one computes between its passes: weights come from memory, not from a
-    processor's cache.
+    processor's cache. A choice that is clearly slower is measured no further.
     """
     matrices = [product.matrix for products in ready.values() for product in products[False]]
     others = torch.zeros(max(0, CACHE - sum(each.nbytes for each in matrices)) // 4)
-    choices = [(layout, way) for layout in (True, False) for way in ways]
-    spent: dict[tuple[int, int], dict[Choice, list[float]]] = {
-        shape: {choice: [] for choice in choices} for shape in ready
+    spent: dict[Shape, dict[Choice, list[float]]] = {
+        shape: {choice: [] for choice in choices[shape]} for shape in ready
     }
     for turn in range(TURNS + 1):
         check_stop()
-        for layout, way in choices if turn % 2 else reversed(choices):
+        for place in range(max(map(len, spent.values()))):
             others.sum()
-            for shape, products in ready.items():
-                given = np.ones((rows, shape[0]), np.float32)
-                begin = clock()
-                for product in products[layout]:
-                    product.by(way, given)
-                spent[shape][layout, way].append(clock() - begin)
+            for shape, times in spent.items():
+                order = list(times) if turn % 2 else [*reversed(times)]
+                if place < len(order) and not _hopeless(order[place], times):
+                    products = ready[shape][order[place][0]]
+                    times[order[place]].append(_seconds(products, order[place][1], rows, clock))
     return {
-        shape: {choice: median(times[1:]) for choice, times in by_choice.items()}
-        for shape, by_choice in spent.items()
+        shape: min(times, key=lambda choice: median(times[choice][1:]))
+        for shape, times in spent.items()
     }
+
+
+def _hopeless(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
+    """Whether a choice's best time in three turns or more is clearly over another's."""
+    best = min((t for other in times.values() for t in other[1:]), default=0.0)
+    return len(times[choice]) > ENOUGH and min(times[choice][1:]) > CLEARLY * best
+
+
+def _seconds(products: Sequence[Product], way: Way, rows: int, clock: Clock) -> float:
+    """How long so many rows take with all of these matrices."""
+    given = np.ones((rows, products[0].in_features), np.float32)
+    begin = clock()
+    for product in products:
+        product.by(way, given)
+    return clock() - begin
 
 
 @cache
