@@ -205,7 +205,7 @@ def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> lis
 
 def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:
     """One of transformers' ways."""
-    one_by_one = name.removesuffix(PACKED) == GENERATE
+    one_by_one = name == GENERATE
     return Method(
         name, lambda p: Outcome(*call(target, p.ids, settings)), settings, one_by_one=one_by_one
     )

@@ -58,8 +58,8 @@ class Sweep:
     target: the model's name; shape: its own. machine, processor: in words. dtype: torch's word.
     context: tokens in the cache before each pass. points: rising by tokens, only sizes that were
     measured. flops: operations a second of large matrix products, one number a product; bandwidth:
-    bytes a second of matrix times vector, over as many bytes as the weights have. rounds: how many
-    passes of each size were meant.
+    bytes a second of reading as many bytes as the weights have. rounds: how many passes of each
+    size were meant.
     """
 
     target: str

@@ -71,8 +71,8 @@ def peaks_said(sweep: Sweep) -> str:
     flops, bandwidth = sweep.peaks
     return (
         f"The roofline is made from this machine's own best: {_engineering(flops)}FLOP/s "
-        f"in a product of large matrices, {_engineering(bandwidth)}B/s where a matrix as large as "
-        "the weights is read once."
+        f"in a product of large matrices, {_engineering(bandwidth)}B/s where as many bytes as "
+        "the weights have are read once."
     )
 
 

@@ -17,12 +17,13 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from specviz.adapters.transformers import frequency_factors
-from specviz.models.gguf_file import ARCHITECTURE, LAYER, ROPE_FACTORS, WHOLE
+from specviz.models.gguf_architectures import LAYER
+from specviz.models.gguf_file import ROPE_FACTORS, WHOLE
 
 ENDS: Final = ("eos_token_id", "eot_token_id", "eom_token_id")  # tokens that end a text
 FIXED_ROPE: Final = ("default", "linear", "llama3")  # frequencies do not depend on the text
 NAME: Final = re.compile(r"(?:model\.layers\.(\d+)\.)?(.+)\.(weight|bias)")
-OURS: Final = {theirs: ours for ours, theirs in (WHOLE | LAYER).items()}
+OURS: Final = {theirs: ours for ours, theirs in {**WHOLE, **LAYER}.items()}
 
 
 def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
@@ -52,7 +53,7 @@ def write_gguf(
 
     Weights are written as they are in memory, and only queries' and keys' rows are copied.
     """
-    file = GGUFWriter(path, ARCHITECTURE)
+    file = GGUFWriter(path, "llama")
     _add_config(file, model.config)
     file.add_tokenizer_model("gpt2")
     file.add_tokenizer_pre("gpt-2")
@@ -104,6 +105,6 @@ def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _paired(rows: Tensor, heads: int) -> Tensor:
-    """A head's rows as llama.cpp rotates them, in pairs of neighbours; see `gguf_file._halves`."""
+    """A head's rows as llama.cpp rotates them, in pairs of neighbours; see `gguf_file`."""
     halves = rows.reshape(heads, 2, -1, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape).contiguous()
