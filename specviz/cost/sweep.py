@@ -123,6 +123,15 @@ class Sweep:
         serving = Serving(self.shape, here, dtype, self.context, overhead=overhead)
         return pass_time(serving, 1, tokens)
 
+    @property
+    def share_of_memory_speed(self) -> float | None:
+        """How near a plain pass comes to reading its bytes at the bandwidth seen; None if unknown.
+
+        Its bytes: weights, and the keys and values of the context.
+        """
+        line, seconds = self.predicted(1), self.plain
+        return line.memory / seconds if line and seconds else None
+
     def over(self, tokens: int) -> float | None:
         """Seconds that a pass took beyond the roofline: measured less predicted."""
         seconds, line = self.by_tokens.get(tokens), self.predicted(tokens)
