@@ -15,12 +15,12 @@ Rows = Sequence[Mapping[str, Any]]
 def limit_text(rows: Rows) -> str:
     """The limit, and the share of it that each plain way reached; empty where it is not known."""
     known = [row for row in rows if row["limit_tokens_per_second"] is not None]
-    if not known:
+    names = dict.fromkeys(row["name"] for row in known if row["share_of_limit"] is not None)
+    if not names:
         return ""
     bandwidth = median(row["memory_bandwidth"] for row in known)
     limit = median(row["limit_tokens_per_second"] for row in known)
     size = median(row["memory_bandwidth"] / row["limit_tokens_per_second"] for row in known)
-    names = dict.fromkeys(row["name"] for row in known if row["share_of_limit"] is not None)
     reached = ", ".join(f"{name} {_share(known, name):.2f}" for name in names)
     threads = f"{known[0]['threads']} thread{'' if known[0]['threads'] == 1 else 's'}"
     where = f" with {threads}" if known[0]["device"].endswith(("CPU core", "CPU cores")) else ""
