@@ -28,6 +28,7 @@ LIBRARIES = {
     "tokenizers",
     "torch",
     "transformers",
+    "xllamacpp",
 }
 # Modules that the documentation of these libraries names.
 DOCUMENTED = {

@@ -8,6 +8,7 @@ import pytest
 import tiny
 
 from specviz import engine
+from specviz.adapters import llamacpp
 from specviz.bench import methods as entrants
 from specviz.bench import reference
 from specviz.bench.measure import Timed, measure, take_turns
@@ -37,6 +38,12 @@ NAMES = [
     "transformers assisted generation",
     "transformers prompt lookup",
 ]
+
+
+@pytest.fixture(autouse=True)
+def without_llama_cpp(monkeypatch):
+    """The same rows whether its wheel is here or not; test_llamacpp.py has what it adds."""
+    monkeypatch.setattr(llamacpp, "is_installed", lambda: False)
 
 
 def ways_of(target, drafters, settings):

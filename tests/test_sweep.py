@@ -196,6 +196,25 @@ def test_the_sentences_follow_from_the_numbers():
     assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in sweep_text.gap(sweep)
 
 
+def test_the_share_of_the_memory_s_speed_is_bytes_by_bandwidth_by_the_pass():
+    """2e10 bytes a second: the peak; 10 ms a pass; weights, and 128 tokens of context and one."""
+    sweep = made({1: 10.0, 5: 12.0}, bandwidth=[1e10, 2e10], processor="Some Chip")
+    read = SHAPE.weight_bytes("fp32") + 129 * SHAPE.cache_bytes("fp32")
+    share = read / 2e10 / 0.010
+    assert sweep.share_of_memory_speed == pytest.approx(share)
+    assert sweep_text.memory(sweep).startswith(
+        f"On this machine (measured just now) a plain pass reaches {share:.2f} of its memory's "
+    )
+    recorded = sweep_text.sweep_facts(sweep, here=False)["memory"]
+    assert recorded.startswith("On 2 CPU cores (Some Chip, recorded) a plain pass reaches")
+
+
+@pytest.mark.parametrize("changes", [{"bandwidth": []}, {"points": [Point(5, [0.1])]}])
+def test_no_share_of_the_memory_s_speed_is_said_where_it_was_not_measured(changes):
+    assert made(**changes).share_of_memory_speed is None
+    assert sweep_text.memory(made(**changes)) == ""
+
+
 @pytest.mark.parametrize(
     ("large", "said"),
     [(60.0, "stay below"), (24.0, "by the pass"), (17.0, "passes while"), (9.0, "hidden")],
@@ -215,6 +234,7 @@ def test_times_that_vary_too_much_are_the_headline_and_get_no_reason():
     assert restless["answer"].startswith("The machine was too busy to measure")
     assert "for what it is worth: On this machine a pass with 5 tokens" in restless["caution"]
     assert not restless["must"]
+    assert not restless["memory"]
     assert not restless["gap"]
     assert not restless["grows"]
     quiet = sweep_text.sweep_facts(made(spread=0.05))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from specviz.models import threads
-from specviz.settings.threads import SPINS, TOLD, wait_briefly
+from specviz.settings.threads import SPINS, TOLD, as_started, wait_briefly
 
 
 def test_they_wait_briefly_unless_told_otherwise():
@@ -21,6 +21,15 @@ def test_what_a_host_has_said_stands(name):
     environment = {name: "a word of their own"}
     wait_briefly(environment)
     assert environment == {name: "a word of their own"}
+
+
+def test_programs_of_others_wait_as_they_would_without_us():
+    environment = {"PATH": "/bin"}
+    wait_briefly(environment)
+    assert as_started(environment) == {"PATH": "/bin"}
+    told = {"GOMP_SPINCOUNT": "5", "PATH": "/bin"}
+    wait_briefly(told)
+    assert as_started(told) == told
 
 
 def test_the_command_line_has_not_brought_torch_in_before_it_says_so():

@@ -97,6 +97,17 @@ def divide_frequencies(model: Any, factors: Tensor) -> None:
     model.model.rotary_emb.inv_freq /= factors
 
 
+def frequency_factors(model: Any) -> Tensor:
+    """What a Llama's rotary frequencies are divided by, (head size / 2,): ones where nothing is.
+
+    The opposite of `divide_frequencies`. Raises AttributeError as it does.
+    """
+    size, base = model.config.head_dim, model.config.rope_parameters["rope_theta"]
+    exponents = torch.arange(0, size, 2, dtype=torch.float32) / size
+    factors: Tensor = (1.0 / base**exponents) / model.model.rotary_emb.inv_freq.float().cpu()
+    return factors
+
+
 # --- The cache argument ---------------------------------------------------------------------------
 # transformers 5.24 calls it `cache`; before, it was `past_key_values`, which 5.24 to 5.39 accept
 # with a warning. A network that takes neither is refused when it is loaded.

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 
+from specviz.bench.limit import Limit, Limiter
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
 from specviz.bench.outcomes import total
 from specviz.engine.round import Stop, never
@@ -33,7 +34,10 @@ class Row:
     the prefill; alpha, accepted_length, kept_by_depth: see outcomes.py;
     judged_by_depth: the guesses judged at the positions of each depth; held_bytes: what the drafter
     held in memory at the end of a run, see models/memory.py, the most of all runs. partial: the
-    person stopped it before every turn of the domain was taken.
+    person stopped it before every turn of the domain was taken. memory_bandwidth: bytes that this
+    machine reads a second with as many threads. limit_tokens_per_second: the plain passes a second
+    that this allows, see limit.py. share_of_limit: tokens_per_second by it, only for ways of one
+    token a pass. same_text: whether every run wrote plain decoding's tokens, where it is compared.
     """
 
     name: str
@@ -58,14 +62,19 @@ class Row:
     judged_by_depth: list[int] | None
     held_bytes: int | None
     partial: bool = False
+    memory_bandwidth: float | None = None
+    limit_tokens_per_second: float | None = None
+    share_of_limit: float | None = None
+    same_text: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One call: what it made, and the seconds it took."""
+    """One call: what it made, the seconds it took, and what memory allowed in its turn."""
 
     outcome: Outcome
     seconds: float
+    limit: Limit | None = None
 
     @property
     def speed(self) -> float:
@@ -98,8 +107,11 @@ def measure(
     domains: Mapping[str, Sequence[Prompt]],
     repeats: int,
     watch: Watch = NOBODY,
+    limiter: Limiter | None = None,
 ) -> Iterator[Row]:
     """Rows, as soon as a domain is done. The first call of each method only warms up.
+
+    limiter: measures in every turn what memory allows; rows have no limit without it.
 
     Where it is stopped, the rows of that domain rest on its whole turns, and are the last; there
     are none of a domain without a whole turn.
@@ -111,7 +123,7 @@ def measure(
         watch.tick()
     for domain, prompts in domains.items():
         asked = list(prompts) * repeats
-        turns = take_turns(target, methods, asked, watch)
+        turns = take_turns(target, methods, asked, watch, limiter)
         partial = len(turns[PLAIN]) < len(asked)
         for method in methods if turns[PLAIN] else ():
             yield replace(_row(method, domain, target, turns), partial=partial)
@@ -120,7 +132,11 @@ def measure(
 
 
 def take_turns(
-    target: Target, methods: Sequence[Method], prompts: Sequence[Prompt], watch: Watch = NOBODY
+    target: Target,
+    methods: Sequence[Method],
+    prompts: Sequence[Prompt],
+    watch: Watch = NOBODY,
+    limiter: Limiter | None = None,
 ) -> Turns:
     """Every method on every prompt, the first method of a turn being another each time.
 
@@ -129,6 +145,7 @@ def take_turns(
     turns: dict[str, list[Timed]] = {method.name: [] for method in methods}
     for turn, prompt in enumerate(prompts):
         first = turn % len(methods)
+        limit = None if limiter is None else limiter(prompt)
         timed: dict[str, Timed] = {}
         for method in [*methods[first:], *methods[:first]]:
             if watch.stop():
@@ -136,7 +153,7 @@ def take_turns(
             timed[method.name] = _timed(target, method, prompt)
             watch.tick()
         for name, one in timed.items():
-            turns[name].append(one)
+            turns[name].append(replace(one, limit=limit))
     return turns
 
 
@@ -191,7 +208,29 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
         round_check_cost=_cost([o.checking for o in outcomes], usual),
         **shares(outcomes),
         held_bytes=max((o.held_bytes for o in outcomes if o.held_bytes is not None), default=None),
+        **_limits(mine, method.one_by_one),
+        same_text=None if method.name == PLAIN else _same_text(mine, plain),
     )
+
+
+def _limits(mine: Sequence[Timed], one_by_one: bool) -> dict[str, Any]:
+    """The limit and the share of it, as the fields of a row: medians over turns."""
+    known = [(timed.speed, timed.limit) for timed in mine if timed.limit is not None]
+    if not known:
+        return {}
+    shares = [speed / limit.passes for speed, limit in known]
+    return {
+        "memory_bandwidth": median(limit.bandwidth for _, limit in known),
+        "limit_tokens_per_second": median(limit.passes for _, limit in known),
+        "share_of_limit": median(shares) if one_by_one else None,
+    }
+
+
+def _same_text(mine: Sequence[Timed], plain: Sequence[Timed]) -> bool | None:
+    """Whether all texts are plain decoding's; None where the method does not give its text."""
+    pairs = [(a.outcome.text, b.outcome.text) for a, b in zip(mine, plain, strict=True)]
+    known = [(text, other) for text, other in pairs if text is not None and other is not None]
+    return all(text == other for text, other in known) if known else None
 
 
 def _ratio(mine: Sequence[Timed], theirs: Sequence[Timed]) -> float:

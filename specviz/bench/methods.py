@@ -85,7 +85,8 @@ class Outcome:
     a round after the prefill: of the drafter; of the target's pass, judging and keeping.
     pass_seconds: of one plain target pass after the prefill; None where there is none. look, weigh:
     make the tally of the guesses out of the rounds, and say what the drafter holds in memory, for
-    which the clock must have stopped; tally, held_bytes: those.
+    which the clock must have stopped; tally, held_bytes: those. text: the new tokens, where the
+    way's text is compared with plain decoding's.
     """
 
     tokens: int
@@ -98,6 +99,7 @@ class Outcome:
     weigh: Callable[[], int] | None = None
     tally: Tally | None = None
     held_bytes: int | None = None
+    text: tuple[int, ...] | None = None
 
     def counted(self) -> Outcome:
         """The same with the numbers instead of the run, whose rounds hold whole laws."""
@@ -108,12 +110,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way of decoding. counterpart: the name of transformers' way of doing the same."""
+    """A way of decoding. counterpart: the name of transformers' way of doing the same.
+
+    one_by_one: whether each token takes a pass, so that its speed has a limit: see limit.py.
+    """
 
     name: str
     decode: Callable[[Prompt], Outcome]
     settings: Settings
     counterpart: str | None = None
+    one_by_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +159,13 @@ def methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> 
 
 def plain(target: Target, settings: Settings) -> Method:
     """Plain decoding, the measure of all."""
-    return Method(PLAIN, lambda prompt: _plainly(target, prompt, settings), settings, GENERATE)
+    return Method(
+        PLAIN,
+        lambda prompt: _plainly(target, prompt, settings),
+        settings,
+        GENERATE,
+        one_by_one=True,
+    )
 
 
 def ours(target: Target, entrant: Entrant) -> Method:
@@ -193,13 +205,21 @@ def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> lis
 
 def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:
     """One of transformers' ways."""
-    return Method(name, lambda p: Outcome(*call(target, p.ids, settings)), settings)
+    one_by_one = name == GENERATE
+    return Method(
+        name, lambda p: Outcome(*call(target, p.ids, settings)), settings, one_by_one=one_by_one
+    )
 
 
 def _plainly(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
-    seconds = [step.seconds for step in engine.plain(target, prompt.ids, settings)]
-    after = seconds[1:]
-    return Outcome(len(seconds), len(seconds), pass_seconds=median(after) if after else None)
+    steps = list(engine.plain(target, prompt.ids, settings))
+    after = [step.seconds for step in steps[1:]]
+    return Outcome(
+        len(steps),
+        len(steps),
+        pass_seconds=median(after) if after else None,
+        text=tuple(step.token for step in steps),
+    )
 
 
 def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:

@@ -16,12 +16,13 @@ from typing import Final
 import torch
 
 from specviz.cost.shapes import ModelShape
-from specviz.cost.sweep import CONTEXT, DTYPES, SIZES, Point, Sweep
+from specviz.cost.sweep import CONTEXT, SIZES, Point, Sweep
 from specviz.engine.recorder import versions
 from specviz.engine.round import Stop, never
 from specviz.models.devices import describe, processor, synchronize
 from specviz.models.passes import Taps
 from specviz.models.target import Target
+from specviz.models.weights import bytes_read
 from specviz.verification.tree import DraftTree
 
 PRODUCT: Final = "product"
@@ -83,6 +84,7 @@ class Sweeping:
     def __init__(self, target: Target, plan: Plan | None = None) -> None:
         self.target = target
         self.plan = plan or Plan()
+        self._shape = shape_of(target)
         self.rounds = FEWEST
         self._passes = Passes(target, self.plan.context, max(self.plan.sizes))
         self._busy = {PRODUCT: product(target), READ: read(target)}
@@ -119,7 +121,7 @@ class Sweeping:
         sizes = [size for size in sorted(plan.sizes) if size in self._seen]
         return Sweep(
             target=target.card.name,
-            shape=shape_of(target),
+            shape=self._shape,
             machine=describe(target.device),
             processor=processor() if target.device.type == "cpu" else "",
             dtype=dtype_of(target),
@@ -187,16 +189,14 @@ def product(target: Target) -> Busy:
 
 
 def read(target: Target) -> Busy:
-    """A matrix times a vector, of as many bytes as the weights: what a plain pass does to them.
+    """The largest of as many bytes of numbers as the weights have: nothing reads them faster.
 
     As many, since what fits into a cache is read faster than what does not; MOST_READ at most.
+    Not a matrix times a vector: on some processors torch's takes twice as long as reading does.
     """
-    edge, number = _edge(target), target.dtype.itemsize
-    weights = min(MOST_READ, shape_of(target).weight_bytes(DTYPES[dtype_of(target)]))
-    rows = max(1, round(weights / number / edge))
-    matrix = torch.ones(rows, edge, dtype=target.dtype, device=target.device)
-    vector, made = matrix[0].clone(), matrix[:, 0].clone()
-    return Busy(lambda: torch.mv(matrix, vector, out=made), float(rows * edge * number))
+    size = min(MOST_READ, bytes_read(target.model))
+    numbers = torch.ones(size // torch.float32.itemsize, device=target.device)
+    return Busy(numbers.amax, float(numbers.nbytes))
 
 
 def timed(device: torch.device, do: Callable[[], object]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,9 @@ from specviz.settings.options import MOST, add_settings, count, section
 
 if TYPE_CHECKING:
     from specviz.bench.measure import Row
+    from specviz.bench.methods import Method, Prompt
+    from specviz.models.target import Target
+    from specviz.settings.settings import Settings
 
 COMMON: Final = (
     "prompts", "repeats", "target", "drafter", "max_new_tokens", "temperature", "seed", "gamma",
@@ -53,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     require_writable(args.json)
     with loading_shown():
+        from specviz.bench.limit import limiter
         from specviz.bench.measure import Watch, calls, measure
-        from specviz.bench.methods import MTP, drafters_for, encoded, entrants, methods
-        from specviz.bench.reference import why_no_mtp
+        from specviz.bench.methods import drafters_for, encoded, entrants, methods
         from specviz.catalog.loading import load_target
 
         target = load_target(args.target, args.device, args.dtype)
@@ -65,23 +69,60 @@ def run(args: argparse.Namespace) -> int:
             lambda name: settings_of(args, name),
             must=args.drafter is not None,
         )
-    if why := why_no_mtp(target):
-        absent[MTP] = why
-    for name, why in absent.items():
-        say(f"{name} is left out: {why}", "yellow", stderr=True)
     texts = encoded(target, args.prompts, settings.max_new_tokens)
     ways = methods(target, taking, settings)
-    columns = table_columns(list(texts), [way.name for way in ways])
-    with interruptible() as stop, CallProgress(calls(ways, texts, args.repeats)) as progress:
-        watch = Watch(stop, progress.advance)
-        printer = Printer(columns, progress, quiet=args.json == STANDARD_OUTPUT)
-        rows = printer.print(measure(target, ways, texts, args.repeats, watch))
+    quiet = args.json == STANDARD_OUTPUT
+    with ExitStack() as stack, interruptible() as stop:
+        ways += add_others(target, settings, texts, absent, stack)
+        for name, why in absent.items():
+            say(f"{name} is left out: {why}", "yellow", stderr=True)
+        columns = table_columns(list(texts), [way.name for way in ways])
+        with CallProgress(calls(ways, texts, args.repeats)) as progress:
+            printer = Printer(columns, progress, quiet)
+            watch, limit = Watch(stop, progress.advance), limiter(target, settings.max_new_tokens)
+            rows = printer.print(measure(target, ways, texts, args.repeats, watch, limit))
+    if not quiet:
+        print_limit(rows)
     if args.json is not None:
         write_json(args.json, rows)
     if stop():
         say("Stopped: rows marked partial rest on fewer turns, and domains may be missing.",
             "yellow", stderr=True)  # fmt: skip
     return STOPPED if stop() else 0
+
+
+def add_others(
+    target: Target,
+    settings: Settings,
+    texts: Mapping[str, Sequence[Prompt]],
+    absent: dict[str, str],
+    stack: ExitStack,
+) -> list[Method]:
+    """Programs of others that decode the same weights; `absent` learns why one is not among them.
+
+    stack: ends them.
+    """
+    from specviz.bench.llamacpp import LLAMA_CPP, NoLlamaCpp, llama_cpp
+    from specviz.bench.methods import MTP
+    from specviz.bench.reference import why_no_mtp
+
+    if why := why_no_mtp(target):
+        absent[MTP] = why
+    prompts = [prompt for several in texts.values() for prompt in several]
+    try:
+        return [stack.enter_context(llama_cpp(target, settings, prompts))]
+    except NoLlamaCpp as error:
+        absent[LLAMA_CPP] = str(error)
+    return []
+
+
+def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Say what memory allows, how much of it plain ways reached, and whose text was another."""
+    from specviz.bench.limit_text import limit_text, other_text
+
+    for sentence, style in ((limit_text(rows), ""), (other_text(rows), "yellow")):
+        if sentence:
+            say(sentence, style)
 
 
 def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
@@ -95,6 +136,7 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
         Column("α", right=True, width=4),
         Column("× transformers", right=True, width=14),
         Column("Draft cost", right=True, width=10),
+        Column("Of the limit", right=True, width=12),
         Column("", width=7),
     ]
 
@@ -130,6 +172,7 @@ class Printer:
 def cells(row: Mapping[str, Any]) -> list[str]:
     """One row of the table; what was not measured is empty."""
     ratio, cost, alpha = row["ratio_to_transformers"], row["draft_cost"], row["alpha"]
+    share = row["share_of_limit"]
     return [
         row["domain"],
         row["name"],
@@ -139,5 +182,6 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         f"{alpha:.2f}" if alpha is not None else "",
         f"{ratio:.2f}" if ratio is not None else "",
         f"{cost:.3f}" if cost is not None else "",
+        f"{share:.2f}" if share is not None else "",
         "partial" if row["partial"] else "",
     ]

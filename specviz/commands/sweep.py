@@ -20,7 +20,7 @@ COLUMNS: Final = (
     Column("Plain passes", right=True),
     Column("Roofline, ms (simulated)", right=True),
 )
-SENTENCES: Final = ("answer", "must", "gap", "grows", "caution", "how")
+SENTENCES: Final = ("answer", "must", "memory", "gap", "grows", "caution", "how")
 
 
 def add_options(parser: Parser) -> None:

@@ -58,8 +58,8 @@ class Sweep:
     target: the model's name; shape: its own. machine, processor: in words. dtype: torch's word.
     context: tokens in the cache before each pass. points: rising by tokens, only sizes that were
     measured. flops: operations a second of large matrix products, one number a product; bandwidth:
-    bytes a second of matrix times vector, over as many bytes as the weights have. rounds: how many
-    passes of each size were meant.
+    bytes a second of reading as many bytes as the weights have. rounds: how many passes of each
+    size were meant.
     """
 
     target: str
@@ -122,6 +122,15 @@ class Sweep:
         here = Hardware(self.machine, {dtype: flops}, bandwidth, float(held))
         serving = Serving(self.shape, here, dtype, self.context, overhead=overhead)
         return pass_time(serving, 1, tokens)
+
+    @property
+    def share_of_memory_speed(self) -> float | None:
+        """How near a plain pass comes to reading its bytes at the bandwidth seen; None if unknown.
+
+        Its bytes: weights, and the keys and values of the context.
+        """
+        line, seconds = self.predicted(1), self.plain
+        return line.memory / seconds if line and seconds else None
 
     def over(self, tokens: int) -> float | None:
         """Seconds that a pass took beyond the roofline: measured less predicted."""

@@ -37,6 +37,7 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
         "answer": head,
         "restless": not quiet,
         "must": must(sweep) if quiet else "",
+        "memory": memory(sweep, here) if quiet else "",
         "gap": gap(sweep) if quiet else "",
         "grows": grows(sweep) if quiet else "",
         "rows": [_row(sweep, point.tokens) for point in sweep.points],
@@ -71,8 +72,8 @@ def peaks_said(sweep: Sweep) -> str:
     flops, bandwidth = sweep.peaks
     return (
         f"The roofline is made from this machine's own best: {_engineering(flops)}FLOP/s "
-        f"in a product of large matrices, {_engineering(bandwidth)}B/s where a matrix as large as "
-        "the weights is read once."
+        f"in a product of large matrices, {_engineering(bandwidth)}B/s where as many bytes as "
+        "the weights have are read once."
     )
 
 
@@ -120,6 +121,19 @@ def must(sweep: Sweep) -> str:
     return (
         f"So {what} must bring more than {_times(cost)} tokens a round to pay{more}: "
         "that is the price of checking alone, before any drafting."
+    )
+
+
+def memory(sweep: Sweep, here: bool = True) -> str:
+    """How much of the speed that its memory allows a plain pass reaches, and on which machine."""
+    share = sweep.share_of_memory_speed
+    if share is None:
+        return ""
+    chip = f"{sweep.processor}, " if sweep.processor else ""
+    place = "this machine (measured just now)" if here else f"{sweep.machine} ({chip}recorded)"
+    return (
+        f"On {place} a plain pass reaches {share:.2f} of its memory's speed, "
+        "the speed at which its weights, keys and values can be read once."
     )
 
 

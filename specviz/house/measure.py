@@ -69,6 +69,10 @@ SAID_ONCE: Final = (
     "runs",
     "gamma",
     "ratio_to_transformers",
+    "memory_bandwidth",
+    "limit_tokens_per_second",
+    "share_of_limit",
+    "same_text",
     "partial",
 )
 

@@ -25,3 +25,10 @@ def wait_briefly(environment: MutableMapping[str, str] = os.environ) -> None:
     if not any(name in environment for name in TOLD):
         environment["GOMP_SPINCOUNT"] = SPINS
         environment["KMP_BLOCKTIME"] = "0"
+
+
+def as_started(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment without what `wait_briefly` added, for programs that decode their own way."""
+    added = {"GOMP_SPINCOUNT": SPINS, "KMP_BLOCKTIME": "0"}
+    ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment
+    return {name: v for name, v in environment.items() if not (ours and name in added)}

@@ -11,6 +11,7 @@ export interface Sweep {
   restless: boolean;
   answer: string;
   must: string;
+  memory: string;
   gap: string;
   grows: string;
   /** Numbers as they are shown, by column. */

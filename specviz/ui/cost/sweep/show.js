@@ -14,8 +14,8 @@ const COLUMNS = [
   ["passes", "plain passes", ""],
   ["roofline", "roofline, ms", ""],
 ];
-/** @type {("answer" | "must" | "gap" | "grows" | "caution" | "how")[]} */
-const SENTENCES = ["answer", "must", "gap", "grows", "caution", "how"];
+/** @type {("answer" | "must" | "memory" | "gap" | "grows" | "caution" | "how")[]} */
+const SENTENCES = ["answer", "must", "memory", "gap", "grows", "caution", "how"];
 const KEYS = [
   ["sv-sweep-mark", "measured: median, and the middle half"],
   ["sv-sweep-dash", "roofline: simulated"],

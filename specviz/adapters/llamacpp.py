@@ -1,0 +1,93 @@
+"""What specviz assumes about xllamacpp, a wheel of llama.cpp: plain decoding of a GGUF file.
+
+A failed check inside llama.cpp ends its whole process. So this file is also a program:
+`bench.llamacpp` runs it by its path in a process of its own, which loads one file, then reads
+requests and writes replies, one JSON object a line. It imports the standard library and xllamacpp.
+
+Assumed: the server returns text and no token ids. So the file's vocabulary must call token 7 `<7>`
+(`token_text`), and ids are read from the text. Where the text is anything else, the reply is an
+error, and llama.cpp is left out with that sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any, Final
+
+PACKAGE: Final = "xllamacpp"
+TOKEN: Final = re.compile(r"<(\d+)>")
+
+
+def is_installed() -> bool:
+    """Whether the wheel is there; nothing is imported."""
+    return find_spec(PACKAGE) is not None
+
+
+def token_text(token: int) -> str:
+    """What the vocabulary of a file for this program calls a token."""
+    return f"<{token}>"
+
+
+class Decoder:
+    """llama.cpp with one file loaded: float32 caches, no flash attention, on the CPU.
+
+    context: tokens that fit in the cache. threads: of prompts and of new tokens.
+    """
+
+    def __init__(self, path: str, context: int, threads: int) -> None:
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = path
+        params.n_ctx, params.n_parallel, params.fit_params = context, 1, False
+        params.n_gpu_layers, params.no_op_offload = 0, True
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+        params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.ui, params.verbosity = False, 0
+        params.api_keys = [
+            secrets.token_hex()
+        ]  # it opens a port on this machine; nobody may use it
+        self.server = xllamacpp.Server(params)
+
+    def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
+        """The likeliest tokens after a prompt, up to one that ends the text."""
+        request = {"prompt": list(ids), "n_predict": new_tokens, "temperature": 0.0}
+        answer = self.server.handle_completions(request | {"cache_prompt": False})
+        if "error" in answer:
+            raise RuntimeError(answer["error"]["message"])
+        text = answer["choices"][0]["text"]
+        tokens = [int(number) for number in TOKEN.findall(text)]
+        if "".join(map(token_text, tokens)) != text:
+            raise RuntimeError(f"its text is not made of the file's tokens: {text[:80]!r}")
+        return tokens
+
+
+def main(path: str, context: str, threads: str) -> None:
+    """Load, say so, and answer each request. Requests: `ids` and `new_tokens`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that asks
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever llama.cpp prints is no reply
+
+    def reply(**values: Any) -> None:
+        replies.write(json.dumps(values) + "\n")
+        replies.flush()
+
+    try:
+        decoder = Decoder(path, int(context), int(threads))
+        reply(ready=True)
+        for line in sys.stdin:
+            reply(tokens=decoder.decode(**json.loads(line)))
+    except Exception as error:  # whatever it is, the other program makes a sentence of it
+        reply(error=str(error) or type(error).__name__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

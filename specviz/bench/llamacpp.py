@@ -1,0 +1,130 @@
+"""llama.cpp beside our own decoding: the same float32 weights, prompt, threads and new tokens.
+
+The weights are written to a temporary GGUF file, which a process of its own loads (see
+adapters/llamacpp.py); a call sends it token ids and waits for token ids.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any, Final
+
+import torch
+
+from specviz.adapters import llamacpp
+from specviz.bench.methods import Method, Outcome, Prompt
+from specviz.models.gguf_writer import why_not_writable, write_gguf
+from specviz.models.target import Target
+from specviz.models.weights import bytes_read
+from specviz.settings.settings import Settings
+from specviz.settings.threads import as_started
+
+LLAMA_CPP: Final = "llama.cpp"
+ENDING: Final = 10.0  # seconds that its process has to end by itself
+
+
+class NoLlamaCpp(ValueError):
+    """llama.cpp cannot be measured beside this target, or failed; the message is a sentence."""
+
+
+@contextmanager
+def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> Iterator[Method]:
+    """llama.cpp's plain decoding as a method, loaded and tried. Raises NoLlamaCpp."""
+    if why := why_not(target, settings):
+        raise NoLlamaCpp(why)
+    context = max(len(prompt.ids) for prompt in prompts) + settings.max_new_tokens
+    with TemporaryDirectory(prefix="specviz-") as folder:
+        path = Path(folder) / "weights.gguf"
+        names = [llamacpp.token_text(token) for token in range(target.vocab_size)]
+        write_gguf(path, target.model, names, target.eos)
+        with _process(path, context) as process:
+            process.decode(prompts[0].ids, 1)
+
+            def decode(prompt: Prompt) -> Outcome:
+                tokens = process.decode(prompt.ids, settings.max_new_tokens)
+                return Outcome(len(tokens), len(tokens), text=tuple(tokens))
+
+            yield Method(LLAMA_CPP, decode, settings, one_by_one=True)
+
+
+def why_not(target: Target, settings: Settings) -> str | None:
+    """Why llama.cpp is not measured beside this target, as a sentence; None where it can be."""
+    if not llamacpp.is_installed():
+        return f"The package {llamacpp.PACKAGE} is not installed (pip install {llamacpp.PACKAGE})."
+    if target.device.type != "cpu":
+        return "It is compared on a CPU only."
+    if not settings.sampling.greedy:
+        return "It is compared at temperature 0 only, where both must write the same text."
+    if why := why_not_writable(target.model, target.eos):
+        return why
+    needed, free = bytes_read(target.model), shutil.disk_usage(gettempdir()).free
+    if needed > free:
+        return f"Its weights need {needed:,} bytes of temporary files, and {free:,} are free."
+    return None
+
+
+class Process:
+    """A running program that decodes with llama.cpp, one request at a time."""
+
+    def __init__(self, running: subprocess.Popen[str]) -> None:
+        self._running = running
+
+    def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
+        """New token ids after a prompt. Raises NoLlamaCpp."""
+        assert self._running.stdin is not None
+        with suppress(OSError):  # where it has ended, `reply` says so
+            self._running.stdin.write(json.dumps({"ids": ids, "new_tokens": new_tokens}) + "\n")
+            self._running.stdin.flush()
+        tokens: list[int] = self.reply()["tokens"]
+        return tokens
+
+    def reply(self) -> dict[str, Any]:
+        """The next line that it writes. Raises NoLlamaCpp."""
+        assert self._running.stdout is not None
+        line = self._running.stdout.readline()
+        if not line:
+            raise NoLlamaCpp(f"llama.cpp's process ended with status {self._running.wait()}.")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise NoLlamaCpp(f"llama.cpp failed: {answer['error']}.".replace("..", "."))
+        return answer
+
+
+@contextmanager
+def _process(path: Path, context: int) -> Iterator[Process]:
+    """The program with the file loaded, ended afterwards. Raises NoLlamaCpp."""
+    assert llamacpp.__file__ is not None
+    values = [str(path), str(context), str(torch.get_num_threads())]
+    running = subprocess.Popen(
+        [sys.executable, "-P", llamacpp.__file__, *values],  # -P: no imports from its folder
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+        env=as_started(),
+    )
+    with running:
+        try:
+            process = Process(running)
+            process.reply()
+            yield process
+        finally:
+            _end(running)
+
+
+def _end(running: subprocess.Popen[str]) -> None:
+    """Let it read the end of its requests, and kill it where that does not end it."""
+    assert running.stdin is not None
+    with suppress(OSError):
+        running.stdin.close()
+    try:
+        running.wait(ENDING)
+    except subprocess.TimeoutExpired:
+        running.kill()

@@ -1,0 +1,152 @@
+"""The speed that memory allows: what a pass reads, and the share of the limit. Never a timing."""
+
+from dataclasses import replace
+
+import pytest
+import tiny
+import torch
+
+from specviz.bench import limit, limit_text
+from specviz.bench.limit import Limit, limiter
+from specviz.bench.measure import Timed, measure
+from specviz.bench.methods import GENERATE, Entrant, Method, Outcome, Prompt, methods
+from specviz.bench.sweep import MOST_READ, read, shape_of
+from specviz.commands.bench import cells, print_limit, table_columns
+from specviz.drafters.ngram import NGram
+from specviz.models.weights import bytes_read
+from specviz.settings.settings import Sampling, Settings
+
+GREEDY = Settings(Sampling(temperature=0), max_new_tokens=8)
+PROMPT = Prompt(tiny.PROMPT, (5, 9, 77, 31))
+FIELDS = ("memory_bandwidth", "limit_tokens_per_second", "share_of_limit", "same_text")
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_pass_reads_each_weight_once_and_no_table_that_is_only_looked_up(tied):
+    """By hand: two layers of width 48 (inside 96), 4 heads, 2 of keys and values, 280 words."""
+    target = tiny.target(tiny.llama(tie_word_embeddings=tied))
+    attention = 48 * 48 + 2 * 48 * 24 + 48 * 48
+    layer = attention + 3 * 48 * 96 + 2 * 48
+    numbers = 2 * layer + 48 + 280 * 48
+    assert bytes_read(target.model) == 4 * numbers
+    assert shape_of(target).weight_bytes("fp32") == 4 * numbers  # what the roofline counts
+
+
+def test_a_model_in_another_layout_is_counted_too():
+    model = tiny.gpt2()
+    every = sum(weight.nbytes for weight in model.parameters())
+    assert bytes_read(model) == every - model.transformer.wpe.weight.nbytes  # its head is tied
+
+
+def test_memory_is_read_as_far_as_the_weights_reach(tiny_target, monkeypatch):
+    assert read(tiny_target).size == bytes_read(tiny_target.model)
+    monkeypatch.setattr("specviz.bench.sweep.MOST_READ", 4096)
+    assert read(tiny_target).size == 4096 < MOST_READ
+
+
+def test_the_limit_is_the_best_read_by_the_bytes_of_a_pass_halfway(tiny_target, monkeypatch):
+    seconds = iter([0.5, 0.25, 1.0, 2.0, 4.0])
+    monkeypatch.setattr(limit, "timed", lambda _device, _do: next(seconds))
+    found = limiter(tiny_target, new_tokens=8)(PROMPT)
+    weights = bytes_read(tiny_target.model)
+    assert found.bandwidth == weights / 0.25
+    cache = (len(PROMPT.ids) + 4) * 2 * 2 * 2 * 12 * 4  # keys, values; layers; heads; size; bytes
+    assert found.passes == pytest.approx(found.bandwidth / (weights + cache))
+
+
+def test_a_model_of_experts_has_no_limit(tiny_target, monkeypatch):
+    monkeypatch.setattr(tiny_target.model.config, "num_local_experts", 8, raising=False)
+    assert limiter(tiny_target, 8) is None
+
+
+def rows_of(target, monkeypatch, limits):
+    """Rows of plain decoding at 1 and 2 tokens a second, a drafter, and a way of the same text."""
+    clock = iter([4.0] * 3 + [2.0] * 3)
+
+    def timed(_target, method, prompt):
+        return Timed(method.decode(prompt), next(clock))
+
+    monkeypatch.setattr("specviz.bench.measure._timed", timed)
+    ways = [
+        Method("plain", lambda _: Outcome(4, 4, text=(1, 2, 3, 4)), GREEDY, one_by_one=True),
+        Method("drafter", lambda _: Outcome(4, 2), GREEDY),
+        Method("other", lambda _: Outcome(4, 4, text=(1, 2, 3, 5)), GREEDY, one_by_one=True),
+    ]
+    taken = iter(limits)
+    measured = (lambda _: next(taken)) if limits else None
+    return list(measure(target, ways, {"a": [PROMPT]}, repeats=2, limiter=measured))
+
+
+def test_a_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
+    """1 of 2 and 2 of 8 tokens a second."""
+    plain, drafter, other = rows_of(tiny_target, monkeypatch, [Limit(10.0, 2.0), Limit(30.0, 8.0)])
+    assert (plain.memory_bandwidth, plain.limit_tokens_per_second) == (20.0, 5.0)
+    assert plain.share_of_limit == other.share_of_limit == (0.5 + 0.25) / 2
+    assert drafter.limit_tokens_per_second == 5.0
+    assert drafter.share_of_limit is None
+    assert (plain.same_text, drafter.same_text, other.same_text) == (None, None, False)
+
+
+def test_without_a_limit_there_is_no_share(tiny_target, monkeypatch):
+    for row in rows_of(tiny_target, monkeypatch, []):
+        assert row.memory_bandwidth is row.limit_tokens_per_second is row.share_of_limit is None
+
+
+def test_ways_of_one_token_a_pass_have_a_share_and_others_none(tiny_target, tiny_draft):
+    taking = [Entrant(tiny_draft, GREEDY), Entrant(NGram(), GREEDY)]
+    ways = methods(tiny_target, taking, GREEDY)
+    assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
+
+
+def test_plain_decoding_gives_its_text(tiny_target):
+    plain, *_ = methods(tiny_target, [], GREEDY)
+    ids = torch.tensor([PROMPT.ids])
+    made = tiny_target.model.generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
+    assert list(plain.decode(PROMPT).text) == made[0, len(PROMPT.ids) :].tolist()
+
+
+ROW = {
+    "name": "plain", "domain": "stories", "device": "2 CPU cores", "threads": 2, "partial": False,
+    "tokens_per_second": 20.0, "ratio_to_plain": 1.0, "ratio_to_transformers": None,
+    "tokens_per_pass": 1.0, "alpha": None, "draft_cost": None, "memory_bandwidth": 2e10,
+    "limit_tokens_per_second": 40.0, "share_of_limit": 0.5, "same_text": None,
+}  # fmt: skip
+ROWS = [
+    ROW,
+    ROW | {"name": "ngram", "share_of_limit": None},
+    ROW | {"name": "llama.cpp", "share_of_limit": 0.9, "same_text": False},
+    ROW | {"domain": "python", "share_of_limit": 0.7},
+]
+
+
+def test_the_limit_is_said_in_words(capsys):
+    print_limit(ROWS)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "memory is read here at 20.0 GB/s with 2 threads" in said
+    assert "a plain pass reads 500.0 MB" in said
+    assert "at most 40.0 tokens/s without drafting" in said
+    assert "Share of it reached, prompt included: plain 0.60, llama.cpp 0.90." in said
+    assert "llama.cpp wrote other tokens than plain decoding in stories." in said
+
+
+def test_a_gpu_s_limit_names_no_threads():
+    assert " thread" not in limit_text.limit_text([ROW | {"device": "NVIDIA H100"}])
+
+
+def test_nothing_is_said_of_a_limit_that_is_not_known(capsys):
+    print_limit([ROW | dict.fromkeys(FIELDS)])
+    assert capsys.readouterr().out == ""
+
+
+def test_the_table_has_the_share():
+    columns = table_columns(["stories"], ["plain"])
+    at = [column.title for column in columns].index("Of the limit")
+    assert len(columns) == len(cells(ROW))
+    assert cells(ROW)[at] == "0.50"
+    assert cells(ROWS[1])[at] == ""
+
+
+def test_the_share_is_of_the_same_run_as_its_outcome():
+    """`Timed` keeps what memory allowed in its own turn."""
+    one = Timed(Outcome(4, 4), 2.0)
+    assert replace(one, limit=Limit(1.0, 4.0)).speed / 4.0 == 0.5

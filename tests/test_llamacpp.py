@@ -1,0 +1,224 @@
+"""llama.cpp beside our own decoding: by a stand-in, and by the real wheel where it is installed."""
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny
+import tiny_gguf
+import torch
+
+from specviz.adapters import llamacpp as adapter
+from specviz.bench import llamacpp
+from specviz.bench import methods as entrants
+from specviz.bench.llamacpp import NoLlamaCpp, llama_cpp, why_not
+from specviz.bench.methods import Prompt, plain
+from specviz.catalog import load_target
+from specviz.commands.cli import main
+from specviz.models.gguf_header import read_gguf
+from specviz.models.gguf_writer import write_gguf
+from specviz.settings.settings import Sampling, Settings
+
+GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16)
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 32,
+}  # fmt: skip
+STAND_IN = '''
+"""Answers as xllamacpp does, with what answer.json says, and notes what it was given."""
+import json, os, pathlib
+from types import SimpleNamespace
+
+HERE = pathlib.Path(__file__).parent
+ANSWER = json.loads((HERE / "answer.json").read_text())
+if ANSWER == "import": raise ImportError("libgomp.so.1 is not here")
+ggml_type = SimpleNamespace(GGML_TYPE_F32="f32")
+llama_flash_attn_type = SimpleNamespace(LLAMA_FLASH_ATTN_TYPE_DISABLED="off")
+
+class CommonParams(SimpleNamespace):
+    def __init__(self):
+        parts = ("model", "cpuparams", "cpuparams_batch")
+        super().__init__(**{part: SimpleNamespace() for part in parts})
+
+class Server:
+    def __init__(self, params):
+        print("llama.cpp prints what it likes")
+        self.params = params
+    def handle_completions(self, request):
+        p = self.params
+        told = dict(vars(p), path=p.model.path, threads=p.cpuparams.n_threads, request=request)
+        told["bytes"] = os.stat(p.model.path).st_size
+        (HERE / "told.json").write_text(json.dumps(told, default=str))
+        if ANSWER == "abort": os.abort()
+        if isinstance(ANSWER, dict): return ANSWER
+        return {"choices": [{"text": ANSWER}]}
+'''
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """What installs the stand-in with an answer: a text, a whole reply, `import`, or `abort`."""
+    monkeypatch.delitem(sys.modules, adapter.PACKAGE, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    def install(answer):
+        (tmp_path / "xllamacpp.py").write_text(STAND_IN)
+        (tmp_path / "answer.json").write_text(json.dumps(answer))
+        return lambda: json.loads((tmp_path / "told.json").read_text())
+
+    return install
+
+
+def prompt_of(target):
+    return Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, GREEDY.max_new_tokens)))
+
+
+def test_ids_go_in_and_ids_come_out_of_a_float32_file(tiny_target, stand_in):
+    told, prompt = stand_in("<7><279><0>"), prompt_of(tiny_target)
+    with llama_cpp(tiny_target, GREEDY, [prompt]) as way:
+        made = way.decode(prompt)
+    assert (way.name, way.one_by_one, way.counterpart) == ("llama.cpp", True, None)
+    assert (made.tokens, made.passes, made.text) == (3, 3, (7, 279, 0))
+    asked = told()
+    assert asked["request"] == {
+        "prompt": list(prompt.ids), "n_predict": 16, "temperature": 0.0, "cache_prompt": False,
+    }  # fmt: skip
+    assert asked["n_ctx"] == len(prompt.ids) + 16
+    assert asked["threads"] == torch.get_num_threads()
+    assert asked["cache_type_k"] == asked["cache_type_v"] == "f32"
+    assert asked["flash_attn_type"] == "off"
+    assert asked["bytes"] > sum(weight.nbytes for weight in tiny_target.model.parameters())
+    assert not Path(asked["path"]).parent.exists()  # nothing is left behind
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ("import", "llama.cpp failed: libgomp.so.1 is not here."),
+        ("abort", "llama.cpp's process ended with status -6."),
+        ("Once upon <7>", "its text is not made of the file's tokens: 'Once upon <7>'."),
+        ({"error": {"message": "too long"}}, "llama.cpp failed: too long."),
+    ],
+)
+def test_its_failures_are_sentences(tiny_target, stand_in, answer, sentence):
+    stand_in(answer)
+    with (
+        pytest.raises(NoLlamaCpp) as failed,
+        llama_cpp(tiny_target, GREEDY, [prompt_of(tiny_target)]),
+    ):
+        pass
+    assert str(failed.value).endswith(sentence)
+
+
+def bench(pair, monkeypatch, *options):
+    monkeypatch.setattr(entrants, "prompts", lambda: {"stories": ["The cat sat"]})
+    few = ["--repeats", "1", "--max-new-tokens", "4", "--drafter", "ngram", *options]
+    return main(["bench", "--target", str(pair[0]), "--device", "cpu", *few])
+
+
+def test_bench_has_its_row_and_says_that_its_text_is_another(
+    pair, stand_in, tmp_path, capsys, monkeypatch
+):
+    stand_in("<1><2>")
+    path = tmp_path / "bench.json"
+    assert bench(pair, monkeypatch, "--json", str(path)) == 0
+    rows = {row["name"]: row for row in json.loads(path.read_text())}
+    row = rows["llama.cpp"]
+    assert row["same_text"] is False
+    assert row["ratio_to_plain"] > 0
+    assert row["ratio_to_transformers"] is None
+    assert row["share_of_limit"] > 0
+    assert row["limit_tokens_per_second"] == rows["plain"]["limit_tokens_per_second"] > 0
+    assert rows["ngram"]["share_of_limit"] is None
+    said = " ".join(capsys.readouterr().out.split())
+    assert "llama.cpp wrote other tokens than plain decoding in stories." in said
+    assert "The limit: memory is read here at" in said
+
+
+def test_bench_leaves_it_out_with_a_sentence_where_it_is_not_installed(pair, capsys, monkeypatch):
+    monkeypatch.setattr(adapter, "is_installed", lambda: False)
+    assert bench(pair, monkeypatch, "--json", "-") == 0
+    said = capsys.readouterr()
+    assert "llama.cpp is left out: The package xllamacpp is not installed" in said.err
+    assert "llama.cpp" not in {row["name"] for row in json.loads(said.out)}
+
+
+def test_what_it_is_not_compared_with_is_said(tiny_target, monkeypatch):
+    monkeypatch.setattr(adapter, "is_installed", lambda: True)
+    assert why_not(tiny_target, GREEDY) is None
+    assert "temperature 0 only" in why_not(tiny_target, Settings(Sampling(temperature=0.5)))
+    assert "Llama's layout" in why_not(tiny.target(tiny.gpt2()), GREEDY)
+    assert "not float32" in why_not(tiny.target(tiny.llama().bfloat16()), GREEDY)
+    yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 2.0}
+    assert "frequencies" in why_not(tiny.target(tiny.llama(rope_parameters=yarn)), GREEDY)
+    gpu = SimpleNamespace(device=torch.device("cuda"))
+    assert why_not(gpu, GREEDY) == "It is compared on a CPU only."
+    endless = SimpleNamespace(device=torch.device("cpu"), model=tiny_target.model, eos=())
+    assert "this model has 0" in why_not(endless, GREEDY)
+    monkeypatch.setattr(llamacpp.shutil, "disk_usage", lambda _: SimpleNamespace(free=99))
+    assert why_not(tiny_target, GREEDY).endswith("bytes of temporary files, and 99 are free.")
+
+
+@pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False}, {"attention_bias": True}])
+def test_the_file_has_what_the_converter_of_llama_cpp_would_write(tmp_path, changes):
+    model = tiny_gguf.llama(**changes)
+    names = [adapter.token_text(id) for id in range(model.config.vocab_size)]
+    write_gguf(tmp_path / "a.gguf", model, names, (2,))
+    file = read_gguf(tmp_path / "a.gguf", lambda _: True)
+    wanted = tiny_gguf.tensors(model)
+    assert file.tensors.keys() == wanted.keys()
+    for name, weight in wanted.items():
+        found = np.asarray(file.data(file.tensors[name])).view("<f4").reshape(weight.shape)
+        assert (found == weight.numpy()).all(), name
+    for key, value in tiny_gguf.said(model).items():
+        if key.startswith("llama."):
+            assert file.values[key] == pytest.approx(value), key
+    assert file.values["tokenizer.ggml.tokens"] == names
+    assert file.values["tokenizer.ggml.eos_token_id"] == 2
+
+
+wheel = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
+
+
+def same_text(target):
+    prompt = prompt_of(target)
+    with llama_cpp(target, GREEDY, [prompt]) as way:
+        theirs = way.decode(prompt).text
+        assert way.decode(prompt).text == theirs  # its cache keeps nothing from call to call
+    assert theirs == plain(target, GREEDY).decode(prompt).text
+    return theirs
+
+
+@wheel
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"tie_word_embeddings": False, "head_dim": 16},
+        {"attention_bias": True, "mlp_bias": True},
+        {"rope_parameters": LLAMA3},
+    ],
+)
+def test_the_real_wheel_writes_our_text(changes):
+    model = tiny.llama(**changes)
+    for name, weight in model.named_parameters():
+        if name.endswith("bias"):
+            weight.copy_(torch.randn_like(weight))
+    assert len(same_text(tiny.target(model))) == 16
+
+
+@wheel
+def test_the_real_wheel_ends_where_we_end():
+    text = same_text(tiny.target())
+    ending = tiny.target(tiny.llama(eos_token_id=[0, text[5]]))
+    assert same_text(ending) == text[:6]
+
+
+@wheel
+def test_the_real_wheel_reads_weights_that_were_laid_out_for_speed(pair):
+    assert len(same_text(load_target(str(pair[0]), "cpu"))) == 16
