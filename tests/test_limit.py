@@ -1,7 +1,5 @@
 """The speed that memory allows: what a pass reads, and the share of the limit. Never a timing."""
 
-from dataclasses import replace
-
 import pytest
 import tiny
 import torch
@@ -144,9 +142,3 @@ def test_the_table_has_the_share():
     assert len(columns) == len(cells(ROW))
     assert cells(ROW)[at] == "0.50"
     assert cells(ROWS[1])[at] == ""
-
-
-def test_the_share_is_of_the_same_run_as_its_outcome():
-    """`Timed` keeps what memory allowed in its own turn."""
-    one = Timed(Outcome(4, 4), 2.0)
-    assert replace(one, limit=Limit(1.0, 4.0)).speed / 4.0 == 0.5

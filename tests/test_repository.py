@@ -186,7 +186,7 @@ def imported(folder):
 
 
 def test_requirements_are_what_the_app_imports():
-    optional = {"spaces", *extras()["train"]}  # imported where they are there, or with a sentence
+    optional = {"spaces", "xllamacpp", *extras()["train"]}  # imported if there, or with a sentence
     assert requirements().keys() - {"tokenizers"} <= imported("specviz")
     assert imported("specviz") - optional == requirements().keys()
 

@@ -132,8 +132,8 @@ def memory(sweep: Sweep, here: bool = True) -> str:
     chip = f"{sweep.processor}, " if sweep.processor else ""
     place = "this machine (measured just now)" if here else f"{sweep.machine} ({chip}recorded)"
     return (
-        f"On {place} a plain pass reaches {share:.2f} of its memory's speed, "
-        "the speed at which its weights, keys and values can be read once."
+        f"On {place} a plain pass reaches {share:.2f} of its memory's speed: "
+        f"reading all weights, keys and values once takes {share:.2f} of its time."
     )
 
 
