@@ -13,14 +13,14 @@ from specviz.settings.threads import SPINS, TOLD, as_started, wait_briefly
 def test_they_wait_briefly_unless_told_otherwise():
     environment = {}
     wait_briefly(environment)
-    assert environment == {"GOMP_SPINCOUNT": SPINS, "KMP_BLOCKTIME": "0"}
+    assert environment == {"GOMP_SPINCOUNT": SPINS, "KMP_BLOCKTIME": "0", NUMPY: "4"}
 
 
 @pytest.mark.parametrize("name", TOLD)
 def test_what_a_host_has_said_stands(name):
     environment = {name: "a word of their own"}
     wait_briefly(environment)
-    assert environment == {name: "a word of their own"}
+    assert environment == {name: "a word of their own", NUMPY: "4"}
 
 
 def test_programs_of_others_wait_as_they_would_without_us():
@@ -90,11 +90,15 @@ def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
     """NumPy has no call that says how many it uses, so the library that it loads is asked."""
     before = [each["num_threads"] for each in threads._blas().info()]
     assert before, "NumPy's BLAS was not found"
+    monkeypatch.setenv(NUMPY, "4")
     try:
-        for many in (2, 1):
+        for many in (2, 1, 2):
             monkeypatch.setattr(torch, "get_num_threads", lambda many=many: many)
             threads.share_with_numpy()
             assert {each["num_threads"] for each in threads._blas().info()} == {many}
+        monkeypatch.delenv(NUMPY)  # its threads would wait actively
+        threads.share_with_numpy()
+        assert {each["num_threads"] for each in threads._blas().info()} == {1}
     finally:
         threads._blas().limit(limits=before[0])
 

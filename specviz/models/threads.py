@@ -8,6 +8,7 @@ process, all threads decode at an eighth of their idle speed and one thread at t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from statistics import median
@@ -17,6 +18,8 @@ from typing import Final
 import numpy  # noqa: F401 - its BLAS must be loaded before it is looked for
 import torch
 from threadpoolctl import ThreadpoolController
+
+from specviz.settings.threads import NUMPY
 
 TURNS: Final = 5
 PRODUCTS: Final = 20
@@ -48,8 +51,12 @@ def settle(measure: Callable[[], float] | None = None) -> int:
 
 
 def share_with_numpy() -> None:
-    """Give NumPy's BLAS as many threads as torch has; it has its own, and no call to set them."""
-    _blas().limit(limits=torch.get_num_threads())
+    """Give NumPy's BLAS as many threads as torch has; it has its own, and no call to set them.
+
+    One where nobody has said how its threads wait (see `settings.threads`): by themselves they
+    would keep torch's from their cores.
+    """
+    _blas().limit(limits=torch.get_num_threads() if NUMPY in os.environ else 1)
 
 
 @cache

@@ -13,6 +13,7 @@ from collections.abc import MutableMapping
 from typing import Final
 
 SPINS: Final = "10000"  # rounds of an empty loop: some microseconds, the gap between two operations
+NUMPY: Final = "OPENBLAS_THREAD_TIMEOUT"
 TOLD: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
@@ -20,11 +21,15 @@ def wait_briefly(environment: MutableMapping[str, str] = os.environ) -> None:
     """Have them sleep soon, unless whoever started this process has said how they wait.
 
     GOMP_SPINCOUNT is read by GNU's OpenMP, which torch has on Linux; KMP_BLOCKTIME (milliseconds)
-    by LLVM's, which it has on macOS and Windows.
+    by LLVM's, which it has on macOS and Windows; OPENBLAS_THREAD_TIMEOUT (a power of two of clock
+    cycles, 26 by default: some 25 ms) by the BLAS of NumPy's wheels. A thread of NumPy's that waits
+    actively takes the core of a thread of torch's: with 26, a round of EAGLE-3 on two cores takes
+    four times as long as with 4.
     """
     if not any(name in environment for name in TOLD):
         environment["GOMP_SPINCOUNT"] = SPINS
         environment["KMP_BLOCKTIME"] = "0"
+    environment.setdefault(NUMPY, "4")
 
 
 def as_started(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
