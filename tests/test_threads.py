@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from specviz.models import threads
-from specviz.settings.threads import SPINS, TOLD, as_started, wait_briefly
+from specviz.settings.threads import NUMPY, SPINS, TOLD, as_started, wait_briefly
 
 
 def test_they_wait_briefly_unless_told_otherwise():

@@ -36,4 +36,5 @@ def as_started(environment: MutableMapping[str, str] = os.environ) -> dict[str, 
     """The environment without what `wait_briefly` added, for programs that decode their own way."""
     added = {"GOMP_SPINCOUNT": SPINS, "KMP_BLOCKTIME": "0"}
     ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment
-    return {name: v for name, v in environment.items() if not (ours and name in added)}
+    gone = {**(added if ours else {}), NUMPY: "4"}
+    return {name: value for name, value in environment.items() if gone.get(name) != value}
