@@ -28,8 +28,8 @@ def test_programs_of_others_wait_as_they_would_without_us():
     wait_briefly(environment)
     assert as_started(environment) == {"PATH": "/bin"}
     told = {"GOMP_SPINCOUNT": "5", "PATH": "/bin"}
-    wait_briefly(told)
-    assert as_started(told) == told
+    wait_briefly(environment := dict(told))
+    assert as_started(environment) == told
 
 
 def test_the_command_line_has_not_brought_torch_in_before_it_says_so():

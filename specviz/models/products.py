@@ -36,6 +36,7 @@ from specviz.models.weight_budget import check_stop
 MOST_BYTES: Final = 1 << 31  # of weights that may be kept twice
 SAMPLE: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
 CACHE: Final = 64 << 20  # bytes: more than processors keep near them
+TINY: Final = 1 << 20  # bytes: less stays near them in any case
 ALIGNED: Final = 16  # float32 numbers: where a matrix begins in the block
 FEW: Final = 3  # rows at most for which BLAS may have a way of its own
 MANY: Final = 10  # rows of a typical tree
@@ -314,7 +315,8 @@ def _fastest(
     processor's cache. A choice that is clearly slower is measured no further.
     """
     matrices = [product.matrix for products in ready.values() for product in products[False]]
-    others = torch.zeros(max(0, CACHE - sum(each.nbytes for each in matrices)) // 4)
+    size = sum(each.nbytes for each in matrices)
+    others = torch.zeros((CACHE - size) // 4 if TINY < size < CACHE else 0)
     spent: dict[Shape, dict[Choice, list[float]]] = {
         shape: {choice: [] for choice in choices[shape]} for shape in ready
     }

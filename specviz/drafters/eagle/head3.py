@@ -65,7 +65,7 @@ class Eagle3Config(HeadConfig):
 
 def usual_taps(layers: int) -> tuple[int, ...]:
     """EAGLE-3's own choice for a target of so many layers: outputs of these, counted from 1."""
-    return (min(2, layers), max(1, layers // 2), max(1, layers - 3))
+    return (2, layers // 2, layers - 3)
 
 
 def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -54,7 +54,7 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
     """
     usual = {
         "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
-        "tap_layers": usual_taps(target.layers),
+        "tap_layers": tuple(max(1, layer) for layer in usual_taps(target.layers)),
     }
     config = Eagle3Config.like(target, **(usual | changes))
     head = Eagle3Head(config)
