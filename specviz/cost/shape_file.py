@@ -117,7 +117,7 @@ class Place:
 class Costs:
     """One model's shape. flops, bandwidth: what the machine reached, as in a `Sweep`.
 
-    bytes: of its weights in memory, packed copies included. packing: see models/packed.py.
+    bytes: of its weights in memory, packed copies included. packing: see models/products.py.
     """
 
     name: str
