@@ -38,8 +38,8 @@ class Header:
 
     prompt: as it was typed, in a conversation its last turn. device: as torch names it. machine:
     what that is in words, a GPU's name or so many CPU cores. packing: how the target's products
-    were made, see models/products.py; None in older traces. chat: the conversation that the prompt's
-    tokens are; None where they are the prompt's own text alone.
+    were made, see models/products.py; None in older traces. chat: the conversation that the
+    prompt's tokens are; None where they are the prompt's own text alone.
     """
 
     event: ClassVar[str] = "header"
