@@ -68,7 +68,7 @@ def test_every_way_gives_the_same_product(way, transposed, bias, shape):
             given.double(), weight.double(), None if own is None else own.double()
         )
         found = product.of_tensor(given)
-        atol = 1e-4
+        atol = 4e-4  # of sums of some hundred products
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)
         again = torch.from_numpy(product(given.numpy()))
         torch.testing.assert_close(again.double(), expected, rtol=0, atol=atol)

@@ -251,7 +251,7 @@ def _gated(gate_up: Array) -> Array:
     """SiLU of the first half times the second: (r, 2 n) to (r, n)."""
     inner = gate_up.shape[-1] // 2
     gate = gate_up[:, :inner]
-    out = np.negative(gate)
+    out: Array = np.negative(gate)
     np.exp(out, out=out)
     out += np.float32(1.0)
     np.divide(gate, out, out=out)
