@@ -4,9 +4,12 @@ import subprocess
 import sys
 
 import pytest
+import tiny
 import torch
 
-from specviz.models import threads
+from specviz.models import products, threads
+from specviz.models import target as target_module
+from specviz.models.passes import Taps
 from specviz.settings.threads import NUMPY, SPINS, TOLD, as_started, wait_briefly
 
 
@@ -96,6 +99,9 @@ def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
             monkeypatch.setattr(torch, "get_num_threads", lambda many=many: many)
             threads.share_with_numpy()
             assert {each["num_threads"] for each in threads._blas().info()} == {many}
+        threads.share_with_numpy(large=False)
+        assert {each["num_threads"] for each in threads._blas().info()} == {1}
+        threads.share_with_numpy()
         monkeypatch.delenv(NUMPY)  # its threads would wait actively
         threads.share_with_numpy()
         assert {each["num_threads"] for each in threads._blas().info()} == {1}
@@ -109,3 +115,12 @@ def test_numpy_follows_what_is_settled(four, monkeypatch):
     times = iter([1.0, 0.1] * threads.TURNS)
     assert threads.settle(lambda: next(times)) == 1
     assert given == [1]
+
+
+@pytest.mark.parametrize(("bound", "large"), [(1, True), (1 << 40, False)])
+def test_a_run_of_a_large_target_gives_numpy_all_threads(bound, large, monkeypatch):
+    given = []
+    monkeypatch.setattr(target_module, "share_with_numpy", given.append)
+    monkeypatch.setattr(products, "CACHE", bound)
+    tiny.target().start(Taps())
+    assert given == [large]

@@ -247,6 +247,11 @@ def _bias(job: Group) -> Tensor | None:
     return torch.cat([none(x.out_features) if x.bias is None else x.bias.detach() for x in job])
 
 
+def is_large(size: int) -> bool:
+    """Whether weights of so many bytes come from memory in every pass, not from a cache."""
+    return size > CACHE
+
+
 Shape = tuple[int, int]  # (in, out)
 Choice = tuple[bool, Way]  # a layout (transposed or not) and a way
 
@@ -258,7 +263,7 @@ def choose(jobs: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
     """
     key = (torch.get_num_threads(), *map(_shape, jobs))
     if key not in MEASURED:
-        share_with_numpy()
+        share_with_numpy(is_large(sum(layer.weight.nbytes for job in jobs for layer in job)))
         MEASURED[key] = _measured(_sample(jobs), clock)
     return MEASURED[key]
 

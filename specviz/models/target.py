@@ -30,9 +30,11 @@ from specviz.models.passes import (
     Warm,
     joined,
 )
-from specviz.models.products import words_of
+from specviz.models.products import is_large, words_of
 from specviz.models.spelling import token_bytes
+from specviz.models.threads import share_with_numpy
 from specviz.models.typed import reader
+from specviz.models.weights import bytes_read
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
 from specviz.verification.crossing import Parcel, together
@@ -129,6 +131,8 @@ class Target:
                 "This drafter reads the target's keys and values, and each of "
                 f"{processes()} processes has a part of them."
             )
+        if self.device.type == "cpu":
+            share_with_numpy(is_large(bytes_read(self.model)))
         return TargetRun(self, taps)
 
 

@@ -50,13 +50,15 @@ def settle(measure: Callable[[], float] | None = None) -> int:
     return torch.get_num_threads()
 
 
-def share_with_numpy() -> None:
+def share_with_numpy(large: bool = True) -> None:
     """Give NumPy's BLAS as many threads as torch has; it has its own, and no call to set them.
 
-    One where nobody has said how its threads wait (see `settings.threads`): by themselves they
-    would keep torch's from their cores.
+    One for a network that is not large: to wake a second takes longer than it saves (house, two
+    threads: 171 tokens/s with two, 271 with one). One also where nobody has said how its threads
+    wait (see `settings.threads`): by themselves they would keep torch's from their cores.
     """
-    _blas().limit(limits=torch.get_num_threads() if NUMPY in os.environ else 1)
+    several = large and NUMPY in os.environ
+    _blas().limit(limits=torch.get_num_threads() if several else 1)
 
 
 @cache
