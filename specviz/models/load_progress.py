@@ -1,6 +1,6 @@
-"""How far a load is: its stage, the bytes done, and the seconds left, for whoever shows it.
+"""Progress of a load: its stage, the bytes done, and the seconds left.
 
-The code that loads announces stages; whoever waits listens. Where nobody listens, nothing is kept.
+The code that loads announces stages to a listener. Without a listener nothing is kept.
 Standard library only: the command line shows the first stage before torch is imported.
 """
 

@@ -54,8 +54,8 @@ def share_with_numpy(large: bool = True) -> None:
     """Give NumPy's BLAS as many threads as torch has; it has its own, and no call to set them.
 
     One for a network that is not large: to wake a second takes longer than it saves (house, two
-    threads: 171 tokens/s with two, 271 with one). One also where nobody has said how its threads
-    wait (see `settings.threads`): by themselves they would keep torch's from their cores.
+    threads: 171 tokens/s with two, 271 with one). One also where the environment does not
+    limit how long its threads spin (see `settings.threads`): spinning takes cores from torch's.
     """
     several = large and NUMPY in os.environ
     _blas().limit(limits=torch.get_num_threads() if several else 1)
