@@ -1,8 +1,8 @@
 """The forward pass of a Llama in NumPy: float32, on a CPU, over the network's own weights.
 
 In a small model on a CPU a plain pass waits for the host as much as for memory: torch takes 9 µs
-for a norm of 256 numbers and 13 for one row of attention, NumPy about 2 and 11 (one thread of an AMD
-EPYC), and a layer has some thirty such steps. Matrices are multiplied in the way that is fastest
+for a norm of 256 numbers and 13 for one row of attention, NumPy about 2 and 11 (one thread of an
+AMD EPYC), and a layer has some thirty such steps. Matrices are multiplied in the way that is fastest
 for their shape (`products`): queries, keys and values in one product, gate and up in another.
 
 Mistral, Qwen2 and Qwen3 without a sliding window are computed here too: they are Llamas with biases
