@@ -14,7 +14,6 @@ import pytest
 import tiny
 import torch
 from app_server import Server
-from slowest import SLOW
 
 from specviz.drafters.draft_model import DraftModel
 from specviz.models import products
@@ -32,11 +31,7 @@ LONG = {"test_style.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What slow.txt lists is slow; the rest is so quick that `--quick` runs all of it."""
-    slow = set(SLOW.read_text(encoding="utf-8").splitlines())
-    for item in items:
-        if item.nodeid.removeprefix("tests/") in slow:
-            item.add_marker(pytest.mark.slow)
+    """Order the tests so that two workers share them well."""
     items[:] = whole(items)
 
 

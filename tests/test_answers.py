@@ -18,20 +18,18 @@ from specviz.catalog import load_target
 from specviz.commands import cli
 from specviz.drafters.eagle import training3
 from specviz.drafters.kit.training import Fitting, freeze
-from specviz.house import stages
-from specviz.house.answers import asking
-from specviz.house.answers.halves import HalfLinear, in_halves
-from specviz.house.answers.lessons import Answers
-from specviz.house.answers.many import Many
-from specviz.house.answers.questions import Question, read_questions, write_questions
-from specviz.house.answers.shards import Shard, shards
-from specviz.house.answers.teaching import AnswersRecipe, fitted
-from specviz.house.answers.writer import Writing, ordered, write_answers
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
 from specviz.trace.metrics import difference, summary
+from specviz.training import stages
+from specviz.training.answers import questions as question_files
+from specviz.training.answers.batched_decode import HalfLinear, Many, in_halves
+from specviz.training.answers.dataset import Answers, AnswersRecipe, fitted
+from specviz.training.answers.questions import Question, read_questions, write_questions
+from specviz.training.answers.shards import Shard, shards
+from specviz.training.answers.writer import Writing, ordered, write_answers
 
 close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
 WRITING = Writing(3, (2, 3, 4), rows=4, answer=20)
@@ -77,6 +75,7 @@ def test_what_is_no_llama_is_refused() -> None:
         Many(tiny.gpt2(), (1,), [[1]], 1)
 
 
+@pytest.mark.slow
 def test_answers_are_the_target_s_own_and_keep_what_it_thought(
     target: Target, written: Path
 ) -> None:
@@ -96,6 +95,7 @@ def test_answers_are_the_target_s_own_and_keep_what_it_thought(
         assert not set(answer.tokens[answer.prompt :].tolist()) & set(target.eos)
 
 
+@pytest.mark.slow
 def test_an_answer_ends_where_the_target_ends_it(
     target: Target, written: Path, tmp_path: Path
 ) -> None:
@@ -115,6 +115,7 @@ def test_an_answer_ends_where_the_target_ends_it(
     assert greedy(tmp_path) == cut
 
 
+@pytest.mark.slow
 def test_writing_goes_on_where_it_was_stopped(
     target: Target, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,15 +221,16 @@ def test_no_question_shares_a_stretch_of_text_with_what_is_measured(tmp_path: Pa
         own = {"python": code, "dialogues": "User: Is it far?\nAssistant: No.\n"}.get(name, filler)
         lines = [json.dumps({"text": text}) for text in (*[own] * 4, *ours)]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    found = asking.asked(str(tmp_path), 300, seed=1)
-    taken = asking.stretches(ours)
+    found = question_files.asked(str(tmp_path), 300, seed=1)
+    taken = question_files.stretches(ours)
     learned = [question for question in found if not question.held_out]
-    assert {question.domain for question in learned} == set(asking.SHARES)
-    assert all(taken.isdisjoint(asking.stretches([question.text])) for question in learned)
+    assert {question.domain for question in learned} == set(question_files.SHARES)
+    assert all(taken.isdisjoint(question_files.stretches([question.text])) for question in learned)
     assert {question.text for question in found if question.held_out} == set(ours)
-    assert asking.asked(str(tmp_path), 300, seed=1) == found
+    assert question_files.asked(str(tmp_path), 300, seed=1) == found
 
 
+@pytest.mark.slow
 def test_from_questions_to_a_head_that_drafts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,8 @@ from gradio_client.exceptions import AppError
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def address(server):

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The rooms from the ground up: a folder or a loose module of the package imports only from rooms
 # that stand before it here. `frames` and `figures` stand on `trace` alone.
 FLOORS = (
+    "texts",
     "glossary",
     "shipped",
     "adapters",
@@ -29,7 +30,7 @@ FLOORS = (
     "trees",
     "bench",
     "compare",
-    "house",
+    "training",
     "ui",
     "commands",
 )
@@ -66,7 +67,7 @@ KNOWS_NO_SCREEN = (
     "specviz.catalog",
     "specviz.bench",
     "specviz.compare",
-    "specviz.house",
+    "specviz.training",
 )
 SERVES = "specviz.commands.serve"  # the one command that opens the page
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
@@ -226,10 +227,12 @@ def js_imports():
     return found
 
 
+@pytest.mark.slow
 def test_no_modules_of_the_browser_import_each_other_in_a_circle():
     assert not circles(js_imports())
 
 
+@pytest.mark.slow
 def test_a_section_of_the_browser_imports_only_itself_and_what_is_shared():
     shared = HALF / "shared"
     for path, imported in js_imports().items():
@@ -265,6 +268,7 @@ COMMAND = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
 )
@@ -277,6 +281,7 @@ def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
+@pytest.mark.slow
 def test_the_walk_finds_torch_where_it_is():
     """A guard for the test itself: through several steps, and inside functions."""
     assert "torch" in top(reach("specviz.catalog.loading"))

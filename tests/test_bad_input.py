@@ -26,6 +26,8 @@ from specviz.commands.cli import main
 from specviz.models import hub
 from specviz.ui import page
 
+pytestmark = pytest.mark.slow
+
 # The command line. Words that follow `run` with the tiny pair; or whole commands.
 
 RUNS = [

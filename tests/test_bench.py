@@ -21,11 +21,11 @@ from specviz.compare.report import by_depth
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
-from specviz.house.card.measured import DEFINITIONS
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
 from specviz.trace.file import Trace
 from specviz.trace.metrics import near_tie, summary
+from specviz.training.card.measured import DEFINITIONS
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
 NAMES = [
@@ -56,6 +56,7 @@ def prompt(tiny_target):
     return Prompt(tiny.PROMPT, tuple(tiny_target.encode(tiny.PROMPT, 16)))
 
 
+@pytest.mark.slow
 def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt):
     ways = ways_of(tiny_target, [tiny_draft, NGram()], GREEDY)
     rows = list(measure(tiny_target, ways, {"a": [prompt], "b": [prompt]}, repeats=2))
@@ -77,6 +78,7 @@ def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt)
     assert rows[0].alpha is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [Sampling(temperature=0), Sampling(0.7, top_k=20, top_p=0.9)])
 def test_without_a_model_to_assist_there_is_no_assisted_row(tiny_target, prompt, law):
     settings = Settings(law, max_new_tokens=8)
@@ -92,6 +94,7 @@ def test_without_a_model_to_assist_there_is_no_assisted_row(tiny_target, prompt,
         assert 1 <= way.decode(prompt).tokens <= 8
 
 
+@pytest.mark.slow
 def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draft, prompt):
     """The same number of tokens; and of target passes, but for our separate prefill."""
     ways = {way.name: way for way in ways_of(tiny_target, [tiny_draft], GREEDY)}
@@ -102,6 +105,7 @@ def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draf
     assert generated.passes == generated.tokens == ways["plain"].decode(prompt).passes
 
 
+@pytest.mark.slow
 def test_the_assistant_is_left_as_it_was(tiny_target, prompt):
     small = tiny.draft().model
     config, whole, seen = small.generation_config, small.generate, []
@@ -154,6 +158,7 @@ def test_costs_are_seconds_by_one_plain_pass(tiny_target, prompt):
 TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
 def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_draft, settings):
     ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
@@ -171,6 +176,7 @@ def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_d
     assert again.guesses == 2 * found.guesses
 
 
+@pytest.mark.slow
 def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
     """Against the events: siblings share a position, and their depth is that of their path."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
@@ -192,6 +198,7 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
     assert found.kept_by_depth[0] == first.kept / first.positions
 
 
+@pytest.mark.slow
 def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_target):
     """By position: with siblings it would be another number by guess."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
@@ -241,6 +248,7 @@ def deep_target():
     return tiny.target(model)
 
 
+@pytest.mark.slow
 def test_early_exit_by_transformers_gives_our_text_at_temperature_0(deep_target):
     settings = replace(GREEDY, exit_layer=2, max_new_tokens=32)
     for text in (tiny.PROMPT, "The dog", "A red house"):
@@ -254,6 +262,7 @@ def test_early_exit_by_transformers_gives_our_text_at_temperature_0(deep_target)
     assert tokens / passes > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", ["stories", "python"])
 def test_early_exit_by_transformers_gives_our_text_on_the_house_target(domain):
     """Which was trained with early exits; a difference would have to be a near-tie."""
@@ -292,6 +301,7 @@ def test_why_transformers_has_no_mtp_for_a_llama_is_its_own_sentence():
     assert "does not seem to register any known MTP" in reference.why_no_mtp(target)
 
 
+@pytest.mark.slow
 def test_a_way_that_transformers_lacks_here_has_no_row_but_a_sentence(pair, capsys, monkeypatch):
     monkeypatch.setattr(entrants, "prompts", lambda: {"stories": ["The cat sat"]})
     options = ["--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
@@ -301,6 +311,7 @@ def test_a_way_that_transformers_lacks_here_has_no_row_but_a_sentence(pair, caps
     assert not [row for row in json.loads(said.out) if "MTP" in row["name"]]
 
 
+@pytest.mark.slow
 def test_the_command_prints_rows(pair, capsys, monkeypatch):
     texts = {"stories": ["The cat sat", "The dog"]}
     monkeypatch.setattr(entrants, "prompts", lambda: texts)
@@ -386,6 +397,7 @@ def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():
     assert entrants.drafters_for("some/model", "small/model") == ["small/model"]
 
 
+@pytest.mark.slow
 def test_the_command_gives_each_drafter_what_suits_it_unless_told(capsys, monkeypatch, tiny_target):
     taken = []
 
@@ -419,6 +431,7 @@ def test_absent_weights_are_left_out_with_a_sentence_unless_asked_for(tiny_targe
         entrants.entrants(tiny_target, ["eagle"], lambda _: GREEDY, must=True)
 
 
+@pytest.mark.slow
 def test_the_unrecorded_loop_and_the_recorded_run_give_the_same_tokens(tiny_target, tiny_draft):
     """So that the two rows that show what tracing costs compare like with like."""
     settings = Settings(Sampling(0.8), max_new_tokens=24)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import headed
+import pytest
 import torch
 
 from specviz.drafters.blockwise import BlockwiseConfig, BlockwiseHeads
 from specviz.engine.loop import rounds
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
+
+pytestmark = pytest.mark.slow
 
 GREEDY = Settings(Sampling(0), gamma=8, max_new_tokens=30)
 

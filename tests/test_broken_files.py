@@ -148,6 +148,7 @@ def page():
     )
 
 
+@pytest.mark.slow
 def test_the_page_opens_without_the_parts_whose_files_are_broken(broken):
     for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
         broken(name, "half")
@@ -220,6 +221,7 @@ def test_a_tree_is_shown_without_the_sweep_that_prices_it(broken):
     assert "is not known here" in grow.answer(json.dumps(asked))
 
 
+@pytest.mark.slow
 def test_the_page_opens_without_a_catalogue(broken):
     broken("catalog.json", "away")
     ids, words = page()

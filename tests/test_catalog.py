@@ -46,7 +46,7 @@ from specviz.models import checkpoint, files
 from specviz.models.checkpoint import check_config, check_made_for
 from specviz.models.devices import NotEnoughMemory
 from specviz.models.errors import DiskFull
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
 DRAFTERS = [entry for entry in entry.entries() if entry.kind == "drafter"]
@@ -63,10 +63,11 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
-    monkeypatch.setattr(loading, "HEADS", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [tiny.llama, tiny.gpt2, tiny.neox])
 def test_a_pair_of_folders_decodes_exactly(network, tmp_path):
     model = network()
@@ -187,6 +188,7 @@ def test_a_truncated_file_is_one_sentence(tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_drafter_that_sees_less_than_the_target_is_refused(pair, tmp_path):
     folder = tiny.save(tiny.llama(max_position_embeddings=128), tmp_path / "short")
     with pytest.raises(Unsuitable, match="'short' sees 128 tokens at most"):
@@ -306,6 +308,7 @@ def test_a_house_model_that_is_missing_is_told_apart_from_an_unknown_one(shipped
     assert here == {"ngram", "suffix", "layerskip", "lookahead", "oracle", "uniform"}
 
 
+@pytest.mark.slow
 def test_the_house_pair_loads_by_name(shipped):
     model = tiny.llama()
     folder = tiny.save(model, shipped / "models" / "target")
@@ -395,7 +398,7 @@ def test_a_model_that_does_not_fit_is_one_sentence(pair, monkeypatch):
 
 
 def test_the_shelf_keeps_the_house_and_one_other_pair():
-    shelf = Shelf()
+    shelf = ModelCache()
     loads = []
 
     def get(name, house=False):
@@ -410,7 +413,7 @@ def test_the_shelf_keeps_the_house_and_one_other_pair():
 
 
 def test_room_is_made_before_a_model_is_read():
-    shelf = Shelf(guests=1)
+    shelf = ModelCache(guests=1)
     shelf.get(("a", "", ""), lambda: "a", False)
     with pytest.raises(MemoryError):
         shelf.get(("b", "", ""), lambda: (_ for _ in ()).throw(MemoryError), False)
@@ -418,7 +421,7 @@ def test_room_is_made_before_a_model_is_read():
 
 
 def test_visitors_who_come_at_once_wait_for_one_reading():
-    shelf, loads, gate = Shelf(), [], threading.Event()
+    shelf, loads, gate = ModelCache(), [], threading.Event()
 
     def slow():
         gate.wait(5)
@@ -438,7 +441,7 @@ def test_visitors_who_come_at_once_wait_for_one_reading():
 
 
 def test_a_house_model_is_found_while_another_model_is_being_read():
-    shelf, reading, gate = Shelf(), threading.Event(), threading.Event()
+    shelf, reading, gate = ModelCache(), threading.Event(), threading.Event()
     shelf.get(("house", "", ""), lambda: "house", True)
 
     def slow():
@@ -509,6 +512,7 @@ def test_a_head_made_for_no_hash_is_refused(tmp_path, tiny_target):
         Medusa.load("head", tmp_path, tiny_target)
 
 
+@pytest.mark.slow
 def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
     code = (
         "import sys; from specviz.catalog import load\n"
@@ -521,6 +525,7 @@ def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
     assert not [name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "kit")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a" * 300, "o/" + "n" * 300, "~nobody-here/model", "a" * 5000])
 def test_a_name_that_no_folder_can_have_is_one_sentence(name):
     for find in (load_target, lambda name: load("house", name), files.folder_of):

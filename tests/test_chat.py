@@ -94,6 +94,7 @@ def test_the_tokens_are_those_that_transformers_makes_of_the_template(turns):
         assert sum(piece.tokens for piece in chat.pieces) == len(ids)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)  # each renders in a process of its own
 @given(st.text(alphabet="Tha ct\n\t<|.é🦊'", min_size=1, max_size=20))
 def test_so_they_are_whatever_harmless_text_is_typed(text):
@@ -321,6 +322,7 @@ def trace(chatty):
     return run(chatty, LONG)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
     again = Trace.parse(trace.lines())
     assert again == trace
@@ -333,6 +335,7 @@ def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
     check(run(chatty, "the cat", chat="raw"))
 
 
+@pytest.mark.slow
 def test_a_run_stops_at_the_end_of_its_turn(chatty):
     warm = Sampling(3.0)
     ids = read(chatty, USER, Settings()).ids
@@ -344,6 +347,7 @@ def test_a_run_stops_at_the_end_of_its_turn(chatty):
     check(ended)
 
 
+@pytest.mark.slow
 def test_a_race_reads_a_chat_as_a_run_does(chatty):
     settings = Settings(Sampling(0), max_new_tokens=8, system="Be brief.")
     lanes = tuple(Lane(name, "x", replace(settings, gamma=g)) for name, g in (("a", 2), ("b", 5)))
@@ -398,6 +402,7 @@ def test_check_finds_what_is_not_the_conversation(trace, change, says):
         check(changed(trace, change))
 
 
+@pytest.mark.slow
 def test_check_finds_a_chat_that_is_not_there(chatty):
     raw = run(chatty, "the cat", chat="raw")
     with pytest.raises(CheckFailed, match="a chat was asked for"):
@@ -440,6 +445,7 @@ def test_special_tokens_are_shown_as_no_text(trace):
     assert spans[-1][1] == len(text)
 
 
+@pytest.mark.slow
 def test_the_page_can_ask_for_the_same_again(trace, chatty):
     again = run_facts(trace.header, "live")["asked"]
     wish = RunRequest.from_json({"prompt": again})
@@ -472,6 +478,7 @@ def command(*options, prompt="the cat"):
     return main(["run", *short, *options])
 
 
+@pytest.mark.slow
 def test_the_command_line_sends_a_chat_raw_text_or_a_system_text(folder, tmp_path, capsys):
     place = tmp_path / "run.jsonl"
     roles = []

@@ -160,6 +160,7 @@ LIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_runs_as_they_were_made_pass(sampled, greedy, siblings):
     for trace in (sampled, greedy, siblings, *map(unmeasured, RUNS.values())):
         check(trace)
@@ -195,6 +196,7 @@ class Argmax(Recording):
         return Proposal(DraftTree.chain(context[-1], [7]), self.drawn, {0: q}, draws)
 
 
+@pytest.mark.slow
 def test_argmax_guesses_judged_as_samples_are_refused(tiny_target):
     """The whole run is a real one, and lossy: only where the interval lies gives it away."""
     trace = traced(tiny_target, Argmax(), Settings(Sampling(1.0), max_new_tokens=30))

@@ -52,6 +52,7 @@ def sentence(capsys, status, pattern):
     assert re.search(pattern, said.err), said.err
 
 
+@pytest.mark.slow
 def test_run_prints_the_json_object_of_the_contract(models, capsys):
     assert run(models, "--json", "-", "--temperature", "0") == 0
     data = json.loads(capsys.readouterr().out)
@@ -66,6 +67,7 @@ def test_run_prints_the_json_object_of_the_contract(models, capsys):
     assert data["summary"]["tokens"] == len(data["token_ids"]) <= 12
 
 
+@pytest.mark.slow
 def test_run_writes_json_and_trace_to_files_and_still_prints_words(models, tmp_path, capsys):
     out, trace = tmp_path / "run.json", tmp_path / "run.jsonl"
     assert run(models, "--json", str(out), "--trace", str(trace), "--temperature", "0") == 0
@@ -79,6 +81,7 @@ def test_run_writes_json_and_trace_to_files_and_still_prints_words(models, tmp_p
     assert whole["token_ids"] == [t for part in tokens for t in part]
 
 
+@pytest.mark.slow
 def test_every_option_reaches_the_settings(models, tmp_path):
     path = tmp_path / "run.jsonl"
     options = {
@@ -104,6 +107,7 @@ def test_every_option_reaches_the_settings(models, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run(models, tmp_path):
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path, seed in zip(paths, "778", strict=True):
@@ -112,6 +116,7 @@ def test_the_same_seed_gives_the_same_run(models, tmp_path):
     assert a == b != c
 
 
+@pytest.mark.slow
 def test_vocabularies_with_nothing_in_common_are_one_sentence(pair, tmp_path, capsys):
     words = Tokenizer(WordLevel({"</s>": 0, "zyx": 1}, unk_token="</s>"))
     strange = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>")
@@ -120,6 +125,7 @@ def test_vocabularies_with_nothing_in_common_are_one_sentence(pair, tmp_path, ca
     sentence(capsys, status, "'big' and 'strange' have no token in common")
 
 
+@pytest.mark.slow
 def test_scores_that_are_not_numbers_are_one_sentence(tmp_path, capsys):
     model = tiny.llama()
     model.model.norm.weight.fill_(torch.nan)
@@ -128,6 +134,7 @@ def test_scores_that_are_not_numbers_are_one_sentence(tmp_path, capsys):
     sentence(capsys, run(["--target", str(broken), "--drafter", "ngram"]), "not numbers")
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_is_one_sentence(models, capsys, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(torch.OutOfMemoryError("CUDA out of memory")))
     sentence(capsys, run(models), "memory of this device ran out")
@@ -192,6 +199,7 @@ def test_an_interrupted_run_is_written_as_far_as_it_came(models, tmp_path, monke
     assert "agree" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_interrupted_baseline_leaves_the_run_whole(models, tmp_path, monkeypatch):
     whole = engine.run
 
@@ -219,6 +227,7 @@ def test_a_second_interruption_ends_the_program_at_once(models, monkeypatch, cap
     assert capsys.readouterr().err == "specviz: Stopped.\n"
 
 
+@pytest.mark.slow
 def test_check_agrees_with_what_run_wrote(trace, capsys):
     assert main(["check", str(trace)]) == 0
     assert re.search(r"\d+ rounds and \d+ decisions agree", capsys.readouterr().out)
@@ -259,6 +268,7 @@ def test_a_broken_trace_is_one_sentence_with_its_line(trace, tmp_path, capsys, d
     assert pattern in said
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -295,6 +305,7 @@ def test_every_command_explains_itself(command, capsys):
     assert f"specviz {command}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_module_is_a_program(trace):
     command = [sys.executable, "-m", "specviz", "check", str(trace)]
     root = Path(__file__).resolve().parent.parent
@@ -307,6 +318,7 @@ def test_text_for_a_terminal_cannot_steer_it():
     assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
 
 
+@pytest.mark.slow
 def test_a_prompt_of_bytes_that_are_no_text_is_one_sentence_and_status_2():
     words = [sys.executable, "-m", "specviz", "run", "--prompt", b"caf\xe9"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -129,6 +129,7 @@ def test_names_that_came_before_are_numbered():
 # Running
 
 
+@pytest.mark.slow
 def test_lanes_run_one_after_the_other_in_the_order_that_was_said(greedy):
     said, results = greedy
     assert isinstance(said[0], Opening)
@@ -156,6 +157,7 @@ def test_progress_is_told_after_every_pass(greedy):
         assert seconds == sorted(seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["greedy", "sampled"])
 def test_every_lane_leaves_a_real_trace(which, request, tiny_target, drafters, tmp_path):
     """`check` accepts it, it can be read again, and a run of its own decides the same."""
@@ -191,6 +193,7 @@ def test_the_words_of_plain_decoding_are_told_before_its_tokens(sampled):
         assert {*results.plain.token_ids} <= results.measured(name).vocabulary.keys()
 
 
+@pytest.mark.slow
 def test_every_lane_warms_up_and_that_is_not_measured(tiny_target, drafters, monkeypatch):
     passes = []
 
@@ -234,6 +237,7 @@ def stopped(target, drafters, race, lane, after):
     return said, results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
     race = made(order_seed=3)
@@ -284,6 +288,7 @@ def turning(monkeypatch, turns=3, short=float("inf")):
     monkeypatch.setattr(racing, "SHORT", short)
 
 
+@pytest.mark.slow
 def test_short_lanes_run_three_times_in_turns_and_the_middle_run_counts(
     tiny_target, drafters, monkeypatch, tmp_path
 ):
@@ -309,6 +314,7 @@ def test_short_lanes_run_three_times_in_turns_and_the_middle_run_counts(
         saved.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
     turning(monkeypatch, short=0.0)
     said, results = raced(tiny_target, drafters, made())
@@ -317,6 +323,7 @@ def test_a_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
     assert [lane.speedups for lane in reports(results)] == [None] * 4
 
 
+@pytest.mark.slow
 def test_a_stop_while_lanes_run_again_keeps_the_runs_that_are_whole(
     tiny_target, drafters, monkeypatch
 ):
@@ -447,6 +454,7 @@ def counted(target, drafter, settings):
     return flops(Trace(header, events), causal(target.model), drafter.weights(target)), truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, WARM, replace(WARM, siblings=[3, 2])])
 @pytest.mark.parametrize("family", ["draft-model", "layerskip", "ngram", "lookahead", "oracle"])
 def test_flops_are_those_that_torch_counts(family, settings, tiny_target, drafters):
@@ -468,6 +476,7 @@ DEEP = replace(GREEDY, gamma=4, siblings=[3, 2])
 LEARNING = replace(DEEP, schedule="learning", siblings=[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [DEEP, replace(DEEP, sampling=Sampling(0.9)), LEARNING])
 @pytest.mark.parametrize("family", ["eagle", "eagle2", "eagle3"])
 def test_flops_of_heads_that_read_states_are_those_that_torch_counts(family, settings):
@@ -477,6 +486,7 @@ def test_flops_of_heads_that_read_states_are_those_that_torch_counts(family, set
     assert derived.drafter > 0
 
 
+@pytest.mark.slow
 def test_a_head_that_can_say_few_tokens_weighs_fewer_guesses_under_a_node():
     counts = circle.target()
     head = circle.eagle3_head(counts, vocabulary=4)
@@ -486,6 +496,7 @@ def test_a_head_that_can_say_few_tokens_weighs_fewer_guesses_under_a_node():
     assert derived.total == truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [DEEP, replace(DEEP, gamma=1), LEARNING])
 @pytest.mark.parametrize("family", ["medusa", "blockwise", "lmtp", "mtp", "mtp-parallel"])
 def test_flops_of_heads_side_by_side_are_those_that_torch_counts(family, settings):
@@ -498,12 +509,14 @@ def test_flops_of_heads_side_by_side_are_those_that_torch_counts(family, setting
     assert derived.drafter > 0
 
 
+@pytest.mark.slow
 def test_a_table_that_is_only_looked_up_costs_nothing():
     for model in (tiny.llama(tie_word_embeddings=False), tiny.gpt2()):
         derived, truth = counted(tiny.target(model), tiny.draft(), GREEDY)
         assert derived.total == truth
 
 
+@pytest.mark.slow
 def test_plain_decodings_flops_are_those_that_torch_counts(tiny_target, greedy):
     ids = greedy[1].traces[PLAIN].header.prompt_ids
     truth = matrices(lambda: list(engine.plain(tiny_target, ids, GREEDY)))
@@ -512,6 +525,7 @@ def test_plain_decodings_flops_are_those_that_torch_counts(tiny_target, greedy):
     assert lane.flops_per_token == truth / 24
 
 
+@pytest.mark.slow
 def test_what_a_drafter_read_is_not_guessed_where_a_round_does_not_say(tiny_target, drafters):
     header, *events = engine.run(
         tiny_target, drafters["chain"], tiny.PROMPT, GREEDY, baseline=False

@@ -24,6 +24,8 @@ from specviz.settings.settings import Settings
 from specviz.trace.file import Trace
 from specviz.trace.metrics import token_ids
 
+pytestmark = pytest.mark.slow
+
 
 def compare(pair, *options, prompt=tiny.PROMPT, tokens=12):
     """The exit status of a short race on the tiny target."""

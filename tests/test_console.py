@@ -118,11 +118,13 @@ def test_the_short_help_has_the_common_options_and_the_whole_one_has_all(command
     assert f"show all {len(every)} options" in texts[0]
 
 
+@pytest.mark.slow
 def test_an_option_works_though_the_short_help_does_not_show_it(pair):
     options = ["--target", str(pair[0]), "--drafter", "ngram", "--max-new-tokens", "4"]
     assert main(["run", *options, "--prompt", tiny.PROMPT, "--ngram-min", "2", "--top-k", "3"]) == 0
 
 
+@pytest.mark.slow
 def test_serve_has_the_options_of_app_py():
     command = [sys.executable, "app.py", "--help"]
     app = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -134,6 +136,7 @@ def test_serve_has_the_options_of_app_py():
         assert f"  --{option}" in texts[0]
 
 
+@pytest.mark.slow
 def test_the_help_is_quick_and_imports_no_model_code():
     code = (
         "import sys; from specviz.commands.cli import main; main([])\n"
@@ -207,6 +210,7 @@ def test_a_cell_cannot_steer_a_terminal_or_break_a_row(capsys):
     assert capsys.readouterr().out.split("\n")[1] == "a\ufffd[2Jb       1  two lines"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"COLUMNS": "40"}])
 def test_models_in_a_pipe_are_whole_and_plain(environment):
     done = piped("models", **environment)
@@ -218,6 +222,7 @@ def test_models_in_a_pipe_are_whole_and_plain(environment):
     assert not [line for line in done.stdout.split("\n") if line.endswith(" ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 100, 200])
 def test_models_fit_a_terminal_and_lose_nothing(columns):
     said = on_terminal(*PROGRAM, "models", columns=columns)
@@ -229,17 +234,20 @@ def test_models_fit_a_terminal_and_lose_nothing(columns):
         assert word in plain
 
 
+@pytest.mark.slow
 def test_no_color_turns_all_styles_off():
     assert "\x1b[" not in on_terminal(*PROGRAM, "models", NO_COLOR="1")
     assert "\x1b[" not in on_terminal(*PROGRAM, "run", "--help", NO_COLOR="1")
 
 
+@pytest.mark.slow
 def test_the_help_is_coloured_on_a_terminal_and_the_same_text():
     said = on_terminal(*PROGRAM, "run", "--help", columns=80)
     assert "\x1b[36m--prompt\x1b[0m" in said
     assert re.sub(r"\x1b\[[\d;]*m", "", said) == piped("run", "--help", COLUMNS="80").stdout
 
 
+@pytest.mark.slow
 def test_a_prompt_is_never_markup(pair, capsys):
     prompt = "[red]x[/red] :smile: [/]"
     options = ["--target", str(pair[0]), "--max-new-tokens", "4", "--temperature", "0"]
@@ -249,6 +257,7 @@ def test_a_prompt_is_never_markup(pair, capsys):
     assert capsys.readouterr().out.startswith(prompt)
 
 
+@pytest.mark.slow
 def test_text_on_a_terminal_is_never_markup():
     code = (
         "from specviz.commands.console import *\n"
@@ -278,6 +287,7 @@ def test_a_file_gets_a_line_of_progress_now_and_then(monkeypatch, capsys):
     assert lines[-1] == "9 of 9 calls, 100 %"
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar_that_makes_way_for_what_is_printed():
     code = (
         "from specviz.commands.console import *\n"
@@ -294,6 +304,7 @@ def test_a_terminal_gets_a_bar_that_makes_way_for_what_is_printed():
     assert said.endswith("after\n")
 
 
+@pytest.mark.slow
 def test_the_bar_of_a_download_shows_bytes():
     code = (
         "from specviz.commands.console import *\n"

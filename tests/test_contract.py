@@ -17,15 +17,15 @@ from specviz.drafters.ngram import NGram
 from specviz.engine.protocol import Proposal
 from specviz.verification.tree import DraftTree
 
-SLOW = "tokens of real runs follow the target"
+pytestmark = pytest.mark.slow
+COUNTED = "tokens of real runs follow the target"  # counts hundreds of runs
 
 
 def cells():
-    """Every law with every family; counting hundreds of runs is slow."""
+    """Every law with every family."""
     for law in LAWS:
-        marks = [pytest.mark.slow] if law == SLOW else []
         for family in CASES:
-            yield pytest.param(law, family, marks=marks, id=f"{law}: {family}")
+            yield pytest.param(law, family, id=f"{law}: {family}")
 
 
 @pytest.mark.parametrize(("law", "family"), list(cells()))
@@ -177,7 +177,7 @@ def test_every_law_can_be_broken(law):
         check_law(law, replace(case, drafter=lambda target: mutant(case.drafter(target))))
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law != SLOW])
+@pytest.mark.parametrize("law", [law for law in LAWS if law != COUNTED])
 def test_what_breaks_a_law_is_the_fault_and_not_the_wrapping(law):
     case = CASES[MUTANTS[law][1]]
     check_law(law, replace(case, drafter=lambda target: Broken(case.drafter(target))))
@@ -185,7 +185,7 @@ def test_what_breaks_a_law_is_the_fault_and_not_the_wrapping(law):
 
 def test_all_laws_are_tried_at_once_and_the_first_broken_is_named():
     case = CASES["ngram"]
-    quick = [law for law in LAWS if law != SLOW]
+    quick = [law for law in LAWS if law != COUNTED]
     check_drafter(case, quick)
     with pytest.raises(ContractBroken, match="Broken: nothing follows an end of text"):
         check_drafter(replace(case, drafter=lambda target: KnowsNoEnd(NGram())), quick)

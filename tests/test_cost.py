@@ -39,6 +39,7 @@ def test_tokens_of_a_round_are_those_of_the_worked_example(gamma, tokens):
     assert f"{law.expected_tokens(alpha, gamma):.4f}" == tokens
 
 
+@pytest.mark.slow
 @given(chances, lengths)
 def test_the_closed_form_is_the_sum(alpha, gamma):
     assert law.expected_tokens(alpha, gamma) == pytest.approx(plain_sum(alpha, gamma), rel=1e-9)
@@ -55,6 +56,7 @@ def test_the_closed_form_stays_exact_where_one_minus_alpha_vanishes():
     assert law.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
 
 
+@pytest.mark.slow
 @given(st.floats(0.001, 1), st.integers(1, 40))
 def test_the_law_turned_round_finds_the_alpha_again(alpha, gamma):
     tokens = law.expected_tokens(alpha, gamma)
@@ -74,6 +76,7 @@ def test_by_depth_is_the_law_where_every_depth_is_alike():
     assert law.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)
 
 
+@pytest.mark.slow
 @given(chances, lengths, costs)
 def test_speed_up_is_what_a_round_brings_by_what_it_costs(alpha, gamma, c):
     want = plain_sum(alpha, gamma) / (gamma * c + 1)
@@ -85,6 +88,7 @@ def test_a_checking_pass_of_two_passes_halves_what_drafting_for_nothing_brings()
     assert law.speedup_of(3, 0.5, 1.5) == 1.5
 
 
+@pytest.mark.slow
 @given(st.floats(0.001, 0.999), st.floats(0.001, 3))
 def test_some_draft_length_pays_exactly_where_alpha_is_above_c(alpha, c):
     gains = [law.speedup(alpha, gamma, c) for gamma in range(1, 60)]
@@ -118,6 +122,7 @@ def test_the_best_length_is_that_of_the_table(alpha):
     assert [(best.gamma, f"{best.speedup:.2f}") for best in found] == BEST[alpha]
 
 
+@pytest.mark.slow
 @given(st.floats(0, 0.97), st.floats(0.005, 2))
 def test_the_best_length_is_the_one_that_brute_force_finds(alpha, c):
     gains = [law.speedup(alpha, gamma, c) for gamma in range(400)]

@@ -48,6 +48,7 @@ def test_the_answer_is_the_papers_best_draft(alpha, c, gamma, speedup):
     assert end in said
 
 
+@pytest.mark.slow
 def test_the_answer_at_its_edges():
     assert told(alpha=0.7, c=0)["best"] == (
         "With α 0.70 and guesses that cost nothing, the longer the draft the better: "
@@ -256,6 +257,7 @@ def test_what_a_visitor_chose_is_shown_as_chosen():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(shape=(2, 2, 1))])
 def test_the_reel_tells_where_a_run_stands_on_the_law(recipe):
     trace = made(recipe)

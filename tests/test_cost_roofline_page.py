@@ -72,6 +72,7 @@ def test_the_sentence_says_whether_guesses_are_free():
     assert "as it does from batch 442 on" in sentence(said(batch=512))
 
 
+@pytest.mark.slow
 def test_speculation_that_loses_or_wins_everywhere_says_so():
     assert "as at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
     assert "does not lose up to batch 512" in sentence(said(alpha=1))
@@ -94,6 +95,7 @@ def test_the_best_gamma_is_said_with_what_it_would_give(changes):
     assert answer["beside"]["speedup"] == times(gains[4])
 
 
+@pytest.mark.slow
 def test_where_nothing_pays_or_a_tree_is_drafted_the_best_says_so():
     assert said(alpha=0, batch=512)["beside"]["best"].startswith("No γ pays here")
     assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here is 4 and")
@@ -115,6 +117,7 @@ def test_the_bound_stands_beside_the_nearest_published_measurement():
     assert house["beside"]["report"] is None
 
 
+@pytest.mark.slow
 def test_efficiency_takes_a_share_of_either_peak():
     full, slow = said()["figures"]["pass"]["data"], said(reading=50)["figures"]["pass"]["data"]
     assert slow["10-memory"]["y"][0] == pytest.approx(2 * full["10-memory"]["y"][0])
@@ -130,6 +133,7 @@ def test_efficiency_takes_a_share_of_either_peak():
     assert predict(serving, guessing, 64).speedup < predict(SERVED, guessing, 64).speedup
 
 
+@pytest.mark.slow
 def test_the_speed_ups_curve_is_the_prediction():
     answer = said(drafter="llama-3.2-1b")
     guessing = Guessing.chain(0.7, 4, sources.models()["llama-3.2-1b"].shape)
@@ -162,6 +166,7 @@ def test_the_best_lengths_are_the_best():
     assert values(said(), "gamma", "10-best") == best
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_the_page_says_so_and_draws_it():
     answer = said(context=4096)
     room = next(b for b in range(1, 513) if not predict(*asked(context=4096), b).fits)
@@ -200,6 +205,7 @@ def test_nothing_drafted_is_plain_decoding():
     assert set(values(answer, "speed", "20-fits")) == {1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
 def test_every_machine_answers(machine):
     for dtype in machine.peak:
@@ -212,6 +218,7 @@ def test_every_machine_answers(machine):
         assert "one " not in many.partition(",")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", sources.models())
 def test_every_model_answers_with_every_drafter(model):
     for drafter in drafters(model):
@@ -316,6 +323,7 @@ def test_the_page_knows_every_preset_with_its_sources():
     assert known["models"]["llama-3.1-8b"]["facts"]["bf16"].startswith("8.03 billion parameters")
 
 
+@pytest.mark.slow
 def test_the_first_question_and_the_limits_are_ones_that_can_be_asked():
     assert "error" not in said()
     for name, (_, least, most) in LIMITS.items():

@@ -90,6 +90,7 @@ def trees_with_chances(draw, most=7):
     return parents, keep
 
 
+@pytest.mark.slow
 @given(trees_with_chances())
 def test_the_sum_over_nodes_is_the_mean_over_all_outcomes(tree):
     parents, keep = tree
@@ -116,6 +117,7 @@ def test_the_sum_over_nodes_is_what_rounds_bring_on_average():
     assert accepted / rounds == pytest.approx(trees.expected_tokens(parents, keep) - 1, abs=0.02)
 
 
+@pytest.mark.slow
 @given(st.lists(chances, max_size=12))
 def test_a_chain_is_a_tree_with_one_child_a_node(by_depth):
     parents = range(-1, len(by_depth))

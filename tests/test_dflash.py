@@ -82,6 +82,7 @@ def test_a_block_is_what_transformers_own_network_makes_of_the_whole_text():
         assert not proposal.draws
 
 
+@pytest.mark.slow
 def test_rounds_are_those_of_transformers_own_generation():
     ids = headed.target().encode("The cat", 40)
     prompt, *theirs = generated_by_transformers(trained(), headed.target(), ids, 40)
@@ -96,6 +97,7 @@ def test_rounds_are_those_of_transformers_own_generation():
         left -= len(turn.tokens)
 
 
+@pytest.mark.slow
 def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor():
     text, turn = list(turns(GREEDY))[-1]
     whole = [*text, *turn.tokens]
@@ -152,11 +154,13 @@ def test_later_places_matter_to_earlier_ones_but_only_as_masks():
 # Exact runs
 
 
+@pytest.mark.slow
 def test_the_trained_head_saves_passes():
     trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
 
 
+@pytest.mark.slow
 def test_acceptance_falls_when_states_are_late_by_one():
     """Not to nothing: it still has the newest token itself."""
     right = kept_share(drafter())
@@ -178,6 +182,7 @@ def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
     proposal.check(Drawn.POINT_MASS, room, ())
 
 
+@pytest.mark.slow
 def test_a_text_of_one_token_has_a_block_too():
     prompt = [5]
     first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)

@@ -102,6 +102,7 @@ def test_anchors_follow_torchs_generator_and_have_a_state_before_them(monkeypatc
         assert dflash_loss.loss(head, short).isfinite()
 
 
+@pytest.mark.slow
 def test_it_learns_in_seconds_and_every_weight_moves():
     losses = []
     head = learned(40, losses)
@@ -119,6 +120,7 @@ def test_it_learns_in_seconds_and_every_weight_moves():
     assert shares[0] > shares[-1]
 
 
+@pytest.mark.slow
 def test_states_off_by_one_spoil_the_loss():
     frozen = headed.frozen(50)
     late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in frozen.states)

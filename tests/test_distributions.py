@@ -66,11 +66,13 @@ def test_scores_that_are_no_numbers_are_refused(bad):
         checked_later(torch.full((1, 3), -torch.inf), "The model")()
 
 
+@pytest.mark.slow
 @given(laws(), laws())
 def test_overlap_and_distance_are_two_views_of_one_number(p, q):
     assert overlap(p, q) + total_variation(p, q) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(laws(), laws())
 def test_a_residual_is_a_law_that_gives_nothing_where_q_covers_p(p, q):
     left = residual(p, q)
@@ -87,6 +89,7 @@ def test_where_nothing_is_left_the_residual_is_p():
     assert torch.equal(without(one, 1), one)
 
 
+@pytest.mark.slow
 @given(laws(), COINS)
 @settings(max_examples=300)
 def test_a_draw_falls_in_its_interval_and_never_on_a_zero(p, u):
@@ -98,6 +101,7 @@ def test_a_draw_falls_in_its_interval_and_never_on_a_zero(p, u):
     assert found.lo == pytest.approx(sum(-v for v, _ in before), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [HEADS[0] * 3, HEADS[1] + 7])
 @given(data=st.data(), u=COINS)
 @settings(max_examples=60)

@@ -133,6 +133,7 @@ def played(target, drafters, plan, stop=engine.never):
     return board, said
 
 
+@pytest.mark.slow
 def test_cells_are_what_the_runs_own_summaries_say(tiny_target, drafters, two_domains):
     board, said = played(tiny_target, drafters, PLAN)
     assert [e.turn for e in said if isinstance(e, Began)] == list(PLAN.order)
@@ -155,6 +156,7 @@ def test_cells_are_what_the_runs_own_summaries_say(tiny_target, drafters, two_do
         assert cell.prompts == 2
 
 
+@pytest.mark.slow
 def test_a_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, two_domains):
     plan = replace(PLAN, drafters=("draft-model",), prompts=1, temperature=0.9)
     board, _ = played(tiny_target, drafters, plan)
@@ -193,6 +195,7 @@ def noted(board):
     return lambda event: (board.take(event), event)[1]
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_every_whole_turn(tiny_target, drafters, two_domains):
     board = Board()
     said = list(map(noted(board), run(tiny_target, drafters, PLAN, lambda: board.done >= 3)))
@@ -202,6 +205,7 @@ def test_a_stop_keeps_every_whole_turn(tiny_target, drafters, two_domains):
     assert sum(cell.prompts for cell in board.cells) == 3
 
 
+@pytest.mark.slow
 def test_a_drafter_warms_up_once_and_that_is_not_measured(
     tiny_target, drafters, two_domains, monkeypatch
 ):
@@ -427,6 +431,7 @@ def told(tiny_target, drafters, monkeypatch, stops=None):
     return lines, maps, cells
 
 
+@pytest.mark.slow
 def test_the_page_hears_the_map_once_and_then_what_changed(
     tiny_target, drafters, two_domains, monkeypatch
 ):
@@ -444,6 +449,7 @@ def test_the_page_hears_the_map_once_and_then_what_changed(
         assert len(after["cells"]) > 0 or before is maps[0]
 
 
+@pytest.mark.slow
 def test_a_stopped_measurement_says_after_how_many_and_keeps_its_cells(
     tiny_target, drafters, two_domains, monkeypatch
 ):
@@ -452,6 +458,7 @@ def test_a_stopped_measurement_says_after_how_many_and_keeps_its_cells(
     assert 2 <= len(cells) <= 3
 
 
+@pytest.mark.slow
 def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_domains, monkeypatch):
     whole, calls = duels.take_turns, []
 

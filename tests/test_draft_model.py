@@ -69,6 +69,7 @@ def alone(model, text, tree, nodes):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -92,6 +93,7 @@ def test_q_at_every_node_is_that_of_its_path_alone_round_after_round(make, atten
     assert not siblings or any(path != tuple(range(1, len(path) + 1)) for path in kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 def test_a_round_takes_one_pass_a_level_and_reads_no_kept_guess_again(siblings):
     drafter = tiny.draft()
@@ -131,6 +133,7 @@ def test_siblings_are_drawn_one_after_another_each_without_those_before(sampling
             left /= left.sum()
 
 
+@pytest.mark.slow
 def test_greedy_siblings_are_the_top_tokens_falling():
     proposal = proposed(replace(WARM, candidates="greedy", gamma=2))
     tree = proposal.tree
@@ -143,6 +146,7 @@ def test_greedy_siblings_are_the_top_tokens_falling():
         assert [tree.tokens[kid] for kid in kids] == logits.topk(len(kids)).indices.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("siblings", [[1], [1, 1, 1], [1, 1, 1, 1, 5]])
 def test_one_guess_under_each_node_is_the_chain_that_it_always_was(siblings, candidates):
@@ -181,6 +185,7 @@ def test_a_law_of_few_tokens_has_few_siblings():
     assert (first, sure) == ([2], pytest.approx([rows[0].softmax(-1)[2].item()]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
     settings = replace(WARM, gamma=3, candidates=candidates)
@@ -208,6 +213,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(room, depth):
     assert len(tree) - 1 == guesses([3, 2], depth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 def test_traces_of_trees_check_and_keep_later_siblings_too(tiny_target, candidates, schedule):
@@ -224,6 +230,7 @@ def test_traces_of_trees_check_and_keep_later_siblings_too(tiny_target, candidat
     assert later
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("early", [False, True])
@@ -288,6 +295,7 @@ def test_a_rule_for_independent_draws_is_refused_for_siblings(tiny_target):
         traced(tiny_target, tiny.draft(), "cat", replace(WARM, rule="speculative"))
 
 
+@pytest.mark.slow
 def test_siblings_travel_in_the_header_of_a_trace(tiny_target, tmp_path):
     trace = traced(tiny_target, tiny.draft(), "cat", WARM, baseline=False)
     trace.write(tmp_path / "tree.jsonl")

@@ -76,6 +76,7 @@ def kept_a_pass(target, drafter, settings=GREEDY, prompt=tiny.PROMPT):
     return summary(traced(target, drafter, prompt, settings, baseline=False))["tokens_per_pass"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_state_that_is_off_by_one_keeps_nothing_and_changes_no_text(name):
     """The head is right by construction: with true rows it keeps all, with shifted ones nothing."""
@@ -88,6 +89,7 @@ def test_a_state_that_is_off_by_one_keeps_nothing_and_changes_no_text(name):
     assert token_ids(trace) == trace.baseline.token_ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("sampling", [Sampling(1.0), Sampling(0.8, top_k=3, top_p=0.9)])
 def test_sampled_traces_check_and_keep_later_siblings_too(name, sampling):
@@ -107,6 +109,7 @@ def test_sampled_traces_check_and_keep_later_siblings_too(name, sampling):
     assert later
 
 
+@pytest.mark.slow
 def test_the_shape_is_eagles_own_at_25_guesses_and_follows_ranks():
     counts = circle.target(0.2)
     (_, turn, *_) = rounds(counts, circle.drafters(counts)["eagle"], [5, 6], WARM)
@@ -124,6 +127,7 @@ def test_the_shape_is_eagles_own_at_25_guesses_and_follows_ranks():
     assert width_under(WARM, (1, 1)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_greedy_candidates_and_temperature_0_are_a_point_mass(name):
     counts = circle.target(0.2)

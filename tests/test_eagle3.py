@@ -40,6 +40,7 @@ def drafter(target):
     return Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
 
 
+@pytest.mark.slow
 def test_every_node_is_what_the_head_says_of_its_path_and_taps_are_outputs_of_layers():
     """The reference reads transformers' hidden_states[k]: the output of layer k, from 1."""
     target = deep_target()
@@ -71,6 +72,7 @@ def test_d2t_is_an_offset_to_the_most_frequent_tokens():
     assert (whole == -torch.inf).sum() == 2 * (tiny.VOCABULARY - 100)
 
 
+@pytest.mark.slow
 def test_what_it_cannot_propose_the_target_still_says():
     counts = circle.target()
     head = circle.eagle3_head(counts, vocabulary=60)  # tokens 0 to 59 of a circle of 280
@@ -121,6 +123,7 @@ def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
     assert training3.loss(head, frozen, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
     target = deep_target()
     head = random_head(target).train().requires_grad_(True)
@@ -177,6 +180,7 @@ NAMES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
     target = deep_target()
     head = random_head(target)

@@ -51,6 +51,7 @@ def test_the_loss_of_a_head_that_is_right_is_the_entropy_of_the_target_alone():
     assert value == pytest.approx(sum(feature) / 4 + 0.1 * sum(law) / 4, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_training_moves_every_weight_and_leaves_the_target_alone():
     target = deep_target()
     head = random_head(target).train().requires_grad_(True)
@@ -69,6 +70,7 @@ def test_training_moves_every_weight_and_leaves_the_target_alone():
     assert all(weight.grad is None for weight in target.model.parameters())
 
 
+@pytest.mark.slow
 def test_the_layer_is_transformers_own_without_the_first_norm():
     """fc takes the embedding first; rotary angles, shared heads and the MLP are Llama's."""
     target = deep_target()

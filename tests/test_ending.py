@@ -15,6 +15,8 @@ from specviz.trace.file import Trace
 from specviz.trace.noise import VERDICT, noise
 from specviz.ui.step.lines import RunLines
 
+pytestmark = pytest.mark.slow
+
 TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 

@@ -81,6 +81,7 @@ def traced(target, drafter, prompt, settings, **options):
     return Trace(header, events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", drafters())
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
@@ -95,6 +96,7 @@ def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
         check(trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
 def test_other_architectures_decode_greedily_as_they_generate(make):
     target = tiny.target(make())
@@ -104,6 +106,7 @@ def test_other_architectures_decode_greedily_as_they_generate(make):
         assert token_ids(trace) == generated(target, prompt, GREEDY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", drafters())
 @pytest.mark.parametrize("seed", range(2))
 def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
@@ -115,6 +118,7 @@ def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
         assert token_ids(first) == token_ids(again)
 
 
+@pytest.mark.slow
 def test_a_good_drafter_is_often_right_and_kept_tokens_are_counted(tiny_target):
     trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, replace(GREEDY, max_new_tokens=40))
     numbers = summary(trace)
@@ -165,6 +169,7 @@ def test_a_drafted_end_of_text_ends_it_exactly_there(ends_at):
     check(trace)
 
 
+@pytest.mark.slow
 def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
     for drafter in (Recording(), Riding()):
         trace = traced(tiny_target, drafter, tiny.PROMPT, GREEDY, baseline=False)
@@ -250,6 +255,7 @@ def test_a_baseline_that_was_stopped_half_way_is_left_out(tiny_target):
     assert trace.baseline is None
 
 
+@pytest.mark.slow
 def test_a_baseline_comes_last_and_only_when_asked(tiny_target):
     events = list(run(tiny_target, NGram(), tiny.PROMPT, WARM))
     assert isinstance(events[-1], Baseline)
@@ -300,6 +306,7 @@ def test_coins_in_the_trace_are_those_of_chance(tiny_target):
         assert us == [chance.judge(node) for node in range(1, len(us) + 1)]
 
 
+@pytest.mark.slow
 def test_a_coin_laid_by_hand_changes_its_own_verdict_and_nothing_before(tiny_target, tiny_draft):
     """ "What if the coin had fallen elsewhere?" is one more run, and its trace checks."""
     first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)

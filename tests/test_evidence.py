@@ -34,6 +34,7 @@ def shots(trace):
         yield from zip([scene] * 99, scene.steps, frames(scene), strict=False)
 
 
+@pytest.mark.slow
 def test_every_family_says_why_while_it_proposes_and_once_it_is_scored(run):
     told = {step.kind for scene, step, shot in shots(run) if "why" in shot["panel"]}
     assert told == {"propose", "score"}
@@ -42,6 +43,7 @@ def test_every_family_says_why_while_it_proposes_and_once_it_is_scored(run):
             assert "why" in shot["panel"]
 
 
+@pytest.mark.slow
 def test_a_section_is_short_has_no_null_and_survives_a_patch(run):
     before = {}
     for _, _, shot in shots(run):
@@ -288,6 +290,7 @@ def test_a_block_is_whole_from_its_first_step():
     assert marked == ["guess"] * len(scene.guesses) + [None] * (6 - len(scene.guesses))
 
 
+@pytest.mark.slow
 def test_the_two_ends_of_alpha_say_which_they_are():
     sampled = Recipe(odd=False, rounds=14)
     oracle = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled))
@@ -342,6 +345,7 @@ def test_every_family_names_a_form_that_is_known(run):
     assert {remark["form"] for remark in remarks} <= set(FORMS)
 
 
+@pytest.mark.slow
 def test_every_form_that_is_known_is_some_shipped_drafters():
     """And every recorded round with a remark says a known one."""
     paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
@@ -352,12 +356,14 @@ def test_every_form_that_is_known_is_some_shipped_drafters():
     assert set(named) == set(FORMS)
 
 
+@pytest.mark.slow
 def test_a_trace_has_the_bytes_of_every_token_that_its_evidence_shows(run):
     """The unknown token is shown by its number, as #17."""
     for _, _, shot in shots(run):
         assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
 
 
+@pytest.mark.slow
 def test_a_guess_that_was_copied_from_no_place_has_no_sentence_of_its_own():
     for form in ("match", "counts"):
         scene = scene_with({"form": form}, lambda node, _: {"from": node, "count": 1, "total": 2})
@@ -400,6 +406,7 @@ def test_only_who_looks_in_the_text_says_that_nothing_was_found_there():
     )
 
 
+@pytest.mark.slow
 def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
     recipe = Recipe(shape=(4, 2), point_mass=True, odd=False, bushy=True, rounds=14)
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 1}
@@ -415,6 +422,7 @@ def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
     assert all((panel["shown"], panel["of"]) == (6, 12) for panel in panels)
 
 
+@pytest.mark.slow
 def test_parents_get_the_same_candidates_only_where_the_tree_has_every_combination():
     recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
 

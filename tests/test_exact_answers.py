@@ -45,6 +45,7 @@ def test_independent_candidates_never_make_a_rejection_impossible():
     assert closed("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_a_tree_brings_what_its_places_keep():
     """Under one p and q everywhere: Σ over nodes of Π v, v the chance of the child at a place."""
     round = Round.place(named("without-replacement"), P, Q, REPLACED, 2)
@@ -242,6 +243,7 @@ def test_two_samples_of_one_law_are_told_from_two_of_two():
     assert g_test_of_two({}, {"a": 1}).p_value == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
 def test_so_many_throws_are_enough_to_see_a_loss(rule, throws):
     """Power: of 40 tries at that N, nearly all fall below 0.001."""

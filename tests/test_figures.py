@@ -55,6 +55,7 @@ def plain(value):
     return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 def test_a_bar_of_what_was_left_is_striped_and_as_wide_as_that():
     found = 0
     for shot in shots(Recipe(shape=(3, 2), rounds=12, replaced=True)):
@@ -87,6 +88,7 @@ def test_a_word_that_stands_twice_at_its_place_says_under_it_what_it_follows():
     assert data["20-words"]["y"] == [9, 41, 80]
 
 
+@pytest.mark.slow
 def test_every_figure_is_valid_plotly(frames_of):
     for figure in itertools.islice(figures(frames_of), 40):
         data = [plain(figure["data"][name]) for name in sorted(figure["data"])]

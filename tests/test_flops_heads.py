@@ -19,6 +19,8 @@ from specviz.models.weights import causal
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Settings(Sampling(0), gamma=4, budget=8, fan_out=3, max_new_tokens=14)
 WARM = replace(GREEDY, sampling=Sampling(1.0), max_new_tokens=11)
 NARROW = replace(GREEDY, budget=2, fan_out=1, gamma=2)

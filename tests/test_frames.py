@@ -140,12 +140,14 @@ def until(trace, cursor):
     return Trace(trace.header, kept)
 
 
+@pytest.mark.slow
 def test_the_same_trace_gives_the_same_frames(trace):
     again = Trace.parse(trace.lines())
     for cursor, shot in at_cursors(trace):
         assert frame(again, cursor) == shot
 
 
+@pytest.mark.slow
 def test_a_frame_knows_nothing_that_happens_after_it(trace):
     for cursor, shot in at_cursors(trace):
         assert frame(until(trace, cursor), cursor) == shot
@@ -179,6 +181,7 @@ def test_the_steps_of_a_round_come_in_order(trace):
     assert [step.kind for step in Scene.of(trace, 0).steps] == ["score", "draw", "commit"]
 
 
+@pytest.mark.slow
 def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sampled):
     seen = 0
     for scene, step, shot in steps(sampled, "judge"):
@@ -216,6 +219,7 @@ def test_a_verdict_says_the_comparison_and_it_holds(sampled):
             assert (read(coin.split()[0]) < read(chance)) == judged.accepted
 
 
+@pytest.mark.slow
 def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
     for kind in ("propose", "judge", "draw"):
         for scene, step, shot in steps(sampled, kind):
@@ -331,6 +335,7 @@ def judged_so(inputs, u):
     return next(shot for step, shot in shown.items() if step.kind == "judge")
 
 
+@pytest.mark.slow
 def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
     dice = random.Random(5)
     for _ in range(4000):
@@ -442,6 +447,7 @@ def test_hidden_rows_are_lumped_token_by_token(sampled):
     assert found
 
 
+@pytest.mark.slow
 def test_the_recovered_token_gets_its_row_only_when_it_is_drawn():
     added = 0
     for recipe in (Recipe(rounds=40, seed=s) for s in range(3)):
@@ -463,6 +469,7 @@ def test_the_recovered_token_gets_its_row_only_when_it_is_drawn():
     assert added, "no run of these drew a token without a row"
 
 
+@pytest.mark.slow
 def test_labels_before_a_verdict_do_not_tell_it(trace):
     telling = {"accepted", "rejected", "recovered", "bonus", "unreached"}
     for kind in ("propose", "score"):
@@ -483,6 +490,7 @@ def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
             assert all(have) if step.kind != "propose" else not any(have)
 
 
+@pytest.mark.slow
 def test_a_second_sibling_is_told_that_its_target_is_what_was_left():
     for name in ("siblings", "point-mass siblings"):
         told = [
@@ -718,6 +726,7 @@ def test_a_top_token_says_that_its_own_chance_decides_nothing():
     assert all("no verdict will use" in text for text in propose(fixed, remark=None))
 
 
+@pytest.mark.slow
 def test_a_text_that_ends_with_a_kept_guess_promises_no_token():
     trace = made(Recipe(rounds=20))
     scene, step = next(
@@ -766,6 +775,7 @@ def test_the_screen_takes_its_words_from_the_glossary(trace):
         assert states <= GLOSSARY.keys()
 
 
+@pytest.mark.slow
 def test_the_rows_concerned_subtract_as_shown_and_share_the_sentence_s_residual():
     compared = 0
     for recipe in (Recipe(rounds=30, seed=s) for s in range(4)):

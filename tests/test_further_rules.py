@@ -36,6 +36,7 @@ def away(rule, drawn, candidates=1):
     return tv(output_law(named(rule), P, Q, drawn, candidates))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "drawn", "expected"),
     [
@@ -54,6 +55,7 @@ def test_acceptance_of_a_lossless_rule_on_the_worked_example(rule, drawn, expect
         assert away(rule, drawn, candidates) < 1e-14
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(laws(3), laws(3))
 def test_a_lossless_rule_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
@@ -119,6 +121,7 @@ def test_block_verification_s_published_example():
     assert kept("block") == pytest.approx(11 / 9, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_block_verification_brings_more_tokens_a_round():
     brought = [
         1 + accepted_length(RULES["block"], lambda _: P, lambda _: Q, chain, SAMPLED)

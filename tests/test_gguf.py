@@ -15,7 +15,7 @@ from specviz import engine
 from specviz.catalog import Unsuitable, load, load_drafter, load_target, loading
 from specviz.catalog.entry import find, place_of
 from specviz.models.gguf_tokenizer import CUTS
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
 IDS = torch.tensor([[5, 90, 17, 4, 250, 33, 33, 8, 120, 61]])
@@ -32,7 +32,7 @@ TEXTS = [
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
 
 
 def logits(model):
@@ -49,6 +49,7 @@ def close(model, path):
     torch.testing.assert_close(logits(read(path).model), logits(model), atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Kind.F32, Kind.F16, Kind.Q8_0, Kind.Q4_1], ids=lambda k: k.name)
 def test_a_file_is_the_network_that_was_written(kind, tmp_path):
     model = tiny_gguf.llama()
@@ -169,11 +170,13 @@ def test_a_file_s_card_says_what_sha256sum_and_ls_would_say(tmp_path):
     assert card.parameters == sum(p.numel() for p in tiny_gguf.llama().parameters())
 
 
+@pytest.mark.slow
 def test_a_file_decodes_as_it_would_plainly(tmp_path):
     target, drafter = load(str(write(tmp_path / "a.gguf", tiny_gguf.llama(), Kind.Q4_1)), "ngram")
     assert_greedy_is_plain(target, drafter, "7 cats, 7 cats, 7 cats")
 
 
+@pytest.mark.slow
 def test_a_file_can_draft_for_another(tmp_path):
     model = tiny_gguf.llama()
     files = [write(tmp_path / f"{kind.name}.gguf", model, kind) for kind in (Kind.F32, Kind.Q4_1)]

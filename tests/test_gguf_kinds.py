@@ -18,8 +18,10 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from specviz import engine
 from specviz.catalog import Unsuitable, load_target, loading
 from specviz.drafters.suffix import Suffix
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.settings.settings import Sampling, Settings
+
+pytestmark = pytest.mark.slow
 
 IDS = torch.tensor([[5, 90, 17, 4, 250, 33, 33, 8, 120, 61, 7, 200, 31, 99, 3, 12, 77, 270]])
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=40)
@@ -36,7 +38,7 @@ GEMMA = {"num_hidden_layers": 7, "sliding_window_pattern": 6, "head_dim": 32}
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
 
 
 def mistral(**changes):

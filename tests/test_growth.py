@@ -78,6 +78,7 @@ def path_of(growth, node):
     return tuple(reversed(path))
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 6), st.integers(1, 30), st.booleans()
 )

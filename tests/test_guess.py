@@ -14,6 +14,8 @@ from specviz.frames.words import flat
 from specviz.trace.events import Judged, Round
 from specviz.ui.step.lines import lines
 
+pytestmark = pytest.mark.slow
+
 RECIPES = {
     "chain": Recipe(rounds=10),
     "siblings": Recipe(shape=(3, 2, 2, 1), rounds=12),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from specviz.catalog.loading import load_target
-from specviz.models.surprise import surprise
+from specviz.models.perplexity import bits_per_token
 from specviz.shipped import prompts
 from specviz.ui.step.hint import USUAL, hint
 
@@ -28,17 +28,18 @@ def test_surprise_is_the_mean_of_minus_log2_p(tiny_target):
     with torch.inference_mode():
         law = tiny_target.model(torch.tensor([ids])).logits[0].double().softmax(-1)
     bits = [-law[place, token].log2().item() for place, token in enumerate(ids[1:])]
-    assert surprise(tiny_target, ids) == pytest.approx(sum(bits) / len(bits), abs=1e-4)
-    assert surprise(tiny_target, ids[:1]) is None
+    assert bits_per_token(tiny_target, ids) == pytest.approx(sum(bits) / len(bits), abs=1e-4)
+    assert bits_per_token(tiny_target, ids[:1]) is None
 
 
+@pytest.mark.slow
 def test_no_prompt_that_ships_is_strange_and_the_strangest_is_near_the_limit(house):
-    bits = [surprise(house, house.encode(text, 0)) for text in USUAL_ONES]
+    bits = [bits_per_token(house, house.encode(text, 0)) for text in USUAL_ONES]
     assert USUAL - 0.1 < max(bits) <= USUAL
     assert not any(hint(house, text) for text in USUAL_ONES)
 
 
 @pytest.mark.parametrize("prompt", STRANGE)
 def test_a_prompt_unlike_the_training_text_is_told_with_its_number(house, prompt):
-    bits = surprise(house, house.encode(prompt, 0))
+    bits = bits_per_token(house, house.encode(prompt, 0))
     assert f"{bits:.1f} bits a token" in hint(house, prompt)

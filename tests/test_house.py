@@ -10,9 +10,9 @@ from torch import Tensor
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.commands import cli
-from specviz.house import corpus, data, export, forward, losses, training
-from specviz.house import losses as evaluate
-from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
+from specviz.training import corpus, data, export, losses
+from specviz.training.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
+from specviz.training.trainer import Recipe, ResumeError, Trainer, rate_factor
 
 LINES = (
     "Once upon a time, a cat sat on a mat. The cat was warm.",
@@ -20,7 +20,7 @@ LINES = (
     "def add(a, b):\n    return a + b\n",
     "Tom has 3 apples and buys 14 more. He has 3 + 14 = 17 apples.",
 )
-RECIPE = training.Recipe(seed=5, rows=2, length=16, warm_up=2)
+RECIPE = Recipe(seed=5, rows=2, length=16, warm_up=2)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def trained(folder: Path, mixture: data.Mixture, *stops: int) -> dict[str, Tenso
     weights: dict[str, Tensor] = {}
     for steps in stops:
         model = tiny_model()
-        trainer = training.Trainer(model, RECIPE, folder)
+        trainer = Trainer(model, RECIPE, folder)
         loss = losses.target_loss(model, RECIPE.seed, fast=False)
         tokens = steps * RECIPE.rows * RECIPE.length
         trainer.run(loss, lambda step: mixture.batch(step, RECIPE.rows), tokens, save_every=1)
@@ -122,20 +122,21 @@ def test_a_repeated_passage_lies_within_one_document(tokens: list[int], kept: li
     assert data._within_one_document(np.array(tokens, dtype=np.uint16)).tolist() == kept
 
 
+@pytest.mark.slow
 def test_resuming_gives_the_weights_of_an_uninterrupted_run(
     tmp_path: Path, mixture: data.Mixture
 ) -> None:
     straight = trained(tmp_path / "straight", mixture, 10)
     interrupted = tmp_path / "interrupted"
-    real = training.Trainer.save
+    real = Trainer.save
 
-    def stop_after(trainer: training.Trainer, steps: int) -> None:
+    def stop_after(trainer: Trainer, steps: int) -> None:
         real(trainer, steps)
         if trainer.step in (4, 8):  # once at a constant rate, once while it falls
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training.Trainer, "save", stop_after)
+        patch.setattr(Trainer, "save", stop_after)
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
                 trained(interrupted, mixture, 10)
@@ -143,6 +144,7 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
 
 
+@pytest.mark.slow
 def test_a_longer_total_continues_from_the_constant_phase(
     tmp_path: Path, mixture: data.Mixture
 ) -> None:
@@ -151,15 +153,16 @@ def test_a_longer_total_continues_from_the_constant_phase(
     assert all(torch.equal(straight[name], extended[name]) for name in straight)
 
 
+@pytest.mark.slow
 def test_a_total_that_is_already_passed_is_refused(tmp_path: Path, mixture: data.Mixture) -> None:
     trained(tmp_path, mixture, 10)
-    with pytest.raises(training.ResumeError, match="Ask for more tokens"):
+    with pytest.raises(ResumeError, match="Ask for more tokens"):
         trained(tmp_path, mixture, 6)
 
 
 def test_the_rate_warms_up_holds_and_falls_to_almost_nothing() -> None:
-    recipe = training.Recipe(seed=0, warm_up=4, decay_share=0.25)
-    factors = [training.rate_factor(recipe, step, 100) for step in range(100)]
+    recipe = Recipe(seed=0, warm_up=4, decay_share=0.25)
+    factors = [rate_factor(recipe, step, 100) for step in range(100)]
     assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
     assert factors[4:76] == [1.0] * 72
     assert factors[99] == pytest.approx(1 / 25)
@@ -168,10 +171,10 @@ def test_the_rate_warms_up_holds_and_falls_to_almost_nothing() -> None:
 def test_without_dropout_the_training_pass_is_transformers_own() -> None:
     model = tiny_model()
     ids = torch.randint(300, (2, 300), generator=torch.Generator().manual_seed(1))
-    keep = forward.kept_layers(forward.dropout_rates(3, 0.0), rows=2, seed=0, step=0)
+    keep = losses.kept_layers(losses.dropout_rates(3, 0.0), rows=2, seed=0, step=0)
     assert keep.all()
     with torch.inference_mode():
-        state = forward.TrainingForward(model, fast=False).states(ids, keep)[-1]
+        state = losses.TrainingForward(model, fast=False).states(ids, keep)[-1]
         ours = model.lm_head(model.model.norm(state))
         torch.testing.assert_close(ours, model(ids).logits, atol=1e-5, rtol=1e-4)
 
@@ -180,13 +183,13 @@ def test_a_dropped_layer_is_skipped_by_its_row_alone() -> None:
     model = tiny_model()
     ids = torch.arange(12).view(2, 6)
     keep = torch.tensor([[True, True], [True, False], [True, True]])
-    states = forward.TrainingForward(model, fast=False).states(ids, keep)
+    states = losses.TrainingForward(model, fast=False).states(ids, keep)
     assert torch.equal(states[1][1], states[0][1])
     assert not torch.equal(states[1][0], states[0][0])
 
 
 def test_dropout_rises_from_nothing_to_the_largest_rate() -> None:
-    rates = forward.dropout_rates(12, 0.1)
+    rates = losses.dropout_rates(12, 0.1)
     assert rates[0] == 0.0
     assert rates[-1] == pytest.approx(0.1)
     assert rates == sorted(rates)
@@ -195,7 +198,7 @@ def test_dropout_rises_from_nothing_to_the_largest_rate() -> None:
 @torch.inference_mode()
 def test_distillation_is_zero_from_a_model_to_itself() -> None:
     model = tiny_model()
-    training_pass = forward.TrainingForward(model, fast=False)
+    training_pass = losses.TrainingForward(model, fast=False)
     state = training_pass.states(torch.arange(20).view(2, 10))[-1]
     logits = model.lm_head(model.model.norm(state)).flatten(0, 1)
     assert float(training_pass.distillation(state, logits)) == pytest.approx(0.0, abs=1e-6)
@@ -205,16 +208,16 @@ def test_distillation_is_zero_from_a_model_to_itself() -> None:
 def test_exit_losses_end_in_the_models_own_loss(mixture: data.Mixture) -> None:
     model = tiny_model().eval()
     domain = mixture.domains[0]
-    by_layer = evaluate.exit_losses(model, domain)
+    by_layer = losses.exit_losses(model, domain)
     assert len(by_layer) == 3
-    assert by_layer[-1] == pytest.approx(evaluate.last_loss(model, domain), abs=2e-4)
+    assert by_layer[-1] == pytest.approx(losses.last_loss(model, domain), abs=2e-4)
 
 
 def test_a_model_is_as_close_as_can_be_to_itself(mixture: data.Mixture) -> None:
     model = tiny_model().eval()
-    same = evaluate.closeness(model, model, mixture.domains[0])
+    same = losses.closeness(model, model, mixture.domains[0])
     assert same == {"overlap": pytest.approx(1.0, abs=1e-4), "agreement": 1.0}
-    other = evaluate.closeness(tiny_model(layers=1).eval(), model, mixture.domains[0])
+    other = losses.closeness(tiny_model(layers=1).eval(), model, mixture.domains[0])
     assert other["overlap"] < 0.99
 
 

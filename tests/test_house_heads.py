@@ -19,14 +19,13 @@ from specviz.adapters.transformers import cached_keys_values, growing_cache, wit
 from specviz.catalog import training
 from specviz.commands import cli, train
 from specviz.drafters.kit.training import Family, Frozen, freeze, overlaps, same_tops
-from specviz.house import export, own_text, stages
-from specviz.house import train_heads as heads
-from specviz.house.corpus import SOURCES
-from specviz.house.data import Domain, held_out_windows
-from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
-from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, train_heads
-from specviz.house.training import Diverged, ResumeError, Trainer, decay_start, total_steps
 from specviz.models.target import Target
+from specviz.training import export, head_training, own_text, stages
+from specviz.training.corpus import SOURCES
+from specviz.training.data import Domain, held_out_windows
+from specviz.training.head_training import HeadRecipe, Plan, Pupil, Texts, train_heads
+from specviz.training.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
+from specviz.training.trainer import Diverged, ResumeError, Trainer, decay_start, total_steps
 
 RECIPE = HeadRecipe(seed=5, rows=2, length=16, warm_up=2, made_for="a" * 64)
 TARGET = tiny.target()
@@ -167,6 +166,7 @@ def test_keys_of_a_layer_that_is_not_there_are_refused(layer: int) -> None:
         freeze(MODEL, batch(0), keys_values=(layer,))
 
 
+@pytest.mark.slow
 def test_resuming_gives_the_weights_of_an_uninterrupted_run(tmp_path: Path) -> None:
     families = toy("one"), toy("other")
     straight = trained(tmp_path / "straight", *families)
@@ -178,6 +178,7 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(tmp_path: Path) -> N
         assert same(weights(before), weights(after))
 
 
+@pytest.mark.slow
 def test_a_head_learns_the_same_alone_and_in_company(tmp_path: Path) -> None:
     (alone,) = trained(tmp_path / "alone", toy("one"))
     together = trained(tmp_path / "together", toy("other"), toy("one"))
@@ -185,6 +186,7 @@ def test_a_head_learns_the_same_alone_and_in_company(tmp_path: Path) -> None:
     assert not same(weights(alone), weights(together[0]))
 
 
+@pytest.mark.slow
 def test_a_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
     interrupted(tmp_path / "ahead", 4, toy("one"))
     passes = []
@@ -204,12 +206,15 @@ def noting(passes: list[int]) -> Callable[[int], Tensor]:
     return noted
 
 
+@pytest.mark.slow
 def test_one_pass_of_the_target_serves_all_heads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = []
-    real = heads.freeze
-    monkeypatch.setattr(heads, "freeze", lambda *args: passes.append(args[2]) or real(*args))
+    real = head_training.freeze
+    monkeypatch.setattr(
+        head_training, "freeze", lambda *args: passes.append(args[2]) or real(*args)
+    )
     taps = toy("one", keys_values=(2,)), toy("other", keys_values=(2, 1))
     trained(tmp_path, *taps, toy("third"), steps=3)
     assert passes == [[1, 2]] * 4  # three steps and one measurement
@@ -229,6 +234,7 @@ def poisoned(at: int, good: bool) -> Callable[[Toy, Frozen], Tensor]:
     return loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("good", [False, True])
 def test_a_head_that_diverges_stops_alone(tmp_path: Path, good: bool) -> None:
     said: list[str] = []
@@ -262,7 +268,7 @@ def test_muon_has_the_matrices_that_no_token_passes() -> None:
             "mask": nn.Embedding(1, 8),
         }
     )
-    chosen = heads.hidden_matrices(head, vocabulary=30)
+    chosen = head_training.hidden_matrices(head, vocabulary=30)
     assert [weight.shape for weight in chosen] == [(6, 8)]
 
 
@@ -284,9 +290,9 @@ def test_agreement_is_averaged_over_all_windows() -> None:
     windows = torch.cat([batch(step) for step in range(3)])[:5]
     whole = family.agreement(pupil.head, freeze(MODEL, windows))
     parts = [freeze(MODEL, rows) for rows in windows.split(2)]
-    assert heads.agreements([pupil], parts)["toy"] == pytest.approx(whole, abs=1e-4)
+    assert head_training.agreements([pupil], parts)["toy"] == pytest.approx(whole, abs=1e-4)
     blind = replace(pupil, family=replace(family, guesses=None))
-    assert heads.agreements([blind], parts) == {"toy": []}
+    assert head_training.agreements([blind], parts) == {"toy": []}
 
 
 @pytest.mark.parametrize(
@@ -300,9 +306,10 @@ def test_agreement_is_averaged_over_all_windows() -> None:
     ],
 )
 def test_alpha_has_stopped_when_it_gains_nothing(values: list[float], still: bool) -> None:
-    assert heads.stopped_moving(dict(enumerate(values))) is still
+    assert head_training.stopped_moving(dict(enumerate(values))) is still
 
 
+@pytest.mark.slow
 def test_where_alpha_stops_a_total_is_named_that_falls_from_there(tmp_path: Path) -> None:
     said: list[str] = []
     still = toy(loss=lambda head, frozen: toy_loss(head, frozen) * 0)
@@ -314,6 +321,7 @@ def test_where_alpha_stops_a_total_is_named_that_falls_from_there(tmp_path: Path
     assert decay_start(RECIPE, total_steps(RECIPE, tokens)) in (8, 9)
 
 
+@pytest.mark.slow
 def test_alpha_so_far_survives_an_interruption(tmp_path: Path) -> None:
     (straight,) = trained(tmp_path / "straight", toy(), measure_every=2)
     interrupted(tmp_path / "stopped", 5, toy())
@@ -344,6 +352,7 @@ def written(folder: Path, tokens: int) -> Domain:
     return own_text.with_own_text(domains, WRITER, tokens, "f" * 64, folder)[-1]
 
 
+@pytest.mark.slow
 def test_the_own_text_is_what_the_target_would_write() -> None:
     ids = batch(0)[:, :5]
     greedy = own_text.continued(MODEL, ids, 20, None)
@@ -362,6 +371,7 @@ def test_the_own_text_is_what_the_target_would_write() -> None:
     assert not torch.equal(drawn[0], greedy)
 
 
+@pytest.mark.slow
 def test_own_text_begins_with_prompts_and_shares_the_windows(tmp_path: Path) -> None:
     one, three, own = own_text.with_own_text(
         [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
@@ -375,6 +385,7 @@ def test_own_text_begins_with_prompts_and_shares_the_windows(tmp_path: Path) -> 
     assert {tuple(own.held_out[i : i + 3]) for i in range(0, len(own.held_out), 24)} <= held_out
 
 
+@pytest.mark.slow
 def test_own_text_is_written_once_and_only_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,6 +442,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
     )
 
 
+@pytest.mark.slow
 def test_the_stage_ships_what_it_measured(workshop: stages.Options) -> None:
     with pytest.raises(Diverged, match=r"bad diverged at step 2.*The other heads are finished"):
         stages.make_heads(workshop)
@@ -446,7 +458,7 @@ def test_the_stage_ships_what_it_measured(workshop: stages.Options) -> None:
     ids = torch.from_numpy(np.fromfile(own, dtype=np.uint16).astype(np.int64))
     windows = Domain("own", 1.0, ids.numpy(), np.zeros(1), ids.numpy())
     exam = Texts(target, RECIPE, batch, held_out_windows(windows, 16, 16)).exam
-    chosen = heads.agreements([shipped], exam([shipped.family]))
+    chosen = head_training.agreements([shipped], exam([shipped.family]))
     assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, unless a family says
     assert facts["overlap"]["own-text"] != chosen["toy"]
     assert facts["loss"] > 0
@@ -495,10 +507,11 @@ def tells(head: nn.Module, inputs: Frozen, family: Family) -> float:
     return float(family.loss(head, inputs).detach())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", training.names())
 def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
-    before = heads._enrol(deep, family, plan(tmp_path / "new", 20)).head
+    before = head_training._enrol(deep, family, plan(tmp_path / "new", 20)).head
     (pupil,) = train_heads(deep, [family], plan(tmp_path, 20, deep, measure_every=10))
     frozen = freeze(deep.model, batch(3), family.keys_values)
     assert tells(pupil.head, frozen, family) < tells(before, frozen, family)
@@ -513,6 +526,7 @@ def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, 
     assert list(pupil.alpha) == [10, 20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", training.names())
 def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)

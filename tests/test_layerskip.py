@@ -81,6 +81,7 @@ def proposed(target, settings, room=9, layer=3):
     return session.propose(ids, tiny.room(settings, room), Chance(1, 1)), ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("layer", [2, 5])
@@ -126,6 +127,7 @@ class Counting:
         self.rows.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("layer", [1, 3, 5])
@@ -161,6 +163,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
     assert full > 3
 
 
+@pytest.mark.slow
 def test_evidence_that_is_read_runs_no_layer_again():
     target = tiny.target(deep())
     drafter, counted = Exit(target), Counting(target.model)
@@ -179,6 +182,7 @@ def top_layers(model, text, token, layers):
     return [k for k in layers if by_layer[k].argmax().item() == token]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
 def test_evidence_says_which_layers_agree_and_which_ran(target, temperature, siblings):
@@ -217,6 +221,7 @@ def shown(model, text, turn):
     return {"verified": found, "final": final}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", [[], [2, 2]])
 def test_the_states_of_all_layers_reach_the_session_though_drafting_ran_some(target, siblings):
     """A tap holds for early exit too: the rows are those that predicted the committed tokens."""
@@ -283,6 +288,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
     assert proposal.evidence[0] == remark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
     target = tiny.target(deep())
@@ -304,6 +310,7 @@ def test_a_law_of_few_tokens_has_few_siblings(target):
     assert proposed(target, one)[0].tree.parents == (-1, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_late_exit_keeps_more_than_an_early_one(target):
     kept = [
         summary(traced(target, Exit(target, k), tiny.PROMPT, GREEDY))["accepted_length"]
@@ -323,6 +330,7 @@ def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(targ
             traced(short, LayerSkip(short), tiny.PROMPT, replace(GREEDY, exit_layer=6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "half"), [(2, 1), (3, 1), (5, 2), (6, 3)])
 def test_an_exit_that_nobody_chose_is_after_half_of_the_layers_and_the_header_says_which(
     layers, half
@@ -367,6 +375,7 @@ def test_a_llama_like_decoder_that_scales_outside_of_its_layers_is_refused(chang
         LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
 
 
+@pytest.mark.slow
 def test_a_learning_gamma_grows_after_a_clean_sweep_and_shrinks_otherwise(target):
     gammas, expected = [], 2
     settings = replace(GREEDY, schedule="learning", gamma=2, max_new_tokens=40)

@@ -24,7 +24,7 @@ from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.eagle.head3 import AUX
 from specviz.drafters.kit.checkpoint import read_config
 from specviz.drafters.kit.layouts.table import layout_in
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import ModelCard
@@ -41,13 +41,14 @@ HOUSE = [entry for entry in HEADS if entry.made_for == "house"]
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "HEADS", Shelf())
+    monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
 def loaded(folder):
     return specviz.load_drafter(str(folder), published.target())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
 def test_a_folder_by_itself_says_whose_drafter_it_is_and_greedy_text_is_the_targets(
     layout, tmp_path
@@ -67,6 +68,7 @@ def test_a_folder_by_itself_says_whose_drafter_it_is_and_greedy_text_is_the_targ
     assert sum(len(each.tokens) - 1 for each in played) > 3  # guesses were kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
 def test_a_tensor_too_many_or_too_few_is_named(layout, tmp_path):
     tensors = written(layout, tmp_path / "whole")
@@ -149,6 +151,7 @@ FORWARDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
 def test_a_head_says_what_the_published_forward_makes_of_the_file(layout, tmp_path):
     """Every guess of a draft, with its score. DFlash: see test_dflash_head."""
@@ -170,6 +173,7 @@ def test_a_head_says_what_the_published_forward_makes_of_the_file(layout, tmp_pa
     assert deepest == 3
 
 
+@pytest.mark.slow
 def test_p_eagle_keeps_every_law_of_a_drafter(tmp_path):
     """It has no row in the catalogue; what does is on trial in test_contract."""
     written("p-eagle of speculators", tmp_path / "head")
@@ -339,6 +343,7 @@ def test_two_names_for_one_tensor_are_refused(tmp_path):
         loaded(tmp_path / "head")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", HOUSE, ids=lambda entry: entry.name)
 def test_a_shipped_config_is_what_its_writer_writes(entry, tmp_path):
     load_drafter(entry.name, load_target("house")).head.save(tmp_path)

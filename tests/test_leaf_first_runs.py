@@ -123,6 +123,7 @@ def decided(played):
     yield key(1, FINAL, 0), drawn.lo, drawn.hi
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "drawn", "shape"),
     [
@@ -141,6 +142,7 @@ def test_what_a_live_round_brings_follows_the_target_exactly(tiny_target, rule, 
     assert distance(ours, dict(live.longer((), 3))) < 1e-6  # float32 scores of two shapes of pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["block", "traversal"])
 def test_at_temperature_0_the_text_is_plain_decoding_s(tiny_target, rule):
     shape = CHAIN if rule == "block" else TREE
@@ -154,6 +156,7 @@ def test_at_temperature_0_the_text_is_plain_decoding_s(tiny_target, rule):
         assert found == {0.0, 1.0}
 
 
+@pytest.mark.slow
 def test_the_same_prompt_many_times_begins_alike_with_and_without_a_draft(tiny_target, tiny_draft):
     settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=3, gamma=2, rule="block")
     ids = tiny_target.encode(tiny.PROMPT, 4)
@@ -164,6 +167,7 @@ def test_the_same_prompt_many_times_begins_alike_with_and_without_a_draft(tiny_t
 # What a trace tells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
 def test_a_run_says_its_rule_is_proven_and_stands_up_to_check(runs, rule, drawn, shape):
     trace = Trace.parse(runs[rule, drawn].lines())
@@ -174,6 +178,7 @@ def test_a_run_says_its_rule_is_proven_and_stands_up_to_check(runs, rule, drawn,
     assert metrics.summary(trace)["alpha"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
 def test_what_was_kept_is_told_as_the_rule_kept_it(tiny_target, runs, rule, drawn, shape):
     """Against the live verdicts of the same run: a guess that was kept has no coin of its own but
@@ -206,6 +211,7 @@ def verdicts(trace, holds):
     return [e for e in trace.events if isinstance(e, Judged) and holds(e)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
 def test_another_reach_or_debt_is_refused_though_its_threshold_follows(runs, drawn):
     trace = runs["traversal", drawn]
@@ -297,6 +303,7 @@ def test_block_verification_of_a_tree_is_refused_and_traversal_named(tiny_target
         check(Trace(header, told.events))
 
 
+@pytest.mark.slow
 def test_a_run_replays_and_a_coin_laid_by_hand_changes_nothing_before(tiny_target, runs):
     trace = runs["traversal", Drawn.SAMPLED]
     shape = Branching(Drawn.SAMPLED, TREE)

@@ -29,6 +29,8 @@ from specviz.trace.metrics import path
 from specviz.trace.thresholds import ratio
 from specviz.verification import Drawn
 
+pytestmark = pytest.mark.slow
+
 WARM = replace(LONGER, max_new_tokens=16)
 SHAPES = {
     "chain": ("block", Drawn.SAMPLED, CHAIN),

@@ -23,6 +23,8 @@ from specviz.models.gguf_header import read_gguf
 from specviz.models.gguf_writer import write_gguf
 from specviz.settings.settings import Sampling, Settings
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16)
 LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,

@@ -33,6 +33,7 @@ def test_the_states_before_fill_the_gaps(leap, sources):
         assert -1 - back + leap * m + 1 == j
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leap", [1, 2, 3])
 def test_guesses_are_those_of_the_heads_named_on_the_states_named(leap):
     heads = headed.trained("lmtp", replace(headed.CONFIGS["lmtp"], skip_token=leap), steps=5)
@@ -49,6 +50,7 @@ def test_guesses_are_those_of_the_heads_named_on_the_states_named(leap):
         assert why["state"] + leap * why["head"] + 1 == len(text) - 1 + node
 
 
+@pytest.mark.slow
 def test_a_text_shorter_than_a_leap_is_not_guessed_about_and_later_it_is():
     drafted = []
     for turn in rounds(headed.target(), headed.drafter("lmtp"), [5], GREEDY):

@@ -32,7 +32,7 @@ from specviz.models.load_progress import (
     begin,
     listening,
 )
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.models.weight_budget import check_size
 from specviz.models.weight_headers import Held
 
@@ -44,7 +44,7 @@ OF_GGUF = [TOKENIZER, WEIGHTS, NETWORK, *STAGES[2:]]  # there, numbers are made 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded, or its checksum."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
     files._sha256.cache_clear()
 
 
@@ -64,6 +64,7 @@ def stages_of(load):
     return heard
 
 
+@pytest.mark.slow
 def test_stages_come_in_order_and_the_end_is_told(place):
     *heard, end = stages_of(lambda: load_target(str(place), "cpu"))
     found = [title for title, _ in groupby(stage.title for stage in heard)]
@@ -127,6 +128,7 @@ def test_without_a_rate_there_is_no_estimate(monkeypatch, done, begun):
     assert LoadStage(WEIGHTS, "small", done, 100, begun=begun).left is None
 
 
+@pytest.mark.slow
 def test_the_libraries_are_a_stage_and_a_load_can_end_between_them():
     """In a process that has not imported them."""
     code = (
@@ -195,6 +197,7 @@ print("after")
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_the_stage_until_the_load_ends():
     said = on_terminal(sys.executable, "-c", SHOWN)
     assert "Loading small[b]: reading the weights, 0 of 100 MB" in said
@@ -202,6 +205,7 @@ def test_a_terminal_shows_the_stage_until_the_load_ends():
     assert said.endswith("after\n")
 
 
+@pytest.mark.slow
 def test_a_pipe_is_shown_nothing():
     command = [sys.executable, "-c", SHOWN]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

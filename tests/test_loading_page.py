@@ -15,18 +15,20 @@ from specviz.catalog import loading
 from specviz.models import checkpoint
 from specviz.models.load_progress import WEIGHTS, advance, begin
 from specviz.models.load_progress import loading as load_of
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.ui import worker
 from specviz.ui.step.live import recorded, shown
 from specviz.ui.stream import load_facts
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded; what is sent is sent soon."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
     monkeypatch.setattr(worker, "LOOK", 0.005)
 
 

@@ -74,6 +74,7 @@ def test_what_rows_see_is_the_picture_in_the_paper():
     assert list(places(3, 2)) == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
+@pytest.mark.slow
 @given(columns=st.integers(1, 9), levels=st.integers(1, 7))
 def test_a_row_reads_one_row_at_each_place_up_to_its_own(columns, levels):
     rows = list(places(columns, levels))
@@ -84,6 +85,7 @@ def test_a_row_reads_one_row_at_each_place_up_to_its_own(columns, levels):
         assert read == prefix + [(other, column) for other in range(1, level + 1)]
 
 
+@pytest.mark.slow
 @given(
     width=st.integers(1, 6),
     ngram=st.integers(3, 7),
@@ -130,6 +132,7 @@ def test_an_end_of_text_never_stands_in_the_window_but_may_end_an_ngram():
     assert Window([0], 2, 3, ends=(0,)).levels == [[0, 0, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("shape", [Shape(3, 4, 3), Shape(2, 3, 2)])
@@ -174,6 +177,7 @@ def test_a_pool_keeps_the_newest_of_a_first_token_and_found_again_is_new():
 ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
 
 
+@pytest.mark.slow
 @given(ngrams, st.integers(0, 4))
 def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
     found = [Found((9, *tail), 1, 0) for tail in tails]
@@ -193,6 +197,7 @@ def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
 # Runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
 def test_other_architectures_decode_greedily_as_they_generate(make):
     target = tiny.target(make())
@@ -212,6 +217,7 @@ class Replaying(Recording):
         return Proposal(next(self.trees), self.drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, COOL])
 def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
     """The same guesses without a window: the same verdicts and the same text."""

@@ -112,6 +112,7 @@ def test_what_is_no_question_gets_a_sentence(text):
         assert json.loads(of(text))["problem"]
 
 
+@pytest.mark.slow
 def test_coins_fill_the_columns_and_say_what_an_exact_sampler_would_show():
     found = told(coins.thrown, throws=20_000)
     pours = found["pours"]
@@ -122,6 +123,7 @@ def test_coins_fill_the_columns_and_say_what_an_exact_sampler_would_show():
     assert all(low <= p <= high for (low, high), p in zip(found["intervals"], P, strict=True))
 
 
+@pytest.mark.slow
 def test_coins_show_a_lossy_rule():
     found = told(coins.thrown, throws=20_000, drawn="top", rule="speculative")
     assert "do not follow p" in found["said"]
@@ -131,6 +133,7 @@ def test_coins_show_a_lossy_rule():
     )["said"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_two_throws_are_not_the_same():
     one, two = (told(coins.thrown, throws=1000)["pours"][-1] for _ in range(2))
     assert one != two
@@ -141,6 +144,7 @@ def test_how_many_rounds_can_be_thrown_is_bounded(throws):
     assert "number of rounds" in told(coins.thrown, throws=throws)["problem"]
 
 
+@pytest.mark.slow
 def test_the_gallery_settles_the_eagle_issue():
     """SafeAILab/EAGLE 329: as it is, exact; with its own suggestion, lossy."""
     found = {one["key"]: one for one in told(gallery.answer, asked="list", p=None)["exhibits"]}
@@ -151,6 +155,7 @@ def test_the_gallery_settles_the_eagle_issue():
     assert all(one["source"]["url"].startswith("https://") for one in found.values())
 
 
+@pytest.mark.slow
 def test_the_gallery_computes_on_other_laws_too():
     same = told(gallery.answer, asked="list", p=P, q=P)["exhibits"]
     by_key = {one["key"]: one["is"] for one in same}
@@ -158,6 +163,7 @@ def test_the_gallery_computes_on_other_laws_too():
     assert by_key["first-unseen"] == "lossy"
 
 
+@pytest.mark.slow
 def test_evidence_names_nothing_and_shows_a_fault_of_strings():
     found = told(gallery.answer, asked="evidence", key="one-coin")["evidence"]
     assert set(found) == {"throws", "p", "q", "out", "intervals", "firsts", "strings"}
@@ -172,6 +178,7 @@ def test_what_the_gallery_has_not_gets_a_sentence(more):
     assert told(gallery.answer, **more)["problem"]
 
 
+@pytest.mark.slow
 def test_every_verdict_of_a_recorded_run_is_exact_and_can_be_taken_to_the_sandbox():
     found = json.loads(proof.answer(json.dumps({"id": 1, "run": "01-chain"})))
     trace = Trace.read(FOLDER / "01-chain.jsonl")
@@ -190,6 +197,7 @@ def test_a_run_that_is_not_here_gets_a_sentence():
         repeats.wanted(None, "../x")
 
 
+@pytest.mark.slow
 def test_repeats_of_a_run_say_their_distance_once_at_the_end(tiny_target, tiny_draft):
     from specviz.engine.repeats import repeat
 

@@ -17,17 +17,15 @@ from specviz.drafters.eagle.drafter import width_under
 from specviz.drafters.kit.rank_paths import chosen_paths
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
-from specviz.house import measure
-from specviz.house import measure as budget
-from specviz.house.card import lone
-from specviz.house.card import measured as card_measured
-from specviz.house.card.base import StaleMeasurements, percents, read_models, wording
-from specviz.house.card.card import card, write_card
-from specviz.house.card.drafts import difference, guesses, heads
-from specviz.house.measure import Extent, as_text, measure_drafters
 from specviz.models.files import fingerprint
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
+from specviz.training import measure
+from specviz.training.card import measured as card_measured
+from specviz.training.card import single_head
+from specviz.training.card.base import StaleMeasurements, percents, read_models, wording
+from specviz.training.card.models_card import card, difference, guesses, heads, write_card
+from specviz.training.measure import Extent, as_text, measure_drafters
 
 MODELS = ASSETS / "models"
 SHORT = Extent(prompts=1, new_tokens=8, drafters=("ngram", "oracle", "medusa"))
@@ -53,6 +51,7 @@ def facts():
         return json.loads(as_text(measure_drafters(target, SHORT)))
 
 
+@pytest.mark.slow
 def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
     told = [(row["name"], row["temperature"], row["domain"]) for row in facts["rows"]]
     drafters = ("ngram", "oracle")
@@ -79,6 +78,7 @@ def test_it_says_what_was_measured_on_what(facts):
     assert facts["machine"].keys() == {"device", "processor"}
 
 
+@pytest.mark.slow
 def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatch):
     seen = []
 
@@ -107,18 +107,18 @@ def test_a_drafter_is_measured_with_its_usual_settings():
 
 
 def test_a_budget_is_the_tree_of_eagle():
-    asked = Settings(gamma=len(budget.SIBLINGS), siblings=budget.SIBLINGS)
+    asked = Settings(gamma=len(measure.SIBLINGS), siblings=measure.SIBLINGS)
     level, found = [()], []
     for _ in range(asked.gamma):
         level = [(*path, rank) for path in level for rank in range(width_under(asked, path))]
         found += level
-    assert found == [tuple(path) for path in budget.eagle_paths()]
-    assert len(found) == budget.BUDGET == 25
+    assert found == [tuple(path) for path in measure.eagle_paths()]
+    assert len(found) == measure.BUDGET == 25
 
 
 def test_all_that_are_compared_by_length_make_as_many_guesses():
     shapes = set()
-    for name in budget.NAMES:
+    for name in measure.NAMES:
         if find(name, "drafter") is None:  # not in the catalogue yet
             continue
         settings = Extent().of_equal_size(name, 0.0)
@@ -126,17 +126,17 @@ def test_all_that_are_compared_by_length_make_as_many_guesses():
         reads = find(name, "drafter").reads
         if "budget" in reads:
             shapes.add("budget")
-            assert settings.budget == budget.BUDGET
+            assert settings.budget == measure.BUDGET
             wide, deep = settings.fan_out, settings.gamma
-            assert wide + (deep - 1) * wide**2 >= budget.BUDGET, "no more can be weighed"
+            assert wide + (deep - 1) * wide**2 >= measure.BUDGET, "no more can be weighed"
         elif "rank_paths" in reads:
             shapes.add("paths")
-            assert len(chosen_paths(settings)) == budget.BUDGET
+            assert len(chosen_paths(settings)) == measure.BUDGET
         else:
             shapes.add("siblings")
-            assert settings.siblings == budget.SIBLINGS
+            assert settings.siblings == measure.SIBLINGS
     assert shapes == {"budget", "paths", "siblings"}
-    assert budget.of_equal_size("ngram") is None
+    assert measure.of_equal_size("ngram") is None
 
 
 def test_lengths_on_the_same_budget_are_not_timed(tiny_target, monkeypatch):
@@ -376,9 +376,9 @@ def test_the_card_of_a_head_for_another_target_is_what_was_trained_and_measured(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (entry.path / "README.md").read_text(encoding="utf-8")
-    assert text == lone.lone_card(entry.path)
+    assert text == single_head.lone_card(entry.path)
     with pytest.raises(ValueError, match="no head in"):
-        lone.lone_card(MODELS / "eagle3" / "nowhere")
-    monkeypatch.setattr(lone, "fingerprint", lambda _files: "f" * 64)
+        single_head.lone_card(MODELS / "eagle3" / "nowhere")
+    monkeypatch.setattr(single_head, "fingerprint", lambda _files: "f" * 64)
     with pytest.raises(StaleMeasurements, match=f"measure {entry.name} again"):
-        lone.lone_card(entry.path)
+        single_head.lone_card(entry.path)

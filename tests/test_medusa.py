@@ -40,6 +40,7 @@ def test_siblings_allow_every_path_of_ranks_below_them(siblings):
     assert all(rank < settings.width(d) for path in paths for d, rank in enumerate(path))
 
 
+@pytest.mark.slow
 def test_every_parent_at_a_depth_has_the_same_candidates():
     tree = proposed(replace(GREEDY, siblings=[3, 2])).tree
     assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
@@ -114,6 +115,7 @@ def own_projections(tensors):
     return tensors | {f"{i}.1.weight": copy.clone() for i in range(4)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["medusa_lm_head.pt", "medusa_lm_head.safetensors"])
 @pytest.mark.parametrize("own", [True, False])
 def test_both_layouts_are_read_from_either_file(tmp_path, file, own):

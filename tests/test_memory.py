@@ -13,8 +13,8 @@ from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
-from specviz.models.cache import ROOM, RoomyLayer
-from specviz.models.memory import held
+from specviz.models.kv_cache import ROOM, RoomyLayer
+from specviz.models.memory import unique_bytes
 from specviz.models.products import USUAL, Plan, Product, Way, can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Finished
@@ -58,6 +58,7 @@ def test_what_a_drafter_keeps_and_its_session_does_not_know_of_counts_too(tiny_t
     assert decoded(tiny_target, drafter).held_bytes == 40
 
 
+@pytest.mark.slow
 def test_what_eagle_borrows_of_the_target_is_the_targets():
     """Its session looks words up in the target's table, and ends in the target's head."""
     target = circle.target()
@@ -68,9 +69,10 @@ def test_what_eagle_borrows_of_the_target_is_the_targets():
     assert reader.embed is target.model.get_input_embeddings()
     states = decoding.held_bytes - weights(drafter.head) - room(reader.cache.cached)
     assert 0 < states < borrowed, "states that wait for the next round"
-    assert held([decoding.session], beyond=[]) > 2 * borrowed
+    assert unique_bytes([decoding.session], beyond=[]) > 2 * borrowed
 
 
+@pytest.mark.slow
 def test_lookup_holds_nothing_and_early_exit_the_last_states(tiny_target):
     assert decoded(tiny_target, NGram()).held_bytes == 0
     target = tiny.target(deep())
@@ -84,17 +86,17 @@ def test_lookup_holds_nothing_and_early_exit_the_last_states(tiny_target):
 def test_a_packed_copy_is_counted_as_large_as_it_is():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
     usual = Product(layer.weight, layer.bias, USUAL)
-    assert held([usual], beyond=[]) == 4 * (37 * 65 + 65)
+    assert unique_bytes([usual], beyond=[]) == 4 * (37 * 65 + 65)
     packed = Product(layer.weight, layer.bias, Plan(False, Way.ONEDNN, Way.ONEDNN, Way.ONEDNN))
-    copy = held([packed], beyond=[layer])
+    copy = unique_bytes([packed], beyond=[layer])
     assert copy == ONEDNN._nbytes(packed.packed) >= layer.weight.nbytes
-    assert held([packed], beyond=[packed]) == 0
+    assert unique_bytes([packed], beyond=[packed]) == 0
 
 
 def test_a_cache_counts_with_its_room():
     layer = RoomyLayer()
     layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
-    assert held([layer], beyond=[]) == 2 * 4 * (2 * (5 + ROOM) * 3)
+    assert unique_bytes([layer], beyond=[]) == 2 * 4 * (2 * (5 + ROOM) * 3)
 
 
 class Slotted:
@@ -136,15 +138,16 @@ WAYS = {
 def test_a_tensor_is_found_wherever_it_is_kept_and_counts_once(way):
     found = WAYS[way](torch.ones(10))
     places = 80 if way == "a sparse tensor" else 0
-    assert held([found], beyond=[]) == 40 + places
-    assert held([found], beyond=[found]) == 0
+    assert unique_bytes([found], beyond=[]) == 40 + places
+    assert unique_bytes([found], beyond=[found]) == 0
 
 
 def test_what_is_shared_in_part_counts_in_part():
     both, mine = torch.ones(10), torch.ones(7)
-    assert held([{"a": both[3:], "b": mine}], beyond=[both]) == 28
+    assert unique_bytes([{"a": both[3:], "b": mine}], beyond=[both]) == 28
 
 
+@pytest.mark.slow
 def test_a_run_says_it_at_its_end(tiny_target, tiny_draft):
     events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, GREEDY, baseline=False)
     ended = [event for event in events if isinstance(event, Finished)]

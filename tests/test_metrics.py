@@ -22,6 +22,7 @@ def trace(tiny_target, tiny_draft):
     return Trace(header, events)
 
 
+@pytest.mark.slow
 def test_a_rounds_numbers_are_counts_of_its_tokens(trace):
     numbers, rounds = summary(trace), report(trace)["rounds"]
     drafted = sum(len(r["accepted"]) for r in rounds)

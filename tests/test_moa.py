@@ -17,6 +17,8 @@ from specviz.drafters.kit.training import EVERY, freeze
 from specviz.drafters.moa import training
 from specviz.drafters.moa.head import MoaHead
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM])
 def test_every_node_is_what_the_paper_says_of_its_path_alone(settings):

@@ -30,6 +30,7 @@ NAMES = {
 } | {"Ekv2E.weight", "Ekv2E.bias"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
     target, head = headed.target(), learnt()[0]
     head.save(tmp_path)
@@ -105,6 +106,7 @@ def test_it_is_refused_for_another_target():
         made.begin(wider.start(made.taps), GREEDY)
 
 
+@pytest.mark.slow
 def test_the_house_head_is_small():
     model = tiny.llama(
         hidden_size=256,

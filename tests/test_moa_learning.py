@@ -17,6 +17,8 @@ from specviz.drafters.moa.head import MoaHead
 from specviz.models.passes import States
 from specviz.trace.metrics import summary, token_ids
 
+pytestmark = pytest.mark.slow
+
 
 def test_loss_falls_and_guesses_agree_far_above_chance():
     head, losses = learnt()

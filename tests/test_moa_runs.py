@@ -12,6 +12,7 @@ from specviz.settings.chance import Chance
 from specviz.verification import Drawn
 
 
+@pytest.mark.slow
 def test_candidates_are_a_point_mass_within_the_budget():
     for settings in (GREEDY, WARM):
         for _, turn in turns(settings):

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from specviz.catalog import fetching, load_target, loading, sources
 from specviz.models.errors import NotAvailable
 from specviz.models.files import Stopped, size_in_float32
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.ui.models import rows, tab
 from specviz.ui.models.progress import Progress
 from specviz.ui.queue import Ticket
@@ -32,8 +32,8 @@ def _nothing_here(monkeypatch):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", absent)
     monkeypatch.setattr(sources, "find_spec", lambda _: None)  # no wheel either
-    monkeypatch.setattr(loading, "SHELF", Shelf())
-    monkeypatch.setattr(loading, "HEADS", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
 def answered(any_model=True, asked="7"):
@@ -118,6 +118,7 @@ def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
     assert (row["title"], row["where"]) == ("small one", "cpu, float32")
 
 
+@pytest.mark.slow
 def test_a_gguf_file_is_called_by_its_name_and_says_what_was_run(tmp_path):
     model = tiny_gguf.llama()
     load_target(str(tiny_gguf.write(tmp_path / "own.gguf", model, Kind.Q8_0)), "cpu")
@@ -127,6 +128,7 @@ def test_a_gguf_file_is_called_by_its_name_and_says_what_was_run(tmp_path):
     assert row["where"] == told
 
 
+@pytest.mark.slow
 def test_a_gguf_file_of_the_hub_is_called_by_its_id(tmp_path, monkeypatch):
     """There it is a link to a file whose name is a hash."""
     blob = tiny_gguf.write(tmp_path / "0123abcd", tiny_gguf.llama())
@@ -141,6 +143,7 @@ def test_a_gguf_file_of_the_hub_is_called_by_its_id(tmp_path, monkeypatch):
     assert "GGUF" in row["where"]
 
 
+@pytest.mark.slow
 def test_a_model_of_the_catalogue_is_called_by_its_title():
     load_target("house", "cpu")
     (row,) = answered()["loaded"]

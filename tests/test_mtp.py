@@ -53,6 +53,7 @@ def by_hand(modules, text, final, steps):
     return found
 
 
+@pytest.mark.slow
 def test_a_chain_is_what_the_formula_says_step_by_step():
     final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
     proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
@@ -79,6 +80,7 @@ def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
         assert proposal.tree.tokens[node] == proposal.draws[node].token
 
 
+@pytest.mark.slow
 def test_a_module_never_shown_its_own_output_knows_less_with_every_step(monkeypatch):
     """DeepSeek's loss is one step deep; the steps that it is then used for were never trained."""
     batches = [headed.frozen(seed) for seed in (90, 91)]
@@ -105,6 +107,7 @@ def several(many):
     return headed.trained("mtp", config, steps=50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [2, 3])
 @pytest.mark.parametrize("settings", [GREEDY, WARM, replace(GREEDY, gamma=1, schedule="learning")])
 def test_several_modules_take_turns_and_forget_what_was_rejected(many, settings):
@@ -199,6 +202,7 @@ def test_rotary_pairs_of_parallel_heads_are_neighbours_as_in_metas_checkpoint():
     assert torch.allclose(attention.turned(rows, 3), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_parallel_heads_read_rows_in_parts_as_they_read_them_at_once():
     from transformers import DynamicCache
 

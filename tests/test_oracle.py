@@ -23,6 +23,7 @@ WARM = Settings(Sampling(1.1), max_new_tokens=32, gamma=4)
 SHAPES = [[], [3, 2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
 def test_q_at_every_node_is_the_targets_own_law_round_after_round(make, siblings):
@@ -43,6 +44,7 @@ def test_q_at_every_node_is_the_targets_own_law_round_after_round(make, siblings
     assert many > 15
 
 
+@pytest.mark.slow
 def test_every_sampled_guess_is_kept_and_alpha_is_one(tiny_target):
     drafted = 0
     for seed in range(4):
@@ -57,6 +59,7 @@ def test_every_sampled_guess_is_kept_and_alpha_is_one(tiny_target):
     assert drafted > 60
 
 
+@pytest.mark.slow
 def test_its_top_token_is_kept_only_as_often_as_the_target_would_say_it(tiny_target):
     settings = replace(WARM, sampling=Sampling(2.0), candidates="greedy", max_new_tokens=64)
     trace = traced(tiny_target, Oracle(tiny_target), tiny.PROMPT, settings, baseline=False)
@@ -66,6 +69,7 @@ def test_its_top_token_is_kept_only_as_often_as_the_target_would_say_it(tiny_tar
     assert 0 < summary(trace)["alpha"] < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 @pytest.mark.parametrize("siblings", SHAPES)
 def test_greedy_is_generate_token_for_token_and_all_first_guesses_are_kept(
@@ -82,6 +86,7 @@ def test_greedy_is_generate_token_for_token_and_all_first_guesses_are_kept(
         check(trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 def test_a_guess_costs_a_full_pass_of_the_target_itself(tiny_target, siblings, monkeypatch):
     settings = replace(WARM, siblings=siblings)

@@ -12,7 +12,7 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
 from specviz.drafters.other_vocabulary.rewriting import Rewriting
 from specviz.drafters.other_vocabulary.shared import Shared, shared
-from specviz.models.spelling import spellings, token_bytes
+from specviz.models.token_bytes import token_bytes, vocabulary_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids
@@ -45,7 +45,9 @@ def test_shared_tokens_are_spelled_by_the_same_bytes(target, both):
     assert both.own[0] == 0
     assert not {1, 2} & set(both.own.values()), "another's special tokens are nobody's"
     missing = set(range(tiny.VOCABULARY)) - set(both.own)
-    assert not {target.token_bytes(token) for token in missing} & {*spellings(bees(), 280).values()}
+    assert not {target.token_bytes(token) for token in missing} & {
+        *vocabulary_bytes(bees(), 280).values()
+    }
 
 
 def test_a_special_token_is_not_shared_with_the_letters_of_its_name(target):
@@ -140,6 +142,7 @@ def test_a_last_character_that_is_not_whole_is_left_out(target, rewriting):
     assert b"".join(map(target.token_bytes, guesses)) == b"at "
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_the_text_is_believed_in_both_ways():
     """The target's own weights under a tokenizer that differs in one more token alone."""
     other = tiny.tokenizer_of(tiny.TEXT * 4)
@@ -165,6 +168,7 @@ def story_of(trace):
     return token_ids(trace), [played.proposed.guesses for played in trace.rounds if played.proposed]
 
 
+@pytest.mark.slow
 def test_a_text_beyond_its_reach_is_a_round_without_a_guess():
     target = headed.again()
     short = drafter(target, target.model)
@@ -191,6 +195,7 @@ def test_an_unsure_model_stops_writing(target):
     assert sure.drawn is Drawn.POINT_MASS
 
 
+@pytest.mark.slow
 def test_a_folder_with_another_tokenizer_drafts_and_one_with_the_same_as_ever(pair, tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "bees", bees())
     target, made = load(str(pair[0]), str(folder))

@@ -23,6 +23,8 @@ from app_server import wait_for
 import specviz
 from specviz.shipped import ASSETS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -15,11 +15,11 @@ from peers.vllm_accepted import known
 from safetensors.torch import load_file
 
 from specviz.catalog import load_drafter, load_target
-from specviz.house.card.base import StaleMeasurements, read_peers
-from specviz.house.card.peers import other_programs
-from specviz.house.export import SHARED, write_shared
 from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import ASSETS, prompts
+from specviz.training.card.base import StaleMeasurements, read_peers
+from specviz.training.card.measured import other_programs
+from specviz.training.export import SHARED, write_shared
 
 MODELS = ASSETS / "models"
 FACTS = json.loads((MODELS / "peers.json").read_text(encoding="utf-8"))
@@ -61,6 +61,7 @@ def test_every_text_is_ours_and_every_round_where_nothing_differs(peer):
     assert row["as_there"] == (len(TEXTS) if peer.differs else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [2, 12])  # a story, and code, whose n-grams stand in many places
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
 def test_our_own_rounds_are_still_those(peer, place, monkeypatch):
@@ -73,6 +74,7 @@ def test_our_own_rounds_are_still_those(peer, place, monkeypatch):
     assert row["others"].get(str(place), row["vllm"][place]).startswith(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.differs], ids=lambda p: p.drafter)
 def test_what_vllm_does_otherwise_is_why_its_rounds_are_others(peer, monkeypatch):
     row = ROWS[peer.drafter]
@@ -127,7 +129,7 @@ def test_all_that_ships_fits_in_the_weights_budget():
 
 
 def test_the_card_says_what_was_seen():
-    from specviz.house.card.base import read_models
+    from specviz.training.card.base import read_models
 
     models = read_models(MODELS)
     said = other_programs(models)

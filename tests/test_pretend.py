@@ -147,6 +147,7 @@ def slipped(owner, name, old, new):
     return found[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: f"{slip[0].__name__}.{slip[1]}")
 def test_a_tensor_that_was_left_on_the_host_is_found(monkeypatch, slip):
     owner, name, old, new, drafter, temperature = slip

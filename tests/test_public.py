@@ -97,6 +97,7 @@ def qwen3():
 MADE = {"llama": tiny.llama, "qwen3": qwen3}
 
 
+@pytest.mark.slow
 def test_a_verified_target_is_of_a_kind_of_which_a_tiny_one_loads(tmp_path):
     kinds = {row.family for row in ROWS if row.layout == CAUSAL_LM and row.verified["layout"]}
     for kind in kinds:

@@ -25,6 +25,8 @@ from specviz.ui.step.live import shown
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
 
 

@@ -52,6 +52,7 @@ def raced(tiny_target):
 # The folder
 
 
+@pytest.mark.slow
 def test_a_race_that_is_read_again_has_the_same_traces_and_numbers(raced, tmp_path):
     write(tmp_path, raced)
     again = read(tmp_path)
@@ -213,6 +214,7 @@ def at_depth(race):
     return replace(race, lanes=tuple(lanes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_a_recorded_race_checks_and_is_what_its_recipe_says(recipe: RaceRecipe):
     results = read(FOLDER / recipe.name)
@@ -246,6 +248,7 @@ def small_recipe(monkeypatch, pair):
     return recipe
 
 
+@pytest.mark.slow
 def test_record_makes_races_from_their_recipes(small_recipe, tmp_path, capsys):
     assert main(["record", "--only", "races/1-tiny", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("1-tiny: ")

@@ -44,6 +44,7 @@ def test_the_file_map_is_up_to_date():
     assert file_map.readme() == README, "run: python tests/file_map.py"
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is():
     modules = (file_map.ROOT / "specviz").rglob("*.py")
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules}
@@ -242,6 +243,7 @@ def test_the_reasons_for_packages_are_in_the_readme():
     assert not [package for package in wanted if not re.search(rf"\b{package}\b", section)]
 
 
+@pytest.mark.slow
 def test_no_file_names_a_machine_or_a_registry():
     homes = "|".join(["wo" + "rk", "ro" + "ot", "farm", "tmp", "Users"])
     hosts = "|".join(["py" + "pi", r"registry\.npm" + "js", "deb" + r"\.debian"])

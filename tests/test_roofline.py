@@ -151,6 +151,7 @@ def test_what_takes_longer_is_the_limit():
     assert PassTime(1, 1).bound == "memory"
 
 
+@pytest.mark.slow
 @given(every_serving, st.integers(1, 512), st.integers(1, 300))
 def test_a_pass_never_gets_shorter_by_a_token_a_sequence_or_more_context(serving, batch, tokens):
     now = pass_time(serving, batch, tokens)
@@ -165,6 +166,7 @@ def test_a_pass_never_gets_shorter_by_a_token_a_sequence_or_more_context(serving
         assert later.seconds > now.seconds
 
 
+@pytest.mark.slow
 @given(every_serving, st.integers(1, 512))
 def test_free_tokens_end_exactly_where_arithmetic_takes_over(serving, batch):
     free = free_tokens(serving, batch)

@@ -65,6 +65,7 @@ def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
     assert ("follows from whole laws" in trusted) == (name in ("accept-reject", "k-seq", "typical"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["typical", "ensemble", "unverified"])
 def test_a_greedy_run_under_a_lossy_rule_stands_up_too(tiny_target, rule):
     settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule=rule)
@@ -233,6 +234,7 @@ def test_without_q_the_proof_is_of_this_very_guess(rule, given):
         assert given is None or least == pytest.approx(given, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_lossless_run_is_proven_and_a_lossy_one_is_not(runs, tiny_target):
     for drawn in Drawn:
         settings = Settings(Sampling(1.1), max_new_tokens=16, gamma=3)
@@ -259,6 +261,7 @@ def test_a_residual_that_was_forged_shows_in_the_proof(tiny_target, tiny_draft):
 # The same prompt, many times
 
 
+@pytest.mark.slow
 def test_many_runs_with_and_without_speculation_follow_one_law(tiny_target, tiny_draft):
     settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=4, gamma=3)
     ids = tiny_target.encode(tiny.PROMPT, 4)
@@ -293,6 +296,7 @@ def test_repeating_can_be_left_at_any_time(tiny_target, tiny_draft):
     assert all(len(text) <= 2 for text in tallies[-1].speculative)
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
     settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule="unverified")
     greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
@@ -303,6 +307,7 @@ def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
     assert not any("not lossless" in line for line in words(runs["k-seq"], summary(runs["k-seq"])))
 
 
+@pytest.mark.slow
 def test_every_recorded_run_is_proven():
     """The runs that ship: at each of their verdicts the rule's law is p, but for rounding."""
     judged = 0

@@ -23,6 +23,8 @@ from specviz.ui.step.live import recorded, shown
 from specviz.ui.task import Machine, Task
 from specviz.ui.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "The cat sat on the mat. The cat"
 
 

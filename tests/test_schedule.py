@@ -11,6 +11,8 @@ from families import KNOWING_NOTHING, target_of
 from specviz.engine.loop import Decoding
 from specviz.settings.settings import Sampling, Settings, deepest
 
+pytestmark = pytest.mark.slow
+
 COLD = Settings(Sampling(0), gamma=2, max_new_tokens=20, exit_layer=1)
 SETTINGS = [
     replace(COLD, sampling=Sampling(temperature), schedule=kind, siblings=siblings)

@@ -43,6 +43,7 @@ def here(name):
     return traced("house", name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_served_run_is_the_local_one(name):
     with serving() as server:
@@ -61,6 +62,7 @@ def test_a_served_run_is_the_local_one(name):
     assert difference(trace) is None
 
 
+@pytest.mark.slow
 def test_a_tree_goes_as_its_paths_in_one_request():
     sent = []
     with serving(lambda path, body: sent.append(body) if path == COMPLETIONS else None) as server:

@@ -151,6 +151,7 @@ def test_each_fault_of_a_server_is_a_sentence(case, capsys):
         assert sentence in refused(capsys, url)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_slow_or_too_talkative_has_an_end(monkeypatch, capsys):
     with serving() as (url, _):
         pass

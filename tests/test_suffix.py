@@ -36,6 +36,7 @@ def walk(suffixes, string):
     return state
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_counts_and_places_are_those_of_a_slow_count_after_every_commit(chunks):
     suffixes, text = Suffixes(), []
@@ -53,6 +54,7 @@ def test_counts_and_places_are_those_of_a_slow_count_after_every_commit(chunks):
             assert all(walk(suffixes, [*string, t]) is None for t in after if not after[t])
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_ends_are_the_longest_of_every_set_of_places(chunks):
     suffixes, text = Suffixes(), []
@@ -116,6 +118,7 @@ def slow(text, most, settings, eos):
     return best
 
 
+@pytest.mark.slow
 @given(
     TEXTS,
     st.integers(1, 5),

@@ -43,6 +43,7 @@ def made(seconds=None, spread=0.0, **changes):
     return replace(usual, **changes)
 
 
+@pytest.mark.slow
 def test_every_size_is_measured_as_often_as_was_meant(swept):
     sweep, steps = swept
     assert [point.tokens for point in sweep.points] == list(SIZES)
@@ -66,6 +67,7 @@ def test_the_order_is_shuffled_anew_each_round_and_a_function_of_the_seed():
     assert all([turn for turn in order if turn in SIZES] != list(SIZES) for order in orders)
 
 
+@pytest.mark.slow
 def test_the_clock_meets_sizes_in_that_order(tiny_target, monkeypatch):
     sweeping, met = Sweeping(tiny_target, Plan(seed=3, budget=0.0)), []
     real = sweeping._seconds
@@ -80,6 +82,7 @@ def test_the_budget_says_how_many_rounds_there_are(seconds, rounds):
     assert Plan(budget=4.0).rounds(seconds) == rounds
 
 
+@pytest.mark.slow
 def test_a_slow_machine_ends_after_the_round_in_which_its_time_is_over(tiny_target):
     sweeping = Sweeping(tiny_target, Plan(longest=0.0))
     list(sweeping.steps())
@@ -288,6 +291,7 @@ def runs(tiny_target, monkeypatch):
     return Worker(Machine("cpu"))
 
 
+@pytest.mark.slow
 def test_the_page_hears_states_progress_and_the_sweep(runs):
     said = asyncio.run(heard(runs))
     kinds = [each.get("state", each["kind"]) for each in said]
@@ -298,6 +302,7 @@ def test_the_page_hears_states_progress_and_the_sweep(runs):
     assert len(runs.line) == 0
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_stopped_tells_what_came(runs):
     said = asyncio.run(heard(runs, stop_at=len(SIZES) + 2 + 20))
     assert said[-1]["state"] == "stopped"
@@ -317,6 +322,7 @@ def test_the_sweep_that_ships_can_be_read():
     assert section.recorded()["source"] == "recorded"
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_page_reads(pair, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
     path = tmp_path / "sweep.json"

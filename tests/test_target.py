@@ -33,6 +33,7 @@ def test_a_tree_scored_at_once_equals_each_path_scored_alone(make):
         assert torch.allclose(logits[node], alone(target, [*PROMPT, *path]), atol=2e-4)
 
 
+@pytest.mark.slow
 @given(trees())
 @settings(max_examples=25, deadline=None)
 def test_after_keeping_any_path_the_cache_is_that_of_the_text(tiny_target, tree):

@@ -75,6 +75,7 @@ def test_it_is_listed(row, capsys):
     assert row.about in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
     target, drafter = load(str(pair[0]), "bigram")
     assert (drafter.card.name, drafter.card.family) == ("bigram", "bigram")
@@ -86,6 +87,7 @@ def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
     assert trace.finished.held_bytes == 0  # its memory is the text, and no tensor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_it_keeps_the_contract(law, row):
     check_law(
@@ -93,6 +95,7 @@ def test_it_keeps_the_contract(law, row):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, Settings(max_new_tokens=24)], ids=["greedy", "warm"])
 def test_its_trace_checks_and_plays(settings, row, tiny_target):
     trace = traced(tiny_target, load_drafter("bigram", tiny_target), settings)
@@ -114,6 +117,7 @@ def test_the_page_lets_it_be_chosen_and_explains_it(row):
     assert asked.settings.gamma == row.usual["gamma"]
 
 
+@pytest.mark.slow
 def test_it_is_raced(row, tiny_target):
     lanes = (Lane("Bigram", "bigram", GREEDY), Lane("N-gram", "ngram", GREEDY))
     results = Results(Race(tiny.PROMPT, "tiny", lanes, 1))
@@ -138,6 +142,7 @@ def test_the_map_has_it_as_one_that_copies(row):
     assert "a drafter that copies is fastest on repetition, and only there" in said
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_it_in_a_fresh_process(pair, tmp_path):
     path = tmp_path / "run.jsonl"
     more = {"SPECVIZ_CATALOG": str(OUTSIDE / "catalog.json"), "PYTHONPATH": str(OUTSIDE)}

@@ -35,6 +35,7 @@ def test_programs_of_others_wait_as_they_would_without_us():
     assert as_started(environment) == told
 
 
+@pytest.mark.slow
 def test_the_command_line_has_not_brought_torch_in_before_it_says_so():
     """Nor has the page: test_ui builds it whole without."""
     code = "import sys, specviz.commands.cli; print('torch' in sys.modules)"

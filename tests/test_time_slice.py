@@ -336,6 +336,7 @@ def test_every_pass_of_the_baseline_is_a_place_to_interrupt(wish):  # noqa: F811
     assert "" not in texts[:end], "the job says that the baseline is next before its first pass"
 
 
+@pytest.mark.slow
 def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):  # noqa: F811
     async def story():
         async for text in runs.texts(shown(wish(max_new_tokens=200)), "me", 1):
@@ -351,6 +352,7 @@ def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):
     assert kinds(asyncio.run(heard(runs, wish(), "me", 2))[-1])[-1] == "done"
 
 
+@pytest.mark.slow
 def test_the_limit_is_reached_by_the_clock(job, runs, log):  # noqa: F811
     runs.limit = 0.1
     text = asyncio.run(job("long", 10_000))
@@ -371,6 +373,7 @@ def test_time_in_which_others_compute_does_not_count_for_the_limit(job, runs, sl
         assert '"done"' in text
 
 
+@pytest.mark.slow
 def test_a_client_gets_what_was_made_until_then(runs, log):  # noqa: F811
     runs.limit = 0.1
     task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)

@@ -27,6 +27,7 @@ def trace(tiny_target, tiny_draft):
     return Trace(header, events)
 
 
+@pytest.mark.slow
 def test_what_is_written_is_what_is_read(trace, tmp_path):
     trace.write(tmp_path / "run.jsonl")
     again = Trace.read(tmp_path / "run.jsonl")
@@ -215,6 +216,7 @@ def test_a_run_beyond_its_limit_is_found(trace):
         check(Trace(header, trace.events))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
 def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_target, drawn):
     settings = Settings(Sampling(1.2), max_new_tokens=40)
@@ -240,6 +242,7 @@ def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_targ
         check(Trace(header, [forged if e is rejected else e for e in events]))
 
 
+@pytest.mark.slow
 def test_a_walk_that_stops_before_its_rejection_is_found(tiny_target):
     """At temperature 0 the forgery is whole but for this: a candidate was left untried."""
     settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)

@@ -50,6 +50,7 @@ def kept_share(name, drafter):
     return kept / judged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_trained_heads_save_passes(name):
     trace = traced(headed.target(), headed.drafter(name), "The cat", GREEDY, baseline=False)
@@ -107,6 +108,7 @@ def joined(one, other):
     return States({k: torch.cat([v, other.layers[k]]) for k, v in one.layers.items()}, final)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_acceptance_collapses_when_states_are_late_by_one(name):
     """DeepSeek's module knows the newest token besides, so it loses less."""
@@ -116,6 +118,7 @@ def test_acceptance_collapses_when_states_are_late_by_one(name):
     assert late < (right - 0.05 if name == "mtp" else right / 2)
 
 
+@pytest.mark.slow
 def test_acceptance_of_a_module_collapses_when_tokens_are_late_by_one(monkeypatch):
     """Row i must pair the state of i with the token i + 1, not with its own."""
     right = kept_share("mtp", headed.drafter("mtp"))

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from specviz.verification.tree import DraftTree
 
+pytestmark = pytest.mark.slow
+
 
 @st.composite
 def trees(draw):

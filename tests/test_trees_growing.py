@@ -75,6 +75,7 @@ def test_where_all_go_on_growth_is_a_best_first_search(seed, depth, budget):
     assert one.paths == set(sorted(totals, key=lambda path: -totals[path])[:budget])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(0, 10**6),
@@ -286,6 +287,7 @@ def test_recorded_positions_answer_every_tree_of_the_controls(recipe):
         assert row.top_p >= max(row.p, default=0.0) - 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", sorted(WAYS))
 def test_traversal_keeps_no_fewer_on_average_and_both_expect_what_they_keep(drawn):
     world = World(made_field(4, 3))
@@ -323,6 +325,7 @@ def test_the_price_of_a_guess_is_its_share_of_the_pass():
     assert found == pytest.approx([step, 1.5 / costs[1] * step, 1.8 / costs[2] * step])
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.lists(st.floats(30, 110), min_size=60, max_size=60))
 def test_sixty_guesses_lie_clear_of_each_other_and_no_lines_cross(random, widths):

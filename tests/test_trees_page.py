@@ -113,6 +113,7 @@ def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():
     assert "no example" in asked(rank, place="example:none")["problem"]
 
 
+@pytest.mark.slow
 def test_an_exhibits_verdicts_keep_as_much_as_it_says_on_average():
     field = position(recipes()[0].name)
     tree = grown(field, exhibit.SIZE).tree

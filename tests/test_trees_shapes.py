@@ -50,6 +50,7 @@ def test_a_chain_is_the_1_ary_tree():
     )
 
 
+@pytest.mark.slow
 @given(parents())
 def test_every_view_is_the_same_tree(tree):
     assert views.linked(tree).parents == tree
@@ -65,6 +66,7 @@ def test_every_view_is_the_same_tree(tree):
         assert row[len(real) :] == [-1] * (len(row) - len(real))
 
 
+@pytest.mark.slow
 @given(parents(), st.randoms())
 def test_a_file_may_number_its_nodes_in_any_order(tree, random):
     order = list(range(len(tree)))

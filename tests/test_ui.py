@@ -207,6 +207,7 @@ def test_a_run_that_broke_off_shows_its_last_round_as_far_as_it_came():
     assert shown[-1]["brings"] == []
 
 
+@pytest.mark.slow
 def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
     trace = made(Recipe(rounds=3))
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
@@ -275,6 +276,7 @@ def test_gradio_is_imported_without_looking_at_its_stubs(facts):
     assert facts["stubs"] == []
 
 
+@pytest.mark.slow
 def test_every_event_of_the_page_is_private_but_the_api_s(facts):
     assert facts["visible"] == ["run"]
 

@@ -40,6 +40,7 @@ def proposed(settings, room=9, target=None, chance=None):
     return session.propose([3, 5, 7], tiny.room(settings, room), chance or Chance(1, 1))
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 300) | st.integers(1, 9), st.lists(st.floats(0, 1, exclude_max=True), max_size=8)
 )

@@ -88,6 +88,7 @@ def test_without_replacement_never_rejects_when_it_covers_the_vocabulary():
     assert acceptance(RULES["without-replacement"], P, Q, REPLACED, 5) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_accepted_length_of_the_worked_tree():
     rule = RULES["without-replacement"]
     found = accepted_length(rule, lambda _: P, lambda _: Q, [-1, 0, 0, 1, 1, 2, 2], REPLACED)
@@ -97,6 +98,7 @@ def test_accepted_length_of_the_worked_tree():
     assert [1 + length for length in chain] == pytest.approx([1.65, 2.0725, 2.3471], abs=5e-5)
 
 
+@pytest.mark.slow
 @given(laws(3), laws(3))
 def test_one_position_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
     for rule, drawn in LOSSLESS:

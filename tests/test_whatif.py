@@ -69,6 +69,7 @@ def foretold(parts):
     return "bonus" if "bonus" in text else "end" if "end with it" in text else "recovered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_moved_coin_does_what_the_page_says(tiny_target, drafter, seed):
@@ -95,6 +96,7 @@ def test_a_moved_coin_does_what_the_page_says(tiny_target, drafter, seed):
     assert turned >= 3, "hardly anything was tried"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, drafter):
     first = traced(tiny_target, DRAFTERS[drafter](), WARM)
@@ -156,6 +158,7 @@ def test_what_p_and_q_tell_of_a_chance_is_what_its_verdict_then_shows(name):
     assert told or Scene.of(trace, 0).greedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_where_a_chance_is_called_0_or_1_no_coin_changes_it_and_elsewhere_one_does(

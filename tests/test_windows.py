@@ -63,6 +63,7 @@ def close(one, other):
     torch.testing.assert_close(one, other, rtol=1e-4, atol=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_its_window_a_model_writes_another_text(kind, prompt):
@@ -72,6 +73,7 @@ def test_without_its_window_a_model_writes_another_text(kind, prompt):
     assert len(set(text)) > NEW // 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
 def test_plain_decoding_writes_what_generate_writes(kind, prompt):
@@ -88,6 +90,7 @@ DRAFTERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_drafting_writes_what_generate_writes(kind, drafter):
@@ -101,6 +104,7 @@ def test_drafting_writes_what_generate_writes(kind, drafter):
         assert len({len(each.tokens) for each in played[1:]}) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_may_be_as_long_as_its_context(kind, tmp_path):
     folder = tiny.save(windowed.model(kind), tmp_path / kind)
@@ -146,6 +150,7 @@ def test_a_draft_model_reads_a_tree_past_its_own_window(kind):
                 close(logits, alone(model, [*context[:-1], *path]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mistral", "qwen2"])
 def test_early_exit_resumes_past_the_window(kind):
     made = target(kind)

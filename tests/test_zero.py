@@ -43,6 +43,8 @@ from specviz.ui.step.recorded import names, recipe
 from specviz.ui.task import Desk, Machine
 from specviz.ui.trees.grow import section as trees
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 VISITOR = "e30.e30.the-visitor"  # a token as a Space's proxy adds it to every request
 PROMPT = "Once upon a time"
