@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from specviz.catalog.entry import reads_of, title_of
 from specviz.compare.race import PLAIN, Lane, Race
-from specviz.frames.numbers import count
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
 from specviz.settings.text import shape
+from specviz.texts import count
 
 TITLE: Final = "Plain decoding"
 LONGEST: Final = 40  # characters of a setting that is said in full

@@ -16,7 +16,7 @@ from specviz.compare.equality import Equality, Verdict
 from specviz.compare.parts import Part, Sentence, Whose, number, opening
 from specviz.compare.race import PLAIN
 from specviz.compare.report import Costs, LaneReport
-from specviz.frames.numbers import count
+from specviz.texts import count
 from specviz.trace.noise import EVEN, VERDICT, WIDE
 
 UNFINISHED: Final[tuple[Verdict, ...]] = ("stopped", "unknown")

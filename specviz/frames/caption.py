@@ -6,10 +6,10 @@ from typing import Any
 
 from specviz.frames.ending import ending
 from specviz.frames.evidence import guess_sentence, no_guess
-from specviz.frames.numbers import count, seconds, spoken
-from specviz.frames.parts import FEW, Part, number
+from specviz.frames.numbers import seconds, spoken
 from specviz.frames.scene import Scene, Step
 from specviz.frames.verdict import verdict
+from specviz.texts import FEW, Part, count, number
 from specviz.trace.metrics import path
 
 

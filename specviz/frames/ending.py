@@ -10,9 +10,9 @@ from math import prod
 from typing import Final
 
 from specviz.frames.numbers import Form, first, interval, read, spoken
-from specviz.frames.parts import FEW, Part, listed, number
 from specviz.frames.scene import Scene
 from specviz.frames.table import MOST_DIGITS, left_text
+from specviz.texts import FEW, Part, listed, number
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import path
 from specviz.trace.promises import Leaves

@@ -15,9 +15,9 @@ from specviz.frames.inspector import laws, soft_of
 from specviz.frames.leaf_first import asked as asked_leaf_first
 from specviz.frames.leaf_first import bars, explained
 from specviz.frames.numbers import numbers, visible
-from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
 from specviz.frames.table import table
+from specviz.texts import Part, listed, number
 from specviz.trace.events import Judged
 
 HIDDEN: Final = -1.0  # a coin below every threshold, so that no digit is owed to where it fell

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.frames.numbers import LEAST, Form, coin_forms, first, numbers, read, spoken
-from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
+from specviz.texts import Part, listed, number
 from specviz.trace.events import Judged
 from specviz.trace.metrics import way
 from specviz.trace.thresholds import ratio

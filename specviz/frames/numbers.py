@@ -248,12 +248,3 @@ def size(number: float) -> str:
         number, units = number / 1000, units[1:]
     digits = 0 if number >= 9.95 or units[0] == "B" else 1
     return f"{number:.{digits}f} {units[0]}" if number else "none"
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """A number and its noun: 1 token, 4 tokens; `plural` where that is not the noun and an s.
-
-    >>> count(1, "pass", "passes"), count(4, "pass", "passes")
-    ('1 pass', '4 passes')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

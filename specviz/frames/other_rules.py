@@ -10,8 +10,8 @@ from math import exp
 from typing import Final
 
 from specviz.frames.numbers import Form, first, numbers, read, spoken, visible
-from specviz.frames.parts import Part, number
 from specviz.frames.scene import Scene
+from specviz.texts import Part, number
 from specviz.trace.events import Judged
 
 Said = Callable[[Mapping[str, float]], str]

@@ -1,10 +1,9 @@
-"""The last step of a run: what it came to, against plain decoding; all else stays as it is."""
+"""The end card: the last step of a run, with its totals and a comparison with plain decoding."""
 
 from __future__ import annotations
 
 from specviz.frames.frame import Frame
-from specviz.frames.numbers import count
-from specviz.frames.parts import Part
+from specviz.texts import Part, say, term
 from specviz.trace import metrics
 from specviz.trace.file import Trace
 from specviz.trace.noise import VERDICT, noise
@@ -13,30 +12,32 @@ STEP = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
 
 
 def outcome(trace: Trace, last: Frame) -> Frame:
-    """The frame after a run's last one."""
-    caption = {"is": "end", "label": "The end", "parts": _parts(trace)}
+    """Return the frame that follows a run's last one: only its step and caption are new."""
+    caption = {"is": "end", "label": "The end", "parts": _sentences(trace)}
     return last | {"step": STEP, "caption": caption}
 
 
-def _parts(trace: Trace) -> list[Part]:
+def _sentences(trace: Trace) -> list[Part]:
     numbers = metrics.summary(trace)
-    tokens, passes = numbers["tokens"], numbers["target_passes"]
-    made = f"{count(tokens, 'token')} in {count(passes, 'target pass', 'target passes')}"
-    said: list[Part] = [f"{made} instead of {tokens}: ", *_per_pass(numbers["tokens_per_pass"])]
-    if numbers["alpha"] is not None:
-        kept = f"{numbers['acceptance_rate']:.0%} of the judged guesses were kept ("
-        said += [kept, {"t": "α", "term": "alpha"}, f" {numbers['alpha']:.2f}). "]
-    return [*said, _against_plain(trace, numbers["speedup"])]
+    alpha = numbers["alpha"]
+    return say(
+        "step",
+        "end",
+        tokens=numbers["tokens"],
+        passes=numbers["target_passes"],
+        per_pass=f"{numbers['tokens_per_pass']:.1f}",
+        a_pass=term("per pass", "tokens per pass"),
+        accepted="" if alpha is None else f"{numbers['acceptance_rate']:.0%}",
+        alpha="" if alpha is None else f"{alpha:.2f}",
+        alpha_term=term("α", "alpha"),
+        against=_against_plain(trace, numbers["speedup"]),
+    )
 
 
-def _per_pass(value: float) -> list[Part]:
-    return [f"{value:.1f} ", {"t": "a pass", "term": "tokens per pass"}, ". "]
-
-
-def _against_plain(trace: Trace, speedup: float | None) -> str:
+def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
     if trace.baseline is None or speedup is None:
         stopped = trace.finished is not None and trace.finished.reason == "stopped"
-        return "Plain decoding was not measured." if stopped else "Plain decoding is measured next."
-    if rough := noise(trace, trace.baseline):
-        return f"Against plain decoding: {VERDICT}: {rough}"
-    return f"Plain decoding was measured after it: this was {speedup:.2f} × as fast."
+        return say("step", "end_stopped" if stopped else "end_plain_follows")
+    if why := noise(trace, trace.baseline):
+        return say("step", "end_noisy", verdict=VERDICT, why=why)
+    return say("step", "end_speedup", speedup=f"{speedup:.2f}")

@@ -11,9 +11,9 @@ from specviz.frames.evidence import thrown
 from specviz.frames.leaf_first import from_the_root, kept_with, weighed, weighs_owed
 from specviz.frames.numbers import LEAST, numbers, spoken, visible
 from specviz.frames.other_rules import NO_COIN, other_test
-from specviz.frames.parts import Part, listed, number
 from specviz.frames.scene import Scene
 from specviz.frames.whatif import stuck
+from specviz.texts import Part, listed, number
 from specviz.trace.events import Judged
 
 ROUNDING: Final = 1e-5  # of p, and of 1 − p: as near as two float32 passes come to each other

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from specviz.catalog.entry import find, title_of
 from specviz.compare.domains.plan import Cell
-from specviz.frames.numbers import count, seconds
+from specviz.frames.numbers import seconds
 from specviz.shipped import spoken
+from specviz.texts import count
 from specviz.trace.metrics import over_equal_text
 
 

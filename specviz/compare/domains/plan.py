@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.catalog.entry import entries, filled
-from specviz.frames.numbers import count
 from specviz.settings.chance import coin
 from specviz.settings.settings import Settings, require
 from specviz.shipped import MEASURED, of_shipped, prompts
+from specviz.texts import count
 
 SEED: Final = 1  # of every run's coins, as in the recorded measurement
 FEWEST_TOKENS: Final = 8

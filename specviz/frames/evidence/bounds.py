@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from specviz.frames.evidence.forms import Block, Remark, facts, rows
-from specviz.frames.numbers import count
 from specviz.frames.numbers import visible as digits
 from specviz.frames.scene import Scene, Step
+from specviz.texts import count
 
 
 def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:

@@ -14,9 +14,9 @@ from specviz.frames.evidence.forms import (
     rows,
     visible,
 )
-from specviz.frames.numbers import count
 from specviz.frames.numbers import visible as digits
 from specviz.frames.scene import Scene, Step
+from specviz.texts import count
 
 BEST = 5
 

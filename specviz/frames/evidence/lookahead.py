@@ -16,8 +16,8 @@ from specviz.frames.evidence.forms import (
     rows,
     visible,
 )
-from specviz.frames.numbers import count
 from specviz.frames.scene import Scene, Step
+from specviz.texts import count
 
 TRIED = 3
 

@@ -23,8 +23,8 @@ from specviz.frames.evidence.forms import (
     window,
     words,
 )
-from specviz.frames.numbers import count
 from specviz.frames.scene import Scene, Step
+from specviz.texts import count
 
 NEAR: Final = 2  # tokens shown before a match
 LONG: Final = 4  # tokens of a match that are shown; of a longer one the last

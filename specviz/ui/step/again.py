@@ -22,9 +22,9 @@ from time import monotonic
 from typing import Any, Final
 from zlib import compress, decompress
 
-from specviz.frames.numbers import count
 from specviz.models.served.address import is_served
 from specviz.settings.settings import BadSettings
+from specviz.texts import count
 from specviz.ui.request import RunRequest
 from specviz.ui.step.live import shown
 from specviz.ui.stream import STATE, line, state

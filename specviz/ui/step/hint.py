@@ -19,7 +19,7 @@ HINT: Final = (
 
 def hint(target: Target, prompt: str) -> str | None:
     """The sentence; None where the prompt is much like the examples. One pass of the target."""
-    from specviz.models.surprise import surprise
+    from specviz.models.perplexity import bits_per_token
 
-    bits = surprise(target, target.encode(prompt, 0))
+    bits = bits_per_token(target, target.encode(prompt, 0))
     return HINT.format(bits, USUAL) if bits is not None and bits > USUAL else None

@@ -14,11 +14,12 @@ from specviz.catalog.entry import find, reads_of, title_of
 from specviz.cost.point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Frame, Scene, difference, frames, questions
-from specviz.frames.numbers import count, seconds
+from specviz.frames.numbers import seconds
 from specviz.frames.outcome import outcome
 from specviz.frames.strip import brought
 from specviz.frames.turns import turns
 from specviz.settings.text import pieces
+from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.events import (
     Baseline,

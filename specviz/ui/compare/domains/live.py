@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from specviz.catalog.entry import title_of
 from specviz.compare.domains.heatmap import Heat, view
 from specviz.compare.domains.plan import Plan
-from specviz.frames.numbers import count
 from specviz.shipped import spoken
+from specviz.texts import count
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line
 from specviz.ui.task import Desk, Task, lasting

@@ -11,9 +11,9 @@ import gradio as gr
 from specviz.compare.domains import plan
 from specviz.compare.domains.heatmap import Heat, view
 from specviz.compare.domains.plan import Plan, choices, recorded
-from specviz.frames.numbers import count
 from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
+from specviz.texts import count
 from specviz.ui.compare.domains.live import live
 from specviz.ui.component import TabContext, bound, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire

@@ -9,7 +9,8 @@ from functools import cache
 from typing import Any, Final
 
 from specviz.frames import Scene
-from specviz.frames.numbers import count, significant
+from specviz.frames.numbers import significant
+from specviz.texts import count
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
 from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS, whole

@@ -13,9 +13,9 @@ from specviz.catalog.entry import title_of
 from specviz.cost import trees as law
 from specviz.cost.sweep import Sweep
 from specviz.figures.whole_tree import rows_of
-from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
+from specviz.texts import count
 from specviz.trees import views
 from specviz.trees.field import Field
 from specviz.trees.figure import margins

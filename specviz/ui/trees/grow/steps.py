@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import Any
 
-from specviz.frames.numbers import count
+from specviz.texts import count
 from specviz.trees.field import Field
 from specviz.trees.growing import Grown
 from specviz.ui.trees.words import quoted

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
+from specviz.texts import count
 from specviz.trees.field import Field
 from specviz.trees.judging import SHAPES, WAYS, Draft, World, average
 from specviz.ui.trees.answering import answered

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specviz.frames.numbers import count
 from specviz.settings.chance import Chance
+from specviz.texts import count
 from specviz.trees import exhibit
 from specviz.trees.field import Field, Path
 from specviz.trees.growing import grown

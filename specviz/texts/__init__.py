@@ -1,0 +1,33 @@
+"""Sentences of the page, kept in Jinja2 templates that can be read from top to bottom.
+
+Each tab or subject has one file of macros, one macro a sentence: `step.jinja`, `compare.jinja`.
+Python chooses the macro and formats the numbers; the template has all the words:
+
+    {% macro bonus(kept, coin, token) %}
+    All {{ kept|count("guess", "guesses") }} were accepted. The coin u = {{ coin }} selects
+    {{ token }} from p.
+    {% endmacro %}
+
+    say("step", "bonus", kept=3, coin=number("0.43", "u"), token=word(pieces))
+
+A value may be a part (a number with its colour, a token's chip) or a list of parts: it passes
+through the template as a marker and comes back as itself. Line ends and indentation count as one
+space. Integers get thousands separators; a float must be formatted before it gets here.
+"""
+
+from specviz.texts.parts import FEW, Part, Whose, listed, number, term, word
+from specviz.texts.render import count, macros, say, text
+
+__all__ = [
+    "FEW",
+    "Part",
+    "Whose",
+    "count",
+    "listed",
+    "macros",
+    "number",
+    "say",
+    "term",
+    "text",
+    "word",
+]

@@ -1,0 +1,131 @@
+"""Render a macro of a template into parts or into plain text.
+
+A part that is no string travels through Jinja2 as its JSON between two control characters, which
+JSON escapes and no sentence has, so rendering needs no state and any thread may do it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from specviz.texts.parts import Part, listed
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FOLDER: Final = Path(__file__).parent
+OPEN, CLOSE = "\x02", "\x03"
+_MARKER: Final = re.compile(f"{OPEN}([^{CLOSE}]*){CLOSE}")
+_SPACE: Final = re.compile(r"[ \t\n]+")
+
+
+def say(template: str, macro: str, /, **values: Any) -> list[Part]:
+    """Render one sentence into parts.
+
+    Args:
+        template: A file of this folder without its ending, such as "step" or "evidence".
+        macro: The name of the sentence in it.
+        values: The macro's arguments. Unknown, missing or None values raise.
+    """
+    return parted(_render(template, macro, values))
+
+
+def parted(rendered: str) -> list[Part]:
+    """Split what a macro rendered into its text, with single spaces, and its parts."""
+    pieces = _MARKER.split(rendered)
+    last = len(pieces) - 1
+    parts: list[Part] = []
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            parts.append(json.loads(piece))
+            continue
+        written = _SPACE.sub(" ", piece)
+        written = written if index else written.lstrip(" ")
+        written = written if index < last else written.rstrip(" ")
+        if written:
+            parts.append(written)
+    return parts
+
+
+def text(template: str, macro: str, /, **values: Any) -> str:
+    """Render one sentence that has no parts into a string; see `say`."""
+    parts = say(template, macro, **values)
+    if not all(isinstance(part, str) for part in parts):
+        raise TypeError(f"{template}.jinja: {macro} has parts that are no text")
+    return "".join(map(str, parts))
+
+
+def macros(template: str) -> Mapping[str, Callable[..., str]]:
+    """The sentences of a template by name, in the order of the file."""
+    return _macros(template)
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number and its noun: 1 token, 4 tokens; `plural` where that is not the noun and an s.
+
+    >>> count(1, "pass", "passes"), count(4, "pass", "passes")
+    ('1 pass', '4 passes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _render(template: str, macro: str, values: Mapping[str, Any]) -> str:
+    found = _macros(template).get(macro)
+    if found is None:
+        raise KeyError(f"{template}.jinja has no sentence {macro}")
+    return str(found(**values))
+
+
+@cache
+def _macros(template: str) -> Mapping[str, Callable[..., str]]:
+    module = _environment().get_template(f"{template}.jinja").module
+    return {name: value for name, value in vars(module).items() if callable(value)}
+
+
+@cache
+def _environment() -> Environment:
+    # Imported late: the command line reads frames' number formats and renders no sentence.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        finalize=marked,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # parts are data, and strings are set as text by whoever shows them
+        auto_reload=False,
+    )
+    made.filters["count"] = count
+    made.filters["listed"] = lambda parts: marked(listed(parts))
+    return made
+
+
+def marked(value: Any) -> str:
+    """What a value becomes inside a template: text, or a marker for a part.
+
+    Raises:
+        TypeError: For None, a bool or a float, which a sentence never means to print.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return OPEN + json.dumps(value, ensure_ascii=False, separators=(",", ":")) + CLOSE
+    if isinstance(value, list | tuple):
+        return "".join(marked(part) for part in value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return _undefined(value)
+
+
+def _undefined(value: Any) -> str:
+    from jinja2 import Undefined
+
+    if isinstance(value, Undefined):
+        return str(value)  # raises, and names what is missing
+    raise TypeError(f"a sentence cannot print {value!r}")

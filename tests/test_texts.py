@@ -1,0 +1,143 @@
+"""Sentences in templates: parts survive, and the code and the templates name the same sentences."""
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from jinja2 import Environment, nodes
+
+from specviz.texts import count, listed, macros, number, render, say, term, word
+from specviz.texts.render import FOLDER, marked
+
+PACKAGE = FOLDER.parent
+TEMPLATES = {path.stem: path for path in sorted(FOLDER.glob("*.jinja"))}
+CHIP = word([{"g": "space"}, "cat\x02\x03{{ }}"])
+
+
+def rendered(source, **values):
+    """A macro `it` of a source, rendered as `say` does, without a file."""
+    macro = render._environment().from_string(source).module.it
+    return render.parted(str(macro(**values)))
+
+
+def test_parts_come_back_as_they_were():
+    source = "{% macro it(p, w) %}The target gives {{ w }} {{ p }}.{% endmacro %}"
+    p = number("0.25", "p")
+    assert rendered(source, p=p, w=CHIP) == ["The target gives ", CHIP, " ", p, "."]
+
+
+def test_parts_pass_through_lists_and_through_other_macros():
+    source = """
+    {% macro inner(w) -%} ({{ w }}) {%- endmacro %}
+    {% macro it(w) %}{{ inner(w) }} {{ [w, w, w, w, w]|listed }} {{ [w, " next"] }}{% endmacro %}
+    """
+    several = [CHIP, ", ", CHIP, ", ", CHIP, " and 2 more ", CHIP, " next"]
+    assert rendered(source, w=CHIP) == ["(", CHIP, ") ", *several]
+
+
+def test_line_ends_and_indentation_are_one_space():
+    source = "{% macro it(w) %}\n  One\n    two {{ w }}\n  three.\n{% endmacro %}"
+    assert rendered(source, w=CHIP) == ["One two ", CHIP, " three."]
+
+
+def test_counts_and_thousands():
+    source = "{% macro it(n) %}{{ n }}: {{ n|count('pass', 'passes') }}{% endmacro %}"
+    assert rendered(source, n=1200) == ["1,200: 1,200 passes"]
+    assert rendered(source, n=1) == ["1: 1 pass"]
+    assert count(4, "token") == "4 tokens"
+
+
+@pytest.mark.parametrize("value", [None, True, 0.5])
+def test_a_value_that_no_sentence_means_to_print_is_refused(value):
+    with pytest.raises(TypeError):
+        marked(value)
+
+
+def test_lists_are_cut_after_three():
+    assert listed(["a"]) == ["a"]
+    assert listed(["a", "b", "c"]) == ["a", ", ", "b", " and ", "c"]
+    assert "".join(listed(list("abcde"))) == "a, b, c and 2 more"
+
+
+def test_terms_carry_their_glossary_entry():
+    assert term("a pass", "tokens per pass") == {"t": "a pass", "term": "tokens per pass"}
+
+
+def test_unknown_sentences_are_refused():
+    with pytest.raises(KeyError):
+        say(next(iter(TEMPLATES)), "no such sentence")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of `say` or `text` in the package; an argument that is an `if` names two sentences."""
+
+    path: Path
+    template: str
+    sentences: list[str]
+    arguments: set[str]
+
+
+@cache
+def defined():
+    """By template and sentence, the arguments that it needs, and all that it takes."""
+    found = {}
+    for template, path in TEMPLATES.items():
+        for macro in Environment().parse(path.read_text("utf-8")).find_all(nodes.Macro):
+            names = [argument.name for argument in macro.args]
+            needed = names[: len(names) - len(macro.defaults)]
+            found[template, macro.name] = set(needed), set(names)
+    return found
+
+
+@cache
+def calls():
+    """Every call of `say` and `text` that names its sentence."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_text("utf-8")
+        if "from specviz.texts import" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if named and node.func.id in ("say", "text") and len(node.args) == 2:
+                template, sentences = (strings(argument) for argument in node.args)
+                arguments = {keyword.arg for keyword in node.keywords}
+                found += [Call(path, one, sentences, arguments) for one in template]
+    return found
+
+
+def strings(node):
+    """The strings that an argument may be: itself, or either end of an `if`."""
+    ends = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+    return [end.value for end in ends if isinstance(end, ast.Constant)]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_no_template_has_a_sentence_twice(template):
+    found = re.findall(r"{%-? *macro (\w+)", TEMPLATES[template].read_text("utf-8"))
+    assert len(found) == len(set(found))
+    assert set(macros(template)) == set(found)
+
+
+def test_every_call_names_a_sentence_and_its_arguments():
+    for call in calls():
+        for sentence in call.sentences:
+            needed, taken = defined()[call.template, sentence]
+            whole = None not in call.arguments  # no **values
+            assert call.arguments - {None} <= taken, call
+            assert not whole or needed <= call.arguments, call
+
+
+def test_every_sentence_is_used():
+    """By a call, by name in the code (tables of sentences), or by another sentence."""
+    code = {path: path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
+    quoted = set(re.findall(r'"(\w+)"', " ".join(code.values())))
+    for template, path in TEMPLATES.items():
+        source = path.read_text("utf-8")
+        for _, sentence in [key for key in defined() if key[0] == template]:
+            inside = len(re.findall(rf"\b{sentence}\(", source)) > 1
+            assert sentence in quoted or inside, f"{template}: {sentence}"
