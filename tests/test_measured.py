@@ -24,7 +24,7 @@ from specviz.training import measure
 from specviz.training.card import measured as card_measured
 from specviz.training.card import single_head
 from specviz.training.card.base import StaleMeasurements, percents, read_models, wording
-from specviz.training.card.models_card import card, difference, guesses, heads, write_card
+from specviz.training.card.models_card import card, difference, guesses, head_count, write_card
 from specviz.training.measure import Extent, as_text, measure_drafters
 
 MODELS = ASSETS / "models"
@@ -356,7 +356,7 @@ def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
     names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
     found = {name: guesses(drafter_row(name)) for name in names}
     assert found == {"eagle": 9, "eagle2": 10, "medusa": 8, "moa": 10, "mtp-parallel": 10}
-    assert (heads(drafter_row("medusa")), heads(drafter_row("lmtp"))) == (4, 3)
+    assert (head_count(drafter_row("medusa")), head_count(drafter_row("lmtp"))) == (4, 3)
     rows = json.loads((MODELS / "measured.json").read_text(encoding="utf-8"))["rows"]
     for entry in (entry for entry in entries() if entry.smaller):
         most = max(row["guesses_per_round"] for row in rows if row["name"] == entry.name)

@@ -30,17 +30,17 @@ from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.files import called, folder_of, head_files, is_gguf, public_name
 from specviz.models.load_progress import WEIGHTS, begin, loading
-from specviz.models.memory import held
+from specviz.models.memory import unique_bytes
+from specviz.models.model_cache import ModelCache
 from specviz.models.parallel import processes
 from specviz.models.served.address import is_served
 from specviz.models.served.target import served
-from specviz.models.shelf import Shelf
 from specviz.models.target import Target
 from specviz.models.weight_budget import check_stop, limited_to
 from specviz.models.weight_headers import held_by
 
-SHELF: Final[Shelf[Checkpoint]] = Shelf()
-HEADS: Final[Shelf[Drafter]] = Shelf()
+SHELF: Final[ModelCache[Checkpoint]] = ModelCache()
+HEADS: Final[ModelCache[Drafter]] = ModelCache()
 SMALL: Final = 1 << 28  # weights; a GPU waits for its host to launch such a model's ops, not for
 # its memory, so half precision would save no time and cost exactness
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
@@ -63,12 +63,14 @@ def loaded() -> list[Loaded]:
     models, heads = SHELF.kept(), HEADS.kept()
     bases = [model for _, model in models]
     made = [
-        Loaded(model.title, device, dtype, held([model], []), model.rounding)
+        Loaded(model.title, device, dtype, unique_bytes([model], []), model.rounding)
         for (_, device, dtype), model in models
     ]
     for (name, _, device, dtype, _), head in heads:
         entry = find(name, "drafter")
-        made.append(Loaded(entry.title if entry else name, device, dtype, held([head], bases)))
+        made.append(
+            Loaded(entry.title if entry else name, device, dtype, unique_bytes([head], bases))
+        )
     return made
 
 
@@ -83,7 +85,7 @@ def unload_last() -> Loaded | None:
     if gone is None:
         return None
     (_, device, dtype), model = gone
-    return Loaded(model.title, device, dtype, held([model], []), model.rounding)
+    return Loaded(model.title, device, dtype, unique_bytes([model], []), model.rounding)
 
 
 def load(
@@ -192,9 +194,9 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
 
 def _read_parts(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
     """See `_read_head`. title: what errors call it."""
-    held = held_by(title, head_files(folder))
-    check_numbers(title, read_config(title, folder), held)
-    with limited_to(title, held):
+    stored = held_by(title, head_files(folder))
+    check_numbers(title, read_config(title, folder), stored)
+    with limited_to(title, stored):
         drafter: Drafter = kind.load(name, folder, target)
     check_stop()
     return drafter

@@ -11,12 +11,12 @@ from typing import Final
 from specviz.catalog.training import names
 from specviz.commands.parser import Parser
 from specviz.drafters.kit.training import Fitting
-from specviz.house.measure import Extent
-from specviz.house.options import Options
-from specviz.house.stages import STAGES
 from specviz.settings.knobs import knob
 from specviz.settings.options import MOST, count, number, seed
 from specviz.settings.suggestions import did_you_mean
+from specviz.training.measure import Extent
+from specviz.training.options import Options
+from specviz.training.stages import STAGES
 
 DESCRIPTION: Final = (
     f"Stages, in order: {', '.join(STAGES)}. Each resumes where it was stopped. The name of a head "

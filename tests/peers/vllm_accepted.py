@@ -183,9 +183,9 @@ def facts(comparison: Comparison) -> dict[str, Any]:
     from peers.environment import PACKAGE, VERSION, installed
     from peers.table import NEW_TOKENS
 
-    from specviz.house.export import versions
     from specviz.models.devices import processor
     from specviz.shipped import ASSETS
+    from specviz.training.export import versions
 
     packages = ("torch", "transformers")
     return {
@@ -210,7 +210,7 @@ def main() -> None:
     from peers.environment import ready
     from peers.table import PEERS
 
-    from specviz.house.measure import as_text
+    from specviz.training.measure import as_text
 
     comparison = Comparison(ready(args.environment.absolute()))
     same = facts(comparison)

@@ -7,12 +7,13 @@ by nothing but itself. States come out as the model's own forward makes them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 import torch.nn.functional as functional
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import LlamaForCausalLM
 
 from specviz.adapters.transformers import (
@@ -23,6 +24,7 @@ from specviz.adapters.transformers import (
     rotary_angles,
 )
 from specviz.models.errors import Unsuitable
+from specviz.training.answers.shards import Answer
 
 READ_AT_ONCE: Final = 2048  # tokens of a prompt pass, which bounds its memory
 
@@ -136,3 +138,83 @@ def _mixed(queries: Tensor, keys: Tensor, values: Tensor, sees: Tensor, scale: f
     )
     out: Tensor = mixed.unflatten(2, (shared, new)).flatten(1, 2)
     return out
+
+
+class Book:
+    """The texts of a batch in the making, kept on the CPU.
+
+    rows: which texts a pass still has, (m,). going, heat: by row of a pass, whether its text has
+    not ended, and its temperature, where the target is.
+    """
+
+    def __init__(self, begun: Sequence[list[int]], heats: Sequence[float], room: int) -> None:
+        self.texts = [list(ids) for ids in begun]
+        self.begun = [len(ids) for ids in begun]
+        self.heats = list(heats)
+        self.rows = torch.arange(len(begun))
+        self.going = torch.ones(len(begun), dtype=torch.bool)
+        self.heat = torch.tensor(heats)
+        self.tops = torch.zeros(len(begun), max(self.begun) + room, dtype=torch.int32)
+        self.states: Tensor | None = None  # (B, columns, layers + 1, h), texts flush left
+
+    def put(self, passed: Passed, tops: Tensor) -> None:
+        """The states of what was read last, flush right; tops: (m,), after the newest token."""
+        states = torch.cat([passed.taps, passed.final[:, :, None]], dim=2).bfloat16().cpu()
+        if self.states is None:
+            self.states = states.new_zeros(*self.tops.shape, *states.shape[2:])
+        self.heat, self.going = self.heat.to(tops.device), self.going.to(tops.device)
+        for i, row in enumerate(self.rows.tolist()):
+            if self.going[i]:
+                end = len(self.texts[row])
+                first = max(0, end - states.shape[1])
+                self.states[row, first:end] = states[i, first - end :]
+                self.tops[row, end - 1] = tops[i]
+
+    def end(self, ended: Tensor) -> None:
+        """Which rows (m,) drew a token that ends their text."""
+        self.going &= ~ended
+
+    def keep(self, rows: Tensor) -> None:
+        """Which rows of the pass stay in it, (k,)."""
+        self.rows = self.rows[rows.cpu()]
+        self.going, self.heat = self.going[rows], self.heat[rows]
+
+    def say(self, tokens: Tensor) -> None:
+        """Tokens (m,) that will be read next, where a text goes on."""
+        drawn = zip(self.rows.tolist(), tokens.tolist(), self.going.tolist(), strict=True)
+        for row, token, goes_on in drawn:
+            if goes_on:
+                self.texts[row].append(token)
+
+    def answers(self) -> list[Answer]:
+        """Every text, all of it read, with its states."""
+        assert self.states is not None
+        found = []
+        for row, (text, begun, heat) in enumerate(
+            zip(self.texts, self.begun, self.heats, strict=True)
+        ):
+            tokens, n = torch.tensor(text, dtype=torch.int32), len(text)
+            tops, states = self.tops[row, :n].clone(), self.states[row, :n].clone()
+            found.append(Answer(tokens, begun, tops, states, "", False, heat))
+        return found
+
+
+class HalfLinear(nn.Module):
+    """A linear layer in bf16 between float32 rows."""
+
+    def __init__(self, whole: nn.Linear) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(whole.weight.detach().bfloat16(), requires_grad=False)
+        self.bias = None if whole.bias is None else whole.bias.detach().bfloat16()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(..., in) to (..., out)."""
+        return functional.linear(rows.bfloat16(), self.weight, self.bias).to(rows.dtype)
+
+
+def in_halves(model: Any) -> Any:
+    """The copy. Only its linear layers are others; the rest is shared with the model."""
+    layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    halved = {id(layer): HalfLinear(layer) for layer in layers}
+    shared = {id(part): part for part in (*model.parameters(), *model.buffers())}
+    return deepcopy(model, {**shared, **halved})

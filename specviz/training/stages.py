@@ -20,15 +20,18 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from specviz.catalog import load_target
 from specviz.catalog.training import family, names
 from specviz.drafters.eagle.head3 import usual_taps
-from specviz.house.answers.asking import asked
-from specviz.house.answers.halves import in_halves
-from specviz.house.answers.questions import read_questions, write_questions
-from specviz.house.answers.teaching import taught
-from specviz.house.answers.writer import Writing, write_answers
-from specviz.house.card.card import write_card
-from specviz.house.card.lone import write_lone_card
-from specviz.house.data import Domain, Mixture, load_domains, token_counts
-from specviz.house.export import (
+from specviz.models.devices import has_fast_bf16
+from specviz.models.target import Target
+from specviz.shipped import HOUSE
+from specviz.trace.events import ModelCard
+from specviz.training.answers.batched_decode import in_halves
+from specviz.training.answers.dataset import taught
+from specviz.training.answers.questions import asked, read_questions, write_questions
+from specviz.training.answers.writer import Writing, write_answers
+from specviz.training.card.models_card import write_card
+from specviz.training.card.single_head import write_lone_card
+from specviz.training.data import Domain, Mixture, load_domains, token_counts
+from specviz.training.export import (
     be_nice,
     exams_of,
     export_model,
@@ -38,11 +41,12 @@ from specviz.house.export import (
     token_shares,
     write_manifest,
 )
-from specviz.house.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
-from specviz.house.measure import write_measured
-from specviz.house.options import Options
-from specviz.house.own_text import Writer, with_own_text
-from specviz.house.tokenizer import (
+from specviz.training.head_training import HeadRecipe, Plan, Pupil, Texts, train_heads
+from specviz.training.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
+from specviz.training.measure import write_measured
+from specviz.training.options import Options
+from specviz.training.own_text import Writer, with_own_text
+from specviz.training.tokenizer import (
     END_OF_TEXT_ID,
     MAXIMUM_LENGTH,
     VOCABULARY_SIZE,
@@ -51,12 +55,7 @@ from specviz.house.tokenizer import (
     tokenizer_texts,
     train_tokenizer,
 )
-from specviz.house.train_heads import HeadRecipe, Plan, Pupil, Texts, train_heads
-from specviz.house.training import Diverged, Loss, Recipe, Trainer, total_steps
-from specviz.models.devices import has_fast_bf16
-from specviz.models.target import Target
-from specviz.shipped import HOUSE
-from specviz.trace.events import ModelCard
+from specviz.training.trainer import Diverged, Loss, Recipe, Trainer, total_steps
 
 
 def target_config() -> LlamaConfig:

@@ -10,11 +10,10 @@ from statistics import fmean
 from typing import Any, Final
 
 from specviz.bench.methods import drafters_for
-from specviz.catalog import find
 from specviz.glossary import GLOSSARY
-from specviz.house.card.base import Models, megabytes, number, percents, table, wording
-from specviz.house.card.drafts import difference
 from specviz.trace.metrics import over_equal_text
+from specviz.training.card.base import Models, megabytes, number, percents, table, wording
+from specviz.training.export import SHARED
 
 LEAST: Final = 10  # judged guesses: a share of fewer says nothing
 DEPTHS: Final = 6  # shown at most
@@ -32,12 +31,6 @@ def _begun(definition: str) -> str:
 
 
 NOT_YET = "Not measured yet: run `python -m specviz train measure`, then `train card` again."
-FROZEN: Final = (
-    "All heads were trained on the finished, frozen target, one pass of which served them all, and "
-    "learned its law at every position rather than the text's token, except where said. Most "
-    "papers train multi-token heads and blockwise heads jointly with the trunk; on a frozen one "
-    "they are weaker. All share the target's embeddings, and all but EAGLE-3 its output projection."
-)
 DEFINITIONS: Final = (
     "- **α**: the chance that a judged position keeps one of its guesses, before any coin falls, "
     "averaged over all judged positions of all runs. For one sampled guess it is Σ min(p, q) over "
@@ -59,7 +52,7 @@ DEFINITIONS: Final = (
 )
 
 
-def heads(models: Models) -> str:
+def heads_section(models: Models) -> str:
     """The heads' training; empty where there are none."""
     rows = [
         (
@@ -115,13 +108,6 @@ def section_of(facts: dict[str, Any]) -> str:
 def tables(facts: dict[str, Any]) -> list[str]:
     """An overview, and a table a domain and temperature."""
     return [_overview(facts), *_domains(facts)]
-
-
-def differences(models: Models) -> str:
-    """What differs from the papers, drafter by drafter."""
-    found = (find(name, "drafter") for name in drafters_for("house", None))
-    lines = [f"- `{entry.name}`: {difference(entry)}" for entry in found if entry]
-    return "## What differs from the papers\n\n" + FROZEN + "\n\n" + "\n".join(lines)
 
 
 def _definitions(facts: dict[str, Any]) -> str:
@@ -251,3 +237,70 @@ def _mean(rows: list[dict[str, Any]], what: str, digits: int = 2) -> str:
     values = [row[what] for row in rows if row[what] is not None]
     mean = over_equal_text if what in BY_TEXT else fmean
     return number(mean(values) if values else None, digits)
+
+
+def other_programs(models: Models) -> str:
+    """vLLM beside us, drafter by drafter."""
+    facts = models.peers
+    if facts is None:
+        return "## In vLLM\n\nNot compared yet: run `python tests/peers/vllm_accepted.py FOLDER`."
+    heads = ("drafter", "folder", "guesses a round", "same text", "same rounds", "kept by position")
+    notes = [_note(row) for row in facts["rows"] if row["why_not"] or row["differs"]]
+    return "\n\n".join(
+        ["## In vLLM", _where(facts), table(heads, map(_row, facts["rows"])), "\n".join(notes)]
+    )
+
+
+def _where(facts: dict[str, Any]) -> str:
+    theirs, ours = facts["versions"]["vllm"], facts["versions"]["ours"]
+    days = " and ".join(sorted({row["date"] for row in facts["rows"]}))
+    return (
+        f"By `python tests/peers/vllm_accepted.py FOLDER` on {days}: {facts['program']} "
+        f"{facts['version']} ({facts['package']}, torch {theirs['torch']}, transformers "
+        f"{theirs['transformers']}) beside this program (torch {ours['torch']}, transformers "
+        f"{ours['transformers']}), {facts['dtype']}, {facts['processor']}. Both decoded each of "
+        f"the app's {len(facts['rows'][0]['vllm'])} prompts at temperature 0, at most "
+        f"{facts['new_tokens']} new tokens, with a chain of guesses. `same rounds`: prompts in all "
+        "of whose rounds both kept as many guesses. `kept by position`: rounds that kept the "
+        "first guess, the second, and so on, of all rounds. The last round of a text is left out: "
+        "it is cut to the room left here, and drafted whole there. vLLM's Medusa shares no "
+        "projection with its target, so the target's lies once more in that folder "
+        f"(`{SHARED}`), which nothing here reads."
+    )
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    prompts = len(row["vllm"])
+    folder = "as it lies" if row["as_it_lies"] else "a changed copy"
+    return (
+        f"`{row['drafter']}`",
+        folder if row["hash"] else "none",
+        str(row["theirs"]["num_speculative_tokens"]),
+        f"{row['texts_equal']} of {prompts}",
+        f"{row['rounds_equal']} of {prompts}",
+        _kept(row),
+    )
+
+
+def _kept(row: dict[str, Any]) -> str:
+    """Once where both are the same."""
+    told = {
+        who: f"{' · '.join(map(str, counts))} of {row['rounds'][who]:,}"
+        for who, counts in row["by_position"].items()
+    }
+    if told["vllm"] == told["ours"]:
+        return f"both {told['ours']}"
+    return f"there {told['vllm']}, here {told['ours']}"
+
+
+def _note(row: dict[str, Any]) -> str:
+    """Why a folder is of no use there as it lies, and why guesses are not the same."""
+    told = [f"- `{row['drafter']}`:"]
+    if row["why_not"]:
+        told += [row["why_not"], f"vLLM said: {row['said']}"]
+    if row["differs"]:
+        told += [
+            row["differs"],
+            f"Done so here, the rounds of {row['as_there']} prompts are equal.",
+        ]
+    return " ".join(told)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from specviz.house.corpus import SOURCES, split_documents
+from specviz.training.corpus import SOURCES, split_documents
 
 VOCABULARY_SIZE = 4096
 END_OF_TEXT = "<|endoftext|>"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from specviz.drafters.kit.training import Fitting
-from specviz.house.measure import Extent
+from specviz.training.measure import Extent
 
 
 @dataclass(frozen=True)

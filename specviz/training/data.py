@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from specviz.house.corpus import SOURCES, Source, split_documents
-from specviz.house.tokenizer import END_OF_TEXT_ID
+from specviz.training.corpus import SOURCES, Source, split_documents
+from specviz.training.tokenizer import END_OF_TEXT_ID
 
 REPEAT_SHARE = 0.12
 REPEAT_LENGTH = (60, 220)  # tokens of the passage that is told twice

@@ -17,8 +17,8 @@ from tqdm import tqdm
 from transformers import LlamaForCausalLM
 
 from specviz.adapters.transformers import growing_cache, with_cache
-from specviz.house.data import Domain, Tokens
-from specviz.house.tokenizer import END_OF_TEXT_ID
+from specviz.training.data import Domain, Tokens
+from specviz.training.tokenizer import END_OF_TEXT_ID
 
 NAME = "own-text"
 SHARE = 0.5  # of the training windows

@@ -6,16 +6,29 @@ are those of the weights beside it; nobody edits the card by hand.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
+from typing import Any, Final
 
-from specviz.house.card.base import FINISHED, Models, read_models, table
-from specviz.house.card.measured import differences, heads, measured_sections
-from specviz.house.card.peers import other_programs
-from specviz.house.corpus import SOURCES
-from specviz.house.data import REPEAT_SHARE
-from specviz.house.losses import EXIT_WEIGHT, LABEL_WEIGHT, LARGEST_DROPOUT
-from specviz.house.train_heads import HeadRecipe
+from specviz.bench.methods import drafters_for
+from specviz.catalog import find
+from specviz.catalog.entry import Entry, filled
+from specviz.training.card.base import FINISHED, Models, read_models, table
+from specviz.training.card.measured import heads_section, measured_sections, other_programs
+from specviz.training.corpus import SOURCES
+from specviz.training.data import REPEAT_SHARE
+from specviz.training.head_training import HeadRecipe
+from specviz.training.losses import EXIT_WEIGHT, LABEL_WEIGHT, LARGEST_DROPOUT
+from specviz.training.measure import eagle_paths
+
+FROZEN: Final = (
+    "All heads were trained on the finished, frozen target, one pass of which served them all, and "
+    "learned its law at every position rather than the text's token, except where said. Most "
+    "papers train multi-token heads and blockwise heads jointly with the trunk; on a frozen one "
+    "they are weaker. All share the target's embeddings, and all but EAGLE-3 its output projection."
+)
 
 
 def write_card(folder: Path) -> Path:
@@ -146,6 +159,13 @@ def _exits(models: Models) -> str:
     )
 
 
+def differences(models: Models) -> str:
+    """What differs from the papers, drafter by drafter."""
+    found = (find(name, "drafter") for name in drafters_for("house", None))
+    lines = [f"- `{entry.name}`: {difference(entry)}" for entry in found if entry]
+    return "## What differs from the papers\n\n" + FROZEN + "\n\n" + "\n".join(lines)
+
+
 def _training(models: Models) -> str:
     recipe = models.target["recipe"]
     per_step = recipe["rows"] * recipe["length"]
@@ -217,10 +237,42 @@ SECTIONS: tuple[Callable[[Models], str], ...] = (
     _data,
     _losses,
     _exits,
-    heads,
+    heads_section,
     measured_sections,
     other_programs,
     differences,
     _training,
     _commands,
 )
+
+
+HEADS: Final = ("medusa_num_heads", "n_head")
+
+
+def difference(entry: Entry) -> str:
+    """What is said of how a drafter of the catalogue differs from its paper's."""
+    many = head_count(entry) if "{heads}" in entry.smaller else None
+    size = entry.smaller.format(guesses=guesses(entry), heads=many) if entry.smaller else ""
+    return f"{entry.differences} {size}".rstrip()
+
+
+def guesses(entry: Entry) -> int:
+    """The most guesses of a draft with the drafter's usual settings."""
+    settings, reads = filled(entry.name, {}), entry.reads
+    if "rank_paths" in reads and settings["rank_paths"]:
+        return len(settings["rank_paths"])
+    if "budget" in reads:
+        return int(settings["budget"])
+    gamma = settings["gamma"]
+    siblings = settings["siblings"] if "siblings" in reads else []
+    widths = [*siblings, *[1] * gamma][:gamma]
+    if entry.name == "eagle":  # a better sibling on the way costs a child each
+        return len(eagle_paths(widths))
+    return sum(prod(widths[:depth]) for depth in range(1, gamma + 1))
+
+
+def head_count(entry: Entry) -> int:
+    """How many heads the drafter's checkpoint has."""
+    assert entry.path is not None
+    config: dict[str, Any] = json.loads((entry.path / "config.json").read_text(encoding="utf-8"))
+    return int(next(config[key] for key in HEADS if key in config))

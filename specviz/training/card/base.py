@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from specviz.catalog import find
 from specviz.catalog.training import names
-from specviz.house.export import MANIFEST, read_manifest
 from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import MEASURED, measured
+from specviz.training.export import MANIFEST, read_manifest
 
 Manifest = dict[str, Any]
 

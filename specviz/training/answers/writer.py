@@ -16,14 +16,13 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from specviz.house.answers.book import Book
-from specviz.house.answers.many import Many
-from specviz.house.answers.questions import Question
-from specviz.house.answers.shards import Answer, agree, own_tokens, shard, shards, write_shard
 from specviz.models.errors import BadPrompt
 from specviz.models.prompt import read
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
+from specviz.training.answers.batched_decode import Book, Many
+from specviz.training.answers.questions import Question
+from specviz.training.answers.shards import Answer, agree, own_tokens, shard, shards, write_shard
 
 LEAST_QUESTION: Final = 4  # tokens of a question that the target thought of
 FEW: Final = 0.25  # of a batch: so few texts are not written to their end, since a pass of them

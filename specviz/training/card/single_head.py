@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from specviz.catalog import entries
 from specviz.drafters.kit.checkpoint import made_for
-from specviz.house.answers.asking import COMMON
-from specviz.house.answers.teaching import AnswersRecipe
-from specviz.house.card.base import StaleMeasurements, megabytes, table
-from specviz.house.card.measured import NOT_YET, section_of
-from specviz.house.export import read_manifest
 from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import MEASURED
+from specviz.training.answers.dataset import AnswersRecipe
+from specviz.training.answers.questions import COMMON
+from specviz.training.card.base import StaleMeasurements, megabytes, table
+from specviz.training.card.measured import NOT_YET, section_of
+from specviz.training.export import read_manifest
 
 WEIGHTS: Final = {  # by target, which weights these are
     "smollm2": "The first are SmolLM2-135M-Instruct rounded to 4 bits (Q4_1, a GGUF file): on "

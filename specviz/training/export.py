@@ -26,11 +26,11 @@ from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizer
 from specviz.catalog.training import load_head
 from specviz.drafters.kit.checkpoint import read_config
 from specviz.drafters.kit.training import Family, Frozen, overlaps, same_tops
-from specviz.house.data import Domain, held_out_windows
-from specviz.house.tokenizer import END_OF_TEXT_ID, save_tokenizer
-from specviz.house.train_heads import HeadRecipe, Measure, Plan, Pupil, Texts, measured
 from specviz.models.files import size_of, weight_files
 from specviz.models.target import Target
+from specviz.training.data import Domain, held_out_windows
+from specviz.training.head_training import HeadRecipe, Measure, Plan, Pupil, Texts, measured
+from specviz.training.tokenizer import END_OF_TEXT_ID, save_tokenizer
 
 WINDOWS = 16  # a domain, at the end
 FEW_WINDOWS = 2  # a domain, while training

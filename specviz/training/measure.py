@@ -23,11 +23,11 @@ from specviz.bench.measure import Row, measure, shares, tokens_per_pass
 from specviz.bench.methods import Entrant, Prompt, drafters_for, encoded, entrants, ours, plain
 from specviz.catalog import entries, find, load_target
 from specviz.catalog.entry import filled
-from specviz.house.export import versions
 from specviz.models.devices import describe, processor
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import HOUSE, MEASURED
+from specviz.training.export import versions
 
 SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.width_under`
 NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")

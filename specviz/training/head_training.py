@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from specviz.drafters.kit.training import Family, Frozen, freeze
-from specviz.house.training import Diverged, Recipe, Trainer, decay_start, total_steps
 from specviz.models.target import Target
+from specviz.training.trainer import Diverged, Recipe, Trainer, decay_start, total_steps
 
 STILL_MEASUREMENTS = 3  # over so many, α must gain
 STILL_GAIN = 0.002  # this much, or it has stopped moving
