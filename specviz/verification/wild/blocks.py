@@ -110,34 +110,39 @@ class Remaining(LeafFirst):
 EXHIBITS = (
     Exhibit(
         key="cumulative-uniform",
-        name="Block verification by products of coins",
-        claimed="Block verification: the longest prefix whose product of ratios is at least the "
-        "product of the coins. (The issue reports that this is not the paper's rule.)",
+        name="Block verification with products of coins",
+        claimed="Block verification: accept the longest prefix whose product of ratios is at "
+        "least the product of the coins. (The issue reports that this is not the paper's "
+        "rule.)",
         source=Source(
             "vllm-project/vllm-ascend issue 7807: block_verify is not correct",
             "https://github.com/vllm-project/vllm-ascend/issues/7807",
         ),
-        drawn="A chain of two, each drawn from q.",
-        judged="Keep the longest prefix with R = Π min(1, p/q) ≥ Π u; then draw from (R p − q)₊ of "
-        "the next place, scaled.",
-        why="The product of two coins is not spread evenly: it lies low far more often than one "
-        "coin does. So more is kept than any lossless rule can keep.",
+        drawn="A chain of two tokens, each sampled from q.",
+        judged="Accept the longest prefix with R = Π min(1, p/q) ≥ Π u. Then sample from (R p − "
+        "q)₊ at the next position, rescaled.",
+        why="The product of two uniform random numbers is not uniform: it is low far more "
+        "often than a single one. So more guesses are accepted than any lossless rule "
+        "can accept.",
         case=CumulativeUniform(),
     ),
     Exhibit(
         key="remaining-mass",
         name="Traversal that divides by the remaining draft mass",
-        claimed="Traversal verification of a tree keeps the target's law. (It does, in the paper.)",
+        claimed="Traversal verification of a tree keeps the target's distribution. (In the "
+        "paper, it does.)",
         source=Source(
             "Traversal Verification for Speculative Tree Decoding, of which this is a variant",
             "https://arxiv.org/abs/2505.12398",
         ),
-        drawn="Two tokens drawn from q, the second from what the first left; one more after the "
-        "first.",
-        judged="Leaf first; where a guess fell, the node's chance becomes S over the mass of q "
-        "that was not tried.",
-        why="Once a guess has fallen, its node may be kept with S/(S + 1 − a): what is owed beside "
-        "what was given away. The mass not tried yet is another number, so accounts do not close.",
+        drawn="Two tokens sampled from q, the second different from the first; then one more "
+        "after the first.",
+        judged="Check the leaves first. After a rejection, divide S, the probability still "
+        "missing, by the q of the tokens not yet tried; accept the parent with that "
+        "probability.",
+        why="The correct probability for the parent is S/(S + 1 − a), where a was its "
+        "probability before the rejection. The untried mass of q is a different number, "
+        "so the output misses p.",
         case=Ruled(Remaining(), plainly(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3),
         p=(0.5, 0.3, 0.2),
         q=(0.2, 0.3, 0.5),

@@ -76,7 +76,7 @@ def handicapped(weights: Tensor, starts: Tensor) -> Tensor:
 EXHIBITS = (
     Exhibit(
         key="one-coin",
-        name="One uniform for the whole chain",
+        name="One random number for the whole chain",
         claimed="A fixed seed makes a run repeatable. (Set inside the loop, it makes every coin "
         "the same number.)",
         source=Source(
@@ -84,26 +84,28 @@ EXHIBITS = (
             "https://github.com/feifeibear/LLMSpeculativeSampling/blob/main/sampling/"
             "speculative_sampling.py",
         ),
-        drawn="A chain of two, each drawn from q.",
-        judged="Keep x with chance min(1, p/q), by the same u at every place; else draw from "
-        "(p − q)₊, scaled.",
-        why="Every test is fair by itself, so the first token is exact. But a coin that has kept "
-        "one guess is known to be low, so the next is kept too often: only strings show it.",
+        drawn="A chain of two tokens, each sampled from q.",
+        judged="Accept x with probability min(1, p/q), using the same u at every position. If "
+        "rejected, sample from (p − q)₊, rescaled.",
+        why="Each test alone is correct, so the first token is exact. But a u that accepted "
+        "the first guess is probably low, so the second guess is accepted too often. "
+        "Only sequences of tokens show the error.",
         case=Ruled(OneCoin(RULES["speculative"]), plainly(Drawn.SAMPLED), (-1, 0, 1), length=3),
     ),
     Exhibit(
         key="shared-noise",
-        name="The same Gumbel noise for draft and replacement",
-        claimed="The draft's noise is keyed by position to match that of the target's own draws.",
+        name="The same Gumbel noise for guess and replacement",
+        claimed="The draft's noise is keyed by position, to match the noise of the target's own "
+        "samples.",
         source=Source(
             "vllm-project/vllm pull request 54282: decouple the draft's Gumbel noise",
             "https://github.com/vllm-project/vllm/pull/54282",
         ),
-        drawn="One token drawn from q: the argmax of log q plus Gumbel noise.",
-        judged="Keep x with chance min(1, p/q); else take the argmax of the residual's logarithm "
-        "plus the same noise.",
-        why="That x won says that the noise of all others was low, most of all where q is high. So "
-        "the replacement shuns what the draft liked and did not draw.",
+        drawn="One token sampled from q: the argmax of log q plus Gumbel noise.",
+        judged="Accept x with probability min(1, p/q). If rejected, take the argmax of the "
+        "residual's logarithm plus the same noise.",
+        why="x won, so the noise of every other token was low, most of all where q is high. "
+        "The replacement therefore avoids the tokens that q likes.",
         case=SharedNoise(),
     ),
 )

@@ -20,33 +20,34 @@ WITHIN = Source(
     "vllm-project/vllm pull request 56724: draft within the top-k / top-p support",
     "https://github.com/vllm-project/vllm/pull/56724",
 )
-TEXTBOOK = "Keep x with chance min(1, p/q); else draw from (p − q)₊, scaled."
+TEXTBOOK = "Accept x with probability min(1, p/q). If rejected, sample from (p − q)₊, rescaled."
 
 EXHIBITS = (
     Exhibit(
         key="argmax-tested-soft",
-        name="Argmax drafts, tested with softmax q",
-        claimed="Both models decode greedily here; how come the text is not the target's? (The "
+        name="Argmax guesses, tested with softmax q",
+        claimed="Both models decode greedily here, so why is the text not the target's? (The "
         "author found the reason and changed the code.)",
         source=Source(
             "jaymody/speculative-sampling issue 3: question about the code",
             "https://github.com/jaymody/speculative-sampling/issues/3",
         ),
-        drawn="The token that q likes best.",
+        drawn="The token with the highest q.",
         judged=TEXTBOOK,
-        why="The top token was not drawn with chance q(x): it always comes, so it is kept too "
-        "often. An argmax is a point mass: test it with p(x), and mask it.",
+        why="The guess was not sampled with probability q(x): the top token is guessed every "
+        "time, so it appears too often. An argmax is a point mass: test it with p(x), "
+        "and mask it after a rejection.",
         case=Ruled(RULES["speculative"], Drawing(Drawn.POINT_MASS, itself)),
     ),
     Exhibit(
         key="draft-temperature",
-        name=f"Drafted at temperature {TEMPERATURE}, tested at 1",
-        claimed="One has the freedom to sample the draft model however one likes.",
+        name=f"Guessed at temperature {TEMPERATURE}, tested at 1",
+        claimed="You are free to sample from the draft model however you like.",
         source=SAMPLING,
-        drawn=f"One token drawn from q at temperature {TEMPERATURE}.",
-        judged=f"{TEXTBOOK} q is that of temperature 1.",
-        why="One has that freedom, as long as the test reads the q that was drawn from. Here the "
-        "sharper q draws its favourites more often than the test accounts for.",
+        drawn=f"One token sampled from q at temperature {TEMPERATURE}.",
+        judged=f"{TEXTBOOK} The test uses q at temperature 1.",
+        why="That is true if the test uses the q that was sampled from. Here the sharper q "
+        "samples its favourite tokens more often than the test assumes.",
         case=Ruled(
             RULES["speculative"],
             Drawing(Drawn.SAMPLED, source=partial(tempered, temperature=TEMPERATURE)),
@@ -54,38 +55,40 @@ EXHIBITS = (
     ),
     Exhibit(
         key="truncated-tested-full",
-        name=f"Drafted from the top {TOP}, tested with the full q",
-        claimed="A drafter may cut its law to the top-k; the output does not change.",
+        name=f"Guessed from the top {TOP}, tested with the full q",
+        claimed="A drafter may truncate its distribution to the top-k; the output does not change.",
         source=WITHIN,
-        drawn=f"One token drawn from the top {TOP} of q, scaled to 1.",
-        judged=f"{TEXTBOOK} q is the whole one.",
-        why="The scaled q of a top token is larger than the one the test divides by, so it is kept "
-        "too often; and what the cut never drafts is taken off the residual all the same.",
+        drawn=f"One token sampled from the top {TOP} of q, rescaled to sum to 1.",
+        judged=f"{TEXTBOOK} The test uses the full q.",
+        why="After rescaling, a top token is guessed more often than the full q says, so it "
+        "is accepted too often. And tokens that are never guessed still have their q "
+        "subtracted from the residual.",
         case=Ruled(RULES["speculative"], Drawing(Drawn.SAMPLED, source=BOTH)),
     ),
     Exhibit(
         key="truncated-tested-truncated",
-        name=f"Drafted from the top {TOP}, tested with the cut q",
-        claimed="A drafter may cut its law to the top-k; the output does not change.",
+        name=f"Guessed from the top {TOP}, tested with the truncated q",
+        claimed="A drafter may truncate its distribution to the top-k; the output does not change.",
         source=WITHIN,
-        drawn=f"One token drawn from the top {TOP} of q, scaled to 1.",
-        judged=f"{TEXTBOOK} q is the cut one, scaled to 1.",
-        why="Any q will do that the candidates are really drawn from, the cut one too.",
+        drawn=f"One token sampled from the top {TOP} of q, rescaled to sum to 1.",
+        judged=f"{TEXTBOOK} The test uses the truncated q, rescaled to sum to 1.",
+        why="Any q works if the guesses are really sampled from it, a truncated q too.",
         case=Ruled(RULES["speculative"], Drawing(Drawn.SAMPLED, told=BOTH, source=BOTH)),
     ),
     Exhibit(
         key="unmasked-siblings",
         name="Siblings without replacement, tested with unmasked q",
-        claimed="Since the siblings are drawn without replacement, a mask must adjust the draft's "
-        "law. (This is what comes of leaving it out.)",
+        claimed="Siblings are sampled without replacement, so q must be masked before the next "
+        "test. (This variant leaves out the mask.)",
         source=Source(
             "SafeAILab/EAGLE issue 20: is the rejection implementation different?",
             "https://github.com/SafeAILab/EAGLE/issues/20",
         ),
-        drawn="Two tokens drawn from q, the second from what the first left.",
-        judged="Keep x with chance min(1, p/q), each against the whole q.",
-        why="The second token was drawn from q without the first, scaled to 1: a larger chance "
-        "than the test divides by. The fault is small: thousands of throws before it shows.",
+        drawn="Two tokens sampled from q; the second cannot repeat the first.",
+        judged="Accept x with probability min(1, p/q), testing both tokens with the whole q.",
+        why="The second token was sampled from q without the first token, rescaled: with a "
+        "higher probability than the test assumes. The error is small: it takes "
+        "thousands of rounds to show.",
         case=Ruled(RULES["speculative"], Drawing(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0)),
     ),
 )

@@ -57,51 +57,57 @@ class Matched:
 EXHIBITS = (
     Exhibit(
         key="top-k-masked",
-        name="qx = 1 with masking, on the top-k",
-        claimed="EAGLE's non-greedy path reads no q, so it cannot be lossless.",
+        name="qx = 1 with masking, for top-k guesses",
+        claimed="EAGLE's sampling path never reads q, so it cannot be lossless.",
         source=EAGLE,
-        drawn="The two tokens that q likes best, whatever the coins.",
-        judged="Keep x with chance p(x); else take x out of p, scale, and go on.",
-        why="What is fixed beforehand has q = 1 at itself: x comes with p(x), and any other y with "
-        "(1 − p(x)) · p(y)/(1 − p(x)) = p(y). It holds for every proposal, so no q is needed.",
+        drawn="The two tokens with the highest q, every time.",
+        judged="Accept x with probability p(x). If rejected, remove x from p, rescale, and test "
+        "the next guess.",
+        why="A guess that is fixed in advance has q = 1 at its own token. x appears with "
+        "probability p(x), and any other y with (1 − p(x)) · p(y)/(1 − p(x)) = p(y). "
+        "This holds for every guess, so the rule needs no q.",
         case=Ruled(RULES["point-mass"], plainly(Drawn.POINT_MASS), (-1, 0, 0)),
     ),
     Exhibit(
         key="suggested-fix",
-        name="The textbook test, put on top-k drafts",
-        claimed="Lossless behaviour is min(1, p/q) with the residual (p − q)₊, so EAGLE's code "
-        "should do that.",
+        name="The textbook test, used on top-k guesses",
+        claimed="Lossless means min(1, p/q) with the residual (p − q)₊, so EAGLE's code should "
+        "do that.",
         source=EAGLE,
-        drawn="The two tokens that q likes best, whatever the coins.",
-        judged="Keep x with chance min(1, p/q); else go on with (p − q)₊, scaled.",
-        why="The proof weighs every x by the chance q(x) of having been drawn. Here the top tokens "
-        "always come and the others never do, so the top ones are said too often.",
+        drawn="The two tokens with the highest q, every time.",
+        judged="Accept x with probability min(1, p/q). If rejected, continue with (p − q)₊, "
+        "rescaled.",
+        why="The proof assumes that x was sampled with probability q(x). Here the top tokens "
+        "are always guessed and the others never, so the top tokens appear too often.",
         case=Ruled(RULES["speculative"], Drawing(Drawn.POINT_MASS, itself), (-1, 0, 0)),
     ),
     Exhibit(
         key="sampled-masked",
-        name="qx = 1 with masking, on sampled drafts",
-        claimed="Without the draft's probabilities the sampler falls back on a path that is not "
+        name="qx = 1 with masking, for sampled guesses",
+        claimed="Without the draft's probabilities, the sampler falls back to a path that is not "
         "the intended p/q logic.",
         source=Source(
             "vllm-project/vllm pull request 40269: wire draft_probs into rejection",
             "https://github.com/vllm-project/vllm/pull/40269",
         ),
-        drawn="One token drawn from q.",
-        judged="Keep x with chance p(x); else take x out of p and draw from the rest.",
-        why="The rule is exact for every x, so it is for a drawn one too. It is only wasteful: it "
-        "keeps Σ p q where the test with q keeps Σ min(p, q).",
+        drawn="One token sampled from q.",
+        judged="Accept x with probability p(x). If rejected, remove x from p and sample from "
+        "the rest.",
+        why="The rule is exact for every x, so it is exact for a sampled x too. It is only "
+        "wasteful: it accepts Σ p q of the guesses, where the test with q accepts Σ "
+        "min(p, q).",
         case=Ruled(RULES["point-mass"], plainly(Drawn.SAMPLED)),
     ),
     Exhibit(
         key="half-a-fix",
         name="qx = 1 with the residual (p − q)₊",
-        claimed="The replacement must come from norm(max(0, p − q)).",
+        claimed="The replacement must be sampled from norm(max(0, p − q)).",
         source=EAGLE,
-        drawn="One token drawn from q.",
-        judged="Keep x with chance p(x); else draw from (p − q)₊, scaled.",
-        why="Half of each rule. The residual repairs what min(1, p/q) leaves open; the test with "
-        "p(x) leaves another hole, so tokens above q get too much and all others too little.",
+        drawn="One token sampled from q.",
+        judged="Accept x with probability p(x). If rejected, sample from (p − q)₊, rescaled.",
+        why="This combines halves of two rules. The residual (p − q)₊ completes the test "
+        "min(1, p/q), not the test p(x). So the tokens where p exceeds q most get too "
+        "much probability, and the others too little.",
         case=Ruled(
             Patched("point-mass", lambda law, token: residual(law.p, _q(law.q))),
             Drawing(Drawn.SAMPLED),
@@ -109,17 +115,17 @@ EXHIBITS = (
     ),
     Exhibit(
         key="draw-and-compare",
-        name="Draw from the target, then compare",
-        claimed="Keeping a draft only where it equals a token sampled from the target biases the "
+        name="Sample from the target, then compare",
+        claimed="Accepting a guess only if it equals a token sampled from the target biases the "
         "text towards what both models like.",
         source=Source(
             "ml-explore/mlx-swift-lm pull request 459: preserve the target distribution",
             "https://github.com/ml-explore/mlx-swift-lm/pull/459",
         ),
-        drawn="One token drawn from q.",
-        judged="Draw y from p. Keep x where it is y; say y in any case.",
-        why="Every token said is a fresh draw from p, whatever was guessed. Nothing is biased; the "
-        "price is that only Σ p q of the guesses are kept.",
+        drawn="One token sampled from q.",
+        judged="Sample y from p. Accept x if it equals y; output y in either case.",
+        why="Every output token is a fresh sample from p, whatever was guessed, so nothing "
+        "is biased. The price is that only Σ p q of the guesses are accepted.",
         case=Matched(),
     ),
 )

@@ -11,30 +11,32 @@ EXHIBITS = (
     Exhibit(
         key="resample-from-p",
         name="Resampling from p itself",
-        claimed="Why correct p after a rejection, instead of drawing from it directly?",
+        claimed="Why correct p after a rejection, instead of sampling from it directly?",
         source=Source(
             "eth-sri/language-model-arithmetic issue 14: speculative sampling",
             "https://github.com/eth-sri/language-model-arithmetic/issues/14",
         ),
-        drawn="One token drawn from q.",
-        judged="Keep x with chance min(1, p/q); else draw from p.",
-        why="Kept guesses already carry min(p, q). Drawing from p again gives tokens that q likes "
-        "a second share, which the tokens above q then lack.",
+        drawn="One token sampled from q.",
+        judged="Accept x with probability min(1, p/q). If rejected, sample from p.",
+        why="Accepted guesses already contribute min(p, q). Sampling from p after a "
+        "rejection gives the tokens that q likes a second share, and leaves the tokens "
+        "with p above q too little.",
         case=Ruled(Patched("speculative", p_itself), Drawing(Drawn.SAMPLED)),
     ),
     Exhibit(
         key="mask-the-rejected",
-        name="Masking only the token that fell",
-        claimed="Should the draft not be subtracted everywhere, and not at the rejected token "
-        "alone? (It was so in the code, and was then changed.)",
+        name="Masking only the rejected token",
+        claimed="Should q not be subtracted from every token, instead of masking only the "
+        "rejected one? (The code masked it, and was then changed.)",
         source=Source(
             "SafeAILab/EAGLE issue 20: is the rejection implementation different?",
             "https://github.com/SafeAILab/EAGLE/issues/20",
         ),
-        drawn="One token drawn from q.",
-        judged="Keep x with chance min(1, p/q); else take x out of p and draw from the rest.",
-        why="The mask belongs to the test with p(x). After min(1, p/q) what is missing is spread "
-        "over all tokens above q, not over all but x.",
+        drawn="One token sampled from q.",
+        judged="Accept x with probability min(1, p/q). If rejected, remove x from p and sample "
+        "from the rest.",
+        why="Masking belongs to the test with p(x). After the test min(1, p/q), the missing "
+        "probability lies on the tokens with p above q, not on all tokens except x.",
         case=Ruled(Patched("speculative", without_it), Drawing(Drawn.SAMPLED)),
     ),
 )

@@ -25,40 +25,44 @@ def unsure(law: Tensor, token: int) -> bool:
 EXHIBITS = (
     Exhibit(
         key="dropped-when-unsure",
-        name="Dropping guesses of low confidence",
-        claimed="The last drafted token is often improbable: discard it, and save its check.",
+        name="Dropping low-confidence guesses",
+        claimed="The last drafted token is often improbable: discard it and save its check.",
         source=DISCARD,
-        drawn=f"One token drawn from q, and dropped where q gave it less than {SURE}.",
-        judged="Keep x with chance min(1, p/q), else draw from (p − q)₊, scaled. Where the guess "
-        "was dropped, draw from p.",
-        why="What is left after the drop is no sample of q any more: only its likely tokens come, "
-        "and each is tested as if the others could have come too.",
+        drawn=f"One token sampled from q, and dropped if its q is below {SURE}.",
+        judged="Accept x with probability min(1, p/q). If rejected, sample from (p − q)₊, "
+        "rescaled. If the guess was dropped, sample from p.",
+        why="The remaining guesses are no longer samples of q: only likely tokens are left, "
+        "yet each is tested as if unlikely ones could have been guessed too.",
         case=Ruled(RULES["speculative"], Drawing(Drawn.SAMPLED, drops=unsure)),
     ),
     Exhibit(
         key="dropped-and-masked",
-        name="Dropping guesses of low confidence, with qx = 1",
-        claimed="The last drafted token is often improbable: discard it, and save its check.",
+        name="Dropping low-confidence guesses, with qx = 1",
+        claimed="The last drafted token is often improbable: discard it and save its check.",
         source=DISCARD,
-        drawn=f"One token drawn from q, and dropped where q gave it less than {SURE}.",
-        judged="Keep x with chance p(x), else take it out of p. Where the guess was dropped, draw "
-        "from p.",
-        why="The rule that needs no q is exact for every proposal, so for any way of choosing "
-        "which guesses are shown to it. (That project compares with the target's own draw.)",
+        drawn=f"One token sampled from q, and dropped if its q is below {SURE}.",
+        judged="Accept x with probability p(x). If rejected, remove x from p and sample from "
+        "the rest. If the guess was dropped, sample from p.",
+        why="The rule without q is exact for every guess, so also for every way of choosing "
+        "which guesses it sees. (That project compares with a token sampled from the "
+        "target.)",
         case=Ruled(RULES["point-mass"], Drawing(Drawn.SAMPLED, told=None, drops=unsure)),
     ),
     Exhibit(
         key="first-unseen",
         name="The first guess is never checked",
-        claimed="Speculation is supposed to be exact. (The issue reports that it was not.)",
+        claimed="Speculative decoding is supposed to be exact. (The issue reports that it was "
+        "not.)",
         source=Source(
             "ohdearquant/lattice issue 243: n-gram speculative decoding is lossy",
             "https://github.com/ohdearquant/lattice/issues/243",
         ),
-        drawn="The token that q likes best.",
-        judged="Keep it. (The ones after it are compared with what the target says.)",
-        why="The pass that scores a guess says what follows it, not whether it is right: the row "
-        "before it does. One row off, and the drafter writes a token of every round.",
+        drawn="The token with the highest q.",
+        judged="Accept it without a test. (The guesses after it are compared with the target's "
+        "tokens.)",
+        why="The logits at a guess predict the token after it; whether the guess itself is "
+        "right is decided by the logits one row earlier. The code is off by one row, so "
+        "the drafter decides one token of every round.",
         case=Ruled(Patched("unverified", p_itself, False), Drawing(Drawn.POINT_MASS, told=None)),
     ),
 )
