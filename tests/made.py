@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from specviz.settings.chance import Chance, coin
+from specviz.settings.chance import Chance, random_u
 from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.events import (
     Baseline,
@@ -127,8 +127,8 @@ class Making:
     def soft(self, context: Sequence[int], who: str) -> Law:
         """A law by hashing the context; both models share most of it."""
         key = hash(tuple(context[-3:])) % 2**31
-        shared = [3.2 * coin(key, token, "shared", 0) for token in range(SIZE)]
-        own = [2.4 * coin(key, token, who, 1) for token in range(SIZE)]
+        shared = [3.2 * random_u(key, token, "shared", 0) for token in range(SIZE)]
+        own = [2.4 * random_u(key, token, who, 1) for token in range(SIZE)]
         usual = [(0.0 if self.recipe.odd or t < len(PLAIN) else -20.0) for t in range(SIZE)]
         usual[SIGN] = 0.0 if self.recipe.chat and who == "target" else usual[SIGN]
         weights = [math.exp(1.6 * (a + b) + c) for a, b, c in zip(shared, own, usual, strict=True)]

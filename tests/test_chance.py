@@ -7,7 +7,7 @@ from statistics import mean
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.settings.chance import BASELINE, DRAFT, FINAL, JUDGE, Chance, coin
+from specviz.settings.chance import BASELINE, DRAFT, FINAL, JUDGE, Chance, random_u
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 
@@ -17,16 +17,16 @@ def test_a_coin_is_a_number_below_one_and_falls_the_same_again(seed, number, nod
     chance = Chance(seed, number)
     for u in (chance.judge(node), chance.draft(node), chance.final(), chance.baseline()):
         assert 0.0 <= u < 1.0
-    assert chance.judge(node) == coin(seed, number, JUDGE, node)
+    assert chance.judge(node) == random_u(seed, number, JUDGE, node)
 
 
 def test_no_two_purposes_rounds_or_nodes_share_a_coin():
     keys = [(r, p, n) for r in range(20) for p in (DRAFT, JUDGE, FINAL, BASELINE) for n in range(9)]
-    assert len({coin(7, *key) for key in keys}) == len(keys)
+    assert len({random_u(7, *key) for key in keys}) == len(keys)
 
 
 def test_coins_are_spread_evenly():
-    coins = [coin(1, r, JUDGE, n) for r in range(200) for n in range(50)]
+    coins = [random_u(1, r, JUDGE, n) for r in range(200) for n in range(50)]
     assert abs(mean(coins) - 0.5) < 0.01
     for tenth in range(10):
         share = mean(tenth / 10 <= u < (tenth + 1) / 10 for u in coins)
@@ -35,4 +35,4 @@ def test_coins_are_spread_evenly():
 
 def test_a_known_coin_never_changes():
     """Recorded traces re-check with this function, so it may not drift."""
-    assert coin(1, 2, JUDGE, 3) == 0.5753682201422535
+    assert random_u(1, 2, JUDGE, 3) == 0.5753682201422535

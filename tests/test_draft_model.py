@@ -14,9 +14,9 @@ from specviz.drafters.kit.guesses import possible, tops
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.engine.loop import rounds
 from specviz.engine.schedule import schedule
-from specviz.models.passes import States, Taps
-from specviz.settings.chance import FINAL, Chance, key
-from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, guesses
+from specviz.models.passes import CaptureSpec, States
+from specviz.settings.chance import FINAL, Chance, u_key
+from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, tree_size
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, MismatchedRule
@@ -29,7 +29,7 @@ WARM = Settings(Sampling(1.1), gamma=4, siblings=[3, 2], max_new_tokens=40)
 
 
 def proposed(settings, text=TEXT, room=9, target=None, chance=None):
-    session = tiny.draft().begin((target or tiny.target()).start(Taps()), settings)
+    session = tiny.draft().begin((target or tiny.target()).start(CaptureSpec()), settings)
     return session.propose(text, tiny.room(settings, room), chance or Chance(1, 1))
 
 
@@ -55,7 +55,7 @@ def test_a_tree_is_numbered_level_by_level_with_distinct_siblings(candidates):
     assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
     for kids in tree.children:
         assert len({tree.tokens[kid] for kid in kids}) == len(kids)
-    assert guesses([3, 2], 3) == len(tree) - 1
+    assert tree_size([3, 2], 3) == len(tree) - 1
 
 
 def alone(model, text, tree, nodes):
@@ -162,7 +162,7 @@ def test_one_guess_under_each_node_is_the_chain_that_it_always_was(siblings, can
 def test_a_learning_chain_that_may_grow_into_a_tree_says_so_from_the_start():
     settings = replace(WARM, gamma=2, siblings=[1, 1, 2], schedule="learning")
     assert settings.branches
-    session = tiny.draft().begin(tiny.target().start(Taps()), settings)
+    session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
     first = session.propose(TEXT, 3, Chance(1, 1))
     assert session.drawn is first.drawn is Drawn.WITHOUT_REPLACEMENT
     session.commit([*first.tree.tokens[1:], 1], States())
@@ -210,7 +210,7 @@ def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
 def test_a_tree_grows_no_deeper_than_there_is_room(room, depth):
     tree = proposed(WARM, room=room).tree
     assert max(tree.depths) == depth
-    assert len(tree) - 1 == guesses([3, 2], depth)
+    assert len(tree) - 1 == tree_size([3, 2], depth)
 
 
 @pytest.mark.slow
@@ -258,7 +258,7 @@ def test_an_unsure_guess_is_still_tried_and_ends_its_path(tiny_target, early, ca
 def test_the_tokens_of_real_runs_that_stop_where_unsure_follow_the_target():
     """End to end, two levels deep, after one laid token: 400 seeds; false alarm 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
-    coins = {key(0, FINAL, 0): 0.1}
+    coins = {u_key(0, FINAL, 0): 0.1}
     sampling = Sampling(1.3, top_k=4, top_p=0.97)
     settings = Settings(sampling, max_new_tokens=4, siblings=[3, 2], coins=coins, confidence=0.4)
     ids = target.encode("The cat", 4)
@@ -283,7 +283,7 @@ def test_a_learning_schedule_keeps_the_whole_tree_within_one_pass():
     for _ in range(40):
         learning.observe(learning.gamma, learning.gamma)
     assert learning.gamma == 8
-    assert guesses([8, 2], 8) <= MAX_GUESSES < guesses([8, 2], 9)
+    assert tree_size([8, 2], 8) <= MAX_GUESSES < tree_size([8, 2], 9)
     chain = schedule(Settings(schedule="learning"))
     for _ in range(40):
         chain.observe(chain.gamma, chain.gamma)

@@ -15,7 +15,7 @@ from specviz.engine.decode import run
 from specviz.engine.loop import plain, rounds
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.models.errors import BadPrompt
-from specviz.settings.chance import FINAL, JUDGE, Chance, key
+from specviz.settings.chance import FINAL, JUDGE, Chance, u_key
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Baseline, Finished, Header
@@ -199,7 +199,7 @@ def test_the_first_two_tokens_of_a_real_run_with_sampled_siblings_follow_the_tar
     """
     target = tiny.target()
     sampling = Sampling(1.3, top_k=4, top_p=0.97)
-    settings = Settings(sampling, max_new_tokens=3, coins={key(0, FINAL, 0): 0.1})
+    settings = Settings(sampling, max_new_tokens=3, coins={u_key(0, FINAL, 0): 0.1})
     ids = target.encode("The cat", 3)
     counts: dict[tuple[int, ...], int] = {}
     for seed in range(600):
@@ -313,7 +313,7 @@ def test_a_coin_laid_by_hand_changes_its_own_verdict_and_nothing_before(tiny_tar
     played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)
     last = played.judged[-1]
     assert last.threshold > 0
-    settings = replace(WARM, coins={key(played.number, JUDGE, last.node): last.threshold / 2})
+    settings = replace(WARM, coins={u_key(played.number, JUDGE, last.node): last.threshold / 2})
     other = traced(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
     check(other)
     same = [r.committed.tokens for r in first.rounds[: played.number]]

@@ -10,7 +10,7 @@ import pytest
 from forging import events, first, forged, recorded
 
 from specviz.commands.cli import main
-from specviz.settings.knobs import MAX_GUESSES
+from specviz.settings.specs import MAX_GUESSES
 from specviz.trace import bounded
 from specviz.trace.check import CheckFailed, check, claim
 from specviz.trace.events import Vocabulary

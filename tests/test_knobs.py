@@ -10,30 +10,38 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from specviz.catalog import entries
-from specviz.settings import knobs
-from specviz.settings.kinds import BadSettings, Coins, Paths, Real, Whole, Wholes, Word
-from specviz.settings.knobs import KNOBS, Knob, knob
+from specviz.settings import specs
 from specviz.settings.options import add_settings
 from specviz.settings.settings import Sampling, Settings
-from specviz.settings.text import brief
+from specviz.settings.specs import SETTING_SPECS, SettingSpec, find_spec
+from specviz.settings.summary import summarize
+from specviz.settings.value_types import (
+    BadSettings,
+    Choice,
+    Integer,
+    IntegerList,
+    RankPathList,
+    Real,
+    UniformOverrides,
+)
 from specviz.ui.compare.race import lane
 from specviz.ui.step import choices, drawer, form, player
 
 TYPES = {
-    Whole: int, Real: float, Wholes: list[int], Paths: list[list[int]], Coins: dict[str, float],
+    Integer: int, Real: float, IntegerList: list[int], RankPathList: list[list[int]], UniformOverrides: dict[str, float],
 }  # fmt: skip
 NAMED = [f for cls in (Sampling, Settings) for f in fields(cls) if f.name != "sampling"]
-TYPED = [row for row in KNOBS if not isinstance(row.kind, Coins)]
-HEAT = Knob(
+TYPED = [row for row in SETTING_SPECS if not isinstance(row.kind, UniformOverrides)]
+HEAT = SettingSpec(
     "heat",
-    Whole(2, 9),
+    Integer(2, 9),
     4,
     "The heat",
     "furnace: how hot it gets",
     label="Heat",
     slider=(2, 8, 2),
     brief="heat {}",
-    few=True,
+    rarely_read=True,
 )
 
 
@@ -42,10 +50,10 @@ def hints(cls):
 
 
 def test_every_field_of_the_settings_has_exactly_one_row_and_every_row_a_field():
-    assert sorted(row.name for row in KNOBS) == sorted(f.name for f in NAMED)
+    assert sorted(row.name for row in SETTING_SPECS) == sorted(f.name for f in NAMED)
 
 
-@pytest.mark.parametrize("row", KNOBS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", SETTING_SPECS, ids=lambda row: row.name)
 def test_a_field_has_its_row_s_type_and_default(row):
     owner = Sampling if row.group == "sampling" else Settings
     hint, found = hints(owner)[row.name], next(f for f in fields(owner) if f.name == row.name)
@@ -63,27 +71,34 @@ def test_a_field_has_its_row_s_type_and_default(row):
 def test_two_settings_never_share_a_list():
     first, second = Settings(), Settings()
     first.siblings.append(2)
-    assert second.siblings == knob("siblings").default == []
+    assert second.siblings == find_spec("siblings").default == []
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: row.name)
 def test_what_is_written_is_read_again(row):
-    many = {Wholes: [3, 2], Paths: [[0], [1], [0, 0]], Real: 0.123456789, Whole: 2**62 + 1}
+    many = {
+        IntegerList: [3, 2],
+        RankPathList: [[0], [1], [0, 0]],
+        Real: 0.123456789,
+        Integer: 2**62 + 1,
+    }
     for value in (row.default, many.get(type(row.kind), row.default)):
-        assert row.read(row.kind.text(value)) == value
-        assert row.read(row.filled(value)) == value
+        assert row.parse(row.kind.text(value)) == value
+        assert row.parse(row.form_value(value)) == value
 
 
-@pytest.mark.parametrize("row", [row for row in KNOBS if row.slider], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in SETTING_SPECS if row.slider], ids=lambda row: row.name
+)
 def test_a_slider_gives_only_what_a_run_can_have(row):
     least, most, step = row.slider
     for value in (least, most, least + step):
-        row.check(row.read(value))
+        row.check(row.parse(value))
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: row.name)
 def test_what_a_row_refuses_the_settings_and_the_option_refuse_with_its_sentence(row):
-    wrong = {Wholes: [0], Paths: [[0.5]], Word: 3}.get(type(row.kind), float("nan"))
+    wrong = {IntegerList: [0], RankPathList: [[0.5]], Choice: 3}.get(type(row.kind), float("nan"))
     with pytest.raises(BadSettings) as expected:
         row.check(wrong)
     with pytest.raises(BadSettings) as refused:
@@ -107,7 +122,7 @@ def furnace(monkeypatch):
     class Hot(Settings):
         heat: int = HEAT.default
 
-    monkeypatch.setattr(knobs, "KNOBS", (*KNOBS[:-3], HEAT, *KNOBS[-3:]))
+    monkeypatch.setattr(specs, "SETTING_SPECS", (*SETTING_SPECS[:-3], HEAT, *SETTING_SPECS[-3:]))
     return Hot
 
 
@@ -135,9 +150,9 @@ def test_one_row_more_is_a_field_that_is_filled_in_and_read(furnace):
 
 def test_one_row_more_is_in_the_sentence_where_it_is_read(furnace):
     data = furnace(heat=6).to_json()
-    assert brief(data, ["heat"]) == "T 0.8 · heat 6 · seed 1"
-    assert brief(data, []) == brief(data, ["siblings"]) == "T 0.8 · seed 1"
-    assert "heat" not in brief(data)
+    assert summarize(data, ["heat"]) == "T 0.8 · heat 6 · seed 1"
+    assert summarize(data, []) == summarize(data, ["siblings"]) == "T 0.8 · seed 1"
+    assert "heat" not in summarize(data)
     assert HEAT in form.sentence_rows()
     assert '"brief": "heat {}"' in form.sentence()
 
@@ -148,12 +163,12 @@ def test_one_row_more_is_hidden_where_it_is_ignored(furnace):
 
 def test_the_page_hides_every_setting_of_a_draft_that_some_drafter_ignores():
     rules = drawer.css()
-    for row in KNOBS:
+    for row in SETTING_SPECS:
         hidden = f"#sv-drawer:not([data-reads~={row.name}]) #sv-{row.name.replace('_', '-')}"
-        ignored = row.group == "drafting" and bool(row.label) and not row.everyone
+        ignored = row.group == "drafting" and bool(row.label) and not row.read_by_all
         assert (hidden in rules) == ignored
     for entry in entries():
-        assert set(entry.reads) <= {row.name for row in KNOBS if row.group == "drafting"}
+        assert set(entry.reads) <= {row.name for row in SETTING_SPECS if row.group == "drafting"}
 
 
 def test_one_row_more_is_a_field_of_a_lane_too(furnace, monkeypatch):

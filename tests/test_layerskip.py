@@ -15,9 +15,9 @@ from transformers import GraniteConfig, GraniteForCausalLM
 from specviz.catalog.entry import filled
 from specviz.drafters.layerskip.drafter import LayerSkip, LayerSkipSession
 from specviz.engine.loop import rounds
-from specviz.models.passes import Unsupported
+from specviz.models.passes import UnsupportedModel
 from specviz.settings.chance import Chance
-from specviz.settings.settings import BadSettings, Sampling, Settings, guesses
+from specviz.settings.settings import BadSettings, Sampling, Settings, tree_size
 from specviz.trace.check import check
 from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
@@ -74,7 +74,7 @@ def played(target, drafter, settings, prompt=tiny.PROMPT):
 
 def proposed(target, settings, room=9, layer=3):
     """The first proposal after a prompt, and its session."""
-    run = target.start(Exit(target).taps)
+    run = target.start(Exit(target).capture)
     ids = target.encode(tiny.PROMPT, 9)
     run.prefill(ids[:-1])
     session = Exit(target, layer).begin(run, settings)
@@ -280,7 +280,7 @@ def test_greedy_siblings_are_the_exits_top_tokens_falling(target):
 def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
     proposal, _ = proposed(target, WARM, room)
     assert max(proposal.tree.depths) == depth
-    assert len(proposal.tree) - 1 == guesses([3, 2], depth)
+    assert len(proposal.tree) - 1 == tree_size([3, 2], depth)
     proposal.check(proposal.drawn, room, target.eos)
     assert (proposal.warm is None) == (depth == 0)
     ran = {"ran": 3 if depth else 0, "passes": depth}
@@ -321,7 +321,7 @@ def test_a_late_exit_keeps_more_than_an_early_one(target):
 
 def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(target):
     drafter = LayerSkip(target)
-    run = target.start(drafter.taps)
+    run = target.start(drafter.capture)
     assert drafter.begin(run, Settings(exit_layer=2)).exit_layer == 2
     assert drafter.begin(run, Settings(exit_layer=3)).exit_layer == 3
     for layers, says in ((4, "has 4 layers, .* after layer 1 to 3, not after layer 6"), (1, "one")):
@@ -356,7 +356,7 @@ def test_a_rule_for_independent_draws_is_refused_for_siblings(target):
 
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
 def test_a_decoder_that_cannot_be_left_early_is_refused(make):
-    with pytest.raises(Unsupported, match="Llama-like"):
+    with pytest.raises(UnsupportedModel, match="Llama-like"):
         LayerSkip.load("early", None, tiny.target(make()))
 
 
@@ -371,7 +371,7 @@ def granite(**changes):
 @pytest.mark.parametrize("change", ["embedding_multiplier", "logits_scaling"])
 def test_a_llama_like_decoder_that_scales_outside_of_its_layers_is_refused(change):
     LayerSkip.load("early", None, tiny.target(granite()))
-    with pytest.raises(Unsupported, match="a granite, that does not give what the whole"):
+    with pytest.raises(UnsupportedModel, match="a granite, that does not give what the whole"):
         LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
 
 

@@ -18,7 +18,7 @@ from test_check import edited, refused, traced
 from specviz.compare.report import by_depth
 from specviz.engine.loop import rounds
 from specviz.engine.repeats import repeat
-from specviz.settings.chance import DRAFT, FINAL, JUDGE, key
+from specviz.settings.chance import DRAFT, FINAL, JUDGE, u_key
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace import metrics
 from specviz.trace.check import CheckFailed, check
@@ -62,7 +62,7 @@ class Live:
     def __post_init__(self):
         self.ids = self.target.encode("The cat", 4)
         names = [(DRAFT, n) for n in range(1, 7)] + [(JUDGE, n) for n in range(1, 7)]
-        self.names = [key(1, *name) for name in [*names, (FINAL, 0)]]
+        self.names = [u_key(1, *name) for name in [*names, (FINAL, 0)]]
         self.first = self.play({})[0].tokens
 
     def play(self, coins):
@@ -115,12 +115,12 @@ class Live:
 def decided(played):
     """What each coin of a round decided, in order: its name, and the stretch that it fell in."""
     for node, draw in sorted(played.proposal.draws.items()):
-        yield key(1, DRAFT, node), draw.lo, draw.hi
+        yield u_key(1, DRAFT, node), draw.lo, draw.hi
     for each in played.verdict.decisions:
         bar = min(1.0, each.threshold)
-        yield key(1, JUDGE, each.node), *((0.0, bar) if each.accepted else (bar, 1.0))
+        yield u_key(1, JUDGE, each.node), *((0.0, bar) if each.accepted else (bar, 1.0))
     drawn = played.verdict.final.drawn
-    yield key(1, FINAL, 0), drawn.lo, drawn.hi
+    yield u_key(1, FINAL, 0), drawn.lo, drawn.hi
 
 
 @pytest.mark.slow
@@ -310,7 +310,7 @@ def test_a_run_replays_and_a_coin_laid_by_hand_changes_nothing_before(tiny_targe
     again = traced(tiny_target, shape, replace(WARM, rule="traversal"))
     assert metrics.token_ids(again) == metrics.token_ids(trace)
     event = verdicts(trace, lambda e: 0.05 < e.threshold < 1 and not e.accepted)[-1]
-    coins = {key(event.round, JUDGE, event.node): event.threshold / 2}
+    coins = {u_key(event.round, JUDGE, event.node): event.threshold / 2}
     other = traced(tiny_target, shape, replace(WARM, rule="traversal", coins=coins))
     check(other)
     assert metrics.path(other.rounds[event.round])[-1] == event.node

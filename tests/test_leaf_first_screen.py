@@ -21,7 +21,7 @@ from specviz.frames.numbers import read
 from specviz.frames.strip import brought
 from specviz.frames.whatif import FALLEN, KEPT
 from specviz.frames.words import flat
-from specviz.settings.chance import JUDGE, key
+from specviz.settings.chance import JUDGE, u_key
 from specviz.settings.settings import Sampling
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
@@ -258,7 +258,7 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, runs,
         scene = Scene.of(runs[name], index)
         bounds = chances(scene)
         for node, way in ways(scene).items():
-            coins = {key(scene.round.number, JUDGE, n): KEPT if k else FALLEN for n, k in way}
+            coins = {u_key(scene.round.number, JUDGE, n): KEPT if k else FALLEN for n, k in way}
             other = played(tiny_target, name, scene.round.number, coins)
             inside = int(node) in path(other)
             least, most = bounds.get(int(node), (0.0, 1.0))

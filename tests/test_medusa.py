@@ -15,7 +15,7 @@ from specviz.drafters.kit.rank_paths import chosen_paths, every_path, grow
 from specviz.drafters.medusa import MedusaConfig, MedusaHeads
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
-from specviz.settings.settings import MAX_GUESSES, BadSettings, Sampling, Settings, guesses
+from specviz.settings.settings import MAX_GUESSES, BadSettings, Sampling, Settings, tree_size
 
 GREEDY = Settings(Sampling(0), gamma=3)
 
@@ -35,7 +35,7 @@ def choosing(*paths, gamma=4):
 def test_siblings_allow_every_path_of_ranks_below_them(siblings):
     settings = replace(GREEDY, siblings=siblings)
     paths = every_path(settings, 3)
-    assert len(paths) == len(set(paths)) == guesses(siblings, 3)
+    assert len(paths) == len(set(paths)) == tree_size(siblings, 3)
     assert paths == sorted(paths, key=lambda path: (len(path), path))
     assert all(rank < settings.width(d) for path in paths for d, rank in enumerate(path))
 
@@ -57,7 +57,7 @@ def test_every_parent_at_a_depth_has_the_same_candidates():
 
 def test_candidates_are_the_top_tokens_of_the_head_of_their_depth_falling():
     ids = headed.target().encode("The cat saw the", 9)
-    states = headed.freeze(headed.target().model, torch.tensor([ids])).final[0, -2]
+    states = headed.read_target_outputs(headed.target().model, torch.tensor([ids])).final[0, -2]
     with torch.inference_mode():
         logits = headed.heads("medusa")(states, headed.target().model.lm_head)
     tree = proposed(replace(GREEDY, siblings=[3, 2])).tree
@@ -169,6 +169,6 @@ def test_a_config_with_nonsense_is_refused(tmp_path, many):
 
 def test_an_untrained_head_repeats_the_targets_own_guess():
     head = MedusaHeads.new(MedusaConfig(), headed.target().model)
-    states = headed.frozen(0).final
+    states = headed.outputs(0).final
     project = headed.target().model.lm_head
     assert torch.equal(head(states, project)[2], project(states))

@@ -16,7 +16,7 @@ from specviz.commands.cli import main
 from specviz.models import parallel
 from specviz.models.devices import pick_device
 from specviz.models.errors import Unsuitable
-from specviz.models.passes import Taps, Unsupported
+from specviz.models.passes import CaptureSpec, UnsupportedModel
 from specviz.trace.file import Trace
 
 CPU = torch.device("cpu")
@@ -80,22 +80,22 @@ def test_a_command_takes_leave_of_the_others_however_it_ends(second, monkeypatch
 
 
 def test_alone_nobody_is_asked():
-    assert parallel.leads()
-    parallel.agree(CPU, [1, 2], [3])
-    assert not parallel.anyone(CPU, lambda: False)()
-    assert parallel.plan("it", tiny.llama().config) == {}
+    assert parallel.is_leader()
+    parallel.check_agreement(CPU, [1, 2], [3])
+    assert not parallel.any_process(CPU, lambda: False)()
+    assert parallel.sharding_options("it", tiny.llama().config) == {}
 
 
 def test_processes_that_ask_for_other_rows_end_in_a_sentence(others):
     others.append(hash(((1, 2), (0, 1))))
-    parallel.agree(CPU, [1, 2], [0, 1])
+    parallel.check_agreement(CPU, [1, 2], [0, 1])
     others.append(hash(((1, 3), (0, 1))))
-    with pytest.raises(parallel.Apart, match="no longer decode the same text"):
-        parallel.agree(CPU, [1, 2], [0, 1])
+    with pytest.raises(parallel.ProcessesDiverged, match="no longer decode the same text"):
+        parallel.check_agreement(CPU, [1, 2], [0, 1])
 
 
 def test_who_is_told_to_stop_stops_all(others):
-    stop = parallel.anyone(CPU, lambda: False)
+    stop = parallel.any_process(CPU, lambda: False)
     others.append(0)
     assert not stop()
     others.append(1)
@@ -105,23 +105,23 @@ def test_who_is_told_to_stop_stops_all(others):
 def test_without_the_package_that_cuts_up_a_sentence_says_what_to_install(second, monkeypatch):
     monkeypatch.setattr(parallel, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
-        parallel.plan("it", tiny.llama().config)
+        parallel.sharding_options("it", tiny.llama().config)
 
 
 def test_heads_that_cannot_be_shared_out_are_counted(second):
     config = tiny.llama().config
     config.num_key_value_heads = 3
     with pytest.raises(Unsuitable, match="3 heads of keys and values, which 2 processes cannot"):
-        parallel.plan("it", config)
+        parallel.sharding_options("it", config)
 
 
 def test_a_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
-    with pytest.raises(Unsupported, match="each of 2 processes has a part"):
-        tiny_target.start(Taps(keys_values=(1,)))
+    with pytest.raises(UnsupportedModel, match="each of 2 processes has a part"):
+        tiny_target.start(CaptureSpec(keys_values=(1,)))
 
 
 def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, monkeypatch):
-    assert not parallel.leads()
+    assert not parallel.is_leader()
     assert parallel.own_device() == 1
     assert pick_device("cpu") == CPU
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -9,7 +9,7 @@ import tiny
 from families import KNOWING_NOTHING, target_of
 
 from specviz.engine.loop import Decoding
-from specviz.settings.settings import Sampling, Settings, deepest
+from specviz.settings.settings import Sampling, Settings, max_gamma
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def test_a_sessions_room_is_gamma_and_gamma_follows_its_hits(name):
             assert kept <= deep <= room - 1
             if deep and settings.schedule == "learning":
                 step = 2 if kept == deep else -1
-                gamma = min(deepest(settings.siblings), max(1, gamma + step))
+                gamma = min(max_gamma(settings.siblings), max(1, gamma + step))
 
 
 def test_hits_raise_gamma_misses_lower_it_and_a_fixed_one_hears_of_neither():

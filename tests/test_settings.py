@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from specviz.settings.settings import BadSettings, Sampling, Settings, deepest, guesses
-from specviz.settings.text import brief
+from specviz.settings.settings import BadSettings, Sampling, Settings, max_gamma, tree_size
+from specviz.settings.summary import summarize
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_top_k_may_be_the_whole_vocabulary():
 
 
 def test_a_tree_may_be_as_large_as_one_pass_and_says_how_large_it_would_be():
-    assert guesses([8, 2], 8) == 8 + 7 * 16 == 120
-    assert guesses([], 64) == guesses([1] * 16, 64) == 64
-    Settings(siblings=[8, 2], gamma=deepest([8, 2]))
+    assert tree_size([8, 2], 8) == 8 + 7 * 16 == 120
+    assert tree_size([], 64) == tree_size([1] * 16, 64) == 64
+    Settings(siblings=[8, 2], gamma=max_gamma([8, 2]))
     Settings(siblings=[8] * 16, gamma=2)  # the depths beyond γ count for nothing
     with pytest.raises(BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; 128 are"):
         Settings(siblings=[8, 2], gamma=9)
@@ -74,10 +74,10 @@ def test_settings_survive_the_header():
 
 def test_settings_in_few_words_say_only_what_the_drafter_heeds():
     data = Settings(Sampling(0.7), seed=3, gamma=4, siblings=[3, 2]).to_json()
-    assert brief(data) == "T 0.7 · tree 3·2 · γ 4 · seed 3"
-    assert brief(data, ["gamma"]) == "T 0.7 · γ 4 · seed 3"
-    assert brief(data, []) == "T 0.7 · seed 3"
-    assert brief(Settings(siblings=[1, 1]).to_json()) == "T 0.8 · γ 5 · seed 1"
+    assert summarize(data) == "T 0.7 · tree 3·2 · γ 4 · seed 3"
+    assert summarize(data, ["gamma"]) == "T 0.7 · γ 4 · seed 3"
+    assert summarize(data, []) == "T 0.7 · seed 3"
+    assert summarize(Settings(siblings=[1, 1]).to_json()) == "T 0.8 · γ 5 · seed 1"
 
 
 @pytest.mark.parametrize(

@@ -9,30 +9,40 @@ import torch
 
 from specviz.models import products, threads
 from specviz.models import target as target_module
-from specviz.models.passes import Taps
-from specviz.settings.threads import NUMPY, SPINS, TOLD, as_started, wait_briefly
+from specviz.models.passes import CaptureSpec
+from specviz.settings.threads import (
+    OPENBLAS_TIMEOUT,
+    SPIN_COUNT,
+    USER_VARIABLES,
+    original_environment,
+    shorten_busy_wait,
+)
 
 
 def test_they_wait_briefly_unless_told_otherwise():
     environment = {}
-    wait_briefly(environment)
-    assert environment == {"GOMP_SPINCOUNT": SPINS, "KMP_BLOCKTIME": "0", NUMPY: "4"}
+    shorten_busy_wait(environment)
+    assert environment == {
+        "GOMP_SPINCOUNT": SPIN_COUNT,
+        "KMP_BLOCKTIME": "0",
+        OPENBLAS_TIMEOUT: "4",
+    }
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", USER_VARIABLES)
 def test_what_a_host_has_said_stands(name):
     environment = {name: "a word of their own"}
-    wait_briefly(environment)
-    assert environment == {name: "a word of their own", NUMPY: "4"}
+    shorten_busy_wait(environment)
+    assert environment == {name: "a word of their own", OPENBLAS_TIMEOUT: "4"}
 
 
 def test_programs_of_others_wait_as_they_would_without_us():
     environment = {"PATH": "/bin"}
-    wait_briefly(environment)
-    assert as_started(environment) == {"PATH": "/bin"}
+    shorten_busy_wait(environment)
+    assert original_environment(environment) == {"PATH": "/bin"}
     told = {"GOMP_SPINCOUNT": "5", "PATH": "/bin"}
-    wait_briefly(environment := dict(told))
-    assert as_started(environment) == told
+    shorten_busy_wait(environment := dict(told))
+    assert original_environment(environment) == told
 
 
 @pytest.mark.slow
@@ -94,7 +104,7 @@ def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
     """NumPy has no call that says how many it uses, so the library that it loads is asked."""
     before = [each["num_threads"] for each in threads._blas().info()]
     assert before, "NumPy's BLAS was not found"
-    monkeypatch.setenv(NUMPY, "4")
+    monkeypatch.setenv(OPENBLAS_TIMEOUT, "4")
     try:
         for many in (2, 1, 2):
             monkeypatch.setattr(torch, "get_num_threads", lambda many=many: many)
@@ -103,7 +113,7 @@ def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
         threads.share_with_numpy(large=False)
         assert {each["num_threads"] for each in threads._blas().info()} == {1}
         threads.share_with_numpy()
-        monkeypatch.delenv(NUMPY)  # its threads would wait actively
+        monkeypatch.delenv(OPENBLAS_TIMEOUT)  # its threads would wait actively
         threads.share_with_numpy()
         assert {each["num_threads"] for each in threads._blas().info()} == {1}
     finally:
@@ -123,5 +133,5 @@ def test_a_run_of_a_large_target_gives_numpy_all_threads(bound, large, monkeypat
     given = []
     monkeypatch.setattr(target_module, "share_with_numpy", given.append)
     monkeypatch.setattr(products, "CACHE", bound)
-    tiny.target().start(Taps())
+    tiny.target().start(CaptureSpec())
     assert given == [large]

@@ -19,7 +19,7 @@ from specviz.engine.loop import rounds
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
-from specviz.settings.settings import Sampling, Settings, guesses
+from specviz.settings.settings import Sampling, Settings, tree_size
 from specviz.trace.metrics import summary
 from specviz.verification import Drawn
 
@@ -66,8 +66,8 @@ def test_a_session_guesses_what_its_head_was_trained_to_say_there(name):
     settings = replace(GREEDY, gamma=4)
     seen = list(turns(name, settings))
     whole = [*seen[-1][0], *seen[-1][1].tokens]
-    frozen = headed.freeze(headed.target().model, torch.tensor([whole]))
-    said = headed.LOSSES[name].guesses(headed.heads(name), frozen)
+    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
+    said = headed.LOSSES[name].guesses(headed.heads(name), outputs)
     compared = 0
     for text, turn in seen:
         row = len(text) - 2
@@ -86,7 +86,7 @@ class Late:
     def __init__(self, inner):
         self.inner = inner
         self.name, self.card, self.made_for = inner.name, inner.card, inner.made_for
-        self.taps = inner.taps
+        self.capture = inner.capture
 
     def begin(self, target, settings):
         session = self.inner.begin(target, settings)
@@ -147,7 +147,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(name, room, depth):
     proposal = headed.begun(name, text, settings).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
     chain = name in ("mtp", "blockwise")
-    assert len(proposal.tree) - 1 == (depth if chain else guesses(TREE, depth))
+    assert len(proposal.tree) - 1 == (depth if chain else tree_size(TREE, depth))
     proposal.check(proposal.drawn, room, ())
 
 
@@ -213,7 +213,7 @@ def test_tensors_that_do_not_fit_are_named(name, tmp_path):
 def test_an_untrained_head_has_a_loss_with_gradients_that_stay_out_of_the_target(name):
     torch.manual_seed(1)
     head = headed.HEADS[name].new(headed.CONFIGS[name], headed.target().model)
-    headed.LOSSES[name].loss(head, headed.frozen(0)).backward()
+    headed.LOSSES[name].loss(head, headed.outputs(0)).backward()
     assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
     assert all(p.grad is not None for p in head.parameters())
     assert all(p.grad is None for p in headed.target().model.parameters())

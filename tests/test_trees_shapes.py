@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from specviz.catalog.entry import settings_of
 from specviz.commands.tree_size import add_tree_size
-from specviz.cost import trees as law
-from specviz.settings.knobs import knob
+from specviz.cost import tree_formula as law
 from specviz.settings.options import add_settings
-from specviz.settings.shapes import PUBLISHED
-from specviz.trees import shapes, views
-from specviz.trees.faults import BadTree
-from specviz.trees.parameters import PRESETS, Parameters
+from specviz.settings.published_trees import PUBLISHED_TREES
+from specviz.settings.specs import find_spec
+from specviz.trees import static_shapes, tree_formats
+from specviz.trees.parameters import PRESETS, BadTree, Parameters
 from specviz.verification.tree import DraftTree
 
 
@@ -30,34 +29,36 @@ def parents(draw, most=12):
 
 
 def test_published_shapes_have_their_sizes_and_every_beginning():
-    assert {name: len(shape.paths) for name, shape in PUBLISHED.items()} == {
+    assert {name: len(shape.paths) for name, shape in PUBLISHED_TREES.items()} == {
         "eagle-25": 25,
         "medusa-63": 63,
     }
-    for name, shape in PUBLISHED.items():
-        made = shapes.published(name)
-        assert shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
+    for name, shape in PUBLISHED_TREES.items():
+        made = static_shapes.published(name)
+        assert static_shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
 
 
 def test_a_run_can_be_told_a_published_shape_by_name():
-    assert len(knob("rank_paths").read("medusa-63")) == 63
-    assert knob("rank_paths").read("0; 0,0") == [[0], [0, 0]]
+    assert len(find_spec("rank_paths").read("medusa-63")) == 63
+    assert find_spec("rank_paths").read("0; 0,0") == [[0], [0, 0]]
 
 
 def test_a_chain_is_the_1_ary_tree():
     assert (
-        shapes.chain(7) == shapes.regular(1, 7) == shapes.parents_of([[0] * d for d in range(1, 8)])
+        static_shapes.chain(7)
+        == static_shapes.regular(1, 7)
+        == static_shapes.parents_of([[0] * d for d in range(1, 8)])
     )
 
 
 @pytest.mark.slow
 @given(parents())
 def test_every_view_is_the_same_tree(tree):
-    assert views.linked(tree).parents == tree
+    assert tree_formats.linked_list(tree).parents == tree
     seen = DraftTree(tuple(range(len(tree))), tuple(tree))
-    assert [row.nonzero().flatten().tolist() for row in seen.mask()] == views.mask(tree)
-    assert views.positions(tree, 9) == [9 + depth for depth in seen.depths]
-    rows = views.retrieve_indices(tree)
+    assert [row.nonzero().flatten().tolist() for row in seen.mask()] == tree_formats.mask(tree)
+    assert tree_formats.positions(tree, 9) == [9 + depth for depth in seen.depths]
+    rows = tree_formats.retrieve_indices(tree)
     assert {node for row in rows for node in row} - {-1} == set(range(len(tree)))
     for row in rows:
         real = [node for node in row if node != -1]
@@ -73,27 +74,29 @@ def test_a_file_may_number_its_nodes_in_any_order(tree, random):
     random.shuffle(order)
     place = {old: new for new, old in enumerate(order)}
     mixed = [-1 if tree[old] < 0 else place[tree[old]] for old in order]
-    read = shapes.from_text(json.dumps(mixed))
-    assert sorted(views.positions(read)) == sorted(views.positions(tree))
-    assert sorted(map(len, views.mask(read))) == sorted(map(len, views.mask(tree)))
+    read = static_shapes.from_text(json.dumps(mixed))
+    assert sorted(tree_formats.positions(read)) == sorted(tree_formats.positions(tree))
+    assert sorted(map(len, tree_formats.mask(read))) == sorted(map(len, tree_formats.mask(tree)))
 
 
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
 def test_the_optimised_shape_beats_every_other_of_its_size(depth):
     """Against every tree of five guesses whose ranks have no gap."""
     chances = [0.55, 0.25, 0.1]
-    found = shapes.optimised(chances, 5, depth)
+    found = static_shapes.optimised(chances, 5, depth)
     best = max(
-        law.expected_tokens(other, law.by_position(other, chances))
+        law.expected_tokens(other, law.acceptance_by_position(other, chances))
         for tail in product(*(range(node) for node in range(1, 6)))
-        if max(views.positions(other := [-1, *tail])) <= (depth or 9)
+        if max(tree_formats.positions(other := [-1, *tail])) <= (depth or 9)
     )
-    assert law.expected_tokens(found, law.by_position(found, chances)) == pytest.approx(best)
-    assert max(views.positions(found)) <= (depth or 9)
+    assert law.expected_tokens(found, law.acceptance_by_position(found, chances)) == pytest.approx(
+        best
+    )
+    assert max(tree_formats.positions(found)) <= (depth or 9)
 
 
 def test_noise_in_measured_ranks_does_not_stop_the_shape():
-    assert len(shapes.optimised([0.4, 0.1, 0.12], 9)) == 10
+    assert len(static_shapes.optimised([0.4, 0.1, 0.12], 9)) == 10
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
@@ -121,18 +124,18 @@ def test_the_numbers_that_people_come_with():
         (lambda: Parameters.eagle(1, 4, 8), "total_tokens"),
         (lambda: Parameters.of({"steps": 5, "budget": 4}), "under one engine’s names"),
         (lambda: Parameters(5, 10, 8).check_vocabulary(9), "more than the 9 tokens"),
-        (lambda: shapes.regular(4, 5), "makes 1,364 guesses; a tree can have 128"),
-        (lambda: shapes.chain(0), "length of a chain"),
-        (lambda: shapes.published("eagle-26"), "there is eagle-25"),
-        (lambda: shapes.parents_of([[0], [1, 0]]), "needs [1] in the tree before it"),
-        (lambda: shapes.optimised([], 4), "chances from 0 to 1"),
-        (lambda: shapes.from_text("[-1, 2, 1]"), "Nodes 1, 2 never lead to the root"),
-        (lambda: shapes.from_text("[-1, 0, -1]"), "one root"),
-        (lambda: shapes.from_text("[-1, 7]"), "Node 1 has parent 7"),
-        (lambda: shapes.from_text("[-1, 0"), "not whole JSON"),
-        (lambda: shapes.from_text('{"a": 1}'), "list of parents"),
-        (lambda: shapes.from_text("[-1]"), "a root and 1 to 128 guesses, not 0"),
-        (lambda: shapes.from_text("[" * 100_000), "20,000 characters"),
+        (lambda: static_shapes.regular(4, 5), "makes 1,364 guesses; a tree can have 128"),
+        (lambda: static_shapes.chain(0), "length of a chain"),
+        (lambda: static_shapes.published("eagle-26"), "there is eagle-25"),
+        (lambda: static_shapes.parents_of([[0], [1, 0]]), "needs [1] in the tree before it"),
+        (lambda: static_shapes.optimised([], 4), "chances from 0 to 1"),
+        (lambda: static_shapes.from_text("[-1, 2, 1]"), "Nodes 1, 2 never lead to the root"),
+        (lambda: static_shapes.from_text("[-1, 0, -1]"), "one root"),
+        (lambda: static_shapes.from_text("[-1, 7]"), "Node 1 has parent 7"),
+        (lambda: static_shapes.from_text("[-1, 0"), "not whole JSON"),
+        (lambda: static_shapes.from_text('{"a": 1}'), "list of parents"),
+        (lambda: static_shapes.from_text("[-1]"), "a root and 1 to 128 guesses, not 0"),
+        (lambda: static_shapes.from_text("[" * 100_000), "20,000 characters"),
     ],
 )
 def test_what_is_no_tree_gets_a_sentence(made, says):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from specviz.catalog import entries, find
-from specviz.settings.knobs import knob
 from specviz.settings.settings import BadSettings, Sampling, Settings
+from specviz.settings.specs import find_spec
 from specviz.ui.request import LONGEST_PROMPT, LONGEST_TEXT, RunRequest
 from specviz.ui.step.choices import Choices, rows
 
@@ -157,7 +157,7 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
     [[], [[0]], [[0], [1], [0, 0]], [[0], [0, 0], [0, 0, 0]]],
 )
 def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
-    assert form(rank_paths=knob("rank_paths").filled(paths)).settings().rank_paths == paths
+    assert form(rank_paths=find_spec("rank_paths").filled(paths)).settings().rank_paths == paths
     assert form(rank_paths=None).settings().rank_paths == []
     assert form(rank_paths=" 0; 0, 1 ;").settings().rank_paths == [[0], [0, 1]]
 

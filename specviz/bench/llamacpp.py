@@ -24,7 +24,7 @@ from specviz.models.gguf_writer import why_not_writable, write_gguf
 from specviz.models.target import Target
 from specviz.models.weights import bytes_read
 from specviz.settings.settings import Settings
-from specviz.settings.threads import as_started
+from specviz.settings.threads import original_environment
 
 LLAMA_CPP: Final = "llama.cpp"
 ENDING: Final = 10.0  # seconds that its process has to end by itself
@@ -108,7 +108,7 @@ def _process(path: Path, context: int) -> Iterator[Process]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         encoding="utf-8",
-        env=as_started(),
+        env=original_environment(),
     )
     with running:
         try:

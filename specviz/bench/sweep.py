@@ -15,12 +15,12 @@ from typing import Final
 
 import torch
 
-from specviz.cost.shapes import ModelShape
-from specviz.cost.sweep import CONTEXT, SIZES, Point, Sweep
+from specviz.cost.model_shape import ModelShape
+from specviz.cost.sweep import CONTEXT, SIZES, PassSamples, Sweep
 from specviz.engine.recorder import versions
 from specviz.engine.round import Stop, never
 from specviz.models.devices import describe, processor, synchronize
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target
 from specviz.models.weights import bytes_read
 from specviz.verification.tree import DraftTree
@@ -132,7 +132,7 @@ class Sweeping:
             rounds=self.rounds,
             flops=self._rates(PRODUCT),
             bandwidth=self._rates(READ),
-            points=[Point(size, list(self._seen[size])) for size in sizes],
+            points=[PassSamples(size, list(self._seen[size])) for size in sizes],
         )
 
     def _seconds(self, turn: Turn) -> float:
@@ -156,7 +156,7 @@ class Passes:
                 f"and a sweep needs {context + most:,}."
             )
         self.target = target
-        self.run = target.start(Taps())
+        self.run = target.start(CaptureSpec())
         self.run.prefill(self._ids(context))
 
     def seconds(self, tokens: int) -> float:

@@ -20,7 +20,7 @@ from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_js
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_models, interruptible
 from specviz.commands.tree_size import add_tree_size
-from specviz.settings.options import MOST, add_settings, count, section
+from specviz.settings.options import MAX_COUNT, add_settings, count_type, option_group
 
 if TYPE_CHECKING:
     from specviz.bench.measure import Row
@@ -37,8 +37,8 @@ COMMON: Final = (
 def add_options(parser: Parser) -> None:
     """Add the options of `bench`."""
     parser.usage = "%(prog)s [OPTIONS]"
-    extent = section(parser, "how much is measured")
-    prompts, repeats = count("Prompts", 1, MOST), count("Repeats", 1, MOST)
+    extent = option_group(parser, "how much is measured")
+    prompts, repeats = count_type("Prompts", 1, MAX_COUNT), count_type("Repeats", 1, MAX_COUNT)
     many = "prompts per domain (default: 3)"
     extent.add_argument("--prompts", type=prompts, default=3, metavar="N", help=many)
     often = "repeats of each prompt (default: 3)"
@@ -46,7 +46,7 @@ def add_options(parser: Parser) -> None:
     add_models(parser, only=True)
     add_settings(parser)
     add_tree_size(parser)
-    output = section(parser, "output")
+    output = option_group(parser, "output")
     output.add_argument("--json", metavar="FILE", help="write the rows as JSON (- prints them)")
     parser.set_defaults(func=run, temperature=0.0)
     parser.shorten(COMMON)

@@ -16,8 +16,8 @@ from typing import Any, Final
 from specviz import __version__
 from specviz.commands.outputs import printable
 from specviz.commands.parser import Parser
-from specviz.models.parallel import part, processes
-from specviz.settings.threads import wait_briefly
+from specviz.models.parallel import process_count, shutdown
+from specviz.settings.threads import shorten_busy_wait
 
 INTERRUPTED: Final = 130
 
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 
     prog: see `build_parser`.
     """
-    wait_briefly()
+    shorten_busy_wait()
     words = sys.argv[1:] if argv is None else argv
     named = next((word for word in words if not word.startswith("-")), None)
     try:
@@ -121,7 +121,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
             parser.print_help()
             return 0
         args = parser.parse_args(words)
-        if processes() > 1 and named != "run":
+        if process_count() > 1 and named != "run":
             raise ValueError("torchrun is for `run` alone; start this in one process.")
         status: int = args.func(args)
         sys.stdout.flush()
@@ -137,7 +137,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
             raise
         return _complain("The memory of this device ran out: try a smaller model or run.", 2)
     finally:
-        part()
+        shutdown()
     return status
 
 

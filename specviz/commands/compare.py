@@ -24,7 +24,7 @@ from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
 from specviz.compare.summary import race_summary
 from specviz.frames.numbers import size
 from specviz.models.files import public_name
-from specviz.settings.options import add_settings, section, seed
+from specviz.settings.options import add_settings, option_group, seed_type
 
 COMMON: Final = (
     "prompt", "drafters", "lane", "target", "temperature", "seed", "max_new_tokens", "gamma",
@@ -47,17 +47,17 @@ def add_options(parser: Parser) -> None:
     """Add the options of `compare`."""
     parser.usage = "%(prog)s --prompt TEXT --drafters A,B,... [OPTIONS]"
     add_prompt(parser)
-    lanes = section(parser, "lanes")
+    lanes = option_group(parser, "lanes")
     each = "drafters to compare, each with its own default settings"
     lanes.add_argument("--drafters", default="", metavar="A,B,...", help=each)
     lane = f"a drafter with settings of its own, such as {EXAMPLE}; can be repeated"
     lanes.add_argument("--lane", action="append", default=[], metavar="LANE", help=lane)
-    order = seed("The seed of the order")
+    order = seed_type("The seed of the order")
     shuffles = "shuffles the order of the lanes (default: a new one each time)"
     lanes.add_argument("--order-seed", type=order, metavar="N", help=shuffles)
     add_target(parser)
     add_settings(parser)
-    output = section(parser, "output")
+    output = option_group(parser, "output")
     output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
     output.add_argument("--traces", metavar="FOLDER", help="write the trace of each lane there")
     parser.set_defaults(func=compare)

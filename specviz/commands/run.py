@@ -18,7 +18,7 @@ from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.commands.parser import Parser
 from specviz.commands.tree_size import add_tree_size
-from specviz.settings.options import add_settings, prompt, section
+from specviz.settings.options import add_settings, option_group, prompt_type
 from specviz.trace.promises import PROMISES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_options(parser: Parser) -> None:
     add_models(parser)
     add_settings(parser)
     add_tree_size(parser)
-    output = section(parser, "output")
+    output = option_group(parser, "output")
     output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
     output.add_argument("--trace", metavar="FILE", help="write the trace, one event per line")
     parser.set_defaults(func=run)
@@ -51,8 +51,12 @@ def add_options(parser: Parser) -> None:
 
 def add_prompt(parser: Parser) -> None:
     """Add the option --prompt."""
-    section(parser, "prompt").add_argument(
-        "--prompt", type=prompt, required=True, metavar="TEXT", help="text to continue (required)"
+    option_group(parser, "prompt").add_argument(
+        "--prompt",
+        type=prompt_type,
+        required=True,
+        metavar="TEXT",
+        help="text to continue (required)",
     )
 
 
@@ -62,7 +66,7 @@ def add_models(parser: Parser, only: bool = False) -> None:
     only: whether a drafter restricts the command, which otherwise takes all of them.
     """
     add_target(parser)
-    section(parser, "models").add_argument(
+    option_group(parser, "models").add_argument(
         "--drafter",
         default=None if only else "draft-model",
         metavar="NAME",
@@ -75,7 +79,7 @@ def add_models(parser: Parser, only: bool = False) -> None:
 
 def add_target(parser: Parser) -> None:
     """Add the options for the target and the device."""
-    section(parser, "models").add_argument(
+    option_group(parser, "models").add_argument(
         "--target",
         default="house",
         metavar="NAME",
@@ -87,7 +91,7 @@ def add_target(parser: Parser) -> None:
 
 def add_device(parser: Parser) -> None:
     """Add the options for the device and the number format."""
-    where = section(parser, "where it runs")
+    where = option_group(parser, "where it runs")
     device = "cpu, cuda, cuda:N or mps (default: the best one here)"
     where.add_argument("--device", help=device)
     where.add_argument("--dtype", help="float32, bfloat16 or float16")
@@ -102,14 +106,14 @@ def run(args: argparse.Namespace) -> int:
     require_writable(args.json, args.trace)
     with loading_shown():
         from specviz.catalog.loading import load
-        from specviz.models.parallel import anyone, leads
+        from specviz.models.parallel import any_process, is_leader
 
         pair = load(args.target, args.drafter, args.device, args.dtype)
     with interruptible() as asked:
-        stop = anyone(pair[0].device, asked)
+        stop = any_process(pair[0].device, asked)
         trace, fault = record(*pair, args.prompt, settings, stop)
         status = STOPPED if stop() else 0
-    if leads():
+    if is_leader():
         if args.trace is not None:
             trace.write(args.trace)
         report(args.json, trace)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.gradio import API_PREFIX
 from specviz.commands.parser import Parser
-from specviz.settings.options import count
+from specviz.settings.options import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
 from specviz.ui.ending import told_to_end
 from specviz.ui.limits import LEAST, LIMIT, MOST
@@ -46,7 +46,7 @@ def add_options(parser: Parser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     port = "port to listen on (default: the first free one from 7860 on)"
-    parser.add_argument("--port", type=count("The port", 1, 65535), help=port)
+    parser.add_argument("--port", type=count_type("The port", 1, 65535), help=port)
     name = "a host name to answer to, and whose pages may call the app; again for further ones"
     parser.add_argument(
         "--allowed-host",
@@ -74,7 +74,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--longest-run",
-        type=count("The longest run", LEAST, MOST),
+        type=count_type("The longest run", LEAST, MOST),
         default=LIMIT,
         metavar="SECONDS",
         help="how long one job may compute; it ends with what it has (default: %(default)g)",

@@ -17,15 +17,15 @@ from specviz.commands.console import Column, print_pairs, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
 from specviz.commands.parser import Parser
 from specviz.cost import sources
-from specviz.cost.drafting import HEAD
-from specviz.cost.server import words
-from specviz.cost.server.fetching import find, shortened
-from specviz.cost.server.reading import LONGEST
+from specviz.cost.formatting import format_speedup
+from specviz.cost.server import report
+from specviz.cost.server.deployment import LIMITS, Deployment
+from specviz.cost.server.fetching import find_stats, strip_metrics
+from specviz.cost.server.parsing import MAX_CHARACTERS
 from specviz.cost.server.report import Report, report
-from specviz.cost.server.site import LIMITS, Site
-from specviz.cost.server.told import SeveralModels, Unreadable
-from specviz.cost.spoken import times
-from specviz.settings.options import count
+from specviz.cost.server.stats import SeveralModels, UnreadableStats
+from specviz.cost.sources import HEAD
+from specviz.settings.options import count_type
 
 LONGEST_WAIT: Final = 3600  # seconds
 SOURCE: Final = "the server's address, a file with its statistics, or - for standard input"
@@ -48,7 +48,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("place", metavar="URL", help=SOURCE)
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
-        "--again", metavar="SECONDS", type=count("The wait", 1, LONGEST_WAIT),
+        "--again", metavar="SECONDS", type=count_type("The wait", 1, LONGEST_WAIT),
         help="read twice, so many seconds apart, and count only what happened in between",
     )  # fmt: skip
     again.add_argument("--before", metavar="FILE", help="an earlier snapshot, to count since then")
@@ -69,7 +69,7 @@ def add_options(parser: Parser) -> None:
 def _number(where: Any, name: str, usual: int | None, what: str) -> None:
     called, least, most = LIMITS[name]
     default = "what the server says" if usual is None else str(usual)
-    kind, text = count(called, least, most), f"{what} (default: {default})"
+    kind, text = count_type(called, least, most), f"{what} (default: {default})"
     where.add_argument(f"--{name}", type=kind, default=usual, metavar="N", help=text)
 
 
@@ -89,14 +89,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _site(args: argparse.Namespace) -> Site | None:
+def _site(args: argparse.Namespace) -> Deployment | None:
     if args.hardware is None and args.model is None:
         return None
     if args.hardware is None or args.model is None:
         raise ValueError("A prediction needs both --hardware and --model.")
     dtype = args.dtype or next(iter(sources.machines()[args.hardware].peak))
     numbers = {name: getattr(args, name) for name in LIMITS}
-    return Site(args.hardware, args.model, dtype, args.drafter, **numbers)
+    return Deployment(args.hardware, args.model, dtype, args.drafter, **numbers)
 
 
 def _texts(args: argparse.Namespace) -> tuple[str, str]:
@@ -105,9 +105,11 @@ def _texts(args: argparse.Namespace) -> tuple[str, str]:
     if not args.place.startswith(("http://", "https://")):
         if args.again is not None:
             raise ValueError("--again asks a server; give the earlier snapshot as --before FILE.")
-        return before, sys.stdin.read(LONGEST + 1) if args.place == "-" else _file(args.place)
+        return before, sys.stdin.read(MAX_CHARACTERS + 1) if args.place == "-" else _file(
+            args.place
+        )
     try:
-        place, text = find(args.place, args.name)
+        place, text = find_stats(args.place, args.name)
     except SeveralModels as problem:
         raise ValueError(f"{problem} Use --name.") from problem
     if args.again is None:
@@ -119,12 +121,12 @@ def _texts(args: argparse.Namespace) -> tuple[str, str]:
 def _file(name: str) -> str:
     try:
         with Path(name).open(encoding="utf-8") as file:
-            text = file.read(16 * LONGEST)
+            text = file.read(16 * MAX_CHARACTERS)
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{name!r} is no text.") from error
+        raise UnreadableStats(f"{name!r} is no text.") from error
     except OSError as error:
         raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
-    return shortened(text)
+    return strip_metrics(text)
 
 
 def _print(made: Report) -> None:
@@ -133,7 +135,7 @@ def _print(made: Report) -> None:
     if made.places:
         say()
         rates = [
-            [str(place.number), words.rate(place.reached), words.rate(place.given)]
+            [str(place.number), report.format_rate(place.reached), report.format_rate(place.given)]
             for place in made.places
         ]
         print_table(POSITIONS, rates)
@@ -153,7 +155,7 @@ def _print_simulated(made: Report) -> None:
         [
             str(choice.gamma),
             f"{choice.tokens:.2f}",
-            f"{times(choice.speedup)} plain",
+            f"{format_speedup(choice.speedup)} plain",
             "" if choice.counted or not choice.gamma else "(tokens assumed)",
         ]
         for choice in made.outlook.choices

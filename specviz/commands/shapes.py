@@ -15,12 +15,18 @@ from specviz.commands.console import CallProgress, Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_device, interruptible
-from specviz.cost.shape_file import Costs, Place, ShapeFile
-from specviz.cost.shape_text import caution, gigabytes, rows, times, where
+from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts
+from specviz.cost.measured_costs_text import (
+    caution,
+    describe_machine,
+    drafter_rows,
+    format_bytes,
+    format_passes,
+)
 from specviz.cost.sources import Model, models
-from specviz.cost.sweep_text import milliseconds
+from specviz.cost.sweep_text import format_milliseconds
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
-from specviz.settings.options import count
+from specviz.settings.options import count_type
 from specviz.settings.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -52,12 +58,12 @@ def add_options(parser: Parser) -> None:
     known = ", ".join(models())
     parser.add_argument("names", nargs="*", metavar="NAME", default=USUAL, help=f"among {known}")
     parser.add_argument("--json", metavar="FILE", help="write the costs as JSON (- prints them)")
-    contexts = count("The context", 8, FARTHEST)
+    contexts = count_type("The context", 8, FARTHEST)
     parser.add_argument(
         "--contexts", nargs="+", type=contexts, default=CONTEXTS, metavar="TOKENS",
         help="tokens in the cache before each pass (default: 128 1024 4096)",
     )  # fmt: skip
-    rounds = count("Rounds", 1, 1000)
+    rounds = count_type("Rounds", 1, 1000)
     many = "measurements of each kind (default: 15)"
     parser.add_argument("--rounds", type=rounds, default=ROUNDS, metavar="N", help=many)
     add_device(parser)
@@ -86,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
     return STOPPED if stop() else 0
 
 
-def _print(file: ShapeFile) -> None:
+def _print(file: CostFile) -> None:
     """Print the costs, by model and context."""
-    say(where(file), "bold")
+    say(describe_machine(file), "bold")
     for costs in file.models:
         for place in costs.places:
             say()
@@ -96,20 +102,22 @@ def _print(file: ShapeFile) -> None:
             print_table(PASSES, _passes(file, costs, place))
             say()
             keys = ("title", "draft", "share", "check", "even")
-            print_table(DRAFTERS, [[one[key] for key in keys] for one in rows(costs, place, 0.0)])
+            print_table(
+                DRAFTERS, [[one[key] for key in keys] for one in drafter_rows(costs, place, 0.0)]
+            )
             say(COSTS, "dim")
             if sentence := caution(file, place):
                 say(sentence, "yellow")
 
 
-def _passes(file: ShapeFile, costs: Costs, place: Place) -> list[list[str]]:
+def _passes(file: CostFile, costs: ModelCosts, place: ContextCosts) -> list[list[str]]:
     """By tokens in a pass: its time, in plain passes, and what the roofline says."""
     sweep, found = file.sweep(costs, place), []
     for point in place.passes:
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
-        roof = milliseconds(line.seconds) if line else ""
-        share = times(cost) if cost else ""
-        found.append([str(point.tokens), milliseconds(point.usual), share, roof])
+        roof = format_milliseconds(line.seconds) if line else ""
+        share = format_passes(cost) if cost else ""
+        found.append([str(point.tokens), format_milliseconds(point.usual), share, roof])
     return found
 
 
@@ -122,7 +130,9 @@ def _measured(measuring: Measuring, row: Model, stop: Stop) -> str | None:
     plan = measuring.plan
     try:
         members, room = room_for(row, measuring.device, measuring.dtype, plan.longest)
-        _note(f"{row.title} takes {gigabytes(room)} with {members} drafters, its weights random.")
+        _note(
+            f"{row.title} takes {format_bytes(room)} with {members} drafters, its weights random."
+        )
         with CallProgress(plan.turns(members), "measurements") as progress:
             for _ in measuring.steps(row, stop):
                 progress.advance()
@@ -147,9 +157,9 @@ def _model(name: str) -> Model:
     return models()[name]
 
 
-def _command(args: argparse.Namespace, rows: Sequence[Model]) -> str:
+def _command(args: argparse.Namespace, drafter_rows: Sequence[Model]) -> str:
     """The command that makes such a file again, without its output options."""
-    words = ["python -m specviz shapes", *(row.name for row in rows)]
+    words = ["python -m specviz shapes", *(row.name for row in drafter_rows)]
     words += [f"--{name} {value}" for name in ("device", "dtype") if (value := getattr(args, name))]
     words += ["--contexts", *map(str, args.contexts)] if tuple(args.contexts) != CONTEXTS else []
     words += [f"--rounds {args.rounds}"] if args.rounds != ROUNDS else []

@@ -11,7 +11,7 @@ from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_li
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_target, interruptible
 from specviz.cost.sweep import Sweep
-from specviz.settings.options import seed
+from specviz.settings.options import seed_type
 
 COLUMNS: Final = (
     Column("Tokens", right=True),
@@ -26,7 +26,7 @@ SENTENCES: Final = ("answer", "must", "memory", "gap", "grows", "caution", "how"
 def add_options(parser: Parser) -> None:
     """Add the options of `sweep`."""
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
-    order = seed("The seed of the order")
+    order = seed_type("The seed of the order")
     shuffles = "shuffles the order of the measurements (default: 1)"
     parser.add_argument("--order-seed", type=order, default=1, metavar="N", help=shuffles)
     add_target(parser)

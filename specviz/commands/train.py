@@ -10,9 +10,9 @@ from typing import Final
 
 from specviz.catalog.training import names
 from specviz.commands.parser import Parser
-from specviz.drafters.kit.training import Fitting
-from specviz.settings.knobs import knob
-from specviz.settings.options import MOST, count, number, seed
+from specviz.drafters.kit.training import HeadOptions
+from specviz.settings.options import MAX_COUNT, count_type, number_type, seed_type
+from specviz.settings.specs import find_spec
 from specviz.settings.suggestions import did_you_mean
 from specviz.training.measure import Extent
 from specviz.training.options import Options
@@ -35,11 +35,11 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--work", type=Path, default=Path(".train"), help="folder of tokens and checkpoints"
     )
-    tokens, threads = count("Training tokens", 1, 10**12), count("Threads", 1, 1024)
+    tokens, threads = count_type("Training tokens", 1, 10**12), count_type("Threads", 1, 1024)
     parser.add_argument(
         "--tokens", type=tokens, help="training tokens (default: as for the models that ship)"
     )
-    parser.add_argument("--seed", type=seed("The seed"), default=0)
+    parser.add_argument("--seed", type=seed_type("The seed"), default=0)
     parser.add_argument("--threads", type=threads, default=2, help="CPU threads")
     parser.add_argument("--device", default="cpu")
     parser.add_argument(
@@ -58,13 +58,13 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--names", type=_names, default=(), help=f"some of: {', '.join(names())}")
     group.add_argument(
         "--own-text",
-        type=count("Tokens that the target writes", 0, 10**9),
+        type=count_type("Tokens that the target writes", 0, 10**9),
         default=0,
         metavar="N",
         help="let the target write N tokens, and take half of the batches from them",
     )
     group.add_argument("--rate", type=float, default=1.0, help="factor on the learning rates")
-    nice, first = count("Niceness", 0, 19), "give way to other processes (0 to 19)"
+    nice, first = count_type("Niceness", 0, 19), "give way to other processes (0 to 19)"
     group.add_argument("--nice", type=nice, default=0, help=first)
     group.add_argument("--float32", action="store_true", help="do not use bfloat16 in the passes")
 
@@ -76,14 +76,16 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
     file = Path(".train/questions.jsonl")
     says = "questions for the target, one JSON object per line"
     group.add_argument("--questions", type=Path, default=file, metavar="FILE", help=says)
-    group.add_argument("--count", type=count("Questions", 1, 10**7), default=10_000, metavar="N")
+    group.add_argument(
+        "--count", type=count_type("Questions", 1, 10**7), default=10_000, metavar="N"
+    )
     says = "the target's answers and hidden states: written by `write`, read by `heads`"
     group.add_argument("--data", type=Path, metavar="FOLDER", help=says)
-    usual, size = Fitting(), count("Draft vocabulary", 1, 10**7)
+    usual, size = HeadOptions(), count_type("Draft vocabulary", 1, 10**7)
     says = "how many tokens a head can propose: the most frequent in the answers"
     group.add_argument("--draft-vocabulary", type=size, default=usual.draft_vocabulary, help=says)
     says = "length of the drafts that a head is trained on"
-    steps = count("Unrolled guesses", 1, 16)
+    steps = count_type("Unrolled guesses", 1, 16)
     group.add_argument("--unroll", type=steps, default=usual.steps, help=says)
     says = "SHA-256 of other weights that the head is accepted for, without a test"
     group.add_argument("--also-for", type=_hash, action="append", default=[], help=says)
@@ -91,8 +93,8 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     usual = Extent()
-    prompts, repeats = count("Prompts", 1, MOST), count("Repeats", 1, MOST)
-    length = number("New tokens", knob("max_new_tokens").kind)
+    prompts, repeats = count_type("Prompts", 1, MAX_COUNT), count_type("Repeats", 1, MAX_COUNT)
+    length = number_type("New tokens", find_spec("max_new_tokens").kind)
     group = parser.add_argument_group("measure: every drafter, in turns with plain decoding")
     group.add_argument("--prompts", type=prompts, default=usual.prompts, help="prompts per domain")
     group.add_argument(
@@ -111,10 +113,10 @@ def _extent(arguments: argparse.Namespace) -> Extent:
     return Extent(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
 
 
-def _fitting(arguments: argparse.Namespace) -> Fitting:
+def _fitting(arguments: argparse.Namespace) -> HeadOptions:
     """The size of a head for any target, and the weights that it fits."""
     also = tuple(arguments.also_for)
-    return Fitting(arguments.draft_vocabulary, arguments.unroll, also)
+    return HeadOptions(arguments.draft_vocabulary, arguments.unroll, also)
 
 
 def _hash(text: str) -> str:
@@ -158,7 +160,7 @@ def train(arguments: argparse.Namespace) -> int:
         questions=arguments.questions,
         count=arguments.count,
         data=arguments.data,
-        fitting=_fitting(arguments),
+        head_options=_fitting(arguments),
     )
     STAGES[stage](options)
     return 0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from specviz.settings.options import section
-from specviz.trees.faults import BadTree
-from specviz.trees.parameters import Parameters
+from specviz.settings.options import option_group
+from specviz.trees.parameters import BadTree, Parameters
 
 EXAMPLE = "steps=6,topk=10,num_draft_tokens=60"
 
@@ -30,7 +29,7 @@ class TreeSize(argparse.Action):
 
 def add_tree_size(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
-    section(parser, "draft tree").add_argument(
+    option_group(parser, "draft tree").add_argument(
         "--tree-size",
         type=size,
         action=TreeSize,

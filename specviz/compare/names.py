@@ -12,7 +12,7 @@ from specviz.catalog.entry import reads_of, title_of
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
-from specviz.settings.text import shape
+from specviz.settings.summary import summarize_draft
 from specviz.texts import count
 
 TITLE: Final = "Plain decoding"
@@ -23,11 +23,11 @@ LONGEST: Final = 40  # characters of a setting that is said in full
 class LaneName:
     """title: what people call the drafter. shape: its draft's shape in few words, if it has one.
 
-    Where two lanes have the same title, `shape` differs.
+    Where two lanes have the same title, `summarize_draft` differs.
     """
 
     title: str
-    shape: str
+    summarize_draft: str
 
 
 def lane_names(race: Race) -> dict[str, LaneName]:
@@ -47,7 +47,7 @@ def lane_names(race: Race) -> dict[str, LaneName]:
 
 def _lane(lane: Lane) -> LaneName:
     drafter = public_name(lane.drafter)
-    return LaneName(title_of(drafter), shape(lane.settings.to_json(), reads_of(drafter)))
+    return LaneName(title_of(drafter), summarize_draft(lane.settings.to_json(), reads_of(drafter)))
 
 
 def _alike(race: Race, lane_names: list[LaneName], one: LaneName) -> list[Lane]:

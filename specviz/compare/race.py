@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from specviz.settings.chance import coin
+from specviz.settings.chance import random_u
 from specviz.settings.settings import Sampling, Settings, require
 
 PLAIN: Final = "plain"  # the name of the lane without a drafter, which every race has
@@ -96,7 +96,7 @@ class Race:
         Sorted by one coin each, so it is the same in every version of Python.
         """
         names = [*(lane.name for lane in self.lanes), PLAIN]
-        places = sorted(range(len(names)), key=lambda i: coin(self.order_seed, i, "lane", 0))
+        places = sorted(range(len(names)), key=lambda i: random_u(self.order_seed, i, "lane", 0))
         return tuple(names[place] for place in places)
 
 

@@ -21,12 +21,12 @@ from specviz.drafters.kit.growing import Growing, Level, Shape, fit, kind
 from specviz.drafters.kit.levels import LevelReader
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.checkpoint import MadeFor
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import CaptureSpec, ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal
 from specviz.settings.chance import Chance
-from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
+from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.crossing import Parcel
@@ -38,7 +38,7 @@ class DraftModel:
 
     name = "draft-model"
     made_for: MadeFor = None
-    taps = Taps()
+    capture = CaptureSpec()
 
     def __init__(self, model: Any, card: ModelCard) -> None:
         self.model = model
@@ -127,5 +127,7 @@ class DraftModelSession:
         """The small model's logits (n, W) over the target's tokens (n, V)."""
         return fit(logits, self.vocab_size)
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from specviz.settings.settings import Settings, deepest
+from specviz.settings.settings import Settings, max_gamma
 
 
 class GammaSchedule(Protocol):
@@ -48,4 +48,4 @@ def schedule(settings: Settings) -> GammaSchedule:
     """The schedule that the settings ask for; it never grows to a γ that they would refuse."""
     if settings.schedule == "fixed":
         return Fixed(settings.gamma)
-    return Learning(settings.gamma, deepest(settings.siblings))
+    return Learning(settings.gamma, max_gamma(settings.siblings))

@@ -9,7 +9,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Literal, NamedTuple
 
 from specviz.frames.words import Word, special, word
-from specviz.settings.chance import JUDGE, key
+from specviz.settings.chance import JUDGE, u_key
 from specviz.trace.depths import depths_of
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.file import Trace
@@ -114,7 +114,7 @@ class Scene:
     def laid(self, node: int) -> bool:
         """Whether the coin of a guess was laid by hand instead of falling ("what if?")."""
         coins = self.header.settings.get("coins", {})
-        return key(self.round.number, JUDGE, node) in coins
+        return u_key(self.round.number, JUDGE, node) in coins
 
     @property
     def point_mass(self) -> bool:

@@ -14,7 +14,7 @@ from specviz.frames.leaf_first import after_falling, after_keeping
 from specviz.frames.leaf_first import chances as leaf_first_chances
 from specviz.frames.leaf_first import ways as leaf_first_ways
 from specviz.frames.scene import Scene
-from specviz.settings.chance import JUDGE, key
+from specviz.settings.chance import JUDGE, u_key
 from specviz.trace.events import Judged
 from specviz.trace.promises import PROMISES, Leaves
 from specviz.trace.thresholds import mass, ratio
@@ -38,7 +38,7 @@ def outcomes(scene: Scene, judged: Judged) -> dict[str, Any]:
     `stuck`, where no coin can change the verdict.
     """
     found = {
-        "coin": key(scene.round.number, JUDGE, judged.node),
+        "coin": u_key(scene.round.number, JUDGE, judged.node),
         "kept": _after_keeping(scene, judged),
         "rejected": _after_falling(scene, judged.node),
     }

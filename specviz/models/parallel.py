@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 NEEDED: Final = "accelerate"  # transformers asks for it where it cuts a model up
 
 
-class Apart(ValueError):
+class ProcessesDiverged(ValueError):
     """The processes of one run no longer ask for the same; the message is a sentence."""
 
 
-def processes() -> int:
+def process_count() -> int:
     """How many decode this run together, as torchrun says; usually one."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
 
 
-def leads() -> bool:
+def is_leader() -> bool:
     """Whether this is the process that writes and prints."""
-    return processes() == 1 or os.environ.get("RANK") == "0"
+    return process_count() == 1 or os.environ.get("RANK") == "0"
 
 
 def own_device() -> int:
     """The number of this process's GPU, of those of its machine."""
-    return int(os.environ["LOCAL_RANK"]) if processes() > 1 else 0
+    return int(os.environ["LOCAL_RANK"]) if process_count() > 1 else 0
 
 
-def plan(name: str, config: PreTrainedConfig) -> dict[str, Any]:
+def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
     """What `from_pretrained` is told so that each process holds its part; nothing for one.
 
     name: what a sentence calls the model. Raises Unsuitable where its heads cannot be shared out,
     or a package is missing.
     """
-    if processes() == 1:
+    if process_count() == 1:
         return {}
     text = config.get_text_config(decoder=True)
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    if heads % processes():
+    if heads % process_count():
         raise Unsuitable(
             f"{name!r} has {heads} heads of keys and values, which {processes()} processes cannot "
             "share out."
@@ -68,32 +68,32 @@ def plan(name: str, config: PreTrainedConfig) -> dict[str, Any]:
     return tensor_parallel_options()
 
 
-def agree(device: torch.device, *asked: Sequence[int]) -> None:
+def check_agreement(device: torch.device, *asked: Sequence[int]) -> None:
     """Return once every process asks for these numbers. Raises Apart where one does not."""
-    if processes() == 1:
+    if process_count() == 1:
         return
     own = hash(tuple(tuple(numbers) for numbers in asked))  # of whole numbers, alike everywhere
-    if len(set(_told(device, own))) > 1:
-        raise Apart(
+    if len(set(_gather(device, own))) > 1:
+        raise ProcessesDiverged(
             f"The {processes()} processes of this run no longer decode the same text, so it was "
             "ended: their rounding differs. Run it on devices of one kind."
         )
 
 
-def anyone(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]:
+def any_process(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]:
     """The same question, answered yes in every process as soon as one of them would."""
-    if processes() == 1:
+    if process_count() == 1:
         return stop
-    return lambda: any(_told(device, int(stop())))
+    return lambda: any(_gather(device, int(stop())))
 
 
-def part() -> None:
+def shutdown() -> None:
     """Take leave of the other processes at the end of a run.
 
     Their connection has threads of its own; where the interpreter ends in the midst of them, it is
     aborted now and then, and a run that was whole counts as failed.
     """
-    if processes() == 1:
+    if process_count() == 1:
         return
     from torch import distributed
 
@@ -101,13 +101,13 @@ def part() -> None:
         distributed.destroy_process_group()
 
 
-def _told(device: torch.device, own: int) -> list[int]:
+def _gather(device: torch.device, own: int) -> list[int]:
     """A whole number of 64 bits from each process, in order."""
     import torch
     from torch import distributed
 
     mine = torch.tensor([own], dtype=torch.long, device=device)
-    found = [torch.empty_like(mine) for _ in range(processes())]
+    found = [torch.empty_like(mine) for _ in range(process_count())]
     distributed.all_gather(found, mine)
     numbers: list[int] = torch.cat(found).tolist()
     return numbers

@@ -19,14 +19,14 @@ FINAL: Final = "final"  # draws the one token that the target adds to a round
 BASELINE: Final = "baseline"  # draws a token of plain decoding
 
 
-def coin(seed: int, round: int, purpose: str, node: int) -> float:
+def random_u(seed: int, round: int, purpose: str, node: int) -> float:
     """A number in [0, 1) with 53 random bits, fixed by its four keys."""
     text = struct.pack(">qqq", seed, round, node) + purpose.encode()
     bits = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
     return (bits >> 11) * 2.0**-53
 
 
-def key(round: int, purpose: str, node: int) -> str:
+def u_key(round: int, purpose: str, node: int) -> str:
     """How a coin is named where one is chosen by hand: "3 judge 2"."""
     return f"{round} {purpose} {node}"
 
@@ -35,7 +35,7 @@ def key(round: int, purpose: str, node: int) -> str:
 class Chance:
     """The coins of one round.
 
-    chosen: coins that a person laid instead of letting them fall ("what if?"), by `key`.
+    chosen: coins that a person laid instead of letting them fall ("what if?"), by `u_key`.
     """
 
     seed: int
@@ -59,5 +59,5 @@ class Chance:
         return self._coin(BASELINE, 0)
 
     def _coin(self, purpose: str, node: int) -> float:
-        fallen = self.chosen.get(key(self.round, purpose, node))
-        return coin(self.seed, self.round, purpose, node) if fallen is None else fallen
+        fallen = self.chosen.get(u_key(self.round, purpose, node))
+        return random_u(self.seed, self.round, purpose, node) if fallen is None else fallen

@@ -10,17 +10,17 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from specviz.settings.chance import Chance
-from specviz.settings.kinds import BadSettings, require
-from specviz.settings.knobs import (
-    COLDEST,
+from specviz.settings.specs import (
     MAX_GAMMA,
     MAX_GUESSES,
+    MIN_TEMPERATURE,
     Candidates,
     ChatMode,
     Schedule,
-    knob,
-    usual,
+    default,
+    find_spec,
 )
+from specviz.settings.value_types import BadSettings, require
 
 __all__ = [
     "MAX_GUESSES",
@@ -29,13 +29,13 @@ __all__ = [
     "Sampling",
     "Schedule",
     "Settings",
-    "deepest",
-    "guesses",
+    "max_gamma",
+    "tree_size",
     "require",
 ]
 
 
-def guesses(siblings: Sequence[int], gamma: int) -> int:
+def tree_size(siblings: Sequence[int], gamma: int) -> int:
     """How many guesses a whole tree of depth γ has; a text's end makes the real one smaller."""
     level, total = 1, 0
     for width in [*siblings, *[1] * gamma][:gamma]:
@@ -44,9 +44,9 @@ def guesses(siblings: Sequence[int], gamma: int) -> int:
     return total
 
 
-def deepest(siblings: Sequence[int]) -> int:
+def max_gamma(siblings: Sequence[int]) -> int:
     """The largest γ that these siblings allow; siblings that Settings takes allow one."""
-    return max(g for g in range(1, MAX_GAMMA + 1) if guesses(siblings, g) <= MAX_GUESSES)
+    return max(g for g in range(1, MAX_GAMMA + 1) if tree_size(siblings, g) <= MAX_GUESSES)
 
 
 def _names(chosen: Any) -> list[str]:
@@ -54,10 +54,10 @@ def _names(chosen: Any) -> list[str]:
     return [f.name for f in fields(chosen) if f.name != "sampling"]
 
 
-def check(chosen: Any) -> None:
+def check_each(chosen: Any) -> None:
     """Raise BadSettings where one of its settings, by itself, is none that a run can have."""
     for name in _names(chosen):
-        knob(name).check(getattr(chosen, name))
+        find_spec(name).check(getattr(chosen, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +67,17 @@ class Sampling:
     temperature 0 keeps only the top token; top_k 0 and top_p 1 keep every token.
     """
 
-    temperature: float = usual("temperature")
-    top_k: int = usual("top_k")
-    top_p: float = usual("top_p")
+    temperature: float = default("temperature")
+    top_k: int = default("top_k")
+    top_p: float = default("top_p")
 
     def __post_init__(self) -> None:
-        check(self)
+        check_each(self)
         sentence = (
             f"Temperature {self.temperature} is too small to divide scores by: use 0, which is "
-            f"greedy, or {COLDEST:g} and more."
+            f"greedy, or {MIN_TEMPERATURE:g} and more."
         )
-        require(self.temperature == 0 or self.temperature >= COLDEST, sentence)
+        require(self.temperature == 0 or self.temperature >= MIN_TEMPERATURE, sentence)
 
     @property
     def greedy(self) -> bool:
@@ -102,43 +102,43 @@ class Sampling:
 class Settings:
     """One run's choices. They travel in the trace's header, so a run can be made again.
 
-    Each field is a row of `knobs.KNOBS`, which says what it means. siblings: by a node's depth, the
+    Each field is a row of `knobs.SETTING_SPECS`, which says what it means. siblings: by a node's depth, the
     root's first; 1 where the list ends, so an empty one is a chain. rank_paths: where empty,
     siblings decide. confidence: a guess below it is still tried and only not gone on from, so rules
     stay exact. rule: a name in `specviz.verification.RULES`, or "auto". chat: "auto" is a chat
     where the target's tokenizer has a template. coins: numbers in [0, 1) laid by hand instead of
-    falling ("what if?"), by `chance.key`.
+    falling ("what if?"), by `chance.u_key`.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
-    seed: int = usual("seed")
-    max_new_tokens: int = usual("max_new_tokens")
-    gamma: int = usual("gamma")
-    siblings: list[int] = usual("siblings")
-    schedule: Schedule = usual("schedule")
-    candidates: Candidates = usual("candidates")
-    confidence: float = usual("confidence")
-    ngram_min: int = usual("ngram_min")
-    ngram_max: int = usual("ngram_max")
-    exit_layer: int = usual("exit_layer")
-    suffix_factor: float = usual("suffix_factor")
-    suffix_least: float = usual("suffix_least")
-    lookahead_window: int = usual("lookahead_window")
-    lookahead_ngram: int = usual("lookahead_ngram")
-    lookahead_guesses: int = usual("lookahead_guesses")
-    rank_paths: list[list[int]] = usual("rank_paths")
-    budget: int = usual("budget")
-    fan_out: int = usual("fan_out")
-    rule: str = usual("rule")
-    chat: ChatMode = usual("chat")
-    system: str = usual("system")
-    coins: dict[str, float] = usual("coins")
+    seed: int = default("seed")
+    max_new_tokens: int = default("max_new_tokens")
+    gamma: int = default("gamma")
+    siblings: list[int] = default("siblings")
+    schedule: Schedule = default("schedule")
+    candidates: Candidates = default("candidates")
+    confidence: float = default("confidence")
+    ngram_min: int = default("ngram_min")
+    ngram_max: int = default("ngram_max")
+    exit_layer: int = default("exit_layer")
+    suffix_factor: float = default("suffix_factor")
+    suffix_least: float = default("suffix_least")
+    lookahead_window: int = default("lookahead_window")
+    lookahead_ngram: int = default("lookahead_ngram")
+    lookahead_guesses: int = default("lookahead_guesses")
+    rank_paths: list[list[int]] = default("rank_paths")
+    budget: int = default("budget")
+    fan_out: int = default("fan_out")
+    rule: str = default("rule")
+    chat: ChatMode = default("chat")
+    system: str = default("system")
+    coins: dict[str, float] = default("coins")
 
     def __post_init__(self) -> None:
-        check(self)
+        check_each(self)
         ordered = self.ngram_min <= self.ngram_max
         require(ordered, "The shortest n-gram must not be longer than the longest.")
-        size = guesses(self.siblings, self.gamma)
+        size = tree_size(self.siblings, self.gamma)
         sentence = (
             f"Siblings {', '.join(map(str, self.siblings))} with γ {self.gamma} make a tree of "
             f"{size:,} guesses; {MAX_GUESSES} are the most. Choose fewer siblings or a smaller γ."
@@ -149,7 +149,7 @@ class Settings:
 
     def at_depth(self, layers: int) -> Self:
         """The same on a target of so many layers: what was left to its depth is a number."""
-        rows = [row for row in map(knob, _names(self)) if row.at_depth is not None]
+        rows = [row for row in map(find_spec, _names(self)) if row.at_depth is not None]
         open_ = [row for row in rows if getattr(self, row.name) == row.default]
         return replace(self, **{row.name: row.at_depth(layers) for row in open_ if row.at_depth})
 

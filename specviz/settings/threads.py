@@ -12,12 +12,14 @@ import os
 from collections.abc import MutableMapping
 from typing import Final
 
-SPINS: Final = "10000"  # rounds of an empty loop: some microseconds, the gap between two operations
-NUMPY: Final = "OPENBLAS_THREAD_TIMEOUT"
-TOLD: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+SPIN_COUNT: Final = (
+    "10000"  # rounds of an empty loop: some microseconds, the gap between two operations
+)
+OPENBLAS_TIMEOUT: Final = "OPENBLAS_THREAD_TIMEOUT"
+USER_VARIABLES: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
-def wait_briefly(environment: MutableMapping[str, str] = os.environ) -> None:
+def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> None:
     """Have them sleep soon, unless whoever started this process has said how they wait.
 
     GOMP_SPINCOUNT is read by GNU's OpenMP, which torch has on Linux; KMP_BLOCKTIME (milliseconds)
@@ -26,15 +28,15 @@ def wait_briefly(environment: MutableMapping[str, str] = os.environ) -> None:
     actively takes the core of a thread of torch's: with 26, a round of EAGLE-3 on two cores takes
     four times as long as with 4.
     """
-    if not any(name in environment for name in TOLD):
-        environment["GOMP_SPINCOUNT"] = SPINS
+    if not any(name in environment for name in USER_VARIABLES):
+        environment["GOMP_SPINCOUNT"] = SPIN_COUNT
         environment["KMP_BLOCKTIME"] = "0"
-    environment.setdefault(NUMPY, "4")
+    environment.setdefault(OPENBLAS_TIMEOUT, "4")
 
 
-def as_started(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without what `wait_briefly` added, for programs that decode their own way."""
-    added = {"GOMP_SPINCOUNT": SPINS, "KMP_BLOCKTIME": "0"}
+def original_environment(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment without what `shorten_busy_wait` added, for programs that decode their own way."""
+    added = {"GOMP_SPINCOUNT": SPIN_COUNT, "KMP_BLOCKTIME": "0"}
     ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment
-    gone = {**(added if ours else {}), NUMPY: "4"}
+    gone = {**(added if ours else {}), OPENBLAS_TIMEOUT: "4"}
     return {name: value for name, value in environment.items() if gone.get(name) != value}

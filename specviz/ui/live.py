@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.settings.kinds import real
+from specviz.settings.value_types import parse_number
 from specviz.ui.stream import error
 from specviz.ui.worker import Worker
 
@@ -57,7 +57,7 @@ def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
     """Let the buttons start and stop the job. view: hears its story."""
 
     async def stop(number: float, request: gr.Request) -> None:
-        runs.line.stop(job.visitor(request), real(NUMBER, number))
+        runs.line.stop(job.visitor(request), parse_number(NUMBER, number))
 
     for start in starts:
         begin = f"(...values) => [...{start.values}, {job.page}.begin()]"
@@ -75,7 +75,7 @@ def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerat
 
     async def told(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
         *said, last = values
-        number = real(NUMBER, last)
+        number = parse_number(NUMBER, last)
         try:
             texts = wanted(*said)
         except ValueError as problem:

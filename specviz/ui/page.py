@@ -15,7 +15,7 @@ import gradio as gr
 from specviz.adapters import gradio as adapter
 from specviz.adapters.spaces import ZEROGPU
 from specviz.compare.domains.plan import choices
-from specviz.settings.threads import wait_briefly
+from specviz.settings.threads import shorten_busy_wait
 from specviz.ui import api
 from specviz.ui.access import Access
 from specviz.ui.broken import section, style
@@ -121,7 +121,7 @@ def launch(options: Options) -> None:
 
     Raises Unserved with a sentence. Interrupted, it lets the runs under way tell so.
     """
-    wait_briefly()
+    shorten_busy_wait()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine, options.longest_run), Worker(machine, inf)
     try:

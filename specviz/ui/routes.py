@@ -20,7 +20,7 @@ from plotly.offline import get_plotlyjs
 from specviz.adapters.gradio import API_PREFIX
 from specviz.figures.plot import USUAL
 from specviz.glossary import GLOSSARY, TITLES
-from specviz.settings import knobs
+from specviz.settings import specs
 
 PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
@@ -58,8 +58,9 @@ def given() -> str:
     Addresses are relative to the module's own, so that the page works behind any root path.
     """
     facts: dict[str, Any] = {
-        "GLOSSARY": {row.name: row.line for row in knobs.KNOBS if row.label} | dict(GLOSSARY),
-        "TITLES": {row.name: row.label for row in knobs.KNOBS if row.label} | dict(TITLES),
+        "GLOSSARY": {row.name: row.sentence for row in specs.SETTING_SPECS if row.label}
+        | dict(GLOSSARY),
+        "TITLES": {row.name: row.label for row in specs.SETTING_SPECS if row.label} | dict(TITLES),
         "TRACE": dict(USUAL),
     }
     lines = [f"export const {name} = {json.dumps(value)};" for name, value in facts.items()]

@@ -16,7 +16,7 @@ from serve import HELD, SLOW
 from visit import Visit
 
 from specviz.catalog.entry import entries, filled
-from specviz.settings.knobs import knob
+from specviz.settings.specs import find_spec
 
 SPEED = re.compile("× plain|measure again")  # the second on a machine that is busy
 PROMPT = "The cat sat on the mat. The cat"
@@ -338,7 +338,7 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     paths, siblings = drawer.get_by_label("Or paths"), drawer.get_by_label("Siblings at each")
     budget = drawer.get_by_label("Budget").first
     pick(page, "Medusa")
-    expect(paths).to_have_value(knob("rank_paths").filled(filled("medusa", {})["rank_paths"]))
+    expect(paths).to_have_value(find_spec("rank_paths").filled(filled("medusa", {})["rank_paths"]))
     assert values(page)["γ, guesses"] == filled("medusa", {})["gamma"]
     expect(page.locator("#sv-settings")).to_contain_text("8 paths")
     pick(page, "EAGLE-2")
@@ -348,7 +348,7 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     expect(siblings).not_to_be_visible()
     expect(paths).not_to_be_visible()
     pick(page, "EAGLE")
-    expect(siblings).to_have_value(knob("siblings").filled(filled("eagle", {})["siblings"]))
+    expect(siblings).to_have_value(find_spec("siblings").filled(filled("eagle", {})["siblings"]))
     expect(siblings).to_be_visible()
 
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 from serve import SLOW
 
-from specviz.settings.knobs import knob
+from specviz.settings.specs import find_spec
 from specviz.ui.compare.race.recorded import title
 from specviz.ui.compare.race.request import suits
 
@@ -102,7 +102,7 @@ def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
     fields = page.locator("#sv-raceform-fields")
     expect(fields.get_by_role("heading")).to_have_text("Settings of lane 3: EAGLE-3")
     assert labels(page, "#sv-raceform-fields") == [
-        knob(name).label for name in ("gamma", "schedule", "budget", "fan_out", "rule")
+        find_spec(name).label for name in ("gamma", "schedule", "budget", "fan_out", "rule")
     ]
     fields.get_by_label("γ, guesses in a row").first.fill("7")
     expect(words(page, 3)).to_have_text("γ 7 · best 10")

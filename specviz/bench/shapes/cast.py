@@ -23,9 +23,9 @@ from specviz.bench.shapes.weights import (
 )
 from specviz.bench.sweep import MOST_READ
 from specviz.catalog.entry import filled
-from specviz.cost.shape_text import gigabytes
-from specviz.cost.shapes import WIDTHS
-from specviz.cost.sources import Model, smaller
+from specviz.cost.measured_costs_text import format_bytes
+from specviz.cost.model_shape import BYTES_PER_NUMBER
+from specviz.cost.sources import Model, smaller_models
 from specviz.cost.sweep import DTYPES
 from specviz.drafters import medusa
 from specviz.drafters.dflash.config import DFlashConfig
@@ -156,8 +156,8 @@ def room_for(row: Model, device: torch.device, dtype: torch.dtype, longest: int)
     """
     ghost = cast(row, torch.device("meta"), dtype, longest)
     sizes = [weight_bytes(each) * (1 + packed_too(each, device, dtype)) for each in ghost.modules]
-    number = WIDTHS[DTYPES[str(dtype).removeprefix("torch.")]]
-    drafting = [each.shape for each in smaller(row.name).values()]
+    number = BYTES_PER_NUMBER[DTYPES[str(dtype).removeprefix("torch.")]]
+    drafting = [each.shape for each in smaller_models(row.name).values()]
     cached = sum(
         longest * 2 * shape.layers * shape.kv_heads * shape.head_dim * number
         for shape in [row.shape, *drafting]
@@ -166,8 +166,8 @@ def room_for(row: Model, device: torch.device, dtype: torch.dtype, longest: int)
     free = free_memory(device)
     if free is not None and wanted > free:
         raise NotEnoughMemory(
-            f"{row.title} with its drafters takes {gigabytes(wanted)} in "
-            f"{str(dtype).removeprefix('torch.')}, and {gigabytes(free)} are free on this "
+            f"{row.title} with its drafters takes {format_bytes(wanted)} in "
+            f"{str(dtype).removeprefix('torch.')}, and {format_bytes(free)} are free on this "
             f"{device.type}."
         )
     return len(ghost.members), wanted
@@ -184,7 +184,7 @@ def _head(part: Part, target: Target) -> Any:
 
 def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
     """The smallest shape that may draft, if there is one."""
-    known = sorted(smaller(row.name).values(), key=lambda each: each.shape.parameters)
+    known = sorted(smaller_models(row.name).values(), key=lambda each: each.shape.parameters)
     if not known:
         return None
     model = network(known[0], target.device, target.dtype, longest)

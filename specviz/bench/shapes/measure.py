@@ -17,12 +17,12 @@ import torch
 from specviz.bench.shapes.cast import Cast, cast
 from specviz.bench.shapes.rounds import SIZES, Rounds
 from specviz.bench.sweep import PRODUCT, READ
-from specviz.cost.shape_file import Costs, Drafter, Place, ShapeFile
+from specviz.cost.measured_costs import ModelCosts, DrafterFacts, ContextCosts, CostFile
 from specviz.cost.sources import Model
 from specviz.engine.recorder import versions
 from specviz.engine.round import Stop, never
 from specviz.models.devices import describe, processor
-from specviz.models.memory import held
+from specviz.models.memory import unique_bytes
 from specviz.models.products import words_of
 
 
@@ -61,17 +61,17 @@ class Measuring:
     dtype: torch.dtype
     plan: Plan
     command: str
-    models: list[Costs] = field(default_factory=list)
+    models: list[ModelCosts] = field(default_factory=list)
     load: float | None = field(default_factory=_load)
 
     def steps(self, row: Model, stop: Stop = never) -> Iterator[None]:
         """Measure a shape, a step a measurement. What came stays, whatever ends it."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
-        found: list[Place] = []
+        found: list[ContextCosts] = []
         everybody = cast(row, self.device, self.dtype, self.plan.longest)
         rates: dict[str, list[float]] = {PRODUCT: [], READ: []}
-        drafters: dict[str, Drafter] = {}
+        drafters: dict[str, DrafterFacts] = {}
         try:
             for context in self.plan.contexts:
                 rounds = Rounds(everybody, context, self.plan.sizes)
@@ -102,9 +102,9 @@ class Measuring:
                 yield
             rounds.grow()
 
-    def file(self) -> ShapeFile:
+    def file(self) -> CostFile:
         """As far as it came. Raises ValueError where nothing was measured."""
-        return ShapeFile(
+        return CostFile(
             date=datetime.now(UTC).date().isoformat(),
             command=self.command,
             machine=describe(self.device),
@@ -123,15 +123,15 @@ class Measuring:
 def _costs(
     everybody: Cast,
     rates: Mapping[str, list[float]],
-    drafters: Mapping[str, Drafter],
-    places: Sequence[Place],
-) -> Costs:
+    drafters: Mapping[str, DrafterFacts],
+    places: Sequence[ContextCosts],
+) -> ModelCosts:
     target, row = everybody.target, everybody.row
-    return Costs(
+    return ModelCosts(
         row.name,
         row.title,
         row.shape,
-        held([target.model], beyond=[]),
+        unique_bytes([target.model], beyond=[]),
         words_of(target.model),
         rates[PRODUCT],
         rates[READ],
@@ -140,7 +140,7 @@ def _costs(
     )
 
 
-def _drafters(rounds: Rounds) -> dict[str, Drafter]:
+def _drafters(rounds: Rounds) -> dict[str, DrafterFacts]:
     """Who drafted, by name, with the size of the last draft."""
     found = {}
     for name, each in rounds.drafting.items():
@@ -148,7 +148,7 @@ def _drafters(rounds: Rounds) -> dict[str, Drafter]:
             member = each.member
             card, levels = member.drafter.card, min(member.settings.gamma, each.guesses)
             about = f"{people(card.parameters)}, {each.guesses} guesses in {levels} levels"
-            found[name] = Drafter(
+            found[name] = DrafterFacts(
                 name, member.title, about, card.parameters, card.bytes, each.guesses, levels
             )
     return found

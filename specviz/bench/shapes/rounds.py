@@ -18,12 +18,12 @@ import torch
 
 from specviz.bench.shapes.cast import Cast, Member
 from specviz.bench.sweep import DIGITS, PRODUCT, READ, Busy, product, read, timed
-from specviz.cost.shape_file import Place, Round
-from specviz.cost.sweep import Point
+from specviz.cost.measured_costs import ContextCosts, RoundTimes
+from specviz.cost.sweep import PassSamples
 from specviz.engine.protocol import DraftSession
 from specviz.models.devices import synchronize
-from specviz.models.memory import held
-from specviz.models.passes import Taps
+from specviz.models.memory import unique_bytes
+from specviz.models.passes import CaptureSpec
 from specviz.models.target import TargetRun
 from specviz.verification import choose
 from specviz.verification.base import finish
@@ -94,18 +94,18 @@ class Rounds:
         self.run.keep((0,))
         self.text.append(self._token(len(self.text)))
 
-    def place(self) -> Place | None:
+    def place(self) -> ContextCosts | None:
         """What was measured so far; None where that is too little to say anything."""
         sizes = [size for size in self.sizes if self.passes.get(size)]
         if not self.plain or not sizes:
             return None
         taken = [each for each in self.drafting.values() if each.seen["draft"]]
-        return Place(
+        return ContextCosts(
             self.context,
-            held([self.run.cache], beyond=[]),
+            unique_bytes([self.run.cache], beyond=[]),
             list(self.plain),
-            [Point(size, list(self.passes[size])) for size in sizes],
-            [Round(each.member.name, **each.seen) for each in taken],
+            [PassSamples(size, list(self.passes[size])) for size in sizes],
+            [RoundTimes(each.member.name, **each.seen) for each in taken],
             _peak(self.target.device),
         )
 
@@ -130,7 +130,7 @@ class Rounds:
         """Draft, check, judge and drop; then the session hears which token follows anyway."""
         member, session, run = drafting.member, drafting.session, self.run
         settings, chance = member.settings, member.settings.chance(len(self.text))
-        following, run.taps = self._token(len(self.text)), member.drafter.taps
+        following, run.capture = self._token(len(self.text)), member.drafter.capture
         start = self._now()
         proposal = session.propose(self.text, settings.gamma + 1, chance)
         drafted = self._now()
@@ -143,7 +143,7 @@ class Rounds:
         run.keep(())
         session.commit([following], scores.states.take([0]), scores.riders)
         end = self._now()
-        run.taps = Taps()
+        run.capture = CaptureSpec()
         drafting.guesses = len(proposal.tree) - 1
         parts = (drafted - start, checked - drafted, end - checked)
         for part, seconds in zip(PARTS, parts, strict=True):
@@ -160,13 +160,13 @@ class Rounds:
         return perf_counter()
 
 
-def _all_taps(members: Sequence[Member]) -> Taps:
+def _all_taps(members: Sequence[Member]) -> CaptureSpec:
     """What any of them needs of the prompt."""
-    taps = [member.drafter.taps for member in members]
-    return Taps(
-        tuple(sorted({k for each in taps for k in each.layers})),
-        any(each.final for each in taps),
-        tuple(sorted({k for each in taps for k in each.keys_values})),
+    capture = [member.drafter.capture for member in members]
+    return CaptureSpec(
+        tuple(sorted({k for each in capture for k in each.layers})),
+        any(each.final for each in capture),
+        tuple(sorted({k for each in capture for k in each.keys_values})),
     )
 
 

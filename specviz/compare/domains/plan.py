@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.catalog.entry import entries, filled
-from specviz.settings.chance import coin
+from specviz.settings.chance import random_u
 from specviz.settings.settings import Settings, require
 from specviz.shipped import MEASURED, of_shipped, prompts
 from specviz.texts import count
@@ -77,12 +77,12 @@ class Plan:
             for domain in self.domains
             for prompt in range(self.prompts)
         ]
-        places = sorted(range(len(turns)), key=lambda i: coin(self.order_seed, i, "turn", 0))
+        places = sorted(range(len(turns)), key=lambda i: random_u(self.order_seed, i, "turn", 0))
         return tuple(turns[place] for place in places)
 
     def drafter_first(self, place: int) -> bool:
         """Whether the drafter runs before plain decoding in the turn at `place` of the order."""
-        return coin(self.order_seed, place, "first", 0) < 0.5
+        return random_u(self.order_seed, place, "first", 0) < 0.5
 
     def settings(self, drafter: str) -> Settings:
         """The drafter's usual settings, as in the recorded measurement."""

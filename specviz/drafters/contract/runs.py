@@ -17,7 +17,7 @@ from specviz.drafters.contract.trial import (
     traced,
 )
 from specviz.engine.loop import Decoding, plain
-from specviz.settings.chance import FINAL, key
+from specviz.settings.chance import FINAL, u_key
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids
 from specviz.verification.exact import g_test, plain_law
@@ -71,7 +71,7 @@ def tokens_follow_the_target(case: Case) -> None:
     kept, fallen, first = 0, 0, 0
     for seed in range(case.runs):
         shape = case.shapes[seed % len(case.shapes)]
-        coins = {key(0, FINAL, 0): 0.1}
+        coins = {u_key(0, FINAL, 0): 0.1}
         settings = replace(
             shape, sampling=case.sampling, max_new_tokens=ROOM, seed=seed, coins=coins
         )

@@ -24,12 +24,12 @@ from specviz.drafters.kit.dynamic import DynamicSession, followed
 from specviz.drafters.kit.features import FeatureReader
 from specviz.drafters.kit.growing import Growing, Level, Shape, fit, kind
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
-from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
+from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.work import Weights, Work
 from specviz.verification.crossing import Parcel
 
@@ -104,7 +104,9 @@ class EagleSession:
         """See `Reads`."""
         self.reader.forget(node)
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         states.cover(len(tokens))
         self.reader.take(states, tokens)

@@ -18,11 +18,11 @@ from specviz.drafters.kit.growing import fit
 from specviz.drafters.kit.growth import Growth, likeliest
 from specviz.drafters.kit.unseen import Deeper, Picking, replay
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
-from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
+from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.crossing import Parcel
@@ -132,7 +132,9 @@ class DynamicSession:
         """See `Foresight`."""
         return fit(followed(self.reader, len(context), tokens, parents, nodes), self.vocab_size)
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         states.cover(len(tokens))
         self.reader.take(states, tokens)

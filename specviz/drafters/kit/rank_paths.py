@@ -17,9 +17,9 @@ from torch import Tensor
 
 from specviz.drafters.kit.guesses import tops
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.settings.chance import Chance
-from specviz.settings.settings import MAX_GUESSES, Settings, deepest, require
+from specviz.settings.settings import MAX_GUESSES, Settings, max_gamma, require
 from specviz.trace.work import Work
 from specviz.verification import Drawn
 from specviz.verification.tree import DraftTree
@@ -113,7 +113,9 @@ class RankPathSession:
         """See `Foresight`: as deep as the heads reach."""
         return self.heads.most
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
         states.cover(len(tokens))
         self.heads.commit(states)
@@ -122,7 +124,7 @@ class RankPathSession:
     def branches(self) -> bool:
         """Whether two of the paths that can be tried begin alike."""
         learns = self.settings.schedule == "learning"
-        depth = deepest(self.settings.siblings) if learns else self.settings.gamma
+        depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
         paths = self._paths(min(self.heads.most, depth))
         return len({path[:-1] for path in paths}) < len(paths)
 

@@ -21,12 +21,12 @@ from specviz.drafters.kit.growing import Growing, Level, Shape, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
-from specviz.models.passes import Riders, States, Taps
+from specviz.models.passes import CaptureSpec, ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal
 from specviz.settings.chance import Chance
-from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings, require
+from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.crossing import Parcel
@@ -46,7 +46,7 @@ class LayerSkip:
         """Of a target whose layers can be run one by one, which `load` makes sure of."""
         self.model = target.model
         self.made_for: MadeFor = target.card.hash
-        self.taps = Taps(layers=tuple(range(1, target.layers + 1)))
+        self.capture = CaptureSpec(layers=tuple(range(1, target.layers + 1)))
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
@@ -60,7 +60,7 @@ class LayerSkip:
 
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
         """See `Drafter`. Raises ValueError for another target, BadSettings for a missing layer."""
-        name, layers = target.target.card.name, len(self.taps.layers)
+        name, layers = target.target.card.name, len(self.capture.layers)
         if target.target.model is not self.model:
             raise ValueError(f"This drafter is the first layers of another model than {name}.")
         exit_layer = settings.at_depth(layers).exit_layer
@@ -138,7 +138,9 @@ class LayerSkipSession:
         """See `Reads`."""
         self.reader.forget(node)
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. The states of all layers are kept for the next round's remark."""
         states.cover(len(tokens))
         if self.tree is None:  # the prompt
@@ -152,7 +154,7 @@ class LayerSkipSession:
         it comes a round late, since a proposal must not tell its own verdicts.
         """
         run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
-        layers = len(self.target.taps.layers)
+        layers = len(self.target.capture.layers)
 
         def work() -> dict[int, dict[str, Any]]:
             ran = layer if passes else 0

@@ -24,12 +24,12 @@ from specviz.drafters.other_vocabulary.shared import Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
 from specviz.models.masks import longest_text
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
+from specviz.models.prompt_encoder import is_fast, special_ids
 from specviz.models.target import Target, TargetRun
-from specviz.models.typed import is_fast, special_ids
 from specviz.settings.chance import Chance
-from specviz.settings.knobs import MAX_GAMMA
 from specviz.settings.settings import Settings
+from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Work
 from specviz.verification import Drawn
@@ -184,7 +184,9 @@ class WritesOn:
         except BadPrompt:
             return []
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from specviz.settings.knobs import MAX_GUESSES
-from specviz.settings.settings import Settings, deepest
+from specviz.settings.settings import Settings, max_gamma
+from specviz.settings.specs import MAX_GUESSES
 from specviz.trace.check.demands import TOLERANCE, chances, demand
 from specviz.trace.check.families import (
     BUILT_IN,
@@ -35,7 +35,7 @@ class Depths:
     def __init__(self, settings: Settings) -> None:
         self.gamma = settings.gamma
         self._learns = settings.schedule == "learning"
-        self._most = deepest(settings.siblings) if self._learns else settings.gamma
+        self._most = max_gamma(settings.siblings) if self._learns else settings.gamma
 
     def observe(self, played: Round) -> None:
         """A round is over: 2 more where every guess was kept, else 1 fewer."""

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from specviz.settings.knobs import Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
+from specviz.settings.specs import Group, SettingSpec, page_fields
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 
 GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # as they stand in the drawer
 
 
-def rows() -> list[Knob]:
+def rows() -> list[SettingSpec]:
     """The settings that the form has, in the drawer's order."""
-    return [row for group in GROUPS for row in fields_of(group)]
+    return [row for group in GROUPS for row in page_fields(group)]
 
 
 def names() -> list[str]:
@@ -80,4 +80,4 @@ def read_turns(target: str, filled: Mapping[str, Any]) -> dict[str, Any]:
 
 def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a group out of the page's fields, by name. Raises BadSettings."""
-    return {row.name: row.read(filled[row.name]) for row in fields_of(group)}
+    return {row.name: row.parse(filled[row.name]) for row in page_fields(group)}

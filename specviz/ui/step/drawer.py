@@ -12,9 +12,9 @@ import gradio as gr
 from specviz.adapters.gradio import LIST_ENTRY
 from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
 from specviz.figures.diagram import diagram
-from specviz.settings.kinds import Named, Text, Word
-from specviz.settings.knobs import EVERYONES, Group, Knob, fields_of
 from specviz.settings.settings import Sampling, Settings
+from specviz.settings.specs import READ_BY_ALL, Group, SettingSpec, page_fields
+from specviz.settings.value_types import Choice, RuleName, Text
 from specviz.ui.headings import headings
 from specviz.ui.request import HOUSE, RunRequest
 
@@ -137,20 +137,20 @@ def about_targets() -> Iterator[str]:
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
     """The fields of a group by name, filled in with what is chosen. form: begins their ids."""
-    return {row.name: box(row, getattr(chosen, row.name), form) for row in fields_of(group)}
+    return {row.name: box(row, getattr(chosen, row.name), form) for row in page_fields(group)}
 
 
-def box(row: Knob, value: Any, form: str = "sv") -> Any:
+def box(row: SettingSpec, value: Any, form: str = "sv") -> Any:
     """A setting's field. One of drafting has an id, by which it is hidden where it is ignored."""
-    more: dict[str, Any] = {"label": row.label, "info": row.line}
+    more: dict[str, Any] = {"label": row.label, "info": row.sentence}
     if row.group == "drafting":
         more["elem_id"] = elem_id(row, form)
-    if isinstance(row.kind, Named):
+    if isinstance(row.kind, RuleName):
         known = list(zip(row.kind.titles, row.kind.words, strict=True))
         return gr.Dropdown(
             known, value=value, allow_custom_value=True, elem_classes=["sv-pick"], **more
         )
-    if isinstance(row.kind, Word):
+    if isinstance(row.kind, Choice):
         return gr.Radio(
             list(zip(row.kind.titles, row.kind.words, strict=True)), value=value, **more
         )
@@ -162,11 +162,11 @@ def box(row: Knob, value: Any, form: str = "sv") -> Any:
         return gr.Textbox(value, max_length=row.kind.longest, **more)
     if isinstance(value, list):
         more |= {"placeholder": row.placeholder, "lines": 1, "max_lines": 1, "max_length": 1000}
-        return gr.Textbox(row.filled(value), **more)
+        return gr.Textbox(row.form_value(value), **more)
     return gr.Number(value, precision=0, **more)
 
 
-def elem_id(row: Knob, form: str = "sv") -> str:
+def elem_id(row: SettingSpec, form: str = "sv") -> str:
     """The id of a setting's field on the page."""
     return f"{form}-{row.name.replace('_', '-')}"
 
@@ -178,8 +178,8 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
     """
     ignored = [
         f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
-        for row in fields_of("drafting")
-        if row.name not in EVERYONES
+        for row in page_fields("drafting")
+        if row.name not in READ_BY_ALL
     ]
     return ",\n".join(ignored) + f" {HIDDEN}\n"
 
@@ -242,7 +242,7 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
     changes = [method.change, target.change, demo_load]
     gr.on(changes, None, [method, target], js=js, api_visibility="private")
-    outputs = [made[row.name] for row in fields_of("drafting")]
+    outputs = [made[row.name] for row in page_fields("drafting")]
     method.input(None, method, outputs, js=SUITED % suits_of(), api_visibility="private")
     suit(made, target.input)
 
@@ -253,7 +253,7 @@ def suit(made: dict[str, Any], listen: Any) -> None:
     made: as in `fit`. listen: the event's own method, such as `target.input`.
     """
     method, target = made["method"], made["target"]
-    both = [method, *(made[row.name] for row in fields_of("drafting"))]
+    both = [method, *(made[row.name] for row in page_fields("drafting"))]
     made_for = json.dumps({entry.name: entry.made_for for entry in drafters()})
     known = json.dumps([entry.name for entry in targets()])
     js = SUITABLE % (made_for, suits_of(), FITS_ANY, known)
@@ -268,7 +268,7 @@ def suits_of() -> str:
 def suited(drafter: str) -> list[Any]:
     """What suits a drafter, as the fields of drafting have it, in their order."""
     usual = filled(drafter, {})
-    return [row.filled(usual[row.name]) for row in fields_of("drafting")]
+    return [row.form_value(usual[row.name]) for row in page_fields("drafting")]
 
 
 def group(name: str, elem_id: str, *classes: str) -> gr.Column:

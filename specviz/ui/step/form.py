@@ -12,9 +12,9 @@ import gradio as gr
 
 from specviz.adapters.gradio import scroll_to_start
 from specviz.catalog.entry import reads_of, title_of
-from specviz.settings import knobs
-from specviz.settings.knobs import Knob
-from specviz.settings.text import brief
+from specviz.settings import specs
+from specviz.settings.specs import SettingSpec
+from specviz.settings.summary import summarize
 from specviz.shipped import FOLDER, prompts, recipes, spoken
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import bound, component
@@ -26,7 +26,7 @@ from specviz.ui.step.recorded import group, names, opening, title
 UNLISTED: Final = "There are no examples to choose from."
 
 
-# The settings in one sentence, by the rows that `settings.text` reads too; what a visitor typed
+# The settings in one sentence, by the rows that `settings.summary` reads too; what a visitor typed
 # reaches the page as text only.
 SENTENCE: Final = """(method, ...typed) => {
   const rows = %s, target = typed[%s], other = { title: method, reads: ['gamma', 'rule'] };
@@ -55,9 +55,9 @@ SENTENCE: Final = """(method, ...typed) => {
 }"""
 
 
-def sentence_rows() -> list[Knob]:
+def sentence_rows() -> list[SettingSpec]:
     """The settings that a run's sentence names and the form has, in the sentence's order."""
-    return [row for row in knobs.KNOBS if row.brief and row.label]
+    return [row for row in specs.SETTING_SPECS if row.brief and row.label]
 
 
 def sentence() -> str:
@@ -67,13 +67,13 @@ def sentence() -> str:
             "name": row.name,
             "kind": row.kind.name,
             "brief": row.brief,
-            "instead": row.instead,
+            "instead": row.replaces,
             "drafting": row.group == "drafting",
         }
         for row in sentence_rows()
     ]
     known = {
-        entry.name: {"title": entry.title, "reads": [*entry.reads, *knobs.EVERYONES]}
+        entry.name: {"title": entry.title, "reads": [*entry.reads, *specs.READ_BY_ALL]}
         for entry in drafters()
     }
     titles = {entry.name: entry.title for entry in targets()}
@@ -170,7 +170,7 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 
 def first_words(first: RunRequest) -> dict[str, str]:
     """The settings as they are when the page opens, as the page will write them."""
-    rest = " · " + brief(first.settings.to_json(), reads_of(first.drafter))
+    rest = " · " + summarize(first.settings.to_json(), reads_of(first.drafter))
     return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
 
 

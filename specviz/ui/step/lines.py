@@ -11,14 +11,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import find, reads_of, title_of
-from specviz.cost.point import MeasuredPoint, measured_point
+from specviz.cost.measured_point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Frame, Scene, difference, frames, questions
 from specviz.frames.numbers import seconds
 from specviz.frames.outcome import outcome
 from specviz.frames.strip import brought
 from specviz.frames.turns import turns
-from specviz.settings.text import pieces
+from specviz.settings.summary import summary_parts
 from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.events import (
@@ -203,7 +203,7 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
         "how": entry.how if entry else "",
         "on": title_of(header.target.name),
         "where": f"{header.machine} · {header.dtype}",
-        "said": pieces(settings, reads_of(header.drafter.name)),
+        "said": summary_parts(settings, reads_of(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,

@@ -11,8 +11,8 @@ import gradio as gr
 from specviz.compare.domains import plan
 from specviz.compare.domains.heatmap import Heat, view
 from specviz.compare.domains.plan import Plan, choices, recorded
-from specviz.settings.kinds import real, whole
 from specviz.settings.settings import BadSettings, require
+from specviz.settings.value_types import parse_integer, parse_number
 from specviz.texts import count
 from specviz.ui.compare.domains.live import live
 from specviz.ui.component import TabContext, bound, component
@@ -79,10 +79,10 @@ def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) ->
     require(named, "The drafters are a list of names.")
     return Plan(
         tuple(drafters),
-        whole("Prompts a domain", prompts),
-        whole("New tokens", tokens),
-        real("Temperature", warmth),
-        whole("The seed of the order", seed),
+        parse_integer("Prompts a domain", prompts),
+        parse_integer("New tokens", tokens),
+        parse_number("Temperature", warmth),
+        parse_integer("The seed of the order", seed),
     )
 
 

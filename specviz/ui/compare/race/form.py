@@ -12,7 +12,7 @@ import gradio as gr
 from specviz.catalog.entry import entries
 from specviz.compare.race import FEWEST, MOST
 from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
-from specviz.settings.knobs import EVERYONES
+from specviz.settings.specs import READ_BY_ALL
 from specviz.shipped import EXAMPLE, prompts
 from specviz.ui.broken import lacking, spared
 from specviz.ui.compare.race import lane as lanes
@@ -96,7 +96,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
             "title": entry.title,
             "made_for": entry.made_for,
             "suits": suits(entry.name),
-            "reads": [*entry.reads, *EVERYONES],
+            "reads": [*entry.reads, *READ_BY_ALL],
             "usual": suited(entry.name),
         }
         for entry in drafters()

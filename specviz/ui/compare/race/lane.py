@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.settings.knobs import fields_of
 from specviz.settings.settings import Settings
+from specviz.settings.specs import page_fields
 from specviz.ui.compare.race.request import QUIET
 from specviz.ui.live import PRIVATE
 from specviz.ui.step import drawer
@@ -61,12 +61,12 @@ def rows() -> list[dict[str, Any]]:
             "name": row.name,
             "kind": row.kind.name,
             "brief": row.brief,
-            "instead": row.instead,
+            "instead": row.replaces,
             "always": row.at_depth is not None,
             "quiet": row.name in QUIET,
             "place": order.index(row.name),
         }
-        for row in fields_of("drafting")
+        for row in page_fields("drafting")
     ]
 
 

@@ -18,9 +18,9 @@ from specviz.catalog.entry import filled, reads_of, title_of
 from specviz.compare.lane_text import LaneRequest, parse_lane
 from specviz.compare.race import LONGEST_NAME, MOST, Lane, Race, distinct
 from specviz.models.files import public_name
-from specviz.settings.knobs import EVERYONES, knob
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
-from specviz.settings.text import shape as brief_shape
+from specviz.settings.specs import READ_BY_ALL, find_spec
+from specviz.settings.summary import summarize_draft as brief_shape
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.choices import read, read_turns
 
@@ -33,7 +33,7 @@ SHARED: Final = (
     "system",
     "coins",
 )  # never a lane's own
-QUIET: Final = ("candidates", "schedule", *EVERYONES)  # said only where they are not as usual
+QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # said only where they are not as usual
 
 
 class LaneAsked(NamedTuple):
@@ -144,9 +144,9 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
     """
     usual, reads = filled(drafter, {}), reads_of(drafter) or ["gamma"]
     loud = [name for name in reads if name not in QUIET]
-    shaping = [name for name in loud if settings[name] or knob(name).at_depth]
+    shaping = [name for name in loud if settings[name] or find_spec(name).at_depth]
     said = [
-        f"{name.replace('_', '-')}={knob(name).kind.text(value)}"
+        f"{name.replace('_', '-')}={find_spec(name).kind.text(value)}"
         for name, value in settings.items()
         if name not in SHARED and (name in shaping or value != usual[name])
     ]

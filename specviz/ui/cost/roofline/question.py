@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
-from specviz.cost import sources, trees
-from specviz.cost.drafting import HEAD, NGRAM, drafters
-from specviz.cost.nearest import Wanted
-from specviz.cost.roofline import Serving
-from specviz.cost.serving import Guessing
-from specviz.cost.shapes import ModelShape
-from specviz.settings.kinds import real, whole, wholes
+from specviz.cost import sources, tree_formula
+from specviz.cost.model_shape import ModelShape
+from specviz.cost.nearest_report import Setup
+from specviz.cost.roofline import DraftPlan, Serving
+from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.settings.settings import Settings, require
+from specviz.settings.value_types import parse_integer, parse_integers, parse_number
 from specviz.ui.question import read
 
 LONGEST: Final = 2000  # characters of a question
@@ -71,7 +70,10 @@ class Ask:
         sentence = f"{data['drafter']!r:.60} does not draft for {data['model']}."
         require(_in(data["drafter"], drafting), sentence)
         numbers = {name: limited(name, data[name]) for name in LIMITS}
-        alpha, overhead = real("α", data["alpha"]), real("The overhead", data["overhead"])
+        alpha, overhead = (
+            parse_number("α", data["alpha"]),
+            parse_number("The overhead", data["overhead"]),
+        )
         require(0 <= alpha <= 1, f"α must be a chance from 0 to 1, and {alpha:g} is not.")
         require(0 <= overhead <= SLOWEST, f"The overhead must lie between 0 and {SLOWEST:,} ms.")
         siblings = tree(numbers["gamma"], data["siblings"])
@@ -103,10 +105,10 @@ class Ask:
         return self.reading == self.computing == 100 and self.overhead == 0
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Setup:
         """What a published measurement is looked up by."""
         kind = {HEAD: "head", NGRAM: "n-gram"}.get(self.drafter, "model")
-        return Wanted(kind, self.batch, self.model, self.hardware)
+        return Setup(kind, self.batch, self.model, self.hardware)
 
     @property
     def draft(self) -> ModelShape | None:
@@ -114,21 +116,21 @@ class Ask:
         return drafters(self.model)[self.drafter][1]
 
     @property
-    def guessing(self) -> Guessing:
+    def guessing(self) -> DraftPlan:
         """What a round brings and holds. Siblings share α evenly: only their sum counts."""
         widths = [*self.siblings, *[1] * self.gamma][: self.gamma]
         if not widths:
-            return Guessing.chain(self.alpha, 0, self.draft)
-        parents = trees.full(widths)
-        levels = trees.depths(parents)[1:]
+            return DraftPlan.chain(self.alpha, 0, self.draft)
+        parents = tree_formula.full_tree(widths)
+        levels = tree_formula.depths(parents)[1:]
         keep = [1.0, *(self.alpha / widths[level - 1] for level in levels)]
-        return Guessing.tree(parents, keep, self.draft)
+        return DraftPlan.tree(parents, keep, self.draft)
 
 
 def limited(name: str, value: Any) -> int:
     """A whole number within its limits. Raises ValueError with a sentence."""
     words, least, most = LIMITS[name]
-    number = whole(words, value)
+    number = parse_integer(words, value)
     sentence = f"{words} must lie between {least} and {most:,}, and {number:,} does not."
     require(least <= number <= most, sentence)
     return number
@@ -136,7 +138,7 @@ def limited(name: str, value: Any) -> int:
 
 def tree(gamma: int, typed: Any) -> tuple[int, ...]:
     """Siblings by depth as they were typed, within what a run may have. Raises ValueError."""
-    siblings = wholes("Siblings at each depth", typed)
+    siblings = parse_integers("Siblings at each depth", typed)
     Settings(gamma=max(gamma, 1), siblings=siblings)
     return tuple(siblings)
 

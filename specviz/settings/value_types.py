@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
-from specviz.settings.shapes import PUBLISHED
+from specviz.settings.published_trees import PUBLISHED_TREES
 
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
-COIN: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
+U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
 
 
 class BadSettings(ValueError):
@@ -28,18 +28,18 @@ def require(fits: bool, sentence: str) -> None:
         raise BadSettings(sentence)
 
 
-def whole(name: str, value: Any) -> int:
+def parse_integer(name: str, value: Any) -> int:
     """A whole number, from text or a form's number. Raises BadSettings where it is none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", value):
         return int(value)  # exactly, where a float would round a long seed
-    number = real(name, value)
+    number = parse_number(name, value)
     require(number == int(number), f"{name} must be a whole number, not {value}.")
     return int(number)
 
 
-def real(name: str, value: Any) -> float:
+def parse_number(name: str, value: Any) -> float:
     """A number, from text or a form's. Raises BadSettings where it is none, or not finite."""
     try:
         number = float(value)
@@ -52,23 +52,23 @@ def real(name: str, value: Any) -> float:
     return number
 
 
-def wholes(name: str, text: Any) -> list[int]:
+def parse_integers(name: str, text: Any) -> list[int]:
     """Whole numbers typed one after the other. Raises BadSettings where it is anything else."""
     typed = str(text or "").strip(" ,")
     require(bool(NUMBERS.fullmatch(typed)), f"{name} are whole numbers like 3, 2.")
     return [int(number) for number in re.findall("[0-9]+", typed)]
 
 
-def paths(name: str, text: Any) -> list[list[int]]:
+def parse_paths(name: str, text: Any) -> list[list[int]]:
     """Lists of whole numbers with semicolons between them. Raises BadSettings."""
     typed = str(text or "").strip(" ;")
     sentence = f"{name} are whole numbers, each path after a semicolon, like 0; 1; 0,0."
     parts = [part.strip(" ,") for part in typed.split(";")] if typed else []
     require(all(part and NUMBERS.fullmatch(part) for part in parts), sentence)
-    return [wholes(name, part) for part in parts]
+    return [parse_integers(name, part) for part in parts]
 
 
-class Kind(Protocol):
+class ValueType(Protocol):
     """What one setting's values are. noun: how sentences call the setting."""
 
     @property
@@ -82,7 +82,7 @@ class Kind(Protocol):
     def check(self, noun: str, value: Any) -> None:
         """Raise BadSettings unless a run can have this value."""
 
-    def read(self, noun: str, value: Any) -> Any:
+    def parse(self, noun: str, value: Any) -> Any:
         """The value that a text, or a form's number, says. Raises BadSettings where it is none."""
 
     def text(self, value: Any, space: str = "") -> str:
@@ -108,7 +108,7 @@ class Number:
 
     @property
     def range(self) -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         least = f"above {self.least:,}" if self.above else f"{self.least:,}"
         if self.words or self.most is None:
             return self.words.removeprefix("fit in ") or f"{least} or more"
@@ -129,12 +129,12 @@ class Number:
         return f"must lie between {self.least:,} and {self.most:,}"
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         short = self.brief(value)
         return short if float(short) == value else repr(value)
 
     def brief(self, value: Any) -> str:
-        """See `Kind`: a fraction to six digits."""
+        """See `ValueType`: a fraction to six digits."""
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -144,33 +144,33 @@ class Real(Number):
     name: ClassVar = "real"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         number = isinstance(value, int | float) and not isinstance(value, bool)
         require(number, f"{noun} must be a number, not {value!r:.40}.")
         require(self.holds(value), f"{noun} {self.limits()}, not {value!r:.40}.")
 
-    def read(self, noun: str, value: Any) -> float:
-        """See `Kind`."""
-        return real(noun, value)
+    def parse(self, noun: str, value: Any) -> float:
+        """See `ValueType`."""
+        return parse_number(noun, value)
 
 
-class Whole(Number):
+class Integer(Number):
     """A whole number."""
 
     name: ClassVar = "whole"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         require(type(value) is int, f"{noun} must be a whole number, not {value!r:.40}.")
         require(self.holds(value), f"{noun} {self.limits()}, not {value!r:.40}.")
 
-    def read(self, noun: str, value: Any) -> int:
-        """See `Kind`."""
-        return whole(noun, value)
+    def parse(self, noun: str, value: Any) -> int:
+        """See `ValueType`."""
+        return parse_integer(noun, value)
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Choice:
     """One of a few words. titles: what the page calls them, in their order. None: any word."""
 
     name: ClassVar = "word"
@@ -180,30 +180,30 @@ class Word:
 
     @property
     def range(self) -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return " or ".join(self.words)
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
         fits = not self.words or value in self.words
         require(fits, f"{noun} must be {self.range}, not {value!r:.40}.")
 
-    def read(self, noun: str, value: Any) -> Any:
-        """See `Kind`."""
+    def parse(self, noun: str, value: Any) -> Any:
+        """See `ValueType`."""
         return value
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return str(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Named(Word):
+class RuleName(Choice):
     """A name out of a list, with what may follow it: "typical:0.09,0.3". The first goes unsaid.
 
     Which names there are, and what may follow each, whoever reads it checks.
@@ -212,20 +212,20 @@ class Named(Word):
     name: ClassVar = "named"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
 
-    def read(self, noun: str, value: Any) -> Any:
-        """See `Kind`: nothing typed is the first name."""
+    def parse(self, noun: str, value: Any) -> Any:
+        """See `ValueType`: nothing typed is the first name."""
         return value.strip() or self.words[0] if isinstance(value, str) else value
 
     def brief(self, value: Any) -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return "" if value == self.words[0] else str(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Wholes:
+class IntegerList:
     """A list of whole numbers. longest: members at most. each: what a sentence says of one."""
 
     name: ClassVar = "wholes"
@@ -237,11 +237,11 @@ class Wholes:
 
     @property
     def range(self) -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return f"{self.least} to {self.most}, {self.longest} of them at most"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         fits = isinstance(value, list) and all(type(n) is int for n in value)
         sentence = f"{noun} must be a list of whole numbers such as [3, 2], not {value!r:.60}."
         require(fits, sentence)
@@ -251,48 +251,48 @@ class Wholes:
             fits = self.least <= n <= self.most
             require(fits, f"{self.each.format(f'{self.least} to {self.most}')}, not {n:,}.")
 
-    def read(self, noun: str, value: Any) -> list[int]:
-        """See `Kind`."""
-        return wholes(noun, value)
+    def parse(self, noun: str, value: Any) -> list[int]:
+        """See `ValueType`."""
+        return parse_integers(noun, value)
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return f",{space}".join(map(str, value))
 
     def brief(self, value: Any) -> str:
-        """See `Kind`: only ones are a chain, and no tree."""
+        """See `ValueType`: only ones are a chain, and no tree."""
         return "·".join(map(str, value)) if any(n > 1 for n in value) else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class RankPathList:
     """A list of lists of whole numbers; what can be in them, whoever reads them checks."""
 
     name: ClassVar = "paths"
 
     @property
     def range(self) -> str:
-        """See `Kind`."""
-        return f"or by name: {', '.join(PUBLISHED)}"
+        """See `ValueType`."""
+        return f"or by name: {', '.join(PUBLISHED_TREES)}"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         fits = isinstance(value, list) and all(
             isinstance(path, list) and all(type(rank) is int for rank in path) for path in value
         )
         require(fits, f"{noun} are lists of whole numbers such as [[0], [0, 1]].")
 
-    def read(self, noun: str, value: Any) -> list[list[int]]:
-        """See `Kind`."""
-        known = PUBLISHED.get(str(value or "").strip())
-        return [list(path) for path in known.paths] if known else paths(noun, value)
+    def parse(self, noun: str, value: Any) -> list[list[int]]:
+        """See `ValueType`."""
+        known = PUBLISHED_TREES.get(str(value or "").strip())
+        return [list(path) for path in known.paths] if known else parse_paths(noun, value)
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return f";{space}".join(",".join(map(str, path)) for path in value)
 
     def brief(self, value: Any) -> str:
-        """See `Kind`: how many there are."""
+        """See `ValueType`: how many there are."""
         return str(len(value)) if value else ""
 
 
@@ -306,32 +306,32 @@ class Text:
 
     @property
     def range(self) -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return f"{self.longest:,} letters at most"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         require(isinstance(value, str), f"{noun} must be text, not {value!r:.40}.")
         short = len(value) <= self.longest
         require(short, f"{noun} is longer than {self.longest:,} characters.")
         halves = any("\ud800" <= letter <= "\udfff" for letter in value)
         require(not halves, f"{noun} holds half a character (a lone surrogate).")
 
-    def read(self, noun: str, value: Any) -> Any:
-        """See `Kind`: nothing typed is an empty text."""
+    def parse(self, noun: str, value: Any) -> Any:
+        """See `ValueType`: nothing typed is an empty text."""
         return "" if value is None else value
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """See `Kind`: that there is one."""
+        """See `ValueType`: that there is one."""
         return "system text" if value else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Coins:
+class UniformOverrides:
     """Numbers in [0, 1) by the names of coins; they are laid in the page and typed nowhere."""
 
     name: ClassVar = "coins"
@@ -339,21 +339,21 @@ class Coins:
     range: str = ""
 
     def check(self, noun: str, value: Any) -> None:
-        """See `Kind`."""
+        """See `ValueType`."""
         require(isinstance(value, Mapping), f"{noun} are numbers by name, not {value!r:.40}.")
         for name, u in value.items():
             fits = isinstance(u, float | int) and 0 <= u < 1
             require(fits, f"The coin {name!r:.40} must lie in [0, 1), not at {u!r:.40}.")
-            require(bool(COIN.fullmatch(str(name))), f"No coin is called {name!r:.40}.")
+            require(bool(U_KEY.fullmatch(str(name))), f"No coin is called {name!r:.40}.")
 
-    def read(self, noun: str, value: Any) -> Any:
-        """See `Kind`."""
+    def parse(self, noun: str, value: Any) -> Any:
+        """See `ValueType`."""
         return value
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `Kind`."""
+        """See `ValueType`."""
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """See `Kind`: a sentence about coins is somebody else's."""
+        """See `ValueType`: a sentence about coins is somebody else's."""
         return ""

@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from specviz.settings.kinds import Coins, Kind, Named, Paths, Real, Text, Whole, Wholes, Word
+from specviz.settings.value_types import (
+    Choice,
+    Integer,
+    IntegerList,
+    RankPathList,
+    Real,
+    RuleName,
+    Text,
+    UniformOverrides,
+    ValueType,
+)
 
 Schedule = Literal["fixed", "learning"]
 
@@ -26,8 +36,8 @@ ChatMode = Literal["auto", "chat", "raw"]
 Group = Literal["drafting", "sampling", "run", "prompt"]
 MAX_GAMMA: Final = 64
 MAX_GUESSES: Final = 128  # in a whole tree: the target scores all of them in one pass
-SEEDS: Final = Whole(-(2**63), 2**63 - 1, words="fit in 64 bits")
-COLDEST: Final = 1e-30  # a score of float32 divided by it is a number still, in float64
+SEEDS: Final = Integer(-(2**63), 2**63 - 1, words="fit in 64 bits")
+MIN_TEMPERATURE: Final = 1e-30  # a score of float32 divided by it is a number still, in float64
 # What judges a run's guesses, and what a list calls it.
 RULES: Final = (
     ("auto", "The rule that fits"),
@@ -46,7 +56,7 @@ RULES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class SettingSpec:
     """One setting.
 
     name: of the field. noun: how sentences call it. help: what it does, in a line, for its option
@@ -62,7 +72,7 @@ class Knob:
     """
 
     name: str
-    kind: Kind
+    kind: ValueType
     default: Any
     noun: str
     help: str = ""
@@ -72,15 +82,15 @@ class Knob:
     placeholder: str = ""
     example: str = ""
     brief: str = ""
-    instead: str = ""
-    few: bool = False
-    everyone: bool = False
+    replaces: str = ""
+    rarely_read: bool = False
+    read_by_all: bool = False
     at_depth: Callable[[int], Any] | None = None
     flags: tuple[tuple[str, str], ...] = ()
     heading: str = "drafting"
 
     @property
-    def line(self) -> str:
+    def sentence(self) -> str:
         """What it does, as a sentence."""
         return self.help[0].upper() + self.help[1:] + "."
 
@@ -88,23 +98,23 @@ class Knob:
         """Raise BadSettings unless a run can have this value."""
         self.kind.check(self.noun, value)
 
-    def read(self, value: Any) -> Any:
+    def parse(self, value: Any) -> Any:
         """The value that a text, or a form's number, says. Raises BadSettings."""
-        return self.kind.read(self.noun, value)
+        return self.kind.parse(self.noun, value)
 
-    def filled(self, value: Any) -> Any:
+    def form_value(self, value: Any) -> Any:
         """The value as the page's field has it: a list as text, all else as it is."""
         return self.kind.text(value, " ") if isinstance(value, list) else value
 
-    def said(self, value: Any) -> str:
+    def summary_text(self, value: Any) -> str:
         """The value in a run's sentence; empty where that does not name it."""
         words = self.kind.brief(value) if self.brief else ""
         return self.brief.replace("{}", words) if words else ""
 
 
 # In the order in which a run's sentence names them; the page takes group by group.
-KNOBS: Final[tuple[Knob, ...]] = (
-    Knob(
+SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
+    SettingSpec(
         "temperature",
         Real(0, 100),
         0.8,
@@ -116,9 +126,9 @@ KNOBS: Final[tuple[Knob, ...]] = (
         brief="T {}",
         heading="sampling",
     ),
-    Knob(
+    SettingSpec(
         "top_k",
-        Whole(0),
+        Integer(0),
         0,
         "Top-k",
         "only this many of the likeliest tokens can be sampled; 0 keeps all",
@@ -126,7 +136,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         group="sampling",
         heading="sampling",
     ),
-    Knob(
+    SettingSpec(
         "top_p",
         Real(0, 1, above=True),
         1.0,
@@ -137,17 +147,17 @@ KNOBS: Final[tuple[Knob, ...]] = (
         slider=(0.05, 1, 0.05),
         heading="sampling",
     ),
-    Knob(
+    SettingSpec(
         "candidates",
-        Word(get_args(Candidates), ("Sampled", "Top token")),
+        Choice(get_args(Candidates), ("Sampled", "Top token")),
         "sampled",
         "Candidates",
         "a model drafter samples its guesses from q, or takes its likeliest tokens",
         label="Its guesses are",
     ),
-    Knob(
+    SettingSpec(
         "siblings",
-        Wholes(1, 8, 16, "A node can have {} guesses under it"),
+        IntegerList(1, 8, 16, "A node can have {} guesses under it"),
         [],
         "Siblings at each depth",
         "alternatives at each depth: 3,2 is three first tokens and two under each; then 1",
@@ -157,9 +167,9 @@ KNOBS: Final[tuple[Knob, ...]] = (
         brief="tree {}",
         heading="draft tree",
     ),
-    Knob(
+    SettingSpec(
         "rank_paths",
-        Paths(),
+        RankPathList(),
         [],
         "Rank paths",
         "a tree by ranks: 0;1;0,0 is the top first token, the second, and the top one under 0",
@@ -167,13 +177,13 @@ KNOBS: Final[tuple[Knob, ...]] = (
         placeholder="like 0; 1; 0,0, or medusa-63",
         example="N,...;N,...",
         brief="{} paths",
-        instead="siblings",
-        few=True,
+        replaces="siblings",
+        rarely_read=True,
         heading="draft tree",
     ),
-    Knob(
+    SettingSpec(
         "gamma",
-        Whole(1, MAX_GAMMA),
+        Integer(1, MAX_GAMMA),
         5,
         "γ",
         "how many tokens ahead it guesses, at most: more can be kept, and more can be wasted",
@@ -181,15 +191,15 @@ KNOBS: Final[tuple[Knob, ...]] = (
         slider=(1, 16, 1),
         brief="γ {}",
     ),
-    Knob(
+    SettingSpec(
         "schedule",
-        Word(get_args(Schedule), ("Fixed", "+2 after a clean sweep, else −1")),
+        Choice(get_args(Schedule), ("Fixed", "+2 after a clean sweep, else −1")),
         "fixed",
         "The γ schedule",
         "learning, as in transformers: 2 more after a round that kept every guess, else 1 fewer",
         label="How γ goes on",
     ),
-    Knob(
+    SettingSpec(
         "confidence",
         Real(0, 1, below=True),
         0.0,
@@ -197,44 +207,44 @@ KNOBS: Final[tuple[Knob, ...]] = (
         "drafting stops after a guess less probable than this (draft-model, layerskip)",
         label="Least chance to go on",
         slider=(0, 0.95, 0.05),
-        few=True,
+        rarely_read=True,
     ),
-    Knob(
+    SettingSpec(
         "budget",
-        Whole(1, MAX_GUESSES),
+        Integer(1, MAX_GUESSES),
         24,
         "The budget of a dynamic tree",
         "how many guesses of the grown tree the target checks (eagle2, eagle3, moa)",
         label="Budget: guesses kept",
         slider=(1, 64, 1),
         brief="best {}",
-        few=True,
+        rarely_read=True,
         heading="draft tree",
     ),
-    Knob(
+    SettingSpec(
         "fan_out",
-        Whole(1, 16),
+        Integer(1, 16),
         6,
         "The fan-out of a dynamic tree",
         "tokens considered under a node, and nodes expanded at a depth (eagle2, eagle3, moa)",
         label="Weighed under each",
         slider=(1, 12, 1),
-        few=True,
+        rarely_read=True,
         heading="draft tree",
     ),
-    Knob(
+    SettingSpec(
         "exit_layer",
-        Whole(0, 256),
+        Integer(0, 256),
         0,
         "The exit layer",
         "the layer of the target at which drafting stops; 0 is half of them (layerskip)",
         label="Exit layer (0: half)",
         slider=(0, 11, 1),
-        few=True,
+        rarely_read=True,
         at_depth=lambda layers: max(1, layers // 2),
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "suffix_factor",
         Real(0, 16, above=True),
         1.0,
@@ -242,10 +252,10 @@ KNOBS: Final[tuple[Knob, ...]] = (
         "the longest draft, as a multiple of the length of the match (suffix)",
         label="Depth, × the match",
         slider=(0.5, 4, 0.5),
-        few=True,
+        rarely_read=True,
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "suffix_least",
         Real(0, 1, above=True),
         0.1,
@@ -253,73 +263,73 @@ KNOBS: Final[tuple[Knob, ...]] = (
         "a guess must have followed its match at least this often before (suffix)",
         label="Least chance",
         slider=(0.05, 1, 0.05),
-        few=True,
+        rarely_read=True,
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "lookahead_window",
-        Whole(1, 16),
+        Integer(1, 16),
         5,
         "The lookahead window",
         "W: positions that are guessed in parallel in a pass (lookahead)",
         label="Window W, positions",
         slider=(1, 15, 1),
-        few=True,
+        rarely_read=True,
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "lookahead_ngram",
-        Whole(3, 8),
+        Integer(3, 8),
         4,
         "The length of lookahead's n-grams",
         "N: the length of the n-grams in its pool (lookahead)",
         label="N, tokens in an n-gram",
         slider=(3, 8, 1),
-        few=True,
+        rarely_read=True,
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "lookahead_guesses",
-        Whole(1, 16),
+        Integer(1, 16),
         5,
         "The number of n-grams that lookahead tries",
         "G: how many n-grams of its pool are tried in a pass (lookahead)",
         label="G, n-grams tried",
         slider=(1, 15, 1),
-        few=True,
+        rarely_read=True,
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "ngram_min",
-        Whole(1, 32),
+        Integer(1, 32),
         1,
         "The shortest n-gram",
         "the shortest match that is looked for (ngram)",
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "ngram_max",
-        Whole(1, 32),
+        Integer(1, 32),
         3,
         "The longest n-gram",
         "the longest match that is looked for (ngram)",
         heading="settings of one drafter",
     ),
-    Knob(
+    SettingSpec(
         "rule",
-        Named(*zip(*RULES, strict=True)),
+        RuleName(*zip(*RULES, strict=True)),
         "auto",
         "The rule",
         "how guesses are verified; auto takes the lossless rule that fits",
         label="Judged by",
         brief="{}",
         example="NAME[:N,...]",
-        everyone=True,
+        read_by_all=True,
         heading="verification",
     ),
-    Knob(
+    SettingSpec(
         "chat",
-        Word(get_args(ChatMode), ("If it has a template", "Chat", "Raw text")),
+        Choice(get_args(ChatMode), ("If it has a template", "Chat", "Raw text")),
         "auto",
         "The prompt's form",
         "a chat turn, as the model's template writes it, or raw text to continue",
@@ -331,7 +341,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         ),
         heading="prompt",
     ),
-    Knob(
+    SettingSpec(
         "system",
         Text(4000),
         "",
@@ -344,7 +354,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         brief="{}",
         heading="prompt",
     ),
-    Knob(
+    SettingSpec(
         "seed",
         SEEDS,
         1,
@@ -355,9 +365,9 @@ KNOBS: Final[tuple[Knob, ...]] = (
         brief="seed {}",
         heading="sampling",
     ),
-    Knob(
+    SettingSpec(
         "max_new_tokens",
-        Whole(1, 4096),
+        Integer(1, 4096),
         64,
         "New tokens",
         "how many tokens the run adds, at most",
@@ -366,24 +376,26 @@ KNOBS: Final[tuple[Knob, ...]] = (
         slider=(1, 256, 1),
         heading="sampling",
     ),
-    Knob("coins", Coins(), {}, "Coins"),
+    SettingSpec("coins", UniformOverrides(), {}, "Coins"),
 )
 
 
-EVERYONES: Final = tuple(row.name for row in KNOBS if row.everyone)  # read with any drafter
+READ_BY_ALL: Final = tuple(
+    row.name for row in SETTING_SPECS if row.read_by_all
+)  # read with any drafter
 
 
-def knob(name: str) -> Knob:
+def find_spec(name: str) -> SettingSpec:
     """The row of this name. Raises KeyError where there is none."""
-    return {row.name: row for row in KNOBS}[name]
+    return {row.name: row for row in SETTING_SPECS}[name]
 
 
-def usual(name: str) -> Any:
+def default(name: str) -> Any:
     """The default of a field of a dataclass, as its row says it."""
-    default = knob(name).default
+    default = find_spec(name).default
     return field(default_factory=default.copy) if isinstance(default, list | dict) else default
 
 
-def fields_of(group: Group) -> Iterator[Knob]:
+def page_fields(group: Group) -> Iterator[SettingSpec]:
     """The settings that have a field in this group of the page."""
-    return (row for row in KNOBS if row.group == group and row.label)
+    return (row for row in SETTING_SPECS if row.group == group and row.label)

@@ -10,26 +10,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-Paths = tuple[tuple[int, ...], ...]
+RankPaths = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedTree:
     """A shape that was published. title: for people. source: where it stands."""
 
     title: str
-    paths: Paths
+    paths: RankPaths
     source: str
 
 
-def _read(*levels: str) -> Paths:
+def _read(*levels: str) -> RankPaths:
     """Paths written as digits, level by level."""
     found = (tuple(map(int, word)) for level in levels for word in level.split())
     return tuple(sorted(found, key=lambda path: (len(path), path)))
 
 
-PUBLISHED: Final[Mapping[str, Published]] = {
-    "eagle-25": Published(
+PUBLISHED_TREES: Final[Mapping[str, PublishedTree]] = {
+    "eagle-25": PublishedTree(
         "EAGLE-1’s 25 guesses",
         _read(
             "0 1 2 3",
@@ -40,7 +40,7 @@ PUBLISHED: Final[Mapping[str, Published]] = {
         ),
         "https://github.com/SafeAILab/EAGLE, eagle/model/choices.py",
     ),
-    "medusa-63": Published(
+    "medusa-63": PublishedTree(
         "Medusa’s 63 guesses",
         _read(
             "0 1 2 3 4 5 6 7 8 9",

@@ -1,0 +1,104 @@
+"""A tree grown on a field, step by step: what was asked, what went on, what the rerank kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+
+from specviz.drafters.kit.growth import SUMS, Growth, Totals
+from specviz.trees.parameters import Parameters
+from specviz.trees.recorded_position import Path, RecordedPosition
+from specviz.verification.tree import DraftTree
+
+
+@dataclass
+class GrownTree:
+    """A growth and how it went.
+
+    levels: the nodes gone on from, level by level, likeliest first. missing: nodes that should have
+    been gone on from, where the field has no row.
+    """
+
+    growth: Growth
+    budget: int
+    levels: list[list[int]] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+
+    def path(self, node: int) -> Path:
+        """The tokens from the first guess to `node`."""
+        found = []
+        while node:
+            found.append(self.growth.tokens[node])
+            node = self.growth.parents[node]
+        return tuple(reversed(found))
+
+    @cached_property
+    def order(self) -> list[int]:
+        """All guesses of the pool, likeliest first."""
+        return self.growth.best(len(self.growth.tokens))[1:]
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """Nodes of the pool that are in the tree, ascending, the root first."""
+        return sorted([0, *self.order[: self.budget]])
+
+    @cached_property
+    def tree(self) -> DraftTree:
+        """The tree that goes to the target."""
+        return DraftTree(tuple(self.growth.tokens), tuple(self.growth.parents)).kept(self.kept)
+
+    @property
+    def paths(self) -> frozenset[Path]:
+        """The tree as a set of paths, whatever its nodes are numbered."""
+        return frozenset(self.path(node) for node in self.kept if node)
+
+
+def grow_tree(field: RecordedPosition, parameters: Parameters, kind: Totals = SUMS) -> GrownTree:
+    """Grow a tree on a field. kind: how totals are computed; runs sum in float32."""
+    made = GrownTree(Growth([field.root], kind=kind), parameters.budget)
+    depth = min(parameters.depth, field.deepest)
+    levels = made.growth.levels(depth, parameters.width, parameters.budget, field.eos)
+    for level in levels:
+        before = len(made.growth.tokens)
+        for node in level:
+            add_guesses(made, field, node, parameters.width)
+        if len(made.growth.tokens) == before:
+            break
+        made.levels.append(level)
+    return made
+
+
+def add_guesses(made: GrownTree, field: RecordedPosition, node: int, width: int) -> None:
+    """Put the field's guesses under a node, or note that it has none."""
+    row = field.rows.get(made.path(node))
+    if row is None:
+        made.missing.append(node)
+        return
+    logs = torch.tensor(row.logs[:width], dtype=torch.float32)
+    made.growth.add(node, row.tokens[:width], logs)
+
+
+def static_tree(field: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
+    """A tree of fixed shape on a field. paths: of ranks, as in `settings.published_trees`, level by level.
+
+    Every guess is kept; those under a place without a row are left out.
+    """
+    made = GrownTree(Growth([field.root]), len(paths))
+    nodes: dict[Path, int] = {(): 0}
+    widths: dict[Path, int] = {}
+    for path in paths:
+        widths[path[:-1]] = max(widths.get(path[:-1], 0), path[-1] + 1)
+    for ranks, width in widths.items():
+        node = nodes.get(ranks)
+        if node is None or (node and made.growth.tokens[node] in field.eos):
+            continue
+        first = len(made.growth.tokens)
+        add_guesses(made, field, node, width)
+        made.levels.append([node])
+        nodes |= {
+            (*ranks, rank): at for rank, at in enumerate(range(first, len(made.growth.tokens)))
+        }
+    return made

@@ -1,0 +1,233 @@
+"""A walk through a real text with a drafter beside the target, and fields at places on the way.
+
+Rule: the text is the target's own, drawn from its law one token at a time; the drafter only looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Final, cast
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.kit.growth import Foresight, Growth, Totals, likeliest
+from specviz.engine.protocol import Drafter, DraftSession
+from specviz.engine.recorder import versions
+from specviz.models.devices import describe, synchronize
+from specviz.models.passes import Scores
+from specviz.models.target import Target
+from specviz.settings.published_trees import RankPaths
+from specviz.settings.settings import Sampling, Settings
+from specviz.trees.grown_tree import GrownTree
+from specviz.trees.parameters import BadTree, Parameters
+from specviz.trees.recorded_position import Path, RecordedPosition, Row, round_seconds
+from specviz.verification.distributions import draw, law
+from specviz.verification.tree import DraftTree
+
+SHOWN: Final = 48  # tokens of the text that a field keeps
+TEMPERATURE_ONE: Final = Sampling(1.0)
+TreeRequest = tuple[Parameters, Totals]
+Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their logs
+
+
+def require_foresight(session: DraftSession) -> Foresight:
+    """The session, where any tree can grow on it. Raises BadTree."""
+    if not hasattr(session, "after") or not hasattr(session, "deepest"):
+        raise BadTree(
+            "This drafter ranks no next words under a guess of its own, so no tree grows on it. "
+            "EAGLE, Medusa, MoA, L-MTP, early exit and small models do."
+        )
+    return cast(Foresight, session)
+
+
+class Walk:
+    """One text, token by token. settings: the drafter's own, and how the target draws.
+
+    text: all tokens, the root the last.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        drafter: Drafter,
+        ids: Sequence[int],
+        settings: Settings,
+        told: Sequence[int] = (),
+    ) -> None:
+        """told: the first new tokens, where they are known; later ones are drawn."""
+        self.target = target
+        self.told = list(told)
+        self.settings = settings
+        self.run = target.start(drafter.capture, TEMPERATURE_ONE)
+        self.session = drafter.begin(self.run, settings)
+        self.foresight = require_foresight(self.session)
+        self.title = drafter.name
+        self.draft_seconds: list[float] = []
+        self.start = len(ids)
+        scores = self._sound(self.run.prefill(ids))
+        self.text = [*ids, self._drawn(scores.logits[-1], 0)]
+        self.session.commit(self.text[1:], scores.states)
+
+    def _drawn(self, logits: Tensor, number: int) -> int:
+        """The text's new token of this number: as told, or by the run's temperature and seed."""
+        if number < len(self.told):
+            return self.told[number]
+        chance = self.settings.chance(number)
+        return draw(law(logits, self.settings.sampling), chance.baseline()).token
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text is over."""
+        return self.text[-1] in self.target.eos
+
+    def step(self) -> None:
+        """One token on, without a field."""
+        self.go_on(self.score(DraftTree((self.text[-1],), (-1,))))
+
+    def fields(
+        self, wants: Sequence[TreeRequest], every: int, many: int, shapes: Sequence[RankPaths] = ()
+    ) -> Iterator[RecordedPosition]:
+        """Fields at every so many-th token, the first at once."""
+        for place in range(many * every):
+            if self.ended:
+                return
+            if place % every:
+                self.step()
+                continue
+            field, scores = self.field(wants, shapes)
+            yield field
+            self.go_on(scores)
+
+    def field(
+        self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths] = ()
+    ) -> tuple[RecordedPosition, Scores]:
+        """All that trees of these kinds ask for here; and the target's pass over it."""
+        rows = self._drafted(wants, shapes)
+        tree = tree_of_paths(self.text[-1], list(rows))
+        start = self._now()
+        scores = self.score(tree)
+        seconds = self._now() - start
+        p = law(scores.logits, TEMPERATURE_ONE).cpu()
+        judged = {path: row_of(*rows[path], p[node]) for node, path in enumerate(rows)}
+        return self._field(judged, max(want.width for want, _ in wants), seconds), scores
+
+    @torch.inference_mode()
+    def _drafted(
+        self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths]
+    ) -> dict[Path, Drafted]:
+        """By path, the drafter's guesses: whole levels, each all that these trees go on from.
+
+        Paths stand level by level, the root first.
+        """
+        width, deepest = max(want.width for want, _ in wants), self.foresight.deepest
+        growths = [(Growth([self.text[-1]], kind=kind), want) for want, kind in wants]
+        made = [(GrownTree(growth, want.budget), want) for growth, want in growths]
+        rows: dict[Path, Drafted] = {}
+        self.draft_seconds = []
+        for depth in range(min(deepest, max(want.depth for want, _ in wants))):
+            fronts = [(one, want, self._front(one, want, depth)) for one, want in made]
+            asked = dict.fromkeys(one.path(n) for one, _, front in fronts for n in front)
+            asked |= dict.fromkeys(self._under(rows, shapes, depth))
+            if not asked:
+                break
+            start = self._now()
+            rows |= self._asked(rows, list(asked), width)
+            self.draft_seconds.append(self._now() - start)
+            for one, want, front in fronts:
+                for node in front:
+                    tokens, logs = rows[one.path(node)]
+                    one.growth.add(node, tokens[: want.width], logs[: want.width])
+        return rows
+
+    def _under(
+        self, rows: Mapping[Path, Drafted], shapes: Sequence[RankPaths], depth: int
+    ) -> Iterator[Path]:
+        """The places at this depth under which these shapes have guesses."""
+        inner = {ranks[:-1] for paths in shapes for ranks in paths if len(ranks) == depth + 1}
+        for ranks in sorted(inner):
+            place: Path = ()
+            for rank in ranks:
+                tokens = rows[place][0] if place in rows else []
+                place = (*place, tokens[rank]) if rank < len(tokens) else (-1,)
+            if -1 not in place and not set(place) & set(self.target.eos):
+                yield place
+
+    def _front(self, made: GrownTree, want: Parameters, depth: int) -> list[int]:
+        if depth >= want.depth or (depth and max(made.growth.depths) < depth):
+            return []
+        if not depth:
+            return [0]
+        return made.growth.frontier(want.width, want.budget, self.target.eos)
+
+    def _asked(
+        self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
+    ) -> dict[Path, Drafted]:
+        """The drafter's guesses after these paths, whose beginnings are known."""
+        tree = tree_of_paths(self.text[-1], [*known, *paths])
+        nodes = range(len(known), len(tree))
+        logits = self.foresight.after(self.text, tree.tokens, tree.parents, list(nodes))
+        found = likeliest(logits[..., : self.target.vocab_size], width, self.title)
+        return {
+            path: (tokens, logs.cpu()) for path, (tokens, logs) in zip(paths, found, strict=True)
+        }
+
+    def score(self, tree: DraftTree) -> Scores:
+        """The target's pass over a tree; what drafting left in its cache is cut off first."""
+        self.run.keep(())
+        return self._sound(self.run.score(tree))
+
+    def _sound(self, scores: Scores) -> Scores:
+        """The same, waited for: nothing was read here that the check could come after."""
+        synchronize(self.target.device)
+        scores.check()
+        return scores
+
+    def go_on(self, scores: Scores) -> None:
+        """Take the root into the text, and one token that the target draws after it."""
+        self.run.keep((0,))
+        token = self._drawn(scores.logits[0], len(self.text) - self.start)
+        self.text.append(token)
+        self.session.commit((token,), scores.states.take([0]))
+
+    def _field(self, rows: dict[Path, Row], width: int, seconds: float) -> RecordedPosition:
+        context = self.text[-SHOWN:]
+        shown = {*context, *(t for row in rows.values() for t in (*row.tokens, row.top))}
+        named = {str(t): self.target.token_bytes(t).decode("latin-1") for t in sorted(shown)}
+        return RecordedPosition(
+            target=self.target.card.name,
+            drafter=self.title,
+            title="",
+            prompt="",
+            context=context,
+            length=len(self.text) - 1,
+            eos=list(self.target.eos),
+            vocabulary=self.target.vocab_size,
+            width=width,
+            deepest=min(self.foresight.deepest, len(self.draft_seconds)),
+            spelling=named,
+            machine=describe(self.target.device),
+            dtype=str(self.target.dtype).removeprefix("torch."),
+            versions=versions(),
+            draft_seconds=round_seconds(self.draft_seconds),
+            verify_seconds=round_seconds([seconds])[0],
+            rows=rows,
+        )
+
+    def _now(self) -> float:
+        synchronize(self.target.device)
+        return perf_counter()
+
+
+def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
+    """The tree of these paths, the empty one first: node i is path i."""
+    place = {path: node for node, path in enumerate(paths)}
+    tokens = (root, *(path[-1] for path in paths[1:]))
+    return DraftTree(tokens, (-1, *(place[path[:-1]] for path in paths[1:])))
+
+
+def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
+    """A place of a field. p: (V,), the target's law there."""
+    top = int(p.argmax())
+    return Row(list(tokens), logs.tolist(), p[list(tokens)].tolist(), top, p[top].item())
