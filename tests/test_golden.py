@@ -1,6 +1,7 @@
-"""Frames of made-up runs against a file that a person has read: any change of a word shows.
+"""Compare the frames of made-up runs with a file that a person has read.
 
-Run as a program it writes the file anew: python tests/test_golden.py; then read the difference.
+`golden/frames.txt` holds every sentence, table and chip of those frames, so a change of wording is
+reviewed as a diff of it. After a wanted change, write it again: python tests/test_golden.py
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import pytest
 from made import Recipe, made
 
 from specviz.frames import Frame, Scene, frames
@@ -34,38 +38,136 @@ RECIPES = {
     "chat": Recipe(odd=False, seed=18, chat=True),
 }
 
+# Keys of a frame whose values are wording, and keys inside these whose values are not.
+WORDING = {"label", "next", "parts", "facts", "laws", "heads", "kept", "rejected", "stuck"}
+STYLES = {"as", "term", "of", "left"}
 
-def test_every_frame_is_as_it_was_read():
-    assert list(told()) == GOLDEN.read_text(encoding="utf-8").splitlines()
+
+def test_frames_match_the_golden_file():
+    assert list(golden_lines()) == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 
-def told() -> Iterator[str]:
-    """A line for every step: its name, badge, sentence, chips, numbers, and the frame's hash."""
+def golden_lines() -> Iterator[str]:
+    """The golden file: a heading per round, then the wording of each step that is new there."""
     for name, recipe in RECIPES.items():
         trace = made(recipe)
         for block in turns(trace.header.chat) if trace.header.chat else ():
-            parts = (f"{part['is']} {part['t']!r}" for part in block["parts"])
-            yield f"{name}, {block['role']}: {' | '.join(parts)}"
+            yield f"{name}, {block['role']}:"
+            yield from (f"    {part['is']} {part['t']!r}" for part in block["parts"])
         for index in range(ROUNDS):
-            for shot in frames(Scene.of(trace, index)):
-                yield f"{name}, round {index}: {line(shot)}"
+            yield from round_lines(f"{name}, round {index}", frames(Scene.of(trace, index)))
 
 
-def line(shot: Frame) -> str:
-    """One frame in words. The hash covers what the words leave out."""
-    caption, panel = shot["caption"], shot["panel"]
-    parts = (p if isinstance(p, str) else p.get("n") or chip(p["w"]) for p in caption["parts"])
-    chips = " ".join(f"{flat(chip['w'])}:{chip['is']}" for chip in shot["chips"])
-    rows = [" ".join(row["t"]) for row in panel.get("table", {}).get("rows", [])]
-    whole = hashlib.sha256(json.dumps(shot, sort_keys=True).encode()).hexdigest()[:12]
-    said = f"{shot['step']['id']} [{caption['label']}] {''.join(parts)}"
-    return " | ".join([said, chips, panel["kind"], "; ".join(rows), whole])
+def round_lines(heading: str, shots: list[Frame]) -> Iterator[str]:
+    """The lines of one round. The hash in its heading covers all that is not wording."""
+    yield f"== {heading} [{digest([structure(shot) for shot in shots])}]"
+    before: list[str] = []
+    for shot in shots:
+        caption = shot["caption"]
+        yield f"{shot['step']['id']} [{caption['label']}] {joined(caption['parts'])}"
+        details = list(detail_lines(shot))
+        yield from (f"    {line}" for line in details if line not in before)
+        before = details
 
 
-def chip(word: Word) -> str:
-    """A token in a sentence, in a chip as the page has it: its full stop is not the sentence's."""
+def detail_lines(shot: Frame) -> Iterator[str]:
+    """The rest of a frame in words: step names, chips, the inspector's texts and its table."""
+    step, panel = shot["step"], shot["panel"]
+    if {step["label"], step["next"]} != {step["id"].replace("-", " +")}:
+        yield f"step: {step['next']!r}, then {step['label']!r}"
+    if shot["chips"]:
+        yield "chips: " + " ".join(f"{flat(chip['w'])}:{chip['is']}" for chip in shot["chips"])
+    yield from (f"fact: {': '.join(fact)}" for fact in panel.get("facts", ()))
+    yield from (f"distribution: {key} = {text}" for key, text in panel.get("laws", {}).items())
+    yield from (f"if {k}: {joined(v)}" for k, v in panel.get("whatif", {}).items() if k in WORDING)
+    table = panel.get("table", {})
+    if table:
+        yield "table: " + " | ".join(head_text(head) for head in table["heads"])
+    yield from ("row: " + " ".join(row["t"]) for row in table.get("rows", ()))
+
+
+def head_text(head: dict[str, str]) -> str:
+    """A column's heading, with its narrow form where it has one."""
+    full = head["t"].replace("\n", " ")
+    return f"{full} ({head['in']})" if "in" in head else full
+
+
+def joined(parts: list[Any]) -> str:
+    """A sentence as one line. A token is set in ‹›, so that its full stop ends no sentence."""
+    return "".join(p if isinstance(p, str) else p.get("n") or token(p["w"]) for p in parts)
+
+
+def token(word: Word) -> str:
+    """A token in a sentence, marked as on the page."""
     return f"‹{flat(word)}›"
 
 
+def structure(value: Any) -> Any:
+    """A frame without its wording: states, numbers and shapes, and how numbers are coloured."""
+    if isinstance(value, dict):
+        return {k: styles(v) if k in WORDING else structure(v) for k, v in value.items()}
+    return [structure(each) for each in value] if isinstance(value, list) else value
+
+
+def styles(value: Any) -> list[Any]:
+    """The values of STYLES inside wording, in order."""
+    if isinstance(value, dict):
+        own = [each for key, each in value.items() if key in STYLES]
+        return [
+            *own,
+            *(s for key, each in value.items() if key not in STYLES for s in styles(each)),
+        ]
+    return [s for each in value for s in styles(each)] if isinstance(value, list) else []
+
+
+def digest(value: Any) -> str:
+    """Twelve digits that change with any value inside."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of every string, number and truth value in a frame."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in pairs:
+            yield from leaves(each, (*path, key))
+    else:
+        yield path
+
+
+def changed(shot: Frame, path: tuple[Any, ...]) -> Frame:
+    """A copy of a frame in which one value differs."""
+    copy = deepcopy(shot)
+    inner: Any = copy
+    for key in path[:-1]:
+        inner = inner[key]
+    old = inner[path[-1]]
+    if isinstance(old, bool):
+        inner[path[-1]] = not old
+    else:
+        inner[path[-1]] = old + 1 if isinstance(old, int | float) else old + "x"
+    return copy
+
+
+@pytest.mark.parametrize("name", ["chain", "temperature 0"])
+def test_a_change_of_any_word_or_number_changes_the_golden_file(name):
+    shots = frames(Scene.of(made(RECIPES[name]), 1))
+    lines = list(round_lines("", shots))
+    for number in (0, len(shots) // 2, len(shots) - 2, len(shots) - 1):
+        for path in leaves(shots[number]):
+            glyph = path[-1] == "g"  # of a token: only a few names are drawn
+            other = shots[number] if glyph else changed(shots[number], path)
+            edited = [*shots[:number], other, *shots[number + 1 :]]
+            assert glyph or list(round_lines("", edited)) != lines, path
+
+
+def test_a_change_of_wording_changes_only_its_own_line():
+    shots = frames(Scene.of(made(RECIPES["chain"]), 1))
+    lines = list(round_lines("", shots))
+    other = changed(shots[6], ("caption", "parts", len(shots[6]["caption"]["parts"]) - 1))
+    edited = list(round_lines("", [*shots[:6], other, *shots[7:]]))
+    assert len([line for line, new in zip(lines, edited, strict=True) if line != new]) == 1
+
+
 if __name__ == "__main__":
-    GOLDEN.write_text("\n".join(told()) + "\n", encoding="utf-8")
+    GOLDEN.write_text("\n".join(golden_lines()) + "\n", encoding="utf-8")
