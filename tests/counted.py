@@ -20,7 +20,7 @@ from specviz.catalog.entry import filled
 from specviz.drafters.contract.trial import story
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.recorder import versions
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS
 
@@ -37,7 +37,10 @@ DRAFTERS = [
 PLAIN = "plain"
 
 
-SHELVES: tuple[Shelf[Any], Shelf[Any]] = (Shelf(), Shelf())  # what was loaded onto the device
+SHELVES: tuple[ModelCache[Any], ModelCache[Any]] = (
+    ModelCache(),
+    ModelCache(),
+)  # what was loaded onto the device
 
 
 @contextmanager

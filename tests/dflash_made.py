@@ -75,7 +75,7 @@ def drafter(head=None):
 def begun(text, settings, head=None, of=None):
     """A new session that was told the whole text at once; its newest token has no state."""
     made = drafter(head)
-    run = (of or headed.target()).start(made.taps)
+    run = (of or headed.target()).start(made.capture)
     states = run.prefill(text[:-1]).states
     session = made.begin(run, settings)
     session.commit(text[1:], states)

@@ -39,12 +39,12 @@ def driven(target, drafter, settings, text=TEXT):
     """
     with torch.inference_mode():
         whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
-    session = drafter.begin(target.start(drafter.taps), settings)
+    session = drafter.begin(target.start(drafter.capture), settings)
     at = 0
     for number, many in enumerate(CHUNKS):
         rows = slice(at, at + many)
-        layers = {k: whole[k][0, rows] for k in drafter.taps.layers}
-        final = whole[-1][0, rows] if drafter.taps.final else None
+        layers = {k: whole[k][0, rows] for k in drafter.capture.layers}
+        final = whole[-1][0, rows] if drafter.capture.final else None
         session.commit(text[at + 1 : at + 1 + many], States(layers, final))
         at += many
         known, chance = text[: at + 1], Chance(1, number)
@@ -100,21 +100,21 @@ class Shifted:
 
     def __init__(self, drafter):
         self.drafter = drafter
-        self.name, self.card, self.taps = drafter.name, drafter.card, drafter.taps
+        self.name, self.card, self.capture = drafter.name, drafter.card, drafter.capture
         self.made_for = drafter.made_for
 
     def begin(self, target, settings):
         session = self.drafter.begin(target, settings)
         commit, last = session.commit, []
 
-        def late(tokens, states, riders=None):
+        def late(tokens, states, extra_rows=None):
             tensors = states.final if states.final is not None else states.layers
             if isinstance(tensors, dict):
                 moved = States({k: shift(v, last and last[-1][k]) for k, v in tensors.items()})
             else:
                 moved = States(final=shift(tensors, last and last[-1]))
             last.append({k: v[-1:] for k, v in states.layers.items()} or states.final[-1:])
-            commit(tokens, moved, riders)
+            commit(tokens, moved, extra_rows)
 
         session.commit = late
         return session

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States, Taps, Warm
+from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -24,12 +24,12 @@ class Recording:
     name = "recording"
     card = ModelCard("recording", "test", 0, 0, None)
     made_for = None
-    taps = Taps(layers=(1, 2), final=True, keys_values=(2,))
+    capture = CaptureSpec(layers=(1, 2), final=True, keys_values=(2,))
     drawn = Drawn.POINT_MASS
 
     def __init__(self) -> None:
         self.committed: list[tuple[tuple[int, ...], States]] = []
-        self.riders: list[Riders] = []
+        self.extra_rows: list[ExtraRows] = []
 
     def begin(self, target: TargetRun, settings: Settings) -> Recording:
         self.target = target
@@ -39,10 +39,12 @@ class Recording:
     def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
         return Proposal(DraftTree((context[-1],), (-1,)), self.drawn)
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         self.committed.append((tuple(tokens), states))
-        if riders is not None:
-            self.riders.append(riders)
+        if extra_rows is not None:
+            self.extra_rows.append(extra_rows)
 
 
 class Riding(Recording):
@@ -54,7 +56,7 @@ class Riding(Recording):
         sees = torch.zeros(2, n + 2, dtype=torch.bool)
         sees[0, [0, n]] = True
         sees[1, [0, n, n + 1]] = True
-        return Proposal(tree, self.drawn, riders=Riders((7, 8), (1, 2), sees))
+        return Proposal(tree, self.drawn, extra_rows=ExtraRows((7, 8), (1, 2), sees))
 
 
 class Branching(Recording):
@@ -63,7 +65,7 @@ class Branching(Recording):
     Its q really depends on the tree's path, and its early layers are reused in scoring (Warm).
     """
 
-    taps = Taps(layers=(2,))
+    capture = CaptureSpec(layers=(2,))
 
     def __init__(self, drawn: Drawn, shape: Sequence[int] = (-1, 0, 0, 1, 1, 3)) -> None:
         super().__init__()
@@ -95,6 +97,6 @@ class Branching(Recording):
                 parents.append(node)
                 places.append(place)
         q = {} if self.drawn is Drawn.POINT_MASS else laws
-        warm = Warm(1, torch.cat(states, dim=1))
+        precomputed = PrecomputedPrefix(1, torch.cat(states, dim=1))
         tree = DraftTree(tuple(tokens), tuple(parents))
-        return Proposal(tree, self.drawn, q, draws, warm=warm)
+        return Proposal(tree, self.drawn, q, draws, precomputed=precomputed)

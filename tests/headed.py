@@ -19,7 +19,7 @@ from transformers import LlamaForCausalLM
 
 from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
 from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
-from specviz.drafters.kit.training import Frozen, freeze
+from specviz.drafters.kit.training import TargetOutputs, read_target_outputs
 from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
 from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
 from specviz.drafters.mtp import training
@@ -112,9 +112,9 @@ def again() -> Target:
 
 @cache
 @LEARNING
-def frozen(seed: int) -> Frozen:
+def outputs(seed: int) -> TargetOutputs:
     """What the target says of some windows."""
-    return freeze(target().model, windows(10_000 + seed))
+    return read_target_outputs(target().model, windows(10_000 + seed))
 
 
 @LEARNING
@@ -124,7 +124,7 @@ def trained(name: str, config: Any, steps: int = 120) -> Any:
     head = HEADS[name].new(config, target().model).train()
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
     for step in range(steps):
-        loss = LOSSES[name].loss(head, frozen(step % 40))
+        loss = LOSSES[name].loss(head, outputs(step % 40))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -151,7 +151,7 @@ def drafter(name: str, head: Any = None) -> Any:
 def begun(name: str, text: list[int], settings: Any, head: Any = None, of: Target | None = None):
     """A new session that was told the whole text at once; its newest token has no state."""
     made = drafter(name, head)
-    run = (of or target()).start(made.taps)
+    run = (of or target()).start(made.capture)
     states = run.prefill(text[:-1]).states
     session = made.begin(run, settings)
     session.commit(text[1:], states)

@@ -17,7 +17,7 @@ from once import once
 from specviz.adapters.transformers import growing_cache, with_cache
 from specviz.drafters.kit import layers
 from specviz.drafters.kit.layers import plain_rates, rotate
-from specviz.drafters.kit.training import EVERY, freeze
+from specviz.drafters.kit.training import EVERY, read_target_outputs
 from specviz.drafters.moa import training
 from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.drafter import Moa
@@ -31,8 +31,8 @@ TEXT = "The cat saw the old tree. A bird liked"
 
 
 @cache
-def frozen(seed):
-    return freeze(headed.target().model, headed.windows(10_000 + seed), (EVERY,))
+def outputs(seed):
+    return read_target_outputs(headed.target().model, headed.windows(10_000 + seed), (EVERY,))
 
 
 @once
@@ -43,7 +43,7 @@ def learnt(steps=120, embed=None):
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
     losses = []
     for step in range(steps):
-        found = frozen(step % 40)
+        found = outputs(step % 40)
         loss = training.loss(head, replace(found, embed=embed or found.embed))
         optimizer.zero_grad()
         loss.backward()
@@ -67,7 +67,7 @@ def wild(target, **changes):
 def begun(text, settings, head=None, of=None):
     """A new session that was told the whole text at once."""
     made = drafter(head)
-    run = (of or headed.target()).start(made.taps)
+    run = (of or headed.target()).start(made.capture)
     states = run.prefill(text[:-1]).states
     session = made.begin(run, settings)
     session.commit(text[1:], states)

@@ -314,7 +314,7 @@ def test_a_disk_that_cannot_be_written_is_one_sentence(monkeypatch):
         raise OSError(30, "Read-only file system", "/a/folder")
 
     monkeypatch.setattr(page, "build", begun)
-    with pytest.raises(page.Unserved) as said:
+    with pytest.raises(page.ServeError) as said:
         page.launch(page.Options())
     assert str(said.value).startswith("Gradio has no folder to write to (Read-only file system): ")
 

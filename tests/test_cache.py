@@ -5,8 +5,8 @@ import tiny
 import torch
 from transformers import DynamicCache
 
-from specviz.models.cache import ROOM, RoomyCache, RoomyLayer
-from specviz.models.passes import Taps
+from specviz.models.kv_cache import ROOM, PreallocatedCache, PreallocatedLayer
+from specviz.models.passes import CaptureSpec
 from specviz.verification.tree import DraftTree
 
 
@@ -28,7 +28,7 @@ def same(cache, other):
 
 
 def test_rows_come_back_as_from_transformers_own_cache():
-    ours, theirs = RoomyCache(), DynamicCache()
+    ours, theirs = PreallocatedCache(), DynamicCache()
     for turn, many in enumerate([5, 1, 7, ROOM, 1, 2 * ROOM, 3]):
         for layer in range(2):
             found = ours.update(*rows(many, 10 * turn + layer), layer)
@@ -43,7 +43,7 @@ def test_rows_come_back_as_from_transformers_own_cache():
 
 @pytest.mark.parametrize("kept", [[], [4], [4, 5, 6], [5], [6, 9], [4, 7, 8], [7, 8, 9], [5, 7, 9]])
 def test_what_is_kept_moves_up_behind_the_first_rows(kept):
-    cache = RoomyCache()
+    cache = PreallocatedCache()
     for layer in range(2):
         cache.update(*rows(10, layer), layer)
     before = both(cache)
@@ -57,7 +57,7 @@ def test_what_is_kept_moves_up_behind_the_first_rows(kept):
 
 
 def test_rows_are_written_where_there_is_room_and_not_copied():
-    layer = RoomyLayer()
+    layer = PreallocatedLayer()
     layer.update(*rows(10, 1))
     place = layer.keys.data_ptr()
     for turn in range(ROOM):
@@ -71,7 +71,7 @@ def test_rows_are_written_where_there_is_room_and_not_copied():
 
 
 def test_rows_that_somebody_put_in_their_place_are_gone_on_from():
-    layer = RoomyLayer()
+    layer = PreallocatedLayer()
     layer.update(*rows(6, 1))
     other = rows(4, 2)
     layer.keys, layer.values = other
@@ -82,14 +82,14 @@ def test_rows_that_somebody_put_in_their_place_are_gone_on_from():
 
 
 def test_an_empty_cache_can_be_cut_and_kept():
-    cache = RoomyCache()
+    cache = PreallocatedCache()
     cache.keep(0, [])
     cache.cut(0)
     assert cache.get_seq_length() == 0
 
 
 def test_tapped_keys_and_values_outlive_the_pass_that_made_them(tiny_target):
-    run = tiny_target.start(Taps(keys_values=(1, 2)))
+    run = tiny_target.start(CaptureSpec(keys_values=(1, 2)))
     run.prefill(tiny_target.encode(tiny.PROMPT, 8))
     states = run.score(DraftTree((3, 5, 7), (-1, 0, 0))).states.keys_values
     before = {k: (keys.clone(), values.clone()) for k, (keys, values) in states.items()}

@@ -23,7 +23,7 @@ from specviz.frames.turns import turns as blocks
 from specviz.frames.words import flat
 from specviz.models.chat import read_chat, turn_end
 from specviz.models.errors import BadPrompt
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.models.prompt import read
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.chat import Chat, Piece, Turn
@@ -328,7 +328,7 @@ def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
     assert again == trace
     assert again.header.chat.turns == LONG
     assert again.header.prompt == LONG[-1].text
-    assert again.header.read == again.header.chat.text
+    assert again.header.model_text == again.header.chat.text
     check(again)
     assert token_ids(run(chatty, again.header.chat.turns)) == token_ids(trace), "it replays"
     check(run(chatty, "the cat", system="Be brief."))
@@ -339,7 +339,7 @@ def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
 def test_a_run_stops_at_the_end_of_its_turn(chatty):
     warm = Sampling(3.0)
     ids = read(chatty, USER, Settings()).ids
-    p = law(chatty.start(Taps()).prefill(ids).logits, warm)[0]
+    p = law(chatty.start(CaptureSpec()).prefill(ids).logits, warm)[0]
     ahead = sum(x for i, x in enumerate(p.tolist()) if (-x, i) < (-p[2].item(), 2))
     coins = {"0 final 0": ahead + p[2].item() / 2}  # it falls on the end of a turn
     ended = run(chatty, USER, sampling=warm, coins=coins)
@@ -427,7 +427,7 @@ def test_the_strip_has_the_turns_and_all_that_the_model_read(trace):
         {"is": "special", "t": "<|im_end|>"},
         {"is": "template", "t": "\n"},
     ]
-    assert "".join(p["t"] for block in shown for p in block["parts"]) == trace.header.read
+    assert "".join(p["t"] for block in shown for p in block["parts"]) == trace.header.model_text
     _, chat = pieces(tiny.chat_tokenizer(), USER)
     assert [block["role"] for block in blocks(chat)] == ["template", "user", "assistant"]
     _, bare = pieces(sentencepiece(), USER)
@@ -438,9 +438,9 @@ def test_special_tokens_are_shown_as_no_text(trace):
     scene = Scene.of(trace, 0)
     assert scene.word(2) == [{"s": "<|im_end|>"}]
     assert flat(scene.word(2)) == "<|im_end|>"
-    assert trace.header.special == {0, 1, 2}
+    assert trace.header.special_tokens == {0, 1, 2}
     spans = scene.prompt_spans
-    text = trace.header.read
+    text = trace.header.model_text
     assert [text[a:b] for a, b in spans[:2]] == ["<|im_start|>", "s"]
     assert spans[-1][1] == len(text)
 

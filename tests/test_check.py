@@ -14,13 +14,13 @@ from test_trace import damage, find
 
 from specviz.engine.decode import run
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.settings.settings import Sampling, Settings
-from specviz.trace.check import CheckFailed, check, unproven
+from specviz.trace.check import CheckFailed, check, list_assumptions
 from specviz.trace.events import Baseline, Committed, Judged, Vocabulary
 from specviz.trace.file import Trace
-from specviz.trace.metrics import path
-from specviz.trace.thresholds import any_kept
+from specviz.trace.metrics import accepted_path
+from specviz.trace.thresholds import probability_any_accepted
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw
 from specviz.verification.tree import DraftTree
@@ -182,7 +182,7 @@ def test_a_lie_is_refused_by_its_name(sampled, lie):
 class Argmax(Recording):
     """Takes the top token of q and says that it drew it: its u stands in an interval as wide."""
 
-    taps = Taps()
+    taps = CaptureSpec()
     drawn = Drawn.SAMPLED
 
     def propose(self, context, room, chance):
@@ -291,7 +291,7 @@ def tied(trace, at, margin):
     played, before = next(
         (r, n) for r, n in with_lengths(trace) if n <= at < n + len(r.committed.tokens)
     )
-    parent = [0, *path(played)][at - before]
+    parent = [0, *accepted_path(played)][at - before]
     share = 1 / (1 + math.exp(-margin))
 
     def changed(event):
@@ -377,14 +377,14 @@ def test_a_try_follows_from_scores_draws_and_rows(siblings, at, what):
     event = lone_first(siblings)
     tries = [[*each] for each in event.tries]
     tries[at][what == "q"] += 0.01 if tries[at][what == "q"] < 0.9 else -0.01
-    forged = replace(event, tries=tries, alpha=any_kept(tries))
+    forged = replace(event, tries=tries, alpha=probability_any_accepted(tries))
     with pytest.raises(CheckFailed, match=f"{what} of a try"):
         check(edited(siblings, event, forged))
 
 
 def test_every_sibling_has_its_try(siblings):
     event = lone_first(siblings)
-    forged = replace(event, tries=event.tries[:-1], alpha=any_kept(event.tries[:-1]))
+    forged = replace(event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1]))
     with pytest.raises(CheckFailed, match="a try for every sibling"):
         check(edited(siblings, event, forged))
 
@@ -402,11 +402,11 @@ def test_a_trace_of_before_tries_is_read_and_says_what_it_cannot_show(siblings):
     check(trace)
     several = sum(isinstance(e, Judged) and e.tries is not None for e in siblings.events)
     assert several > 3
-    assert unproven(trace)[1].startswith(f"α cannot be recomputed at {several} positions")
-    assert len(unproven(siblings)) == 1
+    assert list_assumptions(trace)[1].startswith(f"α cannot be recomputed at {several} positions")
+    assert len(list_assumptions(siblings)) == 1
 
 
 def test_what_no_file_can_prove_is_said(sampled):
-    assert unproven(sampled) == [
+    assert list_assumptions(sampled) == [
         "No file proves who measured its seconds, or that these models gave its scores."
     ]

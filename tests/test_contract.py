@@ -54,7 +54,7 @@ class Broken:
 
     def __init__(self, drafter):
         self.drafter = drafter
-        self.name, self.card, self.taps = drafter.name, drafter.card, drafter.taps
+        self.name, self.card, self.capture = drafter.name, drafter.card, drafter.capture
         self.made_for = drafter.made_for
         for name, part in vars(drafter).items():
             if isinstance(part, torch.nn.Module):
@@ -69,8 +69,8 @@ class Broken:
     def propose(self, context, room, chance):
         return self.session.propose(context, room, chance)
 
-    def commit(self, tokens, states, riders=None):
-        self.session.commit(tokens, states, riders)
+    def commit(self, tokens, states, extra_rows=None):
+        self.session.commit(tokens, states, extra_rows)
 
 
 def nothing(context, drawn):
@@ -133,8 +133,8 @@ class HasOneSession(Broken):
 
 
 class TiresWithTime(Broken):
-    def commit(self, tokens, states, riders=None):
-        super().commit(tokens, states, riders)
+    def commit(self, tokens, states, extra_rows=None):
+        super().commit(tokens, states, extra_rows)
         self.commits += 1
 
     def propose(self, context, room, chance):
@@ -148,9 +148,9 @@ class HidesItsFaults(Broken):
         except ValueError:
             return nothing(context, self.drawn)
 
-    def commit(self, tokens, states, riders=None):
+    def commit(self, tokens, states, extra_rows=None):
         with suppress(ValueError):
-            super().commit(tokens, states, riders)
+            super().commit(tokens, states, extra_rows)
 
 
 # By law: how to break it, and the family that is broken.

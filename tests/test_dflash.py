@@ -61,7 +61,7 @@ def test_a_block_is_what_transformers_own_network_makes_of_the_whole_text():
     target = deep_target()
     head = random_head(target)
     made = drafter(head)
-    assert made.taps.layers == (2, 3) == tuple(k + 1 for k in head.config.target_layer_ids)
+    assert made.capture.layers == (2, 3) == tuple(k + 1 for k in head.config.target_layer_ids)
     for number, (text, proposal) in enumerate(driven(target, made, replace(GREEDY, gamma=9))):
         soft = plainly(head, target, text).softmax(-1)
         assert list(proposal.tree.tokens) == [text[-1], *soft.argmax(-1).tolist()]
@@ -101,8 +101,8 @@ def test_rounds_are_those_of_transformers_own_generation():
 def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor():
     text, turn = list(turns(GREEDY))[-1]
     whole = [*text, *turn.tokens]
-    frozen = headed.freeze(headed.target().model, torch.tensor([whole]))
-    said = torch.stack(training.guesses(trained(), frozen), dim=2)[0].softmax(-1)
+    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
+    said = torch.stack(training.guesses(trained(), outputs), dim=2)[0].softmax(-1)
     compared = 0
     for before, turn in turns(GREEDY):
         row = said[len(before) - 2]
@@ -198,7 +198,7 @@ def test_states_that_are_missing_are_a_fault_that_is_said():
     with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):
         session.propose([*text, 7], 9, Chance(1, 1))
     row = session.past[0][0].new_zeros(1, 48)
-    session.commit([7], States(dict.fromkeys(drafter().taps.layers, row)))
+    session.commit([7], States(dict.fromkeys(drafter().capture.layers, row)))
     assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
 
 

@@ -28,77 +28,77 @@ from specviz.settings.settings import Settings
 ANCHORS = torch.tensor([2, 7, 8, 30])
 
 
-def blocks(head, frozen, anchors=ANCHORS):
+def blocks(head, outputs, anchors=ANCHORS):
     with torch.inference_mode():
-        return dflash_loss.blocks(head, frozen, anchors)
+        return dflash_loss.blocks(head, outputs, anchors)
 
 
 # Training
 
 
 def test_a_block_reads_states_before_its_anchor_its_anchor_and_no_other_block():
-    head, frozen = random_head(), headed.frozen(1)
-    whole = blocks(head, frozen)
+    head, outputs = random_head(), headed.outputs(1)
+    whole = blocks(head, outputs)
     assert whole.shape == (16, 4, SIZE - 1, tiny.VOCABULARY)
     for i, anchor in enumerate(ANCHORS):
-        alone = blocks(head, frozen, anchor[None])
+        alone = blocks(head, outputs, anchor[None])
         assert torch.allclose(whole[:, i], alone[:, 0], atol=1e-4)
     for place in (6, 7):
-        states = tuple(rows.clone() for rows in frozen.states)
+        states = tuple(rows.clone() for rows in outputs.states)
         for rows in states:
             rows[:, place] = torch.randn_like(rows[:, place])
-        found = blocks(head, replace(frozen, states=states))
+        found = blocks(head, replace(outputs, states=states))
         changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
         assert changed == [False, place < 7, True, True]
-        tokens = frozen.tokens.clone()
+        tokens = outputs.tokens.clone()
         tokens[:, place] = (tokens[:, place] + 9) % tiny.VOCABULARY
-        found = blocks(head, replace(frozen, tokens=tokens))
+        found = blocks(head, replace(outputs, tokens=tokens))
         changed = [not torch.allclose(found[:, i], whole[:, i], atol=1e-4) for i in range(4)]
         assert changed == [False, place == 7, False, False]
 
 
 def test_the_loss_is_a_mean_that_fades_with_the_place_over_places_that_the_text_has():
-    head, frozen = random_head(), headed.frozen(2)
+    head, outputs = random_head(), headed.outputs(2)
     anchors = torch.tensor([3, 36, 39])  # of 40 tokens: all five places, four, one
-    said, total, weights = blocks(head, frozen, anchors).log_softmax(-1), 0.0, 0.0
+    said, total, weights = blocks(head, outputs, anchors).log_softmax(-1), 0.0, 0.0
     for text in range(16):
         for i, (anchor, places) in enumerate(zip(anchors.tolist(), (5, 4, 1), strict=True)):
             for k in range(1, places + 1):
-                law = frozen.logits[text, anchor + k - 1].softmax(-1)
+                law = outputs.logits[text, anchor + k - 1].softmax(-1)
                 weight = math.exp(-(k - 1) / 4)
                 total -= weight * (law * said[text, i, k - 1]).sum().item()
                 weights += weight
     with torch.inference_mode():
-        loss = dflash_loss.loss(head, frozen, anchors).item()
+        loss = dflash_loss.loss(head, outputs, anchors).item()
     assert loss == pytest.approx(total / weights, rel=1e-4)
 
 
 def test_a_row_of_guesses_is_the_block_after_it():
-    head, frozen = random_head(), headed.frozen(3)
+    head, outputs = random_head(), headed.outputs(3)
     with torch.inference_mode():
-        said = dflash_loss.guesses(head, frozen)
+        said = dflash_loss.guesses(head, outputs)
     assert [tuple(logits.shape) for logits in said] == [(16, 39, tiny.VOCABULARY)] * (SIZE - 1)
     for i, anchor in enumerate(ANCHORS):
         by_depth = torch.stack([logits[:, anchor - 1] for logits in said], dim=1)
-        assert torch.allclose(by_depth, blocks(head, frozen)[:, i], atol=1e-4)
+        assert torch.allclose(by_depth, blocks(head, outputs)[:, i], atol=1e-4)
 
 
 def test_anchors_follow_torchs_generator_and_have_a_state_before_them(monkeypatch):
-    head, frozen = random_head(), headed.frozen(4)
+    head, outputs = random_head(), headed.outputs(4)
     monkeypatch.setattr(dflash_loss, "ANCHORS", 10)
     drawn = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        drawn.append(dflash_loss.some_anchors(frozen).tolist())
+        drawn.append(dflash_loss.some_anchors(outputs).tolist())
         torch.manual_seed(seed)
-        assert dflash_loss.loss(head, frozen).isfinite()
+        assert dflash_loss.loss(head, outputs).isfinite()
         assert len(set(drawn[-1])) == 10
         assert drawn[-1] == sorted(drawn[-1])
     assert drawn[0] == drawn[1] != drawn[2]
     monkeypatch.setattr(dflash_loss, "ANCHORS", 64)
-    assert dflash_loss.some_anchors(frozen).tolist() == list(range(1, 40))
+    assert dflash_loss.some_anchors(outputs).tolist() == list(range(1, 40))
     for length in (2, 3):  # shorter than a block
-        short = headed.freeze(headed.target().model, frozen.tokens[:, :length])
+        short = headed.read_target_outputs(headed.target().model, outputs.tokens[:, :length])
         assert dflash_loss.loss(head, short).isfinite()
 
 
@@ -111,9 +111,9 @@ def test_it_learns_in_seconds_and_every_weight_moves():
     first = learned(0).state_dict()
     assert not any(torch.equal(first[key], value) for key, value in head.state_dict().items())
     assert all(weight.grad is None for weight in headed.target().model.parameters())
-    frozen = headed.frozen(50)  # never trained on
-    shares = same_tops(dflash_loss.guesses(trained(), frozen), frozen)
-    common = frozen.logits.argmax(-1).flatten()
+    outputs = headed.outputs(50)  # never trained on
+    shares = same_tops(dflash_loss.guesses(trained(), outputs), outputs)
+    common = outputs.logits.argmax(-1).flatten()
     chance = (common == common.mode().values).float().mean().item()
     assert shares[0] > 3 * chance
     assert min(shares) > chance
@@ -122,14 +122,14 @@ def test_it_learns_in_seconds_and_every_weight_moves():
 
 @pytest.mark.slow
 def test_states_off_by_one_spoil_the_loss():
-    frozen = headed.frozen(50)
-    late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in frozen.states)
-    early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in frozen.states)
+    outputs = headed.outputs(50)
+    late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in outputs.states)
+    early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in outputs.states)
     anchors = torch.arange(1, 40)
     with torch.inference_mode():
         right, *wrong = (
-            dflash_loss.loss(trained(), replace(frozen, states=states), anchors).item()
-            for states in (frozen.states, late, early)
+            dflash_loss.loss(trained(), replace(outputs, states=states), anchors).item()
+            for states in (outputs.states, late, early)
         )
     assert min(wrong) > right + 0.5
 
@@ -253,7 +253,7 @@ def test_another_target_is_refused():
         check_made_for("dflash", made.made_for, "other", "e" * 64)
     for other in (tiny.llama(), tiny.llama(hidden_size=32, num_hidden_layers=3)):
         with pytest.raises(Unsuitable, match="tiny-dflash"):
-            made.begin(tiny.target(other).start(made.taps), Settings())
+            made.begin(tiny.target(other).start(made.capture), Settings())
 
 
 def test_the_house_drafter_is_small_and_trained_by_its_name():
@@ -269,7 +269,7 @@ def test_the_house_drafter_is_small_and_trained_by_its_name():
     assert isinstance(head, DFlashHead)
     assert 1.5e6 < 2 * sum(weight.numel() for weight in head.parameters()) < 2.5e6  # in bf16
     assert (head.config.block_size, head.config.mask_token_id) == (8, 3)
-    assert DFlash(head, None).taps.layers == (2, 6, 10)
+    assert DFlash(head, None).capture.layers == (2, 6, 10)
     assert head.config.made_for == "a" * 64
     assert config().num_target_layers == 3
 

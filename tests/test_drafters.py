@@ -10,7 +10,7 @@ from specviz.drafters.kit.growing import fit
 from specviz.drafters.ngram import Match, NGram, longest_match
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.engine.schedule import schedule
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
@@ -36,7 +36,7 @@ def test_the_longest_suffix_then_the_earliest_place(context, shortest, longest, 
 
 def lookup(context, room=9, **choices):
     settings = Settings(**choices)
-    session = NGram().begin(tiny.target().start(Taps()), settings)
+    session = NGram().begin(tiny.target().start(CaptureSpec()), settings)
     return session.propose(context, tiny.room(settings, room), Chance(1, 1))
 
 
@@ -70,7 +70,7 @@ def test_a_schedule_learns_two_up_one_down_and_a_fixed_one_does_not():
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 def test_a_draft_model_proposes_the_same_after_a_roll_back_as_afresh(candidates):
-    target, drafter = tiny.target().start(Taps()), tiny.draft()
+    target, drafter = tiny.target().start(CaptureSpec()), tiny.draft()
     settings = Settings(Sampling(0.9), candidates=candidates, gamma=4)
     text, other = [3, 5, 7, 9, 11], [3, 5, 7, 9, 12, 13, 14]
     used = drafter.begin(target, settings)
@@ -86,7 +86,7 @@ def test_a_draft_model_proposes_the_same_after_a_roll_back_as_afresh(candidates)
 
 def test_a_draft_models_q_is_the_law_each_guess_was_drawn_from():
     settings = Settings(Sampling(0.7, top_k=5, top_p=0.9), gamma=3)
-    session = tiny.draft().begin(tiny.target().start(Taps()), settings)
+    session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
     proposal = session.propose([3, 5, 7], 4, Chance(4, 1))
     for node, made in proposal.draws.items():
         law = proposal.q[node - 1]

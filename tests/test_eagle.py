@@ -140,7 +140,7 @@ def test_greedy_candidates_and_temperature_0_are_a_point_mass(name):
 
 def test_states_that_do_not_make_up_the_text_are_refused():
     target = deep_target()
-    session = drafter(target).begin(target.start(Eagle.taps), WARM)
+    session = drafter(target).begin(target.start(Eagle.capture), WARM)
     session.commit([5, 6], States(final=torch.zeros(2, 48)))
     with pytest.raises(ValueError, match="0 \\+ 2 states for a text of 4 tokens"):
         session.propose([1, 5, 6, 7], 9, Chance(1, 1))

@@ -18,11 +18,11 @@ from specviz.drafters.eagle import training3
 from specviz.drafters.eagle.drafter3 import Eagle3
 from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head, draft_vocabulary, usual_taps
 from specviz.drafters.kit.layers import causal
-from specviz.drafters.kit.training import freeze
+from specviz.drafters.kit.training import read_target_outputs
 from specviz.models.errors import Unsuitable
 from specviz.settings.settings import Sampling
 from specviz.trace.check import check
-from specviz.trace.metrics import difference
+from specviz.trace.metrics import first_difference
 
 TAPS = (1, 2, 3)
 
@@ -45,7 +45,7 @@ def test_every_node_is_what_the_head_says_of_its_path_and_taps_are_outputs_of_la
     """The reference reads transformers' hidden_states[k]: the output of layer k, from 1."""
     target = deep_target()
     made = drafter(target)
-    assert made.taps.layers == TAPS
+    assert made.capture.layers == TAPS
     depths = set()
     for text, proposal in driven(target, made, WARM):
         with torch.inference_mode():
@@ -84,14 +84,14 @@ def test_what_it_cannot_propose_the_target_still_says():
         assert max(said) > 80
         assert min(said) < 50
         check(trace)
-        assert temperature or difference(trace) is None
+        assert temperature or first_difference(trace) is None
 
 
 def test_the_training_time_test_reads_the_rows_that_a_session_reads():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
-    frozen = freeze(target.model, ids)
+    frozen = read_target_outputs(target.model, ids)
     fused = head.fuse(frozen.states)
     for depth, guessed in enumerate(training3.guesses(head, frozen, 5), start=1):
         assert guessed.shape == (2, 9 - depth, tiny.VOCABULARY)
@@ -106,7 +106,7 @@ def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (3, 12), generator=torch.Generator().manual_seed(1))
-    frozen = freeze(target.model, ids)
+    frozen = read_target_outputs(target.model, ids)
     able = head.t2d.nonzero().flatten()
     total = weights = 0.0
     for depth, guessed in enumerate(training3.guesses(head, frozen, 3), start=1):
@@ -129,7 +129,7 @@ def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
     head = random_head(target).train().requires_grad_(True)
     ids = torch.randint(1, tiny.VOCABULARY, (4, 16), generator=torch.Generator().manual_seed(1))
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
-    frozen, values = freeze(target.model, ids), []
+    frozen, values = read_target_outputs(target.model, ids), []
     for _ in range(20):
         value = training3.loss(head, frozen)
         value.backward()
@@ -138,7 +138,7 @@ def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
         optimizer.zero_grad()
         values.append(value.item())
     assert values[-1] < 0.8 * values[0]
-    assert training3.loss(head, freeze(target.model, ids[:, :3])).isfinite()
+    assert training3.loss(head, read_target_outputs(target.model, ids[:, :3])).isfinite()
 
 
 def test_the_layer_attends_from_both_halves_normed_and_adds_to_the_state_as_it_came():

@@ -14,7 +14,7 @@ from specviz.drafters.eagle import training
 from specviz.drafters.eagle.drafter import Eagle, Eagle2
 from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.drafters.kit.layers import causal
-from specviz.drafters.kit.training import freeze
+from specviz.drafters.kit.training import read_target_outputs
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings
 
@@ -23,11 +23,11 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
-    frozen = freeze(target.model, ids)
-    for depth, guessed in enumerate(training.guesses(head, frozen, 3), start=1):
+    outputs = read_target_outputs(target.model, ids)
+    for depth, guessed in enumerate(training.guesses(head, outputs, 3), start=1):
         for row in (0, 3, 8 - depth):
             text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
-            states = frozen.final[1, : row + 1]
+            states = outputs.final[1, : row + 1]
             logits = plainly(head, states, target.model.lm_head, target, text, path)
             assert torch.allclose(guessed[1, row], logits, atol=1e-3)
 
@@ -35,11 +35,11 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
 def test_the_loss_of_a_head_that_is_right_is_the_entropy_of_the_target_alone():
     """On a text that counts, the exact head's features are the target's next ones."""
     counts = circle.target(0.2)
-    frozen = freeze(counts.model, (torch.arange(12) + 40)[None])
-    entropy = torch.distributions.Categorical(logits=frozen.logits[:, 1:]).entropy().mean()
-    value = training.loss(circle.eagle_head(counts), frozen)
+    outputs = read_target_outputs(counts.model, (torch.arange(12) + 40)[None])
+    entropy = torch.distributions.Categorical(logits=outputs.logits[:, 1:]).entropy().mean()
+    value = training.loss(circle.eagle_head(counts), outputs)
     assert value.item() == pytest.approx(0.1 * entropy.item(), abs=1e-5)
-    jumps = freeze(counts.model, torch.tensor([[40, 90, 10, 200, 60]]))  # no guess can be right
+    jumps = read_target_outputs(counts.model, torch.tensor([[40, 90, 10, 200, 60]]))  # no guess can be right
     feature, law = [], []
     for row in range(4):
         guess = circle.places()[jumps.tokens[0, row] + 1]
@@ -56,11 +56,11 @@ def test_training_moves_every_weight_and_leaves_the_target_alone():
     target = deep_target()
     head = random_head(target).train().requires_grad_(True)
     ids = torch.randint(1, tiny.VOCABULARY, (4, 16), generator=torch.Generator().manual_seed(1))
-    frozen = freeze(target.model, ids)
+    outputs = read_target_outputs(target.model, ids)
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     values = []
     for _ in range(30):
-        value = training.loss(head, frozen)
+        value = training.loss(head, outputs)
         value.backward()
         assert all(weight.grad.abs().sum() > 0 for weight in head.parameters())
         optimizer.step()
@@ -117,9 +117,9 @@ def test_an_embedding_in_the_file_is_used_and_none_means_the_targets(tmp_path):
     head.save(tmp_path)
     assert set(load_file(tmp_path / "model.safetensors")) == NAMES | {"embed_tokens.weight"}
     made = Eagle.load("x", tmp_path, target)
-    reader = made.begin(target.start(made.taps), Settings()).reader
+    reader = made.begin(target.start(made.capture), Settings()).reader
     assert reader.embed is made.head.embed_tokens
-    reader = drafter(target).begin(target.start(made.taps), Settings()).reader
+    reader = drafter(target).begin(target.start(made.capture), Settings()).reader
     assert reader.embed is target.model.get_input_embeddings()
 
 
@@ -159,7 +159,7 @@ def test_a_head_for_another_target_or_of_another_build_is_refused(tmp_path):
     with pytest.raises(Unsuitable, match="width 48"):
         EagleHead.load(tmp_path, wide)
     with pytest.raises(Unsuitable, match="width 48"):
-        drafter(target).begin(wide.start(Eagle.taps), Settings())
+        drafter(target).begin(wide.start(Eagle.capture), Settings())
     public = {
         "hidden_size": 48, "intermediate_size": 96, "num_attention_heads": 4, "vocab_size": 280,
         "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_act": "silu",

@@ -20,7 +20,7 @@ from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Baseline, Finished, Header
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, summary, token_ids
+from specviz.trace.metrics import first_difference, summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import BadScores
 from specviz.verification.exact import g_test
@@ -92,7 +92,7 @@ def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
         assert token_ids(trace) == generated(tiny_target, prompt, settings)
         if after:
             assert trace.baseline.token_ids == token_ids(trace)
-            assert difference(trace) is None
+            assert first_difference(trace) is None
         check(trace)
 
 
@@ -185,8 +185,10 @@ def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
             assert tuple(text[seen + 1 : seen + 1 + len(tokens)]) == tokens
             seen += len(tokens)
         assert seen == len(text) - 1
-    assert all(riders.logits.shape == (2, tiny_target.vocab_size) for riders in drafter.riders)
-    assert drafter.riders
+    assert all(
+        extra_rows.logits.shape == (2, tiny_target.vocab_size) for extra_rows in drafter.extra_rows
+    )
+    assert drafter.extra_rows
 
 
 @pytest.mark.slow

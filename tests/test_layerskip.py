@@ -231,8 +231,8 @@ def test_the_states_of_all_layers_reach_the_session_though_drafting_ran_some(tar
         def begin(self, run, settings):
             session = super().begin(run, settings)
             commit = session.commit
-            session.commit = lambda tokens, states, riders=None: (
-                seen.append((tokens, states)) or commit(tokens, states, riders)
+            session.commit = lambda tokens, states, extra_rows=None: (
+                seen.append((tokens, states)) or commit(tokens, states, extra_rows)
             )
             return session
 

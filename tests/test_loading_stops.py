@@ -10,15 +10,15 @@ import tiny_gguf
 
 from specviz.catalog import load_drafter, load_target, loading
 from specviz.models.files import Stopped
-from specviz.models.shelf import Shelf
+from specviz.models.model_cache import ModelCache
 from specviz.models.weight_budget import stoppable
 
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", Shelf())
-    monkeypatch.setattr(loading, "HEADS", Shelf())
+    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
 @pytest.fixture(params=["folder", "gguf"])
@@ -44,7 +44,7 @@ def test_a_load_asks_at_every_weight(place):
 
 def test_a_load_that_is_stopped_leaves_nothing_and_can_be_made_again(place):
     often = times_asked(lambda: load_target(str(place), "cpu"))
-    loading.SHELF = Shelf()
+    loading.SHELF = ModelCache()
     for last in range(0, often, 3):
         asked = count()
         with (

@@ -18,7 +18,7 @@ from specviz.drafters.lookahead.pool import Found, Pool, merged
 from specviz.drafters.lookahead.window import Window, places, visible
 from specviz.engine.loop import rounds
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids
@@ -144,18 +144,18 @@ def test_a_rows_scores_are_those_of_the_text_it_reads(make, attention, shape):
     kept = 0
     for text, turn in played(target, drafter, replace(GREEDY, max_new_tokens=20)):
         window = turn.proposal.evidence[0]["window"]
-        if turn.scores.riders is None:
+        if turn.scores.extra_rows is None:
             continue
         columns = len(window[0]) + 1
         for (level, column), row in zip(
-            places(columns, len(window)), turn.scores.riders.logits, strict=True
+            places(columns, len(window)), turn.scores.extra_rows.logits, strict=True
         ):
             read = window[0][:column] + [window[above][column] for above in range(1, level + 1)]
             with torch.inference_mode():
                 logits = target.model(torch.tensor([[*text, *read]])).logits[0, -1]
             assert torch.allclose(row, logits, rtol=0, atol=2e-3)
         if len(window) == shape.ngram - 1:
-            last = turn.scores.riders.logits[-columns:].argmax(-1).tolist()
+            last = turn.scores.extra_rows.logits[-columns:].argmax(-1).tolist()
             levels = [[text[-1], *window[0]], *window[1:]]
             for column, ngram in enumerate(zip(*levels, last, strict=True)):
                 kept += Found(ngram, turn.number, column) in drafter.session.pool.after(ngram[0])
@@ -229,7 +229,7 @@ def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
         trees = [turn.proposal.tree for turn in riding[1:]]
         alone = list(rounds(tiny_target, Replaying(trees), ids, chosen))
         assert [turn.tokens for turn in alone] == [turn.tokens for turn in riding]
-        assert all(turn.proposal.riders for turn in riding[1:-1])
+        assert all(turn.proposal.extra_rows for turn in riding[1:-1])
         for one, other in zip(riding, alone, strict=True):
             assert torch.allclose(one.p, other.p, rtol=0, atol=1e-4)
             assert one.verdict.path == other.verdict.path
@@ -251,13 +251,13 @@ def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_targ
         assert whole["filling"] == filling
         assert whole["rows_verified"] == len(tree) - 1
         assert whole["rows_window"] == sum(map(len, whole["window"]))
-        riders = turn.scores.riders
-        assert whole["rows_window"] == (len(riders.tokens) if riders else 0)
+        extra_rows = turn.scores.extra_rows
+        assert whole["rows_window"] == (len(extra_rows.tokens) if extra_rows else 0)
         assert len(turn.p) == 1 + whole["rows_verified"]
         assert len(whole["ngrams"]) <= min(shape.guesses, whole["pool"])
         if filling:
             assert whole["pool"] == whole["rows_verified"] == 0
-        elif riders:
+        elif extra_rows:
             assert whole["rows_window"] == shape.window - 1 + shape.window * (shape.ngram - 2)
         for node in range(1, len(tree)):
             ngram = whole["ngrams"][about[node]["ngram"]]
@@ -269,9 +269,9 @@ def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_targ
             assert ngram == made
             assert when < turn.number
             traced_back += 1
-        if riders:
+        if extra_rows:
             windows[turn.number] = [[text[-1], *whole["window"][0]], *whole["window"][1:]]
-            newest[turn.number] = riders.logits[-shape.window :].argmax(-1).tolist()
+            newest[turn.number] = extra_rows.logits[-shape.window :].argmax(-1).tolist()
     assert traced_back > 10
 
 
@@ -289,7 +289,7 @@ def test_the_whole_evidence_is_plain_data_in_a_trace(tiny_target, tmp_path):
 
 
 def session(shape=SHAPES[2], ngrams=()):
-    made = LookaheadSession(tiny.target().start(Taps()), shape)
+    made = LookaheadSession(tiny.target().start(CaptureSpec()), shape)
     for tokens in ngrams:
         made.pool.add(Found(tokens, 0, 0))
     return made
@@ -301,14 +301,14 @@ def test_guesses_fit_the_room_and_nothing_rides_in_the_last_pass(room, depth):
     proposal.check(Drawn.POINT_MASS, room, (0,))
     assert max(proposal.tree.depths) == depth
     assert len(proposal.tree) == [1, 2, 4][depth]
-    assert (proposal.riders is None) == (room == 1)
+    assert (proposal.extra_rows is None) == (room == 1)
 
 
 def test_nothing_follows_an_end_of_text():
     made = session(ngrams=[(7, 0, 9), (7, 8, 0), (7, 8, 9)])
     proposal = made.propose([0, 5, 6, 7], 9, Chance(1, 1))
     assert proposal.tree == DraftTree((7, 0, 8, 0, 9), (-1, 0, 0, 2, 2))
-    assert proposal.riders.tokens == (5, 6, 5)  # the prompt's, its end-of-text left out
+    assert proposal.extra_rows.tokens == (5, 6, 5)  # the prompt's, its end-of-text left out
 
 
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
@@ -322,10 +322,10 @@ def test_the_window_stays_within_what_the_target_can_see(make):
     shape, places_seen, rode = Shape(6, 4, 3), [], []
     text = list(ids)
     for turn in rounds(target, Shaped(shape), ids, settings):
-        riders = turn.proposal.riders
-        rode.append(riders is not None)
-        if riders:
-            places_seen += [len(text) - 1 + place for place in riders.positions]
+        extra_rows = turn.proposal.extra_rows
+        rode.append(extra_rows is not None)
+        if extra_rows:
+            places_seen += [len(text) - 1 + place for place in extra_rows.positions]
         text += turn.tokens
     assert tiny.POSITIONS - 3 < max(places_seen) < tiny.POSITIONS
     assert rode[1]

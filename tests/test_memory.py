@@ -13,7 +13,7 @@ from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
-from specviz.models.kv_cache import ROOM, RoomyLayer
+from specviz.models.kv_cache import ROOM, PreallocatedLayer
 from specviz.models.memory import unique_bytes
 from specviz.models.products import USUAL, Plan, Product, Way, can_pack
 from specviz.settings.settings import Sampling, Settings
@@ -94,7 +94,7 @@ def test_a_packed_copy_is_counted_as_large_as_it_is():
 
 
 def test_a_cache_counts_with_its_room():
-    layer = RoomyLayer()
+    layer = PreallocatedLayer()
     layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
     assert unique_bytes([layer], beyond=[]) == 2 * 4 * (2 * (5 + ROOM) * 3)
 

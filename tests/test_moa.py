@@ -11,9 +11,9 @@ import headed
 import pytest
 import tiny
 import torch
-from moa_made import GREEDY, TEXT, WARM, begun, drafter, frozen, learnt, plainly, turns, wild
+from moa_made import GREEDY, TEXT, WARM, begun, drafter, learnt, outputs, plainly, turns, wild
 
-from specviz.drafters.kit.training import EVERY, freeze
+from specviz.drafters.kit.training import EVERY, read_target_outputs
 from specviz.drafters.moa import training
 from specviz.drafters.moa.head import MoaHead
 
@@ -45,7 +45,7 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
     """Depth k, row t: memory up to t, tokens up to t + k; a session on that text says the same."""
     target, head = headed.target(), wild(headed.target())
     ids = headed.windows(7, length=10, rows=2)
-    said = training.guesses(head, freeze(target.model, ids, (EVERY,)))
+    said = training.guesses(head, read_target_outputs(target.model, ids, (EVERY,)))
     assert len(said) == training.STEPS
     for depth, guessed in enumerate(said, start=1):
         assert guessed.shape == (2, 10 - depth, tiny.VOCABULARY)
@@ -98,7 +98,7 @@ def test_drafting_adds_no_memory_and_a_layer_pass_comes_once_a_round(monkeypatch
 
 def test_all_layers_are_read_and_their_order_matters():
     target, head = headed.target(), wild(headed.target())
-    found = frozen(0)
+    found = outputs(0)
     assert list(found.keys_values) == [1, 2, 3]
     whole = training.guesses(head, found, 1)[0]
     for layer in range(1, headed.LAYERS + 1):
@@ -110,6 +110,6 @@ def test_all_layers_are_read_and_their_order_matters():
     one, *others = (found.keys_values[k] for k in (3, 2, 1))
     swapped = replace(found, keys_values={1: one, 2: others[0], 3: others[1]})
     assert not torch.allclose(training.guesses(head, swapped, 1)[0], whole, atol=1e-3)
-    assert drafter(head).taps.keys_values == tuple(
+    assert drafter(head).capture.keys_values == tuple(
         range(1, target.model.config.num_hidden_layers + 1)
     )

@@ -42,7 +42,7 @@ def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
         assert torch.equal(made.head.state_dict()[name], value.bfloat16().float())
     assert made.head.config == head.config
     assert (made.card.name, made.card.family, made.name) == ("my-moa", "moa", "moa")
-    assert made.taps.keys_values == (1, 2, 3)
+    assert made.capture.keys_values == (1, 2, 3)
     assert not any(weight.requires_grad for weight in made.head.parameters())
     data = json.loads((tmp_path / "config.json").read_text())
     assert (data["model_type"], data["architectures"]) == ("moa_spec", ["MOASpecModel"])
@@ -103,7 +103,7 @@ def test_it_is_refused_for_another_target():
         check_made_for("moa", made.made_for, "other", "0" * 64)
     wider = tiny.target(tiny.llama(num_key_value_heads=4))
     with pytest.raises(Unsuitable, match="those of a layer of 'tiny' are 96"):
-        made.begin(wider.start(made.taps), GREEDY)
+        made.begin(wider.start(made.capture), GREEDY)
 
 
 @pytest.mark.slow

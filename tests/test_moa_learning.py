@@ -7,10 +7,10 @@ from dataclasses import replace
 import headed
 import pytest
 import torch
-from moa_made import GREEDY, TEXT, blind, drafter, frozen, learnt, wild
+from moa_made import GREEDY, TEXT, blind, drafter, learnt, outputs, wild
 from test_engine import traced
 
-from specviz.drafters.kit.training import EVERY, freeze, same_tops
+from specviz.drafters.kit.training import EVERY, read_target_outputs, same_tops
 from specviz.drafters.moa import training
 from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.head import MoaHead
@@ -23,15 +23,15 @@ pytestmark = pytest.mark.slow
 def test_loss_falls_and_guesses_agree_far_above_chance():
     head, losses = learnt()
     assert losses[-1] < 0.2 * losses[0]
-    shares = same_tops(training.guesses(head, frozen(40)), frozen(40))
+    shares = same_tops(training.guesses(head, outputs(40)), outputs(40))
     assert len(shares) == training.STEPS
     assert min(shares) > 0.8
-    text = frozen(40).tokens.flatten().bincount().max() / frozen(40).tokens.numel()
+    text = outputs(40).tokens.flatten().bincount().max() / outputs(40).tokens.numel()
     assert text < 0.3  # as often as always naming the most frequent token would be right
 
 
 def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
-    head, found = wild(headed.target()), frozen(1)
+    head, found = wild(headed.target()), outputs(1)
     total = weights = 0.0
     for depth, output in enumerate(training.unroll(head, found, 3), start=1):
         off = (output - found.final[:, depth:]).abs()
@@ -47,10 +47,10 @@ def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
 
 def test_gradients_reach_every_weight_and_stay_out_of_the_target():
     head = MoaHead(MoaConfig.like(headed.target())).train()
-    training.loss(head, frozen(0)).backward()
+    training.loss(head, outputs(0)).backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
     assert all(p.grad is None for p in headed.target().model.parameters())
-    short = freeze(headed.target().model, headed.windows(0, length=3), (EVERY,))
+    short = read_target_outputs(headed.target().model, headed.windows(0, length=3), (EVERY,))
     assert len(training.guesses(head, short)) == 2
     assert training.loss(head, short).isfinite()
 
@@ -58,10 +58,10 @@ def test_gradients_reach_every_weight_and_stay_out_of_the_target():
 def test_it_also_trains_under_autocast():
     head = MoaHead(MoaConfig.like(headed.target())).train()
     with torch.autocast("cpu", torch.bfloat16):
-        found = freeze(headed.target().model, headed.windows(2), (EVERY,))
+        found = read_target_outputs(headed.target().model, headed.windows(2), (EVERY,))
         loss = training.loss(head, found)
     loss.backward()
-    plainly_ = training.loss(head, frozen(0)).item()
+    plainly_ = training.loss(head, outputs(0)).item()
     assert loss.isfinite()
     assert loss.item() == pytest.approx(plainly_, rel=0.2)
 
@@ -77,7 +77,7 @@ def late_memory(found):
 
 def test_a_blind_head_knows_the_text_by_its_memory_and_not_if_that_is_late_by_one():
     head, losses = learnt(embed=blind)
-    found = replace(frozen(40), embed=blind)
+    found = replace(outputs(40), embed=blind)
     late = late_memory(found)
     assert losses[-1] < 0.6 * losses[0]
     assert training.loss(head, late).item() > 1.5 * training.loss(head, found).item()
@@ -91,7 +91,7 @@ class Blind:
 
     def __init__(self, inner):
         self.inner, self.name, self.card = inner, inner.name, inner.card
-        self.made_for, self.taps = inner.made_for, inner.taps
+        self.made_for, self.capture = inner.made_for, inner.capture
 
     def begin(self, target, settings):
         session = self.inner.begin(target, settings)
@@ -104,13 +104,13 @@ class Late:
 
     def __init__(self, inner):
         self.inner, self.name, self.card = inner, inner.name, inner.card
-        self.made_for, self.taps = inner.made_for, inner.taps
+        self.made_for, self.capture = inner.made_for, inner.capture
 
     def begin(self, target, settings):
         session, last = self.inner.begin(target, settings), []
         commit = session.commit
 
-        def late(tokens, states, riders=None):
+        def late(tokens, states, extra_rows=None):
             before = last[-1] if last else states.take([0])
             last.append(states.take([len(tokens) - 1]))
             rows = states.take(range(len(tokens) - 1)).keys_values

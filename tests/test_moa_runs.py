@@ -38,7 +38,7 @@ def test_states_that_do_not_make_up_the_text_are_refused():
 def test_what_several_commits_brought_is_read_at_once():
     text = headed.target().encode(TEXT, 9)
     made = drafter()
-    run = headed.target().start(made.taps)
+    run = headed.target().start(made.capture)
     states = run.prefill(text[:-1]).states
     session = made.begin(run, GREEDY)
     session.commit(text[1:5], states.take(range(4)))

@@ -14,7 +14,7 @@ from transformers import DynamicCache, LlamaConfig, MambaConfig
 from specviz.adapters import torch as torch_adapter
 from specviz.adapters import transformers as adapter
 from specviz.adapters.warning import warn_once
-from specviz.models.cache import RoomyCache
+from specviz.models.kv_cache import PreallocatedCache
 
 
 def old(self, input_ids, position_ids=None, past_key_values=None, logits_to_keep=0):
@@ -52,12 +52,12 @@ def test_cache_argument_is_read_from_the_network(forward, name):
 
 
 def test_installed_llama_takes_the_cache_without_a_warning():
-    model, kept = tiny.llama(), RoomyCache()
+    model, kept = tiny.llama(), PreallocatedCache()
     with warnings.catch_warnings(), torch.inference_mode():
         warnings.simplefilter("error")
         model(input_ids=torch.tensor([[1, 2, 3]]), **adapter.with_cache(model, kept))
     assert [layer.get_seq_length() for layer in kept.layers] == [3, 3]
-    assert adapter.has_plain_cache(model, RoomyCache())
+    assert adapter.has_plain_cache(model, PreallocatedCache())
 
 
 def test_network_that_ignores_its_cache_is_found():
@@ -67,7 +67,7 @@ def test_network_that_ignores_its_cache_is_found():
         def forward(self, input_ids, cache=None, use_cache=None):
             """Keeps its state elsewhere."""
 
-    assert not adapter.has_plain_cache(Recurrent(), RoomyCache())
+    assert not adapter.has_plain_cache(Recurrent(), PreallocatedCache())
 
 
 def test_recurrent_cache_is_no_plain_cache():
@@ -121,7 +121,7 @@ def test_layers_run_by_hand_equal_the_model():
     with torch.inference_mode():
         expected = model.model(ids, output_hidden_states=True).last_hidden_state
         hidden = parts = decoder.embed_tokens(ids)
-        angles, kept = adapter.rotary_angles(decoder, hidden, positions), RoomyCache()
+        angles, kept = adapter.rotary_angles(decoder, hidden, positions), PreallocatedCache()
         for layer in adapter.decoder_layers(model):
             hidden = adapter.run_layer(layer, hidden, angles, mask, kept, positions)
             queries, keys, values = adapter.attention_inputs(layer, parts, angles)

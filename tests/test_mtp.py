@@ -18,7 +18,7 @@ from specviz.drafters.mtp.head import MTPModules
 from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
 from specviz.engine.loop import rounds
 from specviz.models.errors import Unsuitable
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
@@ -55,7 +55,7 @@ def by_hand(modules, text, final, steps):
 
 @pytest.mark.slow
 def test_a_chain_is_what_the_formula_says_step_by_step():
-    final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
+    final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
     proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
     with torch.inference_mode():
         logits = by_hand(headed.heads("mtp"), ids(), final, 4)
@@ -71,7 +71,7 @@ def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
     proposal = headed.begun("mtp", ids(), WARM).propose(ids(), 5, chance)
     assert proposal.drawn is Drawn.SAMPLED
     assert set(proposal.q) == {0, 1, 2, 3}
-    final = headed.freeze(headed.target().model, torch.tensor([ids()])).final[0]
+    final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
     with torch.inference_mode():
         first = law(by_hand(headed.heads("mtp"), ids(), final, 1)[0], WARM.sampling)
     assert torch.allclose(proposal.q[0], first, atol=1e-5)
@@ -83,7 +83,7 @@ def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
 @pytest.mark.slow
 def test_a_module_never_shown_its_own_output_knows_less_with_every_step(monkeypatch):
     """DeepSeek's loss is one step deep; the steps that it is then used for were never trained."""
-    batches = [headed.frozen(seed) for seed in (90, 91)]
+    batches = [headed.outputs(seed) for seed in (90, 91)]
 
     def known(head):
         alphas = [overlaps(training.guesses(head, batch), batch) for batch in batches]
@@ -206,7 +206,7 @@ def test_rotary_pairs_of_parallel_heads_are_neighbours_as_in_metas_checkpoint():
 def test_parallel_heads_read_rows_in_parts_as_they_read_them_at_once():
     from transformers import DynamicCache
 
-    head, trunk = headed.heads("mtp-parallel"), headed.frozen(0).states[-2][:1]
+    head, trunk = headed.heads("mtp-parallel"), headed.outputs(0).states[-2][:1]
     cache = DynamicCache()
     with torch.inference_mode():
         whole = head.features(trunk)
@@ -218,13 +218,13 @@ def test_parallel_heads_read_rows_in_parts_as_they_read_them_at_once():
 def test_the_trunk_is_every_layer_but_the_last_and_its_norm_and_projection_the_targets():
     """The target's own last layer, given the place of a head, says what the target says."""
     model = headed.target().model
-    trunk = headed.frozen(0).states[-2]
+    trunk = headed.outputs(0).states[-2]
     turns = model.model.rotary_emb(trunk, torch.arange(trunk.shape[1])[None])
     mask = causal_mask(trunk.shape[1], 0, trunk)
     last = model.model.layers[-1](trunk, attention_mask=mask, position_embeddings=turns)
     logits = headed.heads("mtp-parallel").logits(last, model.lm_head)
-    assert torch.allclose(logits, headed.frozen(0).logits, atol=1e-4)
-    assert headed.drafter("mtp-parallel").taps == Taps(layers=(headed.LAYERS - 1,))
+    assert torch.allclose(logits, headed.outputs(0).logits, atol=1e-4)
+    assert headed.drafter("mtp-parallel").capture == CaptureSpec(layers=(headed.LAYERS - 1,))
 
 
 def test_the_names_of_parallel_heads_are_metas():

@@ -21,7 +21,7 @@ from specviz.engine.loop import Decoding
 from specviz.models import numpy_llama
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.numpy_llama import BLOCK, NumpyLlama
-from specviz.models.passes import Riders, Taps, Warm
+from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.distributions import BadScores
@@ -104,9 +104,9 @@ def same_scores(one, other):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_pass_of_a_run_gives_transformers_numbers(kind):
-    taps = Taps(layers=(1, 2), final=True, keys_values=(1, 2))
+    taps = CaptureSpec(layers=(1, 2), final=True, keys_values=(1, 2))
     ids = list(range(3, 60))
-    riders = Riders((21, 22), (1, 2), torch.eye(8, dtype=torch.bool)[6:])
+    extra_rows = ExtraRows((21, 22), (1, 2), torch.eye(8, dtype=torch.bool)[6:])
     runs = [target.start(taps) for target in both(kind)]
     for step in (
         lambda run: run.prefill(ids),
@@ -116,27 +116,27 @@ def test_every_pass_of_a_run_gives_transformers_numbers(kind):
         lambda run: run.keep([0, 1, 3, 5]),
         lambda run: run.score(DraftTree.chain(8, (9, 10, 11))),
         lambda run: run.keep([0, 1]),
-        lambda run: run.score(TREE, riders),
+        lambda run: run.score(TREE, extra_rows),
         lambda run: run.keep([0, 2]),
         lambda run: run.score(DraftTree((6,), (-1,))),
     ):
         one, other = map(step, runs)
         if one is not None:
             same_scores(one, other)
-            if one.riders is not None:
-                close(one.riders.logits, other.riders.logits)
+            if one.extra_rows is not None:
+                close(one.extra_rows.logits, other.extra_rows.logits)
 
 
 def test_a_long_prompt_is_read_in_blocks_with_the_same_numbers():
     ids = [1 + i % 200 for i in range(BLOCK + BLOCK // 2 + 1)]
-    taps = Taps(layers=(2,), final=True)
+    taps = CaptureSpec(layers=(2,), final=True)
     runs = [target.start(taps) for target in both("Llama")]
     same_scores(*(run.prefill(ids) for run in runs))
     same_scores(*(run.score(TREE) for run in runs))
 
 
 def test_early_exit_resumes_where_the_draft_stopped():
-    runs = [target.start(Taps(final=True)) for target in both("Llama")]
+    runs = [target.start(CaptureSpec(final=True)) for target in both("Llama")]
     for run in runs:
         run.prefill(list(range(3, 20)))
     sees = TREE.mask()
@@ -149,7 +149,9 @@ def test_early_exit_resumes_where_the_draft_stopped():
         run.shallow([9, 11], [1, 1], sees[1:3, :3], 2)
     close(*shallow)
     close(*(run.head(states) for run, states in zip(runs, shallow, strict=True)))
-    scores = [run.score(TREE, None, Warm(2, s)) for run, s in zip(runs, shallow, strict=True)]
+    scores = [
+        run.score(TREE, None, PrecomputedPrefix(2, s)) for run, s in zip(runs, shallow, strict=True)
+    ]
     same_scores(*scores)
     for run in runs:
         run.keep([0, 1, 4])
@@ -175,7 +177,7 @@ def test_greedy_text_equals_plain_decoding_and_transformers(drafter):
 
 def test_a_run_keeps_what_it_kept_while_another_goes_on():
     target, _ = both("Llama")
-    one, other = target.start(Taps(keys_values=(1,))), target.start(Taps())
+    one, other = target.start(CaptureSpec(keys_values=(1,))), target.start(CaptureSpec())
     one.prefill([5, 6, 7])
     keys, values = one.score(TREE).states.keys_values[1]
     before = keys.clone(), values.clone()
@@ -188,7 +190,7 @@ def test_a_run_keeps_what_it_kept_while_another_goes_on():
 
 def test_a_cache_grows_without_losing_rows():
     target, _ = both("Llama")
-    long, short = (target.start(Taps()) for _ in range(2))
+    long, short = (target.start(CaptureSpec()) for _ in range(2))
     ids = [1 + i % 250 for i in range(200)]
     long.prefill(ids)
     short.prefill(ids[:2])
@@ -206,7 +208,7 @@ def test_weights_that_are_no_numbers_end_in_a_sentence():
     target, _ = both("Llama")
     with torch.no_grad():
         target.model.model.layers[1].post_attention_layernorm.weight.fill_(torch.nan)
-    scores = target.start(Taps()).prefill([3, 4, 5])
+    scores = target.start(CaptureSpec()).prefill([3, 4, 5])
     with pytest.raises(BadScores):
         scores.check()
 
@@ -275,7 +277,7 @@ def test_it_rounds_no_more_than_transformers():
     words = torch.arange(3, 60)[None]
     wanted = exact(input_ids=words).logits[0, -1:]
     errors = [
-        float((target.start(Taps()).prefill(words[0].tolist()).logits - wanted).abs().max())
+        float((target.start(CaptureSpec()).prefill(words[0].tolist()).logits - wanted).abs().max())
         for target in (fast, usual)
     ]
     assert errors[0] < 3 * errors[1]

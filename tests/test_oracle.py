@@ -11,7 +11,7 @@ from test_engine import PROMPTS, generated, traced
 
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding, rounds
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
@@ -120,7 +120,7 @@ def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
     target = tiny.target()
 
     def proposed(room=9):
-        session = Oracle(target).begin(target.start(Taps()), WARM)
+        session = Oracle(target).begin(target.start(CaptureSpec()), WARM)
         return session.propose([3, 5, 7], tiny.room(WARM, room), Chance(1, 1))
 
     assert [len(proposed(room).tree) for room in (1, 2, 9)] == [1, 2, 5]
@@ -139,7 +139,7 @@ def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
     hashed.card = replace(hashed.card, hash="ab" * 32)
     assert Oracle(hashed).made_for == "ab" * 32
     with pytest.raises(ValueError, match="made of another model than tiny"):
-        oracle.begin(tiny.target(tiny.llama(seed=9)).start(Taps()), WARM)
+        oracle.begin(tiny.target(tiny.llama(seed=9)).start(CaptureSpec()), WARM)
 
 
 def test_how_it_draws_is_known_before_the_first_guess(tiny_target):
@@ -149,5 +149,7 @@ def test_how_it_draws_is_known_before_the_first_guess(tiny_target):
         ({"candidates": "greedy"}, Drawn.POINT_MASS),
         ({"sampling": Sampling(0)}, Drawn.POINT_MASS),
     ]:
-        session = Oracle(tiny_target).begin(tiny_target.start(Taps()), replace(WARM, **change))
+        session = Oracle(tiny_target).begin(
+            tiny_target.start(CaptureSpec()), replace(WARM, **change)
+        )
         assert session.drawn is session.propose([3, 5], 5, Chance(1, 1)).drawn is drawn

@@ -186,8 +186,8 @@ def test_a_text_beyond_its_reach_is_a_round_without_a_guess():
 
 def test_an_unsure_model_stops_writing(target):
     model = drafter(target, tiny.blurred(tiny.llama()))
-    sure = model.begin(target.start(model.taps), CHAIN)
-    careful = model.begin(target.start(model.taps), Settings(Sampling(0.0), confidence=0.999))
+    sure = model.begin(target.start(model.capture), CHAIN)
+    careful = model.begin(target.start(model.capture), Settings(Sampling(0.0), confidence=0.999))
     ids = target.encode(tiny.PROMPT, 20)
     chance = CHAIN.chance(1)
     assert len(sure.propose(ids, 5, chance).evidence[0]["written"]) == 4

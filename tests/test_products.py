@@ -16,7 +16,7 @@ from specviz.bench import methods
 from specviz.bench.methods import Entrant
 from specviz.catalog import entries, load_drafter, load_target
 from specviz.models import products
-from specviz.models.memory import held
+from specviz.models.memory import unique_bytes
 from specviz.models.network import network_of, prepare
 from specviz.models.numpy_llama import NumpyLlama
 from specviz.models.products import (
@@ -208,7 +208,7 @@ def test_a_weight_is_stored_once_beside_its_packed_copy():
     made = network_of(model)
     copies = [p.packed for p in [*made.products, made.output_head] if p.packed is not None]
     slack = 64 * len(copies)
-    assert size <= held([model], beyond=copies) <= size + slack + 8192  # rotary frequencies
+    assert size <= unique_bytes([model], beyond=copies) <= size + slack + 8192  # rotary frequencies
     attention = model.model.layers[0].self_attn
     storages = {attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight}
     assert len({weight.untyped_storage().data_ptr() for weight in storages}) == 1

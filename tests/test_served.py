@@ -15,15 +15,15 @@ from specviz import engine
 from specviz.catalog import entry, load, load_drafter, load_target
 from specviz.commands.cli import main
 from specviz.models.errors import ServerFault
-from specviz.models.passes import Taps
-from specviz.models.served import line
+from specviz.models.passes import CaptureSpec
+from specviz.models.served import http_client
 from specviz.models.served.address import Address
-from specviz.models.served.laws import logits
+from specviz.models.served.logprobs import to_logits
 from specviz.models.served.server import Server
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, token_ids
+from specviz.trace.metrics import first_difference, token_ids
 from specviz.ui.request import RunRequest
 from specviz.ui.step import drawer
 from specviz.verification.tree import DraftTree
@@ -59,7 +59,7 @@ def test_a_served_run_is_the_local_one(name):
         assert one.scored.soft == soft
     assert trace.header.machine == "vLLM 0.32.0"
     assert trace.header.versions["vllm"] == "0.32.0"
-    assert difference(trace) is None
+    assert first_difference(trace) is None
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_tree_goes_as_its_paths_in_one_request():
 def test_a_rare_sibling_keeps_the_probability_that_its_own_path_tells(monkeypatch):
     told = [[{7: -0.1, 900: -9.0}, {1: -0.5}], [{7: -0.1, 2904: -5.0}, {2: -0.5}]]
     with serving() as server:
-        run = load_target(server, "cpu").start(Taps())
+        run = load_target(server, "cpu").start(CaptureSpec())
     monkeypatch.setattr(Server, "laws", lambda *_: told)
     logits = run.score(DraftTree((5, 900, 2904), (-1, 0, 0))).logits
     assert logits[0, [7, 900, 2904]].tolist() == [-0.1, -9.0, -5.0]
@@ -85,7 +85,7 @@ def test_a_rare_sibling_keeps_the_probability_that_its_own_path_tells(monkeypatc
 
 
 def test_what_is_not_listed_has_the_rest_together():
-    (row,) = logits([{3: log(0.5), 1: log(0.3)}], 6)
+    (row,) = to_logits([{3: log(0.5), 1: log(0.3)}], 6)
     assert row.softmax(0)[[3, 1]].tolist() == pytest.approx([0.5, 0.3])
     assert row.softmax(0)[[0, 2, 4, 5]].sum().item() == pytest.approx(0.2)
 
@@ -187,7 +187,7 @@ def test_a_server_that_is_down_has_a_sentence(capsys):
 
 
 def test_a_server_that_never_ends_has_a_sentence(monkeypatch):
-    monkeypatch.setattr(line.Line.__init__, "__defaults__", (0.05, 0.05))
+    monkeypatch.setattr(http_client.HttpClient.__init__, "__defaults__", (0.05, 0.05))
     with serving(delay=0.2) as server, pytest.raises(ServerFault, match=r"within 0\.05 seconds"):
         load_target(server, "cpu")
 
@@ -197,7 +197,7 @@ def test_a_server_that_trickles_has_an_end():
         def read1(self, _size):
             return b" "
 
-    asker = line.Line(Address.read("vllm:http://localhost:8000"))
+    asker = http_client.HttpClient(Address.read("vllm:http://localhost:8000"))
     with pytest.raises(TimeoutError):
         asker._whole(Trickle(), until=0.0)
 
@@ -206,7 +206,7 @@ def test_a_law_with_a_tie_that_is_not_seen_is_refused():
     with serving() as server:
         target = load_target(server, "cpu")
         law = target.server.laws([[0, 0], [0]], [1, 1])[1][0]
-        run = target.start(load_drafter("ngram", target).taps, Sampling(1.0, top_k=12))
+        run = target.start(load_drafter("ngram", target).capture, Sampling(1.0, top_k=12))
         run._check_whole(law)
         with pytest.raises(ServerFault, match="smaller top-k"):
             run._check_whole(dict.fromkeys(law, -5.0))
@@ -286,10 +286,10 @@ def test_a_server_that_the_host_named_is_a_target_for_everybody(hosted, capsys):
 
 
 def test_the_host_s_key_goes_to_the_host_s_server_alone(monkeypatch):
-    monkeypatch.setenv(line.KEY, "secret")
-    named = line.Line(Address.read("vllm:http://a", "the host's address"))
+    monkeypatch.setenv(http_client.KEY, "secret")
+    named = http_client.HttpClient(Address.read("vllm:http://a", "the host's address"))
     assert named.headers()["Authorization"] == "Bearer secret"
-    assert "Authorization" not in line.Line(Address.read("vllm:http://a")).headers()
+    assert "Authorization" not in http_client.HttpClient(Address.read("vllm:http://a")).headers()
 
 
 def test_visitors_do_not_learn_where_the_host_s_server_is(monkeypatch):
@@ -338,7 +338,7 @@ def test_what_was_made_before_a_server_died_is_written(after, tmp_path, capsys):
     made = token_ids(trace)
     assert made == token_ids(here("copied"))[: len(made)]
     assert json.loads(told.read_text())["token_ids"] == made
-    assert printed.out.startswith(trace.header.read)
+    assert printed.out.startswith(trace.header.model_text)
     assert main(["check", str(place)]) == 0
     ended = len(made) == 14
     assert ended == (after == WHOLE)

@@ -13,7 +13,7 @@ from test_uniform import IDS
 
 from specviz.drafters.suffix import Suffix, Suffixes
 from specviz.engine.loop import rounds
-from specviz.models.passes import States, Taps
+from specviz.models.passes import CaptureSpec, States
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
@@ -134,7 +134,7 @@ def test_drafts_are_those_of_a_slow_count_round_after_round(
     target = tiny.target(tiny.small_llama())
     target.eos = (eos,)
     settings = Settings(gamma=gamma, siblings=siblings, suffix_factor=factor, suffix_least=least)
-    session = Suffix().begin(target.start(Taps()), settings)
+    session = Suffix().begin(target.start(CaptureSpec()), settings)
     text = [1]
     for chunk in chunks:
         text += chunk
@@ -161,7 +161,7 @@ def test_drafts_are_those_of_a_slow_count_round_after_round(
 
 def proposed(text, room=9, **choices):
     settings = Settings(**choices)
-    session = Suffix().begin(tiny.target().start(Taps()), settings)
+    session = Suffix().begin(tiny.target().start(CaptureSpec()), settings)
     return session.propose(text, tiny.room(settings, room), Chance(1, 1))
 
 
@@ -238,7 +238,7 @@ def test_it_keeps_to_room_stops_at_the_end_of_a_text_and_may_find_nothing():
 
 def test_a_session_keeps_its_own_text_and_forgets_another():
     drafter, target = Suffix(), tiny.target()
-    mine, other = (drafter.begin(target.start(Taps()), WARM) for _ in range(2))
+    mine, other = (drafter.begin(target.start(CaptureSpec()), WARM) for _ in range(2))
     mine.propose([7, 8, 9, 7], 9, Chance(1, 1))
     assert len(other.propose([1, 7], 9, Chance(1, 1)).tree) == 1
     assert len(mine.propose([1, 7], 9, Chance(1, 1)).tree) == 1
@@ -247,11 +247,11 @@ def test_a_session_keeps_its_own_text_and_forgets_another():
 
 def test_rejected_guesses_leave_nothing_behind():
     target = tiny.target(tiny.small_llama())
-    session = Suffix().begin(target.start(Taps()), WARM)
+    session = Suffix().begin(target.start(CaptureSpec()), WARM)
     text = list(IDS)
     for room, taken in [(3, 0), (2, 2), (4, 1), (5, 0), (3, 2)]:
         proposal = session.propose(text, room, Chance(1, 1))
-        fresh = Suffix().begin(target.start(Taps()), WARM)
+        fresh = Suffix().begin(target.start(CaptureSpec()), WARM)
         assert fresh.propose(text, room, Chance(1, 1)) == proposal
         new = [*proposal.tree.tokens[1:][:taken], 11]
         session.commit(new, States())
@@ -265,7 +265,7 @@ def test_the_automaton_follows_the_text_of_a_real_run():
     settings = replace(WARM, sampling=Sampling(1.3), siblings=[2, 2], max_new_tokens=40)
     for turn in rounds(target, Suffix(), list(text), settings):
         if turn.number:
-            fresh = Suffix().begin(target.start(Taps()), settings)
+            fresh = Suffix().begin(target.start(CaptureSpec()), settings)
             room = tiny.room(settings, len(IDS) + 40 - len(text))
             assert fresh.propose(text, room, turn.chance) == turn.proposal
         sizes.add(len(turn.proposal.tree))

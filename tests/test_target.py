@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from test_tree import trees
 
 from specviz.models.errors import BadPrompt
-from specviz.models.passes import Riders, Taps, Unsupported, Warm
+from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, UnsupportedModel
 from specviz.verification.tree import DraftTree
 
 PROMPT = [3, 5, 7, 9]
@@ -24,7 +24,7 @@ def alone(target, tokens):
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 def test_a_tree_scored_at_once_equals_each_path_scored_alone(make):
     target = tiny.target(make())
-    run = target.start(Taps())
+    run = target.start(CaptureSpec())
     run.prefill(PROMPT)
     tree = DraftTree((11, 12, 13, 14, 15, 16), (-1, 0, 0, 1, 2, 3))
     logits = run.score(tree).logits
@@ -37,7 +37,7 @@ def test_a_tree_scored_at_once_equals_each_path_scored_alone(make):
 @given(trees())
 @settings(max_examples=25, deadline=None)
 def test_after_keeping_any_path_the_cache_is_that_of_the_text(tiny_target, tree):
-    run = tiny_target.start(Taps())
+    run = tiny_target.start(CaptureSpec())
     run.prefill(PROMPT)
     run.score(tree)
     leaf = max(range(len(tree)), key=lambda node: tree.depths[node])
@@ -48,13 +48,13 @@ def test_after_keeping_any_path_the_cache_is_that_of_the_text(tiny_target, tree)
 
 
 def test_riders_are_scored_in_the_same_pass_and_never_kept(tiny_target):
-    run = tiny_target.start(Taps())
+    run = tiny_target.start(CaptureSpec())
     run.prefill(PROMPT)
     sees = torch.tensor([[True, False, True, False], [True, False, True, True]])
-    scores = run.score(DraftTree.chain(11, [12]), Riders((21, 22), (1, 2), sees))
+    scores = run.score(DraftTree.chain(11, [12]), ExtraRows((21, 22), (1, 2), sees))
     assert scores.logits.shape[0] == 2
     expected = alone(tiny_target, [*PROMPT, 11, 21, 22])
-    assert torch.allclose(scores.riders.logits[1], expected, atol=2e-4)
+    assert torch.allclose(scores.extra_rows.logits[1], expected, atol=2e-4)
     run.keep((0,))
     after = run.score(DraftTree((42,), (-1,))).logits[0]
     assert torch.allclose(after, alone(tiny_target, [*PROMPT, 11, 42]), atol=2e-4)
@@ -63,14 +63,14 @@ def test_riders_are_scored_in_the_same_pass_and_never_kept(tiny_target):
 @pytest.mark.parametrize("warmed", [1, 2, 4])
 def test_scoring_resumes_from_layers_that_drafting_already_ran(tiny_target, warmed):
     tree = DraftTree((11, 12, 13, 14), (-1, 0, 0, 1))
-    plain = tiny_target.start(Taps())
+    plain = tiny_target.start(CaptureSpec())
     plain.prefill(PROMPT)
-    run = tiny_target.start(Taps())
+    run = tiny_target.start(CaptureSpec())
     run.prefill(PROMPT)
     early = run.shallow(
         tree.tokens[:warmed], tree.depths[:warmed], tree.mask()[:warmed, :warmed], 1
     )
-    warm = run.score(tree, warm=Warm(1, early))
+    warm = run.score(tree, warm=PrecomputedPrefix(1, early))
     assert torch.allclose(warm.logits, plain.score(tree).logits, atol=2e-4)
     run.keep((0, 1, 3))
     after = run.score(DraftTree((42,), (-1,))).logits[0]
@@ -80,7 +80,7 @@ def test_scoring_resumes_from_layers_that_drafting_already_ran(tiny_target, warm
 def test_taps_give_what_was_asked_for_and_nothing_else(tiny_target):
     layers = tiny_target.model.model.layers
     hooks = [len(layer._forward_hooks) for layer in layers]
-    run = tiny_target.start(Taps(layers=(1, 2), final=True, keys_values=(2,)))
+    run = tiny_target.start(CaptureSpec(layers=(1, 2), final=True, keys_values=(2,)))
     states = run.prefill(PROMPT).states
     assert [len(layer._forward_hooks) for layer in layers] == hooks
     with torch.inference_mode():
@@ -92,13 +92,13 @@ def test_taps_give_what_was_asked_for_and_nothing_else(tiny_target):
     keys, values = states.keys_values[2]
     assert keys.shape == values.shape == (4, 2, 12)
     assert torch.equal(states.take([2]).layers[1], states.layers[1][[2]])
-    bare = tiny_target.start(Taps()).prefill(PROMPT).states
+    bare = tiny_target.start(CaptureSpec()).prefill(PROMPT).states
     assert (bare.layers, bare.final, bare.keys_values) == ({}, None, {})
 
 
 def test_early_exit_of_an_unknown_architecture_is_refused_with_a_sentence():
-    run = tiny.target(tiny.gpt2()).start(Taps())
-    with pytest.raises(Unsupported, match="Llama-like"):
+    run = tiny.target(tiny.gpt2()).start(CaptureSpec())
+    with pytest.raises(UnsupportedModel, match="Llama-like"):
         run.shallow([1], [0], torch.ones(1, 1).bool(), 1)
 
 

@@ -92,7 +92,7 @@ class Late:
         session = self.inner.begin(target, settings)
         commit, last = session.commit, []
 
-        def late(tokens, states, riders=None):
+        def late(tokens, states, extra_rows=None):
             rows = list(range(len(tokens)))
             before = last[-1] if last else states.take([0])
             last.append(states.take(rows[-1:]))

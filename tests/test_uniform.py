@@ -14,7 +14,7 @@ from test_engine import traced
 
 from specviz.drafters.uniform import Uniform, distinct_picks
 from specviz.engine.loop import rounds
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import summary
@@ -36,7 +36,7 @@ def test_a_coin_at_the_edge_of_an_interval_lies_in_the_one_it_picks(size):
 
 
 def proposed(settings, room=9, target=None, chance=None):
-    session = Uniform().begin((target or tiny.target()).start(Taps()), settings)
+    session = Uniform().begin((target or tiny.target()).start(CaptureSpec()), settings)
     return session.propose([3, 5, 7], tiny.room(settings, room), chance or Chance(1, 1))
 
 

@@ -24,7 +24,7 @@ from specviz.models import masks
 from specviz.models.checkpoint import check_config, check_reach
 from specviz.models.errors import BadPrompt
 from specviz.models.masks import layer_masks, longest_text
-from specviz.models.passes import Riders, Taps, Warm
+from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.tree import DraftTree
 
@@ -123,15 +123,15 @@ def test_a_folder_may_be_as_long_as_its_context(kind, tmp_path):
 def test_a_tree_across_the_window_equals_each_path_scored_alone(kind, attention):
     model = KINDS[kind]()
     model.set_attn_implementation(attention)
-    run = tiny.target(model).start(Taps())
+    run = tiny.target(model).start(CaptureSpec())
     context = PROMPTS[1][: WINDOW - 1]
     run.prefill(context)
     sees = torch.tensor([[True, *[False] * 5, True, False], [True, *[False] * 5, True, True]])
-    scores = run.score(TREE, Riders((21, 22), (1, 2), sees))
+    scores = run.score(TREE, ExtraRows((21, 22), (1, 2), sees))
     for node in range(len(TREE)):
         path = [TREE.tokens[n] for n in TREE.path(node)]
         close(scores.logits[node], alone(model, [*context, *path]))
-    close(scores.riders.logits[1], alone(model, [*context, 11, 21, 22]))
+    close(scores.extra_rows.logits[1], alone(model, [*context, 11, 21, 22]))
     run.keep(TREE.path(5))
     kept = [*context, *(TREE.tokens[n] for n in TREE.path(5))]
     close(run.score(DraftTree((42,), (-1,))).logits[0], alone(model, [*kept, 42]))
@@ -154,11 +154,11 @@ def test_a_draft_model_reads_a_tree_past_its_own_window(kind):
 @pytest.mark.parametrize("kind", ["mistral", "qwen2"])
 def test_early_exit_resumes_past_the_window(kind):
     made = target(kind)
-    plain, run = made.start(Taps()), made.start(Taps())
+    plain, run = made.start(CaptureSpec()), made.start(CaptureSpec())
     for each in (plain, run):
         each.prefill(PROMPTS[1])
     early = run.shallow(TREE.tokens[:4], TREE.depths[:4], TREE.mask()[:4, :4], 3)
-    close(run.score(TREE, warm=Warm(3, early)).logits, plain.score(TREE).logits)
+    close(run.score(TREE, precomputed=PrecomputedPrefix(3, early)).logits, plain.score(TREE).logits)
     settings = replace(BRANCHED, exit_layer=3)
     played = engine.rounds(made, LayerSkip(made), list(PROMPTS[1]), settings)
     text = [t for each in played for t in each.tokens]
@@ -195,7 +195,7 @@ def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monk
     assert made.max_length == WINDOW
     with pytest.raises(BadPrompt, match="the 8 that tiny has in its sliding window, whose masks"):
         made.check_room(range(8), 1)
-    run = made.start(Taps())
+    run = made.start(CaptureSpec())
     run.prefill([3, 5])
     path = [TREE.tokens[n] for n in TREE.path(5)]
     close(run.score(TREE).logits[5], alone(model, [3, 5, *path]))

@@ -32,7 +32,7 @@ from specviz.models.files import called, folder_of, head_files, is_gguf, public_
 from specviz.models.load_progress import WEIGHTS, begin, loading
 from specviz.models.memory import unique_bytes
 from specviz.models.model_cache import ModelCache
-from specviz.models.parallel import processes
+from specviz.models.parallel import process_count
 from specviz.models.served.address import is_served
 from specviz.models.served.target import served
 from specviz.models.target import Target
@@ -105,7 +105,7 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     """
     place, entry = pick_device(device), find(name, "target")
     if is_served(name) or (entry is not None and entry.address):
-        if processes() > 1:
+        if process_count() > 1:
             raise Unsuitable(f"{name!r} is at a server, which cuts its models up by itself.")
         address, called = (entry.address, "the host's address") if entry else (name, None)
         return served(address, called, place, pick_dtype(place, dtype))

@@ -19,7 +19,7 @@ from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writabl
 from specviz.commands.parser import Parser
 from specviz.commands.tree_size import add_tree_size
 from specviz.settings.options import add_settings, option_group, prompt_type
-from specviz.trace.promises import PROMISES
+from specviz.trace.rule_specs import RULE_SPECS
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
@@ -171,7 +171,7 @@ def report(path: str | None, trace: Trace) -> None:
     if path is not None:
         write_json(path, whole)
     if path != STANDARD_OUTPUT:
-        print(printable(trace.header.read + whole["text"]), end="\n\n", flush=True)
+        print(printable(trace.header.model_text + whole["text"]), end="\n\n", flush=True)
         for line in words(trace, whole["summary"]):
             say(line)
 
@@ -182,7 +182,7 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
     models = f"{head.target.name} with {head.drafter.name}"
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
     if not head.lossless:
-        promise = PROMISES.get(head.rule)
+        promise = RULE_SPECS.get(head.rule)
         yield f"not lossless. {promise.says if promise else ''}".rstrip()
     rate = summary["tokens_per_pass"]
     mean = "" if rate is None else f": {rate:.2f} per pass"
@@ -200,17 +200,17 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
 
 def _speed(trace: Trace, speedup: float) -> str:
     """The speed-up, or why none can be stated."""
-    from specviz.trace.noise import VERDICT, noise
+    from specviz.trace.noise import VERDICT, explain_noise
 
-    rough = noise(trace, trace.baseline) if trace.baseline else None
+    rough = explain_noise(trace, trace.baseline) if trace.baseline else None
     return f"{VERDICT.lower()}, {rough}" if rough else f"{speedup:.2f} × as fast per token"
 
 
 def comparison(trace: Trace) -> str:
     """Whether the text equals plain decoding's, for runs at temperature 0."""
-    from specviz.trace.metrics import difference
+    from specviz.trace.metrics import first_difference
 
-    found = difference(trace)
+    found = first_difference(trace)
     if found is None:
         return "the text is plain decoding's, token for token"
     if not trace.header.lossless:

@@ -128,6 +128,6 @@ class DraftModelSession:
         return fit(logits, self.vocab_size)
 
     def commit(
-        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""

@@ -28,9 +28,9 @@ from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, causal_mask
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
-from specviz.models.cache import RoomyCache
-from specviz.models.passes import States, Taps, part_of
+from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
+from specviz.models.kv_cache import PreallocatedCache
+from specviz.models.passes import CaptureSpec, States, require_part
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.settings import Settings
@@ -131,7 +131,7 @@ class ParallelHeads(nn.Module):
         self.config = config
         width, many = checkpoint.sizes(model)[0], config.n_future_tokens - 1
         self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(many))
-        norm = part_of(model, final_norm, "final norm")
+        norm = require_part(model, final_norm, "final norm")
         self.shared = (norm,)  # in a tuple, so that it is no part of this module
 
     def features(self, trunk: Tensor, past: int = 0, cache: Any = None) -> Tensor:
@@ -170,7 +170,7 @@ class ParallelMTP(HeadDrafter):
 
     def __init__(self, head: ParallelHeads, card: ModelCard, layers: int) -> None:
         super().__init__(head, card)
-        self.taps = Taps(layers=(layers - 1,))
+        self.capture = CaptureSpec(layers=(layers - 1,))
 
     @classmethod
     def around(cls, head: ParallelHeads, card: ModelCard, target: Target) -> Self:
@@ -180,7 +180,7 @@ class ParallelMTP(HeadDrafter):
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
         """See `Drafter`."""
         project = target.target.model.get_output_embeddings()
-        reader = TrunkRows(self.head, self.taps.layers[0], project, self.card.name)
+        reader = TrunkRows(self.head, self.capture.layers[0], project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
     def weights(self, target: Target) -> Weights:
@@ -198,7 +198,7 @@ class TrunkRows:
         self.name = name
         self.most = len(heads.extra_heads)
         self.remark: dict[str, Any] = {"form": "heads", "heads": self.most, "layer": layer}
-        self.cache = RoomyCache()
+        self.cache = PreallocatedCache()
         self.read = 0  # rows in the cache
         self.waiting: list[Tensor] = []
 
@@ -217,16 +217,16 @@ class TrunkRows:
         self.waiting.append(states.layers[self.layer])
 
 
-def loss(head: ParallelHeads, frozen: Frozen) -> Tensor:
+def loss(head: ParallelHeads, outputs: TargetOutputs) -> Tensor:
     """The mean over heads; head i, from 0, guesses t + 2 + i."""
     return weighted(
-        [future_loss(row, frozen, 2 + i) for i, row in enumerate(guesses(head, frozen))]
+        [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
     )
 
 
-def guesses(head: ParallelHeads, frozen: Frozen) -> Sequence[Tensor]:
+def guesses(head: ParallelHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py. The trunk is all layers but the last."""
-    return [head.logits(row, frozen.head) for row in head.features(frozen.states[-2])]
+    return [head.logits(row, outputs.head) for row in head.features(outputs.states[-2])]
 
 
 def build(target: Target, _counts: Tensor) -> ParallelHeads:

@@ -12,7 +12,7 @@ from typing import Any
 
 from specviz.drafters.kit.base import Weightless
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -81,7 +81,9 @@ class NGramSession:
         tree = DraftTree.chain(context[-1], guesses)
         return Proposal(tree, Drawn.POINT_MASS, evidence=evidence, work=Work())
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. The next proposal sees the text; there is nothing to roll back."""
 
     def _until_end(self, guesses: Sequence[int]) -> list[int]:

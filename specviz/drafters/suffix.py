@@ -22,7 +22,7 @@ from typing import Any
 
 from specviz.drafters.kit.base import Weightless
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -178,7 +178,9 @@ class SuffixSession:
         evidence = {0: remark} | best.evidence
         return Proposal(tree, self.drawn, score=best.score, evidence=evidence, work=Work())
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. The next proposal reads what was added; guesses were never stored."""
 
     def _read(self, context: Sequence[int]) -> None:

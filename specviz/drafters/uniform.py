@@ -15,7 +15,7 @@ import torch
 from specviz.drafters.kit.base import Weightless
 from specviz.drafters.kit.growing import kind
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -70,7 +70,9 @@ class UniformSession:
         q = dict.fromkeys(parents[1:], self.law)
         return Proposal(tree, self.drawn, q, draws, evidence=evidence, work=Work())
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. There is nothing to roll back."""
 
 

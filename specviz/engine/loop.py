@@ -13,8 +13,8 @@ from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch
 from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
 from specviz.engine.schedule import GammaSchedule, schedule
 from specviz.models.devices import synchronize
-from specviz.models.memory import held
-from specviz.models.passes import Taps
+from specviz.models.memory import unique_bytes
+from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
 from specviz.verification import Rule, Verdict, choose
@@ -36,11 +36,11 @@ class Decoding:
         self.settings = settings
         self.text = list(ids)
         self.goal = len(ids) + settings.max_new_tokens
-        self.cache: TargetRun = target.start(drafter.taps, settings.sampling)
+        self.cache: TargetRun = target.start(drafter.capture, settings.sampling)
         self.session: DraftSession = drafter.begin(self.cache, settings)
         self.rule: Rule = choose(settings.rule, self.session.drawn, settings.sampling)
         if can_branch(self.session):
-            check_takes_trees(self.rule.promise)
+            check_takes_trees(self.rule.spec)
         self.schedule: GammaSchedule = schedule(settings)
 
     def rounds(self, stop: Stop = never) -> Iterator[Played]:
@@ -64,7 +64,9 @@ class Decoding:
     @property
     def held_bytes(self) -> int:
         """What drafter and session hold in memory now, beyond the target and its cache."""
-        return held([self.drafter, self.session], beyond=[self.cache])  # which leads to the target
+        return unique_bytes(
+            [self.drafter, self.session], beyond=[self.cache]
+        )  # which leads to the target
 
     def _prefill(self) -> Played:
         start = self._now()
@@ -89,7 +91,7 @@ class Decoding:
         proposal = self.session.propose(self.text, room, chance)
         drafted = self._now()
         proposal.check(self.session.drawn, room, self.target.eos)
-        scores = self.cache.score(proposal.tree, proposal.riders, proposal.warm)
+        scores = self.cache.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         scored = self._now()
         p = law(scores.logits, self.settings.sampling)
         verdict = self.rule.judge(proposal.tree, proposal.drawn, p, proposal.q, chance)
@@ -100,7 +102,7 @@ class Decoding:
         kept = (0, *verdict.path)
         self.cache.keep(kept)
         states = scores.states.take(kept[: len(tokens)])
-        self.session.commit(tokens, states, scores.riders)
+        self.session.commit(tokens, states, scores.extra_rows)
         self.text += tokens
         clocks = Clocks(drafted - start, scored - drafted, judged - scored, self._now() - judged)
         return Played(number, chance, proposal, scores, p, verdict, tokens, clocks)
@@ -128,7 +130,7 @@ def plain(
     target: Target, ids: Sequence[int], settings: Settings, stop: Stop = never
 ) -> Iterator[PlainStep]:
     """Plain decoding with the same passes, laws and way of drawing: the measured baseline."""
-    cache, text = target.start(Taps(), settings.sampling), list(ids)
+    cache, text = target.start(CaptureSpec(), settings.sampling), list(ids)
     for number in range(settings.max_new_tokens):
         if stop() or (number and text[-1] in target.eos):
             return

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from specviz.models.checkpoint import MadeFor
-from specviz.models.passes import Riders, States, Taps, Warm
+from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix, States
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -48,8 +48,8 @@ class Proposal:
     draws: Mapping[int, Draw] = field(default_factory=dict)
     score: Mapping[int, float] = field(default_factory=dict)
     evidence: Mapping[int, dict[str, Any]] = field(default_factory=dict)
-    riders: Riders | None = None
-    warm: Warm | None = None
+    extra_rows: ExtraRows | None = None
+    precomputed: PrecomputedPrefix | None = None
     shown: Sequence[int] = ()
     work: Work | None = None
 
@@ -76,7 +76,7 @@ class Drafter(Protocol):
     name: str
     card: ModelCard
     made_for: MadeFor
-    taps: Taps
+    capture: CaptureSpec
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """A session for one run. Raises ValueError with a sentence where the two do not fit."""
@@ -110,7 +110,9 @@ class DraftSession(Protocol):
         """
         ...
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """`tokens` are in the text now.
 
         states: row i is the target's state that *predicted* tokens[i]; the newest token has none

@@ -29,7 +29,7 @@ from specviz.trace.events import (
     Scored,
     Vocabulary,
 )
-from specviz.trace.promises import PROMISES, asked
+from specviz.trace.rule_specs import RULE_SPECS, parse_rule
 from specviz.verification import Decision, Drawn, Rule
 from specviz.verification.alpha import Alpha
 from specviz.verification.distributions import without
@@ -54,8 +54,8 @@ def header(
         target=target.card,
         drafter=drafter.card,
         settings=settings.at_depth(target.layers).to_json(),
-        rule=rule.promise.name,
-        lossless=rule.promise.lossless,
+        rule=rule.spec.name,
+        lossless=rule.spec.lossless,
         prompt=reading.text,
         prompt_ids=list(reading.ids),
         vocab_size=target.vocab_size,
@@ -83,8 +83,8 @@ class Recorder:
     def __init__(self, target: Target, settings: Settings) -> None:
         self.target = target
         self.settings = settings
-        rule = PROMISES.get(asked(settings.rule)[0])
-        self.tells_alpha = rule is None or rule.tells_alpha  # "auto" takes none that does not
+        rule = RULE_SPECS.get(parse_rule(settings.rule)[0])
+        self.has_alpha = rule is None or rule.has_alpha  # "auto" takes none that does not
         self.leaf_first = rule is not None and rule.leaf_first
         self.told: set[int] = set()
 
@@ -114,7 +114,7 @@ class Recorder:
                     decision.threshold,
                     dict(decision.inputs),
                     row,
-                    *(alpha(played, decision) if self.tells_alpha else NO_ALPHA),
+                    *(alpha(played, decision) if self.has_alpha else NO_ALPHA),
                 )
             )
         if len(played.tokens) > len(verdict.path):
@@ -156,12 +156,12 @@ class Recorder:
         tokens = torch.tensor(tree.tokens[1:], dtype=torch.long, device=p.device)
         values, ids = p.topk(min(ELSEWHERE, p.shape[-1]), dim=-1)
         pairs = zip(ids.tolist(), values.tolist(), strict=True)
-        riders = played.proposal.riders
+        extra_rows = played.proposal.extra_rows
         return Scored(
             round=played.number,
             p=p[parents, tokens].tolist(),
             top=[[[i, v] for i, v in zip(*pair, strict=True) if v > 0] for pair in pairs],
-            rows_in_pass=len(tree) + (len(riders.tokens) if riders else 0),
+            rows_in_pass=len(tree) + (len(extra_rows.tokens) if extra_rows else 0),
             seconds=played.clocks.score,
             soft=None if soft is None else soft[parents, tokens].tolist(),
         )

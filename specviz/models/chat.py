@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Any
 
 from specviz.models.errors import BadPrompt
+from specviz.models.prompt_encoder import EncodedToken, is_fast, prompt_encoder
 from specviz.models.templates import TemplateFailed, TemplateStopped, Written, render
-from specviz.models.typed import Coded, is_fast, reader
 from specviz.trace.chat import Chat, Piece, PieceKind, Turn
 
 LONGEST_REASON = 200  # letters of a template's own complaint
@@ -56,7 +56,7 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
     ends = _ends(turns, drafts)
     authors = [*_authors(tokenizer, text, typed, [_opening(drafts), *ends])]
     marked, places = _marked(tokenizer, text, authors)
-    tokens = reader(tokenizer).coded(marked)
+    tokens = prompt_encoder(tokenizer).coded(marked)
     counts = [0] * len(authors)
     for token in tokens:
         counts[_author(token, places, authors)] += 1
@@ -130,8 +130,8 @@ def turn_end(tokenizer: Any) -> int | None:
     if isinstance(text, TemplateFailed):  # it takes no such turns; as above
         return None
     after = text.partition(mark)[2].lstrip()
-    first = next(iter(reader(tokenizer).found(after)), None)
-    return reader(tokenizer).special[first[0]] if first and first.start() == 0 else None
+    first = next(iter(prompt_encoder(tokenizer).found(after)), None)
+    return prompt_encoder(tokenizer).special[first[0]] if first and first.start() == 0 else None
 
 
 def _render(tokenizer: Any, asked: Sequence[tuple[Sequence[Turn], bool]]) -> list[Written]:
@@ -217,7 +217,7 @@ def _authors(
     special: dict[int, int] = {}  # by letter of a special token, where that begins
     free = 0
     for span in [*typed, Span(0, len(text), len(text))]:
-        for match in reader(tokenizer).found(text[free : span.start]):
+        for match in prompt_encoder(tokenizer).found(text[free : span.start]):
             start, end = free + match.start(), free + match.end()
             special |= dict.fromkeys(range(start, end), start)
         free = span.end
@@ -241,12 +241,12 @@ def _marked(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple[str, 
     bounds = [author.at for author in authors] + [len(text)]
     for i, author in enumerate(authors):
         own = text[author.at : bounds[i + 1]]
-        parts.append(reader(tokenizer).mark(own) if author.kind == "special" else own)
+        parts.append(prompt_encoder(tokenizer).mark(own) if author.kind == "special" else own)
         places += [i] * len(parts[-1])
     return "".join(parts), places
 
 
-def _author(token: Coded, places: Sequence[int], authors: Sequence[Author]) -> int:
+def _author(token: EncodedToken, places: Sequence[int], authors: Sequence[Author]) -> int:
     """Whose a token is: the special token's that it stands for, or the first typed letter's."""
     own = places[token.start : token.end] or places[min(token.start, len(places) - 1) :][:1]
     kind = "special" if token.special else "typed"

@@ -36,16 +36,16 @@ from specviz.adapters.transformers import (
     plans_plain_cache,
     takes_tree_nodes,
 )
-from specviz.models.cache import RoomyCache
 from specviz.models.config_file import check_folder, check_numbers, read_config
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
+from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
 from specviz.models.masks import layer_masks, longest_text
 from specviz.models.network import prepare
 from specviz.models.norms import fuse
-from specviz.models.parallel import plan, processes
+from specviz.models.parallel import process_count, sharding_options
 from specviz.models.pickled import refusal
 from specviz.models.weight_budget import begin_weights, check_size, check_stop
 from specviz.models.weight_headers import held_by
@@ -195,7 +195,7 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
         local_files_only=True,
         trust_remote_code=False,
         weights_only=True,
-        **(plan(name, config) if cut else {}),
+        **(sharding_options(name, config) if cut else {}),
     )
     return model, tokenizer, ()
 
@@ -225,7 +225,7 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a GGUF file, its weights in full precision again."""
     from specviz.models.gguf_file import parts_of  # a package that nothing else needs
 
-    if cut and processes() > 1:
+    if cut and process_count() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
     parts = parts_of(name, path)
     check_config(name, parts.config)
@@ -273,7 +273,7 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     prepare(model)
     check_stop()
     begin(WARM_UP)
-    if not has_plain_cache(model, RoomyCache()):
+    if not has_plain_cache(model, PreallocatedCache()):
         raise Unsuitable(_stateful(name))
     layer_masks(model)  # tried once, before others use the model
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from specviz.adapters.torch import packed_block
 
 
-def held(things: Iterable[object], beyond: Iterable[object]) -> int:
+def unique_bytes(things: Iterable[object], beyond: Iterable[object]) -> int:
     """Bytes that `things` lead to and `beyond` does not.
 
     A block of memory counts once, however many tensors view it, and whole, with a cache's room.

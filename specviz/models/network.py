@@ -17,10 +17,10 @@ from specviz.adapters.transformers import (
     steppable_decoder,
     with_cache,
 )
-from specviz.models.cache import RoomyCache
+from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.masks import layer_masks
 from specviz.models.numpy_llama import build
-from specviz.models.passes import Pass, Rows, Taps, Unsupported, tapped
+from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
 from specviz.models.products import NETWORK
 
 
@@ -44,7 +44,7 @@ class Network(Protocol):
         """An empty `KeyValueCache`."""
 
     def forward(
-        self, words: Tensor, rows: Rows, cache: Any, taps: Taps, keep_logits: int = 0
+        self, words: Tensor, rows: Rows, cache: Any, capture: CaptureSpec, keep_logits: int = 0
     ) -> Pass:
         """A whole pass over token ids (1, r). keep_logits: of the last so many rows; 0: of all."""
 
@@ -52,7 +52,7 @@ class Network(Protocol):
         """Embeddings (1, r, h) of token ids (1, r)."""
 
     def run_layers(
-        self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: Any, taps: Taps
+        self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: Any, capture: CaptureSpec
     ) -> tuple[Tensor, dict[int, Tensor]]:
         """Decoder layers in turn, from 0, each extending its own part of the cache: (1, r, h).
 
@@ -73,15 +73,20 @@ class TorchNetwork:
         self.model = model
         self.masks = layer_masks(model)
 
-    def new_cache(self) -> RoomyCache:
+    def new_cache(self) -> PreallocatedCache:
         """An empty cache."""
-        return RoomyCache()
+        return PreallocatedCache()
 
     def forward(
-        self, words: Tensor, rows: Rows, cache: RoomyCache, taps: Taps, keep_logits: int = 0
+        self,
+        words: Tensor,
+        rows: Rows,
+        cache: PreallocatedCache,
+        capture: CaptureSpec,
+        keep_logits: int = 0,
     ) -> Pass:
         """See `Network`."""
-        with tapped(self.model, taps) as found:
+        with capture_outputs(self.model, capture) as found:
             out = self.model(
                 input_ids=words,
                 position_ids=rows.positions,
@@ -97,7 +102,12 @@ class TorchNetwork:
         return found
 
     def run_layers(
-        self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: RoomyCache, taps: Taps
+        self,
+        hidden: Tensor,
+        rows: Rows,
+        layers: Iterable[int],
+        cache: PreallocatedCache,
+        capture: CaptureSpec,
     ) -> tuple[Tensor, dict[int, Tensor]]:
         """See `Network`. The rows have masks."""
         decoder, found = self._decoder, {}
@@ -105,7 +115,7 @@ class TorchNetwork:
         for i in layers:
             layer, mask = decoder.layers[i], self.masks.of(i, rows.masks)
             hidden = run_layer(layer, hidden, rotary, mask, cache, rows.positions)
-            if i + 1 in taps.layers:
+            if i + 1 in capture.layers:
                 found[i + 1] = hidden[0]
         return hidden, found
 
@@ -121,7 +131,7 @@ class TorchNetwork:
         base = steppable_decoder(self.model)
         if base is None:
             kind = self.model.config.model_type
-            raise Unsupported(f"Early exit needs a Llama-like decoder; this is a {kind}.")
+            raise UnsupportedModel(f"Early exit needs a Llama-like decoder; this is a {kind}.")
         return base
 
 

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import llama_decoder, rotary_angles, with_cache
-from specviz.models.cache import RoomyCache
-from specviz.models.passes import Pass, Rows, Taps, joined
+from specviz.models.kv_cache import PreallocatedCache
+from specviz.models.passes import CaptureSpec, Pass, Rows, concat_layers
 from specviz.models.products import Array, Product, speed_up
 
 BLOCK: Final = 128  # rows of a prompt that are read at once
@@ -121,33 +121,45 @@ class NumpyLlama:
         return NumpyCache(len(self.layers), self.shared_heads, self.size)
 
     def forward(
-        self, words: Tensor, rows: Rows, cache: NumpyCache, taps: Taps, keep_logits: int = 0
+        self,
+        words: Tensor,
+        rows: Rows,
+        cache: NumpyCache,
+        capture: CaptureSpec,
+        keep_logits: int = 0,
     ) -> Pass:
         """See `Network`. A text is read in blocks."""
         step = words.shape[1] if rows.masks else BLOCK
         parts = zip(words.split(step, 1), rows.positions.split(step, 1), strict=True)
-        made = [self._through(part, Rows(where, rows.masks), cache, taps) for part, where in parts]
+        made = [
+            self._through(part, Rows(where, rows.masks), cache, capture) for part, where in parts
+        ]
         hidden, layers = made[0]
         if len(made) > 1:
             hidden = torch.cat([out for out, _ in made], dim=1)
-            layers = joined([found for _, found in made])
-        if taps.final:
+            layers = concat_layers([found for _, found in made])
+        if capture.final:
             logits, final = self.head(hidden)
             return Pass(logits[-keep_logits:], layers, final)
         return Pass(self.head(hidden[:, -keep_logits:])[0], layers)
 
     def _through(
-        self, words: Tensor, rows: Rows, cache: NumpyCache, taps: Taps
+        self, words: Tensor, rows: Rows, cache: NumpyCache, capture: CaptureSpec
     ) -> tuple[Tensor, dict[int, Tensor]]:
         """All layers; see `run_layers`."""
-        return self.run_layers(self.embed(words), rows, range(len(self.layers)), cache, taps)
+        return self.run_layers(self.embed(words), rows, range(len(self.layers)), cache, capture)
 
     def embed(self, words: Tensor) -> Tensor:
         """Embeddings (1, r, h) of token ids (1, r)."""
         return torch.from_numpy(self.embedding[words[0].numpy()])[None]
 
     def run_layers(
-        self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: NumpyCache, taps: Taps
+        self,
+        hidden: Tensor,
+        rows: Rows,
+        layers: Iterable[int],
+        cache: NumpyCache,
+        capture: CaptureSpec,
     ) -> tuple[Tensor, dict[int, Tensor]]:
         """See `Network`."""
         states: Array = hidden[0].numpy()
@@ -159,7 +171,7 @@ class NumpyLlama:
                 if sees is None and len(states) > 1:
                     sees = _causal(len(states), cache.lengths[i])
                 states = self._layer(i, states, turn, sees, cache)
-                if i + 1 in taps.layers:
+                if i + 1 in capture.layers:
                     found[i + 1] = torch.from_numpy(states)
         return torch.from_numpy(states)[None], found
 
@@ -321,11 +333,11 @@ def _layer(layer: Any, qkv: Product, output: Product, gate_up: Product, down: Pr
 def _same(network: NumpyLlama, model: Any) -> bool:
     """Whether both passes give the same logits: five tokens at once, then one behind them."""
     ids = torch.arange(6)[None] % model.config.vocab_size
-    where, theirs, ours = torch.arange(6)[None], RoomyCache(), network.new_cache()
+    where, theirs, ours = torch.arange(6)[None], PreallocatedCache(), network.new_cache()
     for part in (slice(0, 5), slice(5, 6)):
         words, positions = ids[:, part], where[:, part]
         wanted = model(input_ids=words, position_ids=positions, **with_cache(model, theirs))
-        found = network.forward(words, Rows(positions), ours, Taps()).logits
+        found = network.forward(words, Rows(positions), ours, CaptureSpec()).logits
         allowed = NEAR * wanted.logits.abs().max().clamp(min=1.0)
         if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # NaN is not close either
             return False

@@ -55,12 +55,12 @@ def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     if heads % process_count():
         raise Unsuitable(
-            f"{name!r} has {heads} heads of keys and values, which {processes()} processes cannot "
+            f"{name!r} has {heads} heads of keys and values, which {process_count()} processes cannot "
             "share out."
         )
     if find_spec(NEEDED) is None:
         raise Unsuitable(
-            f"{name!r} cannot be cut up over {processes()} processes without the package {NEEDED}: "
+            f"{name!r} cannot be cut up over {process_count()} processes without the package {NEEDED}: "
             f"pip install {NEEDED}."
         )
     from specviz.adapters.transformers import tensor_parallel_options
@@ -75,7 +75,7 @@ def check_agreement(device: torch.device, *asked: Sequence[int]) -> None:
     own = hash(tuple(tuple(numbers) for numbers in asked))  # of whole numbers, alike everywhere
     if len(set(_gather(device, own))) > 1:
         raise ProcessesDiverged(
-            f"The {processes()} processes of this run no longer decode the same text, so it was "
+            f"The {process_count()} processes of this run no longer decode the same text, so it was "
             "ended: their rounding differs. Run it on devices of one kind."
         )
 

@@ -21,12 +21,12 @@ class MissingStates(ValueError):
     """Tokens came without the target's states that predicted them."""
 
 
-class Unsupported(ValueError):
+class UnsupportedModel(ValueError):
     """Something that this model's architecture does not let us do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taps:
+class CaptureSpec:
     """What a drafter needs of the target's pass. The target keeps this and nothing else.
 
     layers: k stands for the output of decoder layer k, counted from 1 (before the final norm).
@@ -80,13 +80,13 @@ def _chooser(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
     return lambda held: torch.stack([held[row] for row in rows])
 
 
-def joined(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:
+def concat_layers(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:
     """The same layers' states of several passes, k to (r, h) each, as if one pass had made them."""
     return {k: torch.cat([part[k] for part in parts]) for k in (parts[0] if parts else ())}
 
 
 @dataclass(frozen=True, slots=True)
-class Riders:
+class ExtraRows:
     """Extra rows that travel in the target's pass and are never kept (lookahead's window).
 
     tokens: m ids. positions: m distances from the root. sees: (m, n + m) bool, what each sees of
@@ -101,7 +101,7 @@ class Riders:
 
 
 @dataclass(frozen=True, slots=True)
-class Warm:
+class PrecomputedPrefix:
     """Work that drafting already did inside the target (early exit): scoring resumes from it.
 
     layer: layers 1..layer have run, their keys and values are in the run's cache. states:
@@ -126,7 +126,7 @@ class Scores:
 
     logits: Tensor
     states: States
-    riders: Riders | None = None
+    extra_rows: ExtraRows | None = None
     check: Callable[[], None] = _sound
 
 
@@ -161,7 +161,7 @@ class _Found:
 
 
 @contextmanager
-def tapped(model: Any, taps: Taps) -> Iterator[_Found]:
+def capture_outputs(model: Any, capture: CaptureSpec) -> Iterator[_Found]:
     """Collect the tapped outputs of the passes made inside: rows (n, h), batch left out.
 
     The hooks sit on modules that all visitors share, so each listens to its own thread only.
@@ -179,10 +179,10 @@ def tapped(model: Any, taps: Taps) -> Iterator[_Found]:
         if threading.get_ident() == mine:
             found.final = output[0]
 
-    layers = part_of(model, decoder_layers, "layers") if taps.layers else ()
-    hooks = [layers[k - 1].register_forward_hook(keep_layer(k)) for k in taps.layers]
-    if taps.final:
-        norm = part_of(model, final_norm, "final norm")
+    layers = require_part(model, decoder_layers, "layers") if capture.layers else ()
+    hooks = [layers[k - 1].register_forward_hook(keep_layer(k)) for k in capture.layers]
+    if capture.final:
+        norm = require_part(model, final_norm, "final norm")
         hooks.append(norm.register_forward_hook(keep_final))
     try:
         yield found
@@ -191,9 +191,11 @@ def tapped(model: Any, taps: Taps) -> Iterator[_Found]:
             hook.remove()
 
 
-def part_of(model: Any, find: Callable[[Any], Any | None], what: str) -> Any:
+def require_part(model: Any, find: Callable[[Any], Any | None], what: str) -> Any:
     """The part of a decoder that `find` finds. Raises Unsupported, with `what`, if it is None."""
     found = find(model)
     if found is None:
-        raise Unsupported(f"Where a {model.config.model_type} model keeps its {what} is not known.")
+        raise UnsupportedModel(
+            f"Where a {model.config.model_type} model keeps its {what} is not known."
+        )
     return found

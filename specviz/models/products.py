@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from specviz.adapters.torch import pack_weights, packed_linear
-from specviz.models.parallel import processes
+from specviz.models.parallel import process_count
 from specviz.models.threads import share_with_numpy
 from specviz.models.weight_budget import check_stop
 
@@ -186,7 +186,7 @@ def speed_up(
     weights = [layer.weight for job in jobs for layer in job]
     size = sum(weight.nbytes for weight in {id(w): w for w in weights}.values())
     ready = all(w.device.type == "cpu" and w.dtype == torch.float32 for w in weights)
-    if not (jobs and ready and size <= MOST_BYTES and processes() == 1):
+    if not (jobs and ready and size <= MOST_BYTES and process_count() == 1):
         return None
     plans = choose(jobs, clock or perf_counter)
     block = _Block(sum(-(-w.numel() // ALIGNED) * ALIGNED for w in weights))

@@ -18,22 +18,22 @@ from specviz.models.devices import describe
 from specviz.models.errors import BadPrompt
 from specviz.models.masks import closed_window, layer_masks, longest_text
 from specviz.models.network import KeyValueCache, Network, network_of
-from specviz.models.parallel import agree, processes
+from specviz.models.parallel import check_agreement, process_count
 from specviz.models.passes import (
+    CaptureSpec,
+    ExtraRows,
     Pass,
-    Riders,
+    PrecomputedPrefix,
     Rows,
     Scores,
     States,
-    Taps,
-    Unsupported,
-    Warm,
-    joined,
+    UnsupportedModel,
+    concat_layers,
 )
 from specviz.models.products import is_large, words_of
-from specviz.models.spelling import token_bytes
+from specviz.models.prompt_encoder import prompt_encoder
 from specviz.models.threads import share_with_numpy
-from specviz.models.typed import reader
+from specviz.models.token_bytes import token_bytes
 from specviz.models.weights import bytes_read
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
@@ -86,7 +86,7 @@ class Target:
         """
         if not prompt.strip():
             raise BadPrompt("The prompt is empty. Write a few words for the model to go on from.")
-        ids = reader(self.tokenizer).raw(prompt)
+        ids = prompt_encoder(self.tokenizer).raw(prompt)
         self.check_room(ids, new_tokens)
         return ids
 
@@ -116,24 +116,24 @@ class Target:
         """Where its passes are made."""
         dtype = str(self.dtype).removeprefix("torch.")
         machine = describe(self.device)
-        if processes() > 1:
-            machine = f"{processes()} processes, each on {machine}"
+        if process_count() > 1:
+            machine = f"{process_count()} processes, each on {machine}"
         return Surroundings(machine, dtype, words_of(self.model))
 
-    def start(self, taps: Taps, sampling: Sampling | None = None) -> TargetRun:
+    def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """A run of its own over the shared weights.
 
         sampling: how its laws will be cut, for a target that does not give whole ones; None is at
         temperature 0.
         """
-        if taps.keys_values and processes() > 1:
-            raise Unsupported(
+        if capture.keys_values and process_count() > 1:
+            raise UnsupportedModel(
                 "This drafter reads the target's keys and values, and each of "
-                f"{processes()} processes has a part of them."
+                f"{process_count()} processes has a part of them."
             )
         if self.device.type == "cpu":
             share_with_numpy(is_large(bytes_read(self.model)))
-        return TargetRun(self, taps)
+        return TargetRun(self, capture)
 
 
 class TargetRun:
@@ -142,9 +142,9 @@ class TargetRun:
     early: by pass of `shallow` since the last `keep`, its tapped layers, k to (r, h).
     """
 
-    def __init__(self, target: Target, taps: Taps) -> None:
+    def __init__(self, target: Target, capture: CaptureSpec) -> None:
         self.target = target
-        self.taps = taps
+        self.capture = capture
         self.length = 0  # committed tokens in the cache
         self.early: list[dict[int, Tensor]] = []
 
@@ -168,30 +168,35 @@ class TargetRun:
 
     @torch.inference_mode()
     def score(
-        self, tree: DraftTree, riders: Riders | None = None, warm: Warm | None = None
+        self,
+        tree: DraftTree,
+        extra_rows: ExtraRows | None = None,
+        precomputed: PrecomputedPrefix | None = None,
     ) -> Scores:
         """One pass over the tree (and riders): explicit positions, additive float mask.
 
         A boolean mask would be silently wrong under eager attention.
         """
         tokens, depths = list(tree.tokens), list(tree.depths)
-        if len(tokens) == 1 and riders is None and warm is None:  # plain decoding
+        if len(tokens) == 1 and extra_rows is None and precomputed is None:  # plain decoding
             return self._pass(tokens, [self.length], None)
         sees = tree.mask()
-        if riders is not None:
-            tokens += riders.tokens
-            depths += riders.positions
-            sees = torch.nn.functional.pad(sees, (0, len(riders.tokens)))
-            sees = torch.cat([sees, riders.sees.cpu()])
+        if extra_rows is not None:
+            tokens += extra_rows.tokens
+            depths += extra_rows.positions
+            sees = torch.nn.functional.pad(sees, (0, len(extra_rows.tokens)))
+            sees = torch.cat([sees, extra_rows.sees.cpu()])
         positions = [self.length + depth for depth in depths]
-        if warm is None:
+        if precomputed is None:
             scores = self._pass(tokens, positions, self.additive(sees))
         else:
-            scores = self._resume(tokens, positions, self.additive(sees), warm)
+            scores = self._resume(tokens, positions, self.additive(sees), precomputed)
         n = len(tree)
-        if riders is None:
+        if extra_rows is None:
             return scores
-        after = Riders(riders.tokens, riders.positions, riders.sees, scores.logits[n:])
+        after = ExtraRows(
+            extra_rows.tokens, extra_rows.positions, extra_rows.sees, scores.logits[n:]
+        )
         return Scores(scores.logits[:n], scores.states.take(range(n)), after, scores.check)
 
     @torch.inference_mode()
@@ -260,37 +265,41 @@ class TargetRun:
     ) -> Scores:
         """A whole pass, with taps."""
         positions = list(positions)
-        agree(self.target.device, tokens, positions)
+        check_agreement(self.target.device, tokens, positions)
         host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
         rows, *masks = together(self.target.device, *host)
         where = Rows(rows[1:], masks)
-        made = self.network.forward(rows[:1], where, self.cache, self.taps, keep_logits)
+        made = self.network.forward(rows[:1], where, self.cache, self.capture, keep_logits)
         return self._result(made, len(tokens))
 
     def _resume(
-        self, tokens: Sequence[int], positions: list[int], mask: Tensor, warm: Warm
+        self,
+        tokens: Sequence[int],
+        positions: list[int],
+        mask: Tensor,
+        precomputed: PrecomputedPrefix,
     ) -> Scores:
-        """The pass from `warm` on: lower layers only for rows that did not run them."""
-        agree(self.target.device, tokens, positions)
-        done, rows, below = warm.states.shape[1], warm.states, [*self.early]
+        """The pass from `precomputed` on: lower layers only for rows that did not run them."""
+        check_agreement(self.target.device, tokens, positions)
+        done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
         asked, *masks = together(self.target.device, asked, *self.target.masks.split(mask))
         words, where = asked[:1], asked[1:]
         if done < len(tokens):
             late = self.network.embed(words[:, done:])
             seen = [each[:, :, done:] for each in masks]
-            late, found = self._layers(late, Rows(where[:, done:], seen), range(warm.layer))
+            late, found = self._layers(late, Rows(where[:, done:], seen), range(precomputed.layer))
             rows = torch.cat([rows, late], dim=1)
             below.append(found)
-        upper = range(warm.layer, self.target.layers)
+        upper = range(precomputed.layer, self.target.layers)
         hidden, above = self._layers(rows, Rows(where, masks), upper)
         logits, normed = self.network.head(hidden)
-        final = normed if self.taps.final else None
-        return self._result(Pass(logits, joined(below) | above, final), len(tokens))
+        final = normed if self.capture.final else None
+        return self._result(Pass(logits, concat_layers(below) | above, final), len(tokens))
 
     def _result(self, made: Pass, rows: int) -> Scores:
         """The scores of a pass over so many rows, with a deferred check for NaN."""
-        kept = {k: self.cache.newest(k, rows) for k in self.taps.keys_values}
+        kept = {k: self.cache.newest(k, rows) for k in self.capture.keys_values}
         check = checked_later(made.logits, self.target.card.name)
         return Scores(made.logits, States(made.layers, made.final, kept), check=check)
 
@@ -298,7 +307,7 @@ class TargetRun:
         self, hidden: Tensor, rows: Rows, layers: Iterable[int]
     ) -> tuple[Tensor, dict[int, Tensor]]:
         """See `Network.run_layers`."""
-        return self.network.run_layers(hidden, rows, layers, self.cache, self.taps)
+        return self.network.run_layers(hidden, rows, layers, self.cache, self.capture)
 
 
 def ends_of(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:

@@ -65,7 +65,7 @@ class Options:
     embed_in: tuple[str, ...] = ()
 
 
-class Unserved(ValueError):
+class ServeError(ValueError):
     """The page cannot be served here; the message is a sentence."""
 
 
@@ -127,7 +127,7 @@ def launch(options: Options) -> None:
     try:
         demo = build(options, runs, fetches)
     except OSError as problem:
-        raise Unserved(UNWRITABLE.format(problem.strerror)) from problem
+        raise ServeError(UNWRITABLE.format(problem.strerror)) from problem
     # While one thread imports transformers, which replaces itself by a module of another kind, a
     # second thread can be given the first kind, in which nothing is found.
     import_module("transformers")
@@ -137,7 +137,7 @@ def launch(options: Options) -> None:
         arguments = adapter.launch_arguments(demo.launch, launch_arguments(options))
         demo.launch(**arguments, prevent_thread_lock=True)
     except OSError as problem:
-        raise Unserved(taken(options)) from problem
+        raise ServeError(taken(options)) from problem
     if not ZEROGPU:
         runs.warm_up()
     try:

@@ -201,9 +201,9 @@ def out_of_memory(problem: Exception) -> bool:
 def relief() -> str:
     """What was unloaded, and what would fit. Memory may be too short to say so."""
     try:
-        from specviz.catalog.room import relieved
+        from specviz.catalog.out_of_memory import unload_and_suggest
 
-        return relieved()
+        return unload_and_suggest()
     except Exception as problem:
         log.warning("nothing could be unloaded: %r", problem)
         return ""

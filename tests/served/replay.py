@@ -103,17 +103,17 @@ def record(url: str) -> None:
     """Ask a real server all that the tests ask, and keep its answers."""
     from specviz import engine
     from specviz.catalog import load
-    from specviz.models.served.line import Line
+    from specviz.models.served.http_client import HttpClient
 
     found: dict[str, Answer] = {}
-    plain = Line._asked
+    plain = HttpClient._asked
 
-    def kept(self: Line, method: str, path: str, body: str | None, seconds: float) -> Any:
+    def kept(self: HttpClient, method: str, path: str, body: str | None, seconds: float) -> Any:
         status, answer = plain(self, method, path, body, seconds)
         found[key(method, self.address.path + path, body)] = (status, json.loads(answer))
         return status, answer
 
-    Line._asked = kept  # type: ignore[method-assign]
+    HttpClient._asked = kept  # type: ignore[method-assign]
     for name, (drafter, _) in SCENARIOS.items():
         pair = load(f"vllm:{url}#{HOUSE}", drafter)
         list(engine.run(*pair, TEXT, settings(name)))

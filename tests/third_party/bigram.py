@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from specviz.drafters.kit.base import Weightless
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -48,5 +48,7 @@ class BigramSession:
                 break
         return Proposal(DraftTree.chain(context[-1], guesses), self.drawn)
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`."""

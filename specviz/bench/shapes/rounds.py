@@ -134,14 +134,14 @@ class Rounds:
         start = self._now()
         proposal = session.propose(self.text, settings.gamma + 1, chance)
         drafted = self._now()
-        scores = run.score(proposal.tree, proposal.riders, proposal.warm)
+        scores = run.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         checked = self._now()
         laws = law(scores.logits, settings.sampling)
         rule = choose(settings.rule, session.drawn, settings.sampling)
         rule.judge(proposal.tree, proposal.drawn, laws, proposal.q, chance)
         scores.check()
         run.keep(())
-        session.commit([following], scores.states.take([0]), scores.riders)
+        session.commit([following], scores.states.take([0]), scores.extra_rows)
         end = self._now()
         run.capture = CaptureSpec()
         drafting.guesses = len(proposal.tree) - 1
@@ -162,11 +162,11 @@ class Rounds:
 
 def _all_taps(members: Sequence[Member]) -> CaptureSpec:
     """What any of them needs of the prompt."""
-    capture = [member.drafter.capture for member in members]
+    captures = [member.drafter.capture for member in members]
     return CaptureSpec(
-        tuple(sorted({k for each in capture for k in each.layers})),
-        any(each.final for each in capture),
-        tuple(sorted({k for each in capture for k in each.keys_values})),
+        tuple(sorted({k for each in captures for k in each.layers})),
+        any(each.final for each in captures),
+        tuple(sorted({k for each in captures for k in each.keys_values})),
     )
 
 

@@ -22,7 +22,7 @@ from specviz.drafters.contract.trial import (
     story,
 )
 from specviz.engine.loop import Decoding
-from specviz.models.passes import States, Taps
+from specviz.models.passes import CaptureSpec, States
 from specviz.verification.distributions import BadScores
 
 
@@ -116,7 +116,7 @@ def missing_states_are_refused(case: Case) -> None:
     """Tokens that come without the states its taps ask for are a ValueError, not a worse draft."""
     target = case.ending()
     drafter = case.drafter(target)
-    if drafter.taps == Taps():
+    if drafter.capture == CaptureSpec():
         return
     for settings in case.settings():
         text = target.encode(case.prompts[0], settings.max_new_tokens)

@@ -16,7 +16,7 @@ from specviz.engine.decode import run
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter, DraftSession, Proposal
 from specviz.engine.round import Played
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
@@ -42,9 +42,11 @@ class Listening:
         self.asked.append((list(context), room, chance, proposal))
         return proposal
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`."""
-        self.session.commit(tokens, states, riders)
+        self.session.commit(tokens, states, extra_rows)
 
 
 def traced(
@@ -95,7 +97,7 @@ def begun(
 
     some: of all states, those that are given.
     """
-    cache = target.start(drafter.taps)
+    cache = target.start(drafter.capture)
     states = cache.prefill(text[:-1]).states
     session = drafter.begin(cache, settings)
     session.commit(text[1:], some(states))

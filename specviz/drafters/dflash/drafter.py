@@ -17,7 +17,7 @@ from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.dflash.layer import Past, behind
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import Riders, States, Taps, joined
+from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
@@ -44,7 +44,7 @@ class DFlash(HeadDrafter):
 
     def __init__(self, head: DFlashHead, card: ModelCard) -> None:
         super().__init__(head, card)
-        self.taps = Taps(layers=head.config.tap_layers)
+        self.capture = CaptureSpec(layers=head.config.tap_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another shape."""
@@ -118,7 +118,9 @@ class DFlashSession:
             tree, self.drawn, score=score, evidence=evidence, shown=seen, work=self.work
         )
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
         states.cover(len(tokens))
         self.waiting.append(states)
@@ -142,7 +144,7 @@ class DFlashSession:
 
     def _take(self) -> None:
         """Put keys and values of the waiting states behind those that are known."""
-        layers = joined([states.layers for states in self.waiting])
+        layers = concat_layers([states.layers for states in self.waiting])
         self.waiting = []
         if not layers:
             return

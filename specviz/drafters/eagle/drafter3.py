@@ -14,7 +14,7 @@ from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.dynamic import DynamicSession
 from specviz.drafters.kit.features import FeatureReader
 from specviz.engine.protocol import DraftSession
-from specviz.models.passes import States, Taps
+from specviz.models.passes import CaptureSpec, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import matrices
 from specviz.settings.settings import Settings
@@ -34,7 +34,7 @@ class Eagle3(HeadDrafter):
 
     def __init__(self, head: Eagle3Head, card: ModelCard) -> None:
         super().__init__(head, card)
-        self.taps = Taps(layers=head.config.tap_layers)
+        self.capture = CaptureSpec(layers=head.config.tap_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another width."""
@@ -45,7 +45,7 @@ class Eagle3(HeadDrafter):
             return head.fuse(states.layers)
 
         reader = FeatureReader(head, target.target, fused, head.logits, self.card.name)
-        remark = {"tap_layers": list(self.taps.layers), "draft_vocabulary": len(head.d2t)}
+        remark = {"tap_layers": list(self.capture.layers), "draft_vocabulary": len(head.d2t)}
         return DynamicSession(reader, target.target, settings, remark)
 
     def weights(self, target: Target) -> Weights:

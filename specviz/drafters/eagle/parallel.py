@@ -18,7 +18,7 @@ from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.growing import fit
 from specviz.drafters.kit.layers import KeysValues
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import Riders, States, Taps, joined
+from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import matrices
 from specviz.settings.chance import Chance
@@ -43,7 +43,7 @@ class PEagle(HeadDrafter):
 
     def __init__(self, head: PEagleHead, card: ModelCard) -> None:
         super().__init__(head, card)
-        self.taps = Taps(layers=head.config.tap_layers)
+        self.capture = CaptureSpec(layers=head.config.tap_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`. Raises Unsuitable where the target has another width."""
@@ -99,7 +99,9 @@ class PEagleSession:
             work=work,
         )
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         states.cover(len(tokens))
         self.waiting.append((states, list(tokens)))
@@ -110,7 +112,7 @@ class PEagleSession:
         Raises ValueError where the states taken do not make up that text.
         """
         config, device = self.head.config, self.target.device
-        taps = joined([states.layers for states, _ in self.waiting])
+        taps = concat_layers([states.layers for states, _ in self.waiting])
         new = [token for _, some in self.waiting for token in some]
         start, self.waiting = self.rows, []
         if start + len(new) != length - 1:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from specviz.drafters.kit.checkpoint import card_of, made_for
 from specviz.models.checkpoint import MadeFor, check_made_for
-from specviz.models.passes import Taps
+from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights
@@ -23,7 +23,7 @@ class Weightless:
 
     name: str
     made_for: MadeFor = None
-    taps = Taps()
+    capture = CaptureSpec()
 
     def __init__(self, title: str | None = None) -> None:
         """title: what it is shown as; its name where None."""
@@ -49,7 +49,7 @@ class HeadDrafter:
 
     name: str
     network: ClassVar[Any]
-    taps = Taps(final=True)
+    capture = CaptureSpec(final=True)
 
     def __init__(self, head: Any, card: ModelCard) -> None:
         self.head = head

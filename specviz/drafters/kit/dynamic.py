@@ -133,7 +133,7 @@ class DynamicSession:
         return fit(followed(self.reader, len(context), tokens, parents, nodes), self.vocab_size)
 
     def commit(
-        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         states.cover(len(tokens))

@@ -20,7 +20,7 @@ from transformers import LlamaConfig
 
 from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
 from specviz.drafters.kit.config import HeadConfig
-from specviz.models.cache import RoomyLayer
+from specviz.models.kv_cache import PreallocatedLayer
 
 
 def llama_config(
@@ -222,7 +222,7 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 class KeysValues:
     """One run's keys and values."""
 
-    cached: RoomyLayer = field(default_factory=RoomyLayer)
+    cached: PreallocatedLayer = field(default_factory=PreallocatedLayer)
 
     def mix(self, sees: Tensor) -> Mix:
         """A `Mix` that appends the new rows. sees: (n, rows, the new included) bool.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from specviz.models.masks import layer_masks
 from specviz.models.network import KeyValueCache, network_of
-from specviz.models.passes import Rows, Taps
+from specviz.models.passes import CaptureSpec, Rows
 from specviz.trace.work import Work
 from specviz.verification.crossing import Parcel
 from specviz.verification.tree import DraftTree
@@ -133,7 +133,7 @@ class LevelReader:
     ) -> Tensor:
         """One forward pass; logits (n, W), of the last token alone where asked."""
         made = self.network.forward(
-            words[None], Rows(positions[None], masks), self.cache, Taps(), last_only
+            words[None], Rows(positions[None], masks), self.cache, CaptureSpec(), last_only
         )
         self.work += Work(body=len(words), head=len(made.logits))
         return made.logits

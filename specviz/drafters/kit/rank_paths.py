@@ -114,7 +114,7 @@ class RankPathSession:
         return self.heads.most
 
     def commit(
-        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
         states.cover(len(tokens))

@@ -107,9 +107,16 @@ class LayerSkipSession:
         self.tree = tree = grown.tree()
         reader = self.reader
         evidence = self._evidence(tree, len(reader.states))
-        warm, work = reader.warm(), Work(head=reader.said)
+        precomputed, work = reader.precomputed(), Work(head=reader.said)
         return Proposal(
-            tree, self.drawn, grown.q, grown.draws, grown.score, evidence, warm=warm, work=work
+            tree,
+            self.drawn,
+            grown.q,
+            grown.draws,
+            grown.score,
+            evidence,
+            precomputed=precomputed,
+            work=work,
         )
 
     def after(
@@ -139,7 +146,7 @@ class LayerSkipSession:
         self.reader.forget(node)
 
     def commit(
-        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. The states of all layers are kept for the next round's remark."""
         states.cover(len(tokens))

@@ -13,7 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.models.passes import States, Taps, Unsupported, Warm, joined
+from specviz.models.passes import (
+    CaptureSpec,
+    PrecomputedPrefix,
+    States,
+    UnsupportedModel,
+    concat_layers,
+)
 from specviz.models.target import Target, TargetRun
 from specviz.verification.crossing import Parcel
 from specviz.verification.distributions import total_variation
@@ -70,9 +76,9 @@ class ExitReader:
         self.states = self.states[: sum(rows <= node for rows in read)]
         self.run.forget(len(self.states), sum(hidden.shape[1] for hidden in self.states))
 
-    def warm(self) -> Warm | None:
+    def precomputed(self) -> PrecomputedPrefix | None:
         """Where scoring goes on; None where nothing was read."""
-        return Warm(self.layer, torch.cat(self.states, dim=1)) if self.states else None
+        return PrecomputedPrefix(self.layer, torch.cat(self.states, dim=1)) if self.states else None
 
 
 class Later(Mapping[int, dict[str, Any]]):
@@ -109,7 +115,7 @@ def guessed(
     1..exit have it as their top token *after its parent*, where it was guessed.
     """
     nodes = range(1, len(tree))
-    states = joined(early)
+    states = concat_layers(early)
     read = len(next(iter(states.values()), ()))
     agree = agreeing(run, states, tree.parents[1:], tree.tokens[1:])
     return {
@@ -166,14 +172,18 @@ def check_split(target: Target) -> None:
     Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Resuming
     would leave that out, and judge by a law that is not the target's: no error, only other text.
     """
-    whole, split = target.start(Taps()), target.start(Taps())
+    whole, split = target.start(CaptureSpec()), target.start(CaptureSpec())
     tree = DraftTree.chain(2, [3])
     for run in (whole, split):
         run.prefill([0, 1])
     try:
         early = split.shallow([2], [0], tree.mask()[:1, :1], 1)
-        laws = split.score(tree, warm=Warm(1, early)).logits.float().softmax(dim=-1)
-    except Unsupported:
+        laws = (
+            split.score(tree, precomputed=PrecomputedPrefix(1, early))
+            .logits.float()
+            .softmax(dim=-1)
+        )
+    except UnsupportedModel:
         raise
     except Exception as error:  # layers that want other arguments can raise anything
         raise _other(target) from error
@@ -183,9 +193,9 @@ def check_split(target: Target) -> None:
         raise _other(target)
 
 
-def _other(target: Target) -> Unsupported:
+def _other(target: Target) -> UnsupportedModel:
     kind = target.model.config.model_type
-    return Unsupported(
+    return UnsupportedModel(
         f"Early exit runs a model's layers one by one, and for {target.card.name}, a {kind}, that "
         "does not give what the whole model gives."
     )

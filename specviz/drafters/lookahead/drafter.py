@@ -19,7 +19,7 @@ from specviz.drafters.kit.base import Weightless
 from specviz.drafters.lookahead.pool import Found, Pool, merged
 from specviz.drafters.lookahead.window import Window, places, visible
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import Riders, States
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
@@ -81,7 +81,7 @@ class LookaheadSession:
         self.window.stand(context[-1])
         ngrams = self.pool.after(context[-1])
         tree, origins = merged(context[-1], ngrams, room - 1, self.ends)
-        riders = self._riders(self.window, len(tree), len(context), room)
+        extra_rows = self._riders(self.window, len(tree), len(context), room)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}
             for node, at in enumerate(origins, 1)
@@ -91,24 +91,31 @@ class LookaheadSession:
             "pool": len(self.pool),
             "ngrams": [list(ngram.tokens) for ngram in ngrams] if origins else [],
             "filling": not self.window.full,
-            "window": self.window.rows() if riders else [],
+            "window": self.window.rows() if extra_rows else [],
             "rows_verified": len(origins),
-            "rows_window": len(riders.tokens) if riders else 0,
+            "rows_window": len(extra_rows.tokens) if extra_rows else 0,
         }
         shown = [token for row in evidence[0]["window"] + evidence[0]["ngrams"] for token in row]
         return Proposal(
-            tree, Drawn.POINT_MASS, evidence=evidence, riders=riders, shown=shown, work=Work()
+            tree,
+            Drawn.POINT_MASS,
+            evidence=evidence,
+            extra_rows=extra_rows,
+            shown=shown,
+            work=Work(),
         )
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. The riders' top tokens move the window on and fill the pool."""
-        if self.window is None or riders is None or riders.logits is None:
+        if self.window is None or extra_rows is None or extra_rows.logits is None:
             return
-        newest = riders.logits[-self.window.columns :].argmax(dim=-1).tolist()
+        newest = extra_rows.logits[-self.window.columns :].argmax(dim=-1).tolist()
         for column, ngram in enumerate(self.window.advance(newest)):
             self.pool.add(Found(ngram, self.round, column))
 
-    def _riders(self, window: Window, nodes: int, length: int, room: int) -> Riders | None:
+    def _riders(self, window: Window, nodes: int, length: int, room: int) -> ExtraRows | None:
         """The window's rows for a tree of `nodes`; none in a run's certainly last pass, or where
         they would stand past the last position that the target can see."""
         if room == 1 or length - 1 + window.reach >= self.max_length:
@@ -118,4 +125,4 @@ class LookaheadSession:
         positions = tuple(level + column for level, column in places(columns, levels))
         seen = torch.zeros(len(tokens), nodes, dtype=torch.bool)
         seen[:, 0] = True  # of the tree the root alone, never a guess
-        return Riders(tokens, positions, torch.cat([seen, visible(columns, levels)], dim=1))
+        return ExtraRows(tokens, positions, torch.cat([seen, visible(columns, levels)], dim=1))

@@ -19,7 +19,7 @@ from specviz.drafters.kit.layers import KeysValues
 from specviz.drafters.kit.unseen import Deeper, Sight
 from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import States, Taps
+from specviz.models.passes import CaptureSpec, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
@@ -41,7 +41,7 @@ class Moa(HeadDrafter):
 
     def __init__(self, head: MoaHead, card: ModelCard, layers: int) -> None:
         super().__init__(head, card)
-        self.taps = Taps(keys_values=tuple(range(1, layers + 1)))
+        self.capture = CaptureSpec(keys_values=tuple(range(1, layers + 1)))
 
     @classmethod
     def around(cls, head: MoaHead, card: ModelCard, target: Target) -> Self:
@@ -52,7 +52,7 @@ class Moa(HeadDrafter):
         """See `Drafter`. Raises Unsuitable where the target has other widths."""
         self.head.config.check_fit(self.card.name, target.target)
         reader = MemoryReader(self.head, target.target, self.card.name)
-        return MoaSession(reader, target.target, settings, len(self.taps.keys_values))
+        return MoaSession(reader, target.target, settings, len(self.capture.keys_values))
 
     def weights(self, target: Target) -> Weights:
         """See `Drafter`. The memory is made of all the target's layers, a row of layer
@@ -61,7 +61,7 @@ class Moa(HeadDrafter):
         """
         head, asked = self.head, self.head.cross_attention
         kept = matrices(asked.self_attn.k_proj) + matrices(asked.self_attn.v_proj)
-        layers = len(self.taps.keys_values) * matrices(head.layer_self_attention)
+        layers = len(self.capture.keys_values) * matrices(head.layer_self_attention)
         entry = layers + matrices(head.Ekv2E) + kept
         borrowed = causal(target.model).head
         return Weights(matrices(head.self_attention), borrowed + matrices(asked) - kept, entry)

@@ -20,8 +20,8 @@ from specviz.drafters.kit.growing import Growing, Level, Shape, fit
 from specviz.drafters.kit.layers import causal_mask
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
-from specviz.models.cache import RoomyCache
-from specviz.models.passes import Riders, States
+from specviz.models.kv_cache import PreallocatedCache
+from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
@@ -66,7 +66,7 @@ class MTPSession:
         self.settings = settings
         greedy = settings.candidates == "greedy" or settings.sampling.greedy
         self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
-        self.cache = RoomyCache()
+        self.cache = PreallocatedCache()
         self.known = 0
         self.states: Tensor | None = None
         self.work = Work()  # of the proposal in the making
@@ -88,7 +88,9 @@ class MTPSession:
             grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence, work=self.work
         )
 
-    def commit(self, tokens: Sequence[int], states: States, riders: Riders | None = None) -> None:
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
         """See `DraftSession`. Rows with guesses were forgotten when they had been made."""
         states.cover(len(tokens))
         assert states.final is not None

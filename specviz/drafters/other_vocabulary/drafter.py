@@ -185,7 +185,7 @@ class WritesOn:
             return []
 
     def commit(
-        self, tokens: Sequence[int], states: States, riders: ExtraRows | None = None
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
 

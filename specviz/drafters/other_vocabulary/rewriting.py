@@ -12,8 +12,8 @@ from itertools import takewhile
 from typing import Any, Final
 
 from specviz.drafters.other_vocabulary.shared import Shared
+from specviz.models.prompt_encoder import prompt_encoder, special_ids
 from specviz.models.target import Target
-from specviz.models.typed import reader, special_ids
 
 LOOKED_BACK: Final = 8  # tokens of the text that are encoded again before a guess
 
@@ -48,13 +48,13 @@ class Rewriting:
             else decoder.decode(self.shared.spelled.get(token, b""))
             for token in context
         )
-        return OwnText(reader(self.tokenizer).raw(text), decoder.getstate()[0])
+        return OwnText(prompt_encoder(self.tokenizer).raw(text), decoder.getstate()[0])
 
     def _mark(self, special: int) -> str:
         own = self.shared.own.get(special)
         if own is None:
             return ""
-        return reader(self.tokenizer).mark(self.tokenizer.convert_ids_to_tokens(own))
+        return prompt_encoder(self.tokenizer).mark(self.tokenizer.convert_ids_to_tokens(own))
 
     def guesses(self, context: Sequence[int], rest: bytes, own: Sequence[int]) -> list[int]:
         """What the draft model wrote after a text, in the target's tokens; [] where it cannot be.
@@ -92,7 +92,7 @@ class Rewriting:
             text = (before + then).decode()
         except UnicodeDecodeError:
             return None
-        ids = [each.id for each in reader(self.target.tokenizer).coded(text)]
+        ids = [each.id for each in prompt_encoder(self.target.tokenizer).coded(text)]
         spans = [self.shared.spelled.get(token, b"") for token in ids]
         left = sum(map(len, spans))
         if not b"".join(spans).endswith(before + then):

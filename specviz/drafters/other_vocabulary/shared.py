@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.models.spelling import spellings
-from specviz.models.typed import special_ids
+from specviz.models.prompt_encoder import special_ids
+from specviz.models.token_bytes import vocabulary_bytes
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ def shared(tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: in
     alike, the first. end: what ends the target's texts; the token that ends the draft model's own
     stands for it.
     """
-    spelled, own_spelled = spellings(tokenizer, size), spellings(own_tokenizer, own_size)
+    spelled, own_spelled = (
+        vocabulary_bytes(tokenizer, size),
+        vocabulary_bytes(own_tokenizer, own_size),
+    )
     specials = special_ids(tokenizer), special_ids(own_tokenizer)
     known: dict[tuple[bytes, bool], int] = {}
     for token, said in sorted(own_spelled.items()):

@@ -12,8 +12,13 @@ from typing import Any, Final
 
 from specviz.models.errors import ServerFault
 from specviz.models.served.address import Address
-from specviz.models.served.laws import Listed, Unusable, of_next, of_prompt
-from specviz.models.served.line import Line, Refused
+from specviz.models.served.http_client import HttpClient, Refused
+from specviz.models.served.logprobs import (
+    LogProbs,
+    UnusableResponse,
+    next_logprobs,
+    prompt_logprobs,
+)
 
 MOST_LISTED: Final = 65  # tokens of a law that are asked for, where the server gives so many
 FEWEST: Final = 9  # the eight that are shown of a law, and one that says what comes after
@@ -29,7 +34,7 @@ class Server:
     longest: tokens that it sees. listed: of a law. version: vLLM's own.
     """
 
-    line: Line
+    line: HttpClient
     model: str
     root: str
     longest: int
@@ -39,7 +44,7 @@ class Server:
     @classmethod
     def at(cls, address: Address) -> Server:
         """Ask a server who it is, and try one question. Raises ServerFault with a sentence."""
-        line = Line(address)
+        line = HttpClient(address)
         card = _model(line)
         name, root = str(card["id"]), str(card.get("root") or card["id"])
         longest = card.get("max_model_len")
@@ -57,7 +62,7 @@ class Server:
             )
         return cls(line, name, root, longest, found.version, listed)._tried()
 
-    def laws(self, texts: Sequence[Sequence[int]], firsts: Sequence[int]) -> list[list[Listed]]:
+    def laws(self, texts: Sequence[Sequence[int]], firsts: Sequence[int]) -> list[list[LogProbs]]:
         """By text, the laws of its tokens from its place in `firsts` on, then of the next token.
 
         One request. A text whose `firsts` is its length is asked for the next token alone, so that
@@ -69,10 +74,10 @@ class Server:
         try:
             found = _choices(answer, len(texts))
             return [
-                [*(of_prompt(choice, first) if inner else ()), of_next(choice)]
+                [*(prompt_logprobs(choice, first) if inner else ()), next_logprobs(choice)]
                 for choice, first in zip(found, firsts, strict=True)
             ]
-        except Unusable as fault:
+        except UnusableResponse as fault:
             raise ServerFault(
                 f"The server at {self.line.address} cannot be a target: {fault}; {TOO_OLD}."
             ) from fault
@@ -117,7 +122,7 @@ class Server:
         return self
 
 
-def _model(line: Line) -> dict[str, Any]:
+def _model(line: HttpClient) -> dict[str, Any]:
     """The first model that is no adapter of another. Raises ServerFault."""
     answer = line.look("/v1/models")
     rows = answer.get("data") if isinstance(answer, dict) else None
@@ -128,7 +133,7 @@ def _model(line: Line) -> dict[str, Any]:
     return found
 
 
-def _version(line: Line) -> str:
+def _version(line: HttpClient) -> str:
     """vLLM's version. Raises ServerFault where it is another program."""
     try:
         answer = line.look("/version")
@@ -146,8 +151,8 @@ def _choices(answer: Any, many: int) -> list[dict[str, Any]]:
     """The answer's choices in the order asked. Raises Unusable."""
     rows = answer.get("choices") if isinstance(answer, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Unusable("it answers no choices")
+        raise UnusableResponse("it answers no choices")
     found = sorted(rows, key=lambda row: int(row.get("index", 0)))
     if len(found) != many:
-        raise Unusable(f"it answers {len(found)} texts of {many}")
+        raise UnusableResponse(f"it answers {len(found)} texts of {many}")
     return found

@@ -17,9 +17,16 @@ from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 from specviz.models.config_file import check_folder, read_config
 from specviz.models.errors import NotAvailable, ServerFault, Unsuitable
 from specviz.models.files import fetched_before
-from specviz.models.passes import Riders, Scores, States, Taps, Unsupported, Warm
+from specviz.models.passes import (
+    CaptureSpec,
+    ExtraRows,
+    PrecomputedPrefix,
+    Scores,
+    States,
+    UnsupportedModel,
+)
 from specviz.models.served.address import Address
-from specviz.models.served.laws import Listed, logits
+from specviz.models.served.logprobs import LogProbs, to_logits
 from specviz.models.served.server import Server
 from specviz.models.target import Surroundings, Target, TargetRun, ends_of
 from specviz.settings.settings import BadSettings, Sampling
@@ -84,7 +91,7 @@ class ServedTarget(Target):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name == "model":
-            raise Unsupported(
+            raise UnsupportedModel(
                 f"The weights of {self.card.name!r} are on a server, so only a single run can use "
                 "it, with n-grams, a suffix tree or a small model as drafter."
             )
@@ -96,10 +103,10 @@ class ServedTarget(Target):
         version = self.server.version
         return Surroundings(f"vLLM {version}", "precision not told", None, {"vllm": version})
 
-    def start(self, taps: Taps, sampling: Sampling | None = None) -> ServedRun:
+    def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> ServedRun:
         """See `Target`. Raises Unsupported for taps, BadSettings where a law would not be whole."""
-        if taps != Taps():
-            raise Unsupported(
+        if capture != CaptureSpec():
+            raise UnsupportedModel(
                 "This drafter reads inner states of the target, which a server keeps to itself; "
                 "n-grams, a suffix tree or a small model can draft for it."
             )
@@ -110,7 +117,7 @@ class ServedTarget(Target):
                 f"This server lists {most + 1} tokens of a law, so a run is exact at temperature 0 "
                 f"or with top-k from 1 to {most}; a larger --max-logprobs lists more, 65 at most."
             )
-        return ServedRun(self, taps, sampling)
+        return ServedRun(self, capture, sampling)
 
     def _check_words(self) -> None:
         """Raise Unsuitable where the server reads a text as other tokens than we do."""
@@ -148,8 +155,8 @@ class ServedRun(TargetRun):
 
     target: ServedTarget
 
-    def __init__(self, target: ServedTarget, taps: Taps, sampling: Sampling) -> None:
-        super().__init__(target, taps)
+    def __init__(self, target: ServedTarget, capture: CaptureSpec, sampling: Sampling) -> None:
+        super().__init__(target, capture)
         self.sampling = sampling
         self.text: list[int] = []
         self.tree: DraftTree | None = None
@@ -162,11 +169,14 @@ class ServedRun(TargetRun):
         return self._scores([law])
 
     def score(
-        self, tree: DraftTree, riders: Riders | None = None, warm: Warm | None = None
+        self,
+        tree: DraftTree,
+        extra_rows: ExtraRows | None = None,
+        precomputed: PrecomputedPrefix | None = None,
     ) -> Scores:
         """One request with all paths of the tree; a node on several paths has the first's law."""
-        if riders is not None or warm is not None:
-            raise Unsupported(
+        if extra_rows is not None or precomputed is not None:
+            raise UnsupportedModel(
                 "This drafter adds rows of its own to the target's pass, which a server does not "
                 "take; n-grams, a suffix tree or a small model can draft for it."
             )
@@ -174,7 +184,7 @@ class ServedRun(TargetRun):
         paths = [tree.path(leaf) for leaf in leaves]
         texts = [[*self.text, *(tree.tokens[node] for node in path)] for path in paths]
         asked = self.target.server.laws(texts, [self.length + 1] * len(texts))
-        found: dict[int, Listed] = {}
+        found: dict[int, LogProbs] = {}
         for path, laws in zip(paths, asked, strict=True):
             if len(laws) != len(path):
                 raise ServerFault("The server left places of the text out.")
@@ -189,13 +199,13 @@ class ServedRun(TargetRun):
         self.text += [self.tree.tokens[node] for node in path]
         self.length += len(path)
 
-    def _scores(self, laws: Sequence[Listed]) -> Scores:
+    def _scores(self, laws: Sequence[LogProbs]) -> Scores:
         for law in laws:
             self._check_whole(law)
-        rows = logits(laws, self.target.vocab_size)
+        rows = to_logits(laws, self.target.vocab_size)
         return Scores(rows.to(self.target.device, exact_dtype(self.target.device)), States())
 
-    def _check_whole(self, law: Listed) -> None:
+    def _check_whole(self, law: LogProbs) -> None:
         """Raise ServerFault where a token that was not listed may be as likely as the k-th."""
         if self.sampling.greedy:
             return

@@ -34,7 +34,7 @@ class Refused(ServerFault):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HttpClient:
     """A way to ask one server. Each question has a connection of its own, so threads may share.
 
     quick, patience: seconds for what it knows and for a pass. most: bytes of an answer.

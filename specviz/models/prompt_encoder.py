@@ -25,7 +25,7 @@ SPELLED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class EncodedToken:
     """A token of a text. start, end: its letters. special: whether a mark stood there."""
 
     id: int
@@ -34,7 +34,7 @@ class Coded:
     special: bool
 
 
-class Reader:
+class PromptEncoder:
     """One tokenizer, reading text as letters.
 
     special: by spelling, the id of each token that typed text must not become: those that the
@@ -85,7 +85,7 @@ class Reader:
         """What stands for a special token in a text for `coded`; nobody can have typed it."""
         return self._marks[special]
 
-    def coded(self, text: str) -> list[Coded]:
+    def coded(self, text: str) -> list[EncodedToken]:
         """The tokens of a text with marks, nothing added around it. Raises BadPrompt.
 
         Only for a tokenizer that `is_fast`: others cannot say where their tokens stand.
@@ -94,7 +94,7 @@ class Reader:
         read, marked = self._letters.encode(text, add_special_tokens=False), self._marked
         self._check([i for i in read.ids if i not in marked])
         return [
-            Coded(marked.get(i, i), start, end, i in marked)
+            EncodedToken(marked.get(i, i), start, end, i in marked)
             for i, (start, end) in zip(read.ids, read.offsets, strict=True)
         ]
 
@@ -114,7 +114,7 @@ class Reader:
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
     """The tokens that no letters become: a text's ends, a chat's turns."""
-    return frozenset(reader(tokenizer).special.values())
+    return frozenset(prompt_encoder(tokenizer).special.values())
 
 
 def is_fast(tokenizer: Any) -> bool:
@@ -140,12 +140,12 @@ def _as(token: AddedToken, text: str, special: bool) -> AddedToken:
     )
 
 
-_READERS: Final[WeakKeyDictionary[Any, Reader]] = WeakKeyDictionary()
+_READERS: Final[WeakKeyDictionary[Any, PromptEncoder]] = WeakKeyDictionary()
 
 
-def reader(tokenizer: Any) -> Reader:
+def prompt_encoder(tokenizer: Any) -> PromptEncoder:
     """The reader of a tokenizer; making one copies it, so it is made once."""
     found = _READERS.get(tokenizer)
     if found is None:
-        found = _READERS[tokenizer] = Reader(tokenizer)
+        found = _READERS[tokenizer] = PromptEncoder(tokenizer)
     return found

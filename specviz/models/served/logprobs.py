@@ -16,27 +16,27 @@ from torch import Tensor
 
 from specviz.models.errors import ServerFault
 
-Listed = dict[int, float]  # token ids and their log-probabilities
+LogProbs = dict[int, float]  # token ids and their log-probabilities
 NAMED: Final = "token_id:"  # how a token is written where it was asked for by number
 ROUNDING: Final = 0.02  # by how much a law in half precision may miss 1
 
 
-class Unusable(ServerFault):
+class UnusableResponse(ServerFault):
     """An answer that has not what was asked for."""
 
 
-def of_prompt(choice: Mapping[str, Any], first: int) -> list[Listed]:
+def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
     """The laws of a text's tokens from the place `first` on. Raises Unusable.
 
     choice: of an answer to a question with `prompt_logprobs`.
     """
     rows = choice.get("prompt_logprobs")
     if not isinstance(rows, list) or first < 1:
-        raise Unusable("it gives no log-probabilities of a text (prompt_logprobs)")
+        raise UnusableResponse("it gives no log-probabilities of a text (prompt_logprobs)")
     return [_row(row) for row in rows[first:]]
 
 
-def of_next(choice: Mapping[str, Any]) -> Listed:
+def next_logprobs(choice: Mapping[str, Any]) -> LogProbs:
     """The law of the one token that was written. Raises Unusable.
 
     choice: of an answer to a question with `logprobs` and `return_tokens_as_token_ids`.
@@ -45,38 +45,40 @@ def of_next(choice: Mapping[str, Any]) -> Listed:
     rows = said.get("top_logprobs") if isinstance(said, dict) else None
     row = rows[0] if isinstance(rows, list) and rows else None
     if not isinstance(row, dict) or not all(str(key).startswith(NAMED) for key in row):
-        raise Unusable("it does not name tokens by their ids (return_tokens_as_token_ids)")
+        raise UnusableResponse("it does not name tokens by their ids (return_tokens_as_token_ids)")
     return _checked({key.removeprefix(NAMED): value for key, value in row.items()})
 
 
-def _row(row: Any) -> Listed:
+def _row(row: Any) -> LogProbs:
     if not isinstance(row, dict):
-        raise Unusable("it gives no log-probabilities at one place of a text")
+        raise UnusableResponse("it gives no log-probabilities at one place of a text")
     told = {key: value.get("logprob") for key, value in row.items() if isinstance(value, dict)}
     return _checked(told)
 
 
-def _checked(told: Mapping[str, Any]) -> Listed:
+def _checked(told: Mapping[str, Any]) -> LogProbs:
     """Raises Unusable where these are no log-probabilities of token ids."""
     try:
         found = {int(key): float(value) for key, value in told.items()}
     except (TypeError, ValueError) as error:
-        raise Unusable("it names no token ids, or no numbers") from error
+        raise UnusableResponse("it names no token ids, or no numbers") from error
     if not found or not all(map(isfinite, found.values())) or min(found) < 0:
-        raise Unusable("its log-probabilities are no numbers")
+        raise UnusableResponse("its log-probabilities are no numbers")
     if max(found.values()) > ROUNDING or sum(map(exp, found.values())) > 1 + ROUNDING:
-        raise Unusable("what it calls log-probabilities are none (--logprobs-mode)")
+        raise UnusableResponse("what it calls log-probabilities are none (--logprobs-mode)")
     return found
 
 
-def logits(laws: Sequence[Listed], vocabulary: int) -> Tensor:
+def to_logits(laws: Sequence[LogProbs], vocabulary: int) -> Tensor:
     """Rows of logits (n, V) in float64. Raises Unusable for a token beyond the vocabulary."""
     return torch.stack([_logits(law, vocabulary) for law in laws])
 
 
-def _logits(law: Listed, vocabulary: int) -> Tensor:
+def _logits(law: LogProbs, vocabulary: int) -> Tensor:
     if max(law) >= vocabulary:
-        raise Unusable(f"it has a token {max(law)}, and its tokenizer {vocabulary:,} tokens")
+        raise UnusableResponse(
+            f"it has a token {max(law)}, and its tokenizer {vocabulary:,} tokens"
+        )
     rest, others = 1.0 - sum(map(exp, law.values())), vocabulary - len(law)
     row = torch.full((vocabulary,), -torch.inf, dtype=torch.float64)
     if rest > 0 and others:

@@ -17,7 +17,7 @@ from specviz.verification.crossing import upload
 ROOM: Final = 64  # rows more than asked for, each time that room is made
 
 
-class RoomyLayer(CacheLayer):
+class PreallocatedLayer(CacheLayer):
     """One layer's rows. keys, values: (1, heads, rows, head size), views of the front of `room`.
 
     To cut rows off, assign shorter views of the two. What is cut off is written over by the next
@@ -58,11 +58,11 @@ class RoomyLayer(CacheLayer):
         return bool(self.keys.data_ptr() != room.data_ptr())
 
 
-class RoomyCache(LayeredCache):
+class PreallocatedCache(LayeredCache):
     """As many layers as a model asks for."""
 
     def __init__(self) -> None:
-        super().__init__(RoomyLayer)
+        super().__init__(PreallocatedLayer)
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
         """Leave in every layer the first rows and, behind them, `rows`: rising, from `first` on."""

@@ -18,7 +18,7 @@ def token_bytes(tokenizer: Any, token: int) -> bytes:
     return _spelled(str(text), token in tokenizer.added_tokens_decoder, is_byte_level(tokenizer))
 
 
-def spellings(tokenizer: Any, size: int) -> dict[int, bytes]:
+def vocabulary_bytes(tokenizer: Any, size: int) -> dict[int, bytes]:
     """The bytes of every token that a tokenizer has, by id, of the first `size` ids."""
     added: Container[int] = tokenizer.added_tokens_decoder
     level = is_byte_level(tokenizer)

@@ -14,7 +14,7 @@ BIT: Final = log(2)
 
 
 @torch.inference_mode()
-def surprise(target: Target, ids: Sequence[int]) -> float | None:
+def bits_per_token(target: Target, ids: Sequence[int]) -> float | None:
     """Mean bits a token, the first one left out (Shannon 1948); None of fewer than two tokens."""
     if len(ids) < 2:
         return None

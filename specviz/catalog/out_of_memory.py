@@ -13,7 +13,7 @@ from specviz.models.devices import free_memory, pick_device
 BYTES: Final = {"float32": 4, "bfloat16": 2}  # a parameter takes so many
 
 
-def relieved(device: str | None = None) -> str:
+def unload_and_suggest(device: str | None = None) -> str:
     """Unload what was loaded last, unless it is the house's; what that was and what would fit.
 
     device: where nothing was unloaded that says it; None: the best here. Whoever still holds the
@@ -25,10 +25,10 @@ def relieved(device: str | None = None) -> str:
     if place.type == "cuda":
         torch.cuda.empty_cache()
     free = free_memory(place)
-    return said + ("" if free is None else fitting(free + (gone.bytes if gone else 0)))
+    return said + ("" if free is None else models_that_fit(free + (gone.bytes if gone else 0)))
 
 
-def fitting(free: int) -> str:
+def models_that_fit(free: int) -> str:
     """Which models so many free bytes hold, by their weights: a run needs some more beside them."""
     most = [
         f"{free / each / 1e6:,.0f} million parameters in {name}" for name, each in BYTES.items()

@@ -20,7 +20,7 @@ Key = tuple[str, ...]  # folder, device, dtype and what else makes a copy anothe
 T = TypeVar("T")
 
 
-class Shelf(Generic[T]):
+class ModelCache(Generic[T]):
     """Checkpoints or heads by key, safe to use from many threads."""
 
     def __init__(self, guests: int = GUESTS) -> None:
