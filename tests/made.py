@@ -29,7 +29,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.file import Trace
-from specviz.trace.thresholds import mass, ratio
+from specviz.trace.thresholds import point_mass_threshold, speculative_threshold
 
 ODD = [
     b"<script>window.hacked=1</script>",
@@ -283,7 +283,7 @@ def judge(
         if run.recipe.replaced:
             taken = without(taken, guess.token)
         inputs = {"p": law[guess.token]} if fixed else {"p": law[guess.token], "q": q[guess.token]}
-        threshold = mass(inputs) if fixed else ratio(inputs)
+        threshold = point_mass_threshold(inputs) if fixed else speculative_threshold(inputs)
         shown = rows(law, q, not fixed, soft, guess.token)
         alpha = shown.overlap if node == children[0] else None
         run.events.append(Judged(number, node, guess.u, threshold, inputs, shown, alpha))

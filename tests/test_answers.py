@@ -17,22 +17,22 @@ from specviz import load
 from specviz.catalog import load_target
 from specviz.commands import cli
 from specviz.drafters.eagle import training3
-from specviz.drafters.kit.training import Fitting, freeze
+from specviz.drafters.kit.training import HeadOptions, read_target_outputs
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import prompts
-from specviz.trace.metrics import difference, summary
+from specviz.trace.metrics import baseline_difference, summary
 from specviz.training import stages
 from specviz.training.answers import questions as question_files
-from specviz.training.answers.batched_decode import HalfLinear, Many, in_halves
-from specviz.training.answers.dataset import Answers, AnswersRecipe, fitted
+from specviz.training.answers.batched_decode import BatchedDecoder, Bf16Linear, bf16_copy
+from specviz.training.answers.dataset import AnswerBatches, AnswerRecipe, family_with_options
 from specviz.training.answers.questions import Question, read_questions, write_questions
-from specviz.training.answers.shards import Shard, shards
-from specviz.training.answers.writer import Writing, ordered, write_answers
+from specviz.training.answers.shards import Shard, shard_paths
+from specviz.training.answers.writer import AnswerSettings, order_batches, write_answers
 
 close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
-WRITING = Writing(3, (2, 3, 4), rows=4, answer=20)
+WRITING = AnswerSettings(3, (2, 3, 4), rows=4, answer=20)
 ASKED = [
     *(Question(f"The cat sat {i} times.", "cats", held_out=i == 1) for i in range(7)),
     *[Question("", "own")] * 3,
@@ -51,47 +51,47 @@ def written(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def lessons(target: Target, folder: Path) -> Answers:
-    return Answers(target, folder, AnswersRecipe(seed=1, rows=2, length=64))
+def batches(target: Target, folder: Path) -> AnswerBatches:
+    return AnswerBatches(target, folder, AnswerRecipe(seed=1, rows=2, length=64))
 
 
 def test_texts_of_all_lengths_are_read_together_as_each_is_alone(target: Target) -> None:
     texts = [[5, 6, 7], [9, 8, 7, 6, 5, 4], [3]]
-    many = Many(target.model, (2, 6), texts, 2)
-    first, second = many.read(), many.step(torch.tensor([11, 12, 13]))
-    many.keep(torch.tensor([0, 2]))
-    third = many.step(torch.tensor([14, 15]))
+    decoder = BatchedDecoder(target.model, (2, 6), texts, 2)
+    first, second = decoder.read(), decoder.step(torch.tensor([11, 12, 13]))
+    decoder.keep(torch.tensor([0, 2]))
+    third = decoder.step(torch.tensor([14, 15]))
     for row, kept in ((0, 0), (2, 1)):
         text = [*texts[row], 11 + row, 14 + kept]
-        alone = freeze(target.model, torch.tensor([text]))
-        for passed, i, at in ((first, row, -3), (second, row, -2), (third, kept, -1)):
-            close(passed.taps[i, -1, 0], alone.states[2][0, at])
-            close(passed.taps[i, -1, 1], alone.states[6][0, at])
-            close(many.logits(passed.final[i, -1]), alone.logits[0, at])
+        alone = read_target_outputs(target.model, torch.tensor([text]))
+        for output, i, at in ((first, row, -3), (second, row, -2), (third, kept, -1)):
+            close(output.taps[i, -1, 0], alone.states[2][0, at])
+            close(output.taps[i, -1, 1], alone.states[6][0, at])
+            close(decoder.logits(output.final[i, -1]), alone.logits[0, at])
 
 
 def test_what_is_no_llama_is_refused() -> None:
     with pytest.raises(Unsuitable, match="by Llamas alone; this is a gpt2"):
-        Many(tiny.gpt2(), (1,), [[1]], 1)
+        BatchedDecoder(tiny.gpt2(), (1,), [[1]], 1)
 
 
 @pytest.mark.slow
 def test_answers_are_the_target_s_own_and_keep_what_it_thought(
     target: Target, written: Path
 ) -> None:
-    found = [Shard(path) for path in shards(written)]
-    read = [shard.read(i) for shard in found for i in range(len(shard.lengths))]
+    found = [Shard(path) for path in shard_paths(written)]
+    read = [shard_path.read(i) for shard_path in found for i in range(len(shard_path.lengths))]
     assert {answer.temperature for answer in read} == {0.0, 0.7, 1.0}
     assert sum(answer.domain == "cats" for answer in read) == 7
     for answer in read:
-        frozen = freeze(target.model, answer.tokens.long()[None])
-        kept = [*(frozen.states[k][0] for k in WRITING.layers), frozen.final[0]]
+        outputs = read_target_outputs(target.model, answer.tokens.long()[None])
+        kept = [*(outputs.states[k][0] for k in WRITING.layers), outputs.final[0]]
         states = torch.stack(kept, dim=1).bfloat16()
         torch.testing.assert_close(answer.states, states, rtol=0.02, atol=0.02)
         own = slice(answer.prompt - 1, None)
-        assert torch.equal(answer.tops[own].long(), frozen.tops[0, own])
+        assert torch.equal(answer.tops[own].long(), outputs.tops[0, own])
         if answer.temperature == 0:
-            assert torch.equal(answer.tokens[answer.prompt :].long(), frozen.tops[0, own][:-1])
+            assert torch.equal(answer.tokens[answer.prompt :].long(), outputs.tops[0, own][:-1])
         assert not set(answer.tokens[answer.prompt :].tolist()) & set(target.eos)
 
 
@@ -101,7 +101,9 @@ def test_an_answer_ends_where_the_target_ends_it(
 ) -> None:
     def greedy(folder: Path) -> list[list[int]]:
         found = [
-            shard.read(i) for shard in map(Shard, shards(folder)) for i in range(len(shard.facts))
+            shard_path.read(i)
+            for shard_path in map(Shard, shard_paths(folder))
+            for i in range(len(shard_path.facts))
         ]
         cats = [a for a in found if a.domain == "cats" and not a.temperature]
         return [a.tokens[a.prompt :].tolist() for a in cats]
@@ -110,7 +112,10 @@ def test_an_answer_ends_where_the_target_ends_it(
     sooner = copy(target)
     sooner.eos = (*target.eos, last)
     write_answers(sooner, ASKED, WRITING, tmp_path, 10**6)
-    cut = [said[: said.index(last)] if last in said else said for said in greedy(written)]
+    cut = [
+        token_rows[: token_rows.index(last)] if last in token_rows else token_rows
+        for token_rows in greedy(written)
+    ]
     assert cut != greedy(written)
     assert greedy(tmp_path) == cut
 
@@ -120,17 +125,19 @@ def test_writing_goes_on_where_it_was_stopped(
     target: Target, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_answers(target, ASKED, WRITING, tmp_path, 1)
-    (only,) = shards(tmp_path)
+    (only,) = shard_paths(tmp_path)
     time = only.stat().st_mtime_ns
     write_answers(target, ASKED, WRITING, tmp_path, 10**6)
     assert only.stat().st_mtime_ns == time
-    assert [p.read_bytes() for p in shards(tmp_path)] == [p.read_bytes() for p in shards(written)]
+    assert [p.read_bytes() for p in shard_paths(tmp_path)] == [
+        p.read_bytes() for p in shard_paths(written)
+    ]
     with pytest.raises(ValueError, match=r"begun with other settings \(answer, seed\)"):
         write_answers(target, ASKED, replace(WRITING, seed=4, answer=9), tmp_path, 10**6)
 
 
 def test_batches_hold_every_question_once_and_those_held_out_come_first() -> None:
-    batches = ordered(ASKED, WRITING)
+    batches = order_batches(ASKED, WRITING)
     flat = [question for batch in batches for question in batch]
     assert sorted(map(str, flat)) == sorted(map(str, ASKED))
     assert batches[0] == [question for question in ASKED if question.held_out]
@@ -138,36 +145,36 @@ def test_batches_hold_every_question_once_and_those_held_out_come_first() -> Non
 
 
 def test_nobody_learns_from_a_held_out_answer(target: Target, written: Path) -> None:
-    answers = lessons(target, written)
+    answers = batches(target, written)
     secret = [place.read().tokens.tolist() for place in answers.held_out]
     assert len(secret) == 1
     for step in range(30):
-        frozen = answers.lesson(step, ())
-        assert frozen.tokens.numel() <= 2 * 64
-        for row in frozen.tokens.tolist():
+        outputs = answers.training_batch(step, ())
+        assert outputs.tokens.numel() <= 2 * 64
+        for row in outputs.tokens.tolist():
             assert row[: len(secret[0])] != secret[0]
-    assert torch.equal(answers.lesson(3, ()).tokens, answers.lesson(3, ()).tokens)
+    assert torch.equal(answers.training_batch(3, ()).tokens, answers.training_batch(3, ()).tokens)
 
 
 def test_a_lesson_of_answers_is_one_of_the_same_text(target: Target, written: Path) -> None:
     """Of an answer without any neighbour: what was kept stands for a pass of the target."""
-    answers = lessons(target, written)
-    (frozen,) = answers._exams(answers.held_out)
-    whole = freeze(target.model, frozen.tokens)
-    own = frozen.counted
+    answers = batches(target, written)
+    (outputs,) = answers._exams(answers.held_out)
+    whole = read_target_outputs(target.model, outputs.tokens)
+    own = outputs.counted
     assert 0 < own.sum() < own.numel()
-    family = fitted("eagle3", Fitting(draft_vocabulary=200, steps=2))
+    family = family_with_options("eagle3", HeadOptions(draft_vocabulary=200, steps=2))
     head = family.build(target, answers.counts())
-    assert torch.equal(frozen.tops[own], whole.tops[own])
-    kept = family.loss(head, frozen)
-    again = replace(whole, known=frozen.known)
+    assert torch.equal(outputs.tops[own], whole.tops[own])
+    kept = family.loss(head, outputs)
+    again = replace(whole, generated=outputs.generated)
     torch.testing.assert_close(kept, family.loss(head, again), rtol=0.05, atol=0.05)
     assert (kept - family.loss(head, whole)).abs() > 0.01  # the prompt is not learned
 
 
 def test_a_head_begins_as_the_target_s_last_layer(target: Target, written: Path) -> None:
-    counts = lessons(target, written).counts()
-    head = training3.begun(target, counts, Fitting(50))
+    counts = batches(target, written).counts()
+    head = training3.prompts(target, counts, HeadOptions(50))
     assert head.config.rope_theta == target.model.config.rope_parameters["rope_theta"]
     taps = torch.randn(3, 2, 48)
     torch.testing.assert_close(
@@ -183,18 +190,18 @@ def test_answers_of_another_target_teach_nothing(written: Path) -> None:
     other = tiny.target(tiny.llama(seed=2, num_hidden_layers=6), tiny.chat_tokenizer())
     other.card = replace(other.card, hash="b" * 64)
     with pytest.raises(ValueError, match="another target's"):
-        lessons(other, written)
+        batches(other, written)
 
 
 def test_a_head_without_a_way_to_learn_from_answers_is_refused() -> None:
     with pytest.raises(ValueError, match="medusa does not learn from answers; what does: eagle3"):
-        fitted("medusa", Fitting())
+        family_with_options("medusa", HeadOptions())
 
 
 def test_products_in_halves_leave_the_model_as_it_was(target: Target) -> None:
     before = target.model.lm_head
-    halved, ids = in_halves(target.model), torch.tensor([[4, 5, 6]])
-    assert isinstance(halved.lm_head, HalfLinear)
+    halved, ids = bf16_copy(target.model), torch.tensor([[4, 5, 6]])
+    assert isinstance(halved.lm_head, Bf16Linear)
     assert target.model.lm_head is before
     exact, rough = target.model(ids).logits, halved(ids).logits
     assert rough.dtype == torch.float32
@@ -221,13 +228,13 @@ def test_no_question_shares_a_stretch_of_text_with_what_is_measured(tmp_path: Pa
         own = {"python": code, "dialogues": "User: Is it far?\nAssistant: No.\n"}.get(name, filler)
         lines = [json.dumps({"text": text}) for text in (*[own] * 4, *ours)]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    found = question_files.asked(str(tmp_path), 300, seed=1)
-    taken = question_files.stretches(ours)
+    found = question_files.generate_questions(str(tmp_path), 300, seed=1)
+    taken = question_files.substrings(ours)
     learned = [question for question in found if not question.held_out]
     assert {question.domain for question in learned} == set(question_files.SHARES)
-    assert all(taken.isdisjoint(question_files.stretches([question.text])) for question in learned)
+    assert all(taken.isdisjoint(question_files.substrings([question.text])) for question in learned)
     assert {question.text for question in found if question.held_out} == set(ours)
-    assert question_files.asked(str(tmp_path), 300, seed=1) == found
+    assert question_files.generate_questions(str(tmp_path), 300, seed=1) == found
 
 
 @pytest.mark.slow
@@ -239,7 +246,7 @@ def test_from_questions_to_a_head_that_drafts(
     tiny.llama(num_hidden_layers=6).save_pretrained(folder)
     tiny.chat_tokenizer().save_pretrained(folder)
     write_questions(tmp_path / "questions.jsonl", ASKED)
-    monkeypatch.setattr(stages, "Writing", partial(Writing, rows=4, answer=20))
+    monkeypatch.setattr(stages, "Writing", partial(AnswerSettings, rows=4, answer=20))
     usual = ["--target", str(folder), "--data", str(data), "--threads", "1", "--float32"]
     asks = ["--questions", str(tmp_path / "questions.jsonl"), "--tokens", "1000"]
     assert cli.main(["train", "write", *usual, *asks]) == 0
@@ -254,5 +261,5 @@ def test_from_questions_to_a_head_that_drafts(
     assert drafter.made_for == (target.card.hash, "c" * 64)
     settings = Settings(Sampling(0), gamma=3, budget=4, max_new_tokens=24)
     trace = traced(target, drafter, ASKED[0].text, settings)
-    assert difference(trace) is None
+    assert baseline_difference(trace) is None
     assert summary(trace)["accepted_length"] > 0

@@ -384,7 +384,9 @@ def test_a_try_follows_from_scores_draws_and_rows(siblings, at, what):
 
 def test_every_sibling_has_its_try(siblings):
     event = lone_first(siblings)
-    forged = replace(event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1]))
+    forged = replace(
+        event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1])
+    )
     with pytest.raises(CheckFailed, match="a try for every sibling"):
         check(edited(siblings, event, forged))
 

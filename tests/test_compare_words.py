@@ -25,7 +25,7 @@ from specviz.frames.numbers import size
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.trace.noise import WIDE, noise, spread
+from specviz.trace.noise import WIDE, explain_noise, run_spread
 from specviz.ui.step.lines import RunLines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -321,12 +321,12 @@ def test_a_lane_that_never_ran_leaves_nothing_to_compare():
 
 def test_passes_are_compared_with_those_of_their_size():
     trace = ran(KEPT)
-    assert spread(trace) == 1
+    assert run_spread(trace) == 1
     assert caution([*lanes({"it": trace}).values()]) == ""
     slow = [replace(e, seconds=6.25) if isinstance(e, Scored) and e.round == 2 else e
             for e in trace.events]  # fmt: skip
     rough = Trace(trace.header, slow)
-    assert spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
+    assert run_spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
     text = caution([*lanes({"it": rough}).values()])
     assert "it: passes that do the same work took unlike times, 2.0 times as long." in text
 
@@ -336,7 +336,7 @@ def test_a_wider_pass_may_take_longer():
     trace = ran(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
     mixed = Trace(trace.header, both)
-    assert spread(mixed) == 1
+    assert run_spread(mixed) == 1
 
 
 def alike(tokens):
@@ -378,14 +378,17 @@ def test_early_exit_may_leave_out_of_the_pass_what_it_ran_while_drafting():
     """A drafter without weights of its own: its drafting counts as checking."""
     own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
     trace = ran((2,) * 8, draft=0.5, target=0.6, drafter=own)
-    assert "a checking pass took 0.60" in noise(trace, alike(25).baseline)
-    assert noise(ran((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline) is None
+    assert "a checking pass took 0.60" in explain_noise(trace, alike(25).baseline)
+    assert (
+        explain_noise(ran((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline)
+        is None
+    )
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
 def test_where_equal_passes_took_unlike_times_nothing_is_said_of_speed(where):
     trace, plain = ran((2,) * 8, target=1.25), alike(25)
-    assert noise(trace, plain.baseline) is None
+    assert explain_noise(trace, plain.baseline) is None
     if where == "lane":  # every third pass doubles: many slow passes, which the median hides
         events = [
             replace(e, seconds=e.seconds * 2) if isinstance(e, Scored) and e.round % 3 == 0 else e
@@ -462,9 +465,9 @@ def test_the_warning_names_what_a_lane_cannot_have_done():
 @pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)
 def test_what_ships_was_measured_on_a_quiet_machine(path):
     trace = Trace.read(path)
-    assert spread(trace) is None or spread(trace) < WIDE
+    assert run_spread(trace) is None or run_spread(trace) < WIDE
     if trace.rounds and trace.baseline:
-        assert noise(trace, trace.baseline) is None
+        assert explain_noise(trace, trace.baseline) is None
 
 
 def test_a_sentence_says_whose_its_numbers_are():

@@ -8,11 +8,11 @@ from statistics import mean
 
 import pytest
 
-from specviz.cost import law, sources
-from specviz.cost.point import measured_point
+from specviz.cost import formula, sources
+from specviz.cost.measured_point import measured_point
 from specviz.shipped import ASSETS
 from specviz.trace import metrics
-from specviz.trace.codec import build
+from specviz.trace.codec import from_plain
 from specviz.trace.events import Baseline, Committed, Judged, Proposed, Scored
 from specviz.trace.file import Trace
 
@@ -67,7 +67,7 @@ def every_source():
         yield from machine.sources
     for model in sources.models().values():
         yield from model.sources
-    yield from (row.source for row in sources.headline())
+    yield from (row.source for row in sources.published_numbers())
     yield from (board.source for board in sources.boards())
     yield from (each.source for each in sources.acceptances())
 
@@ -82,7 +82,7 @@ def test_every_source_has_a_link_and_says_how_it_was_read():
 def test_the_headline_numbers_are_those_of_the_papers():
     rows = {
         (row.method, row.low, row.high, row.unit)
-        for row in sources.headline()
+        for row in sources.published_numbers()
         if row.source.evidence in ("S", "R", "A", "2")
     }
     assert rows >= {
@@ -100,7 +100,7 @@ def test_the_headline_numbers_are_those_of_the_papers():
         ("EAGLE-3", 1.38, 1.38, "×"),
         ("draft model", 3.4, 3.4, "×"),
     }
-    for row in sources.headline():
+    for row in sources.published_numbers():
         assert row.origin == "published"
         assert row.says.endswith(".")
         assert all((row.model, row.task, row.hardware, row.conditions))
@@ -108,10 +108,10 @@ def test_the_headline_numbers_are_those_of_the_papers():
 
 def test_no_number_reads_otherwise_than_its_source():
     """A speed-up is not called slow, and where a paper had several machines its row says so."""
-    for row in sources.headline():
+    for row in sources.published_numbers():
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
         assert (row.method, row.low) != ("LayerSkip", 1.15), "only in a draft of the cited post"
-    chen = next(row for row in sources.headline() if "Chen" in row.source.title)
+    chen = next(row for row in sources.published_numbers() if "Chen" in row.source.title)
     assert "distributed" in chen.conditions
 
 
@@ -162,7 +162,7 @@ def raw(name):
 )
 def test_data_that_cannot_be_is_refused(cls, file, change, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
-        build(cls, raw(file)[0] | change)
+        from_plain(cls, raw(file)[0] | change)
     assert sentence in str(refusal.value)
 
 
@@ -184,13 +184,13 @@ def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
     for name, method in on_board.items():
         each = found.pop(name)
         assert (each.on, each.tokens, each.source.evidence) == (board.model, brought[method], "C")
-        assert law.expected_tokens(each.kept, each.gamma) == pytest.approx(each.tokens)
+        assert formula.expected_tokens(each.kept, each.gamma) == pytest.approx(each.tokens)
         assert each.derived
     assert {name: each.kept for name, each in found.items()} == {
         "t5-small": 0.75, "t5-small-sampled": 0.62, "t5-large": 0.82, "deepseek-mtp": 0.85,
     }  # fmt: skip
     assert not any(each.derived for each in found.values())
-    urls = {row.source.url for row in sources.headline()}
+    urls = {row.source.url for row in sources.published_numbers()}
     assert {each.source.url for each in found.values()} <= urls
 
 
@@ -206,19 +206,19 @@ def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
 )
 def test_an_alpha_that_does_not_follow_is_refused(change, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
-        build(sources.Acceptance, raw("acceptance")[0] | change)
+        from_plain(sources.Acceptance, raw("acceptance")[0] | change)
     assert sentence in str(refusal.value)
 
 
 def test_a_batch_and_a_load_are_those_of_the_conditions():
-    for row in sources.headline():
+    for row in sources.published_numbers():
         assert ("batch" in row.conditions) is (row.batch is not None)
         assert row.batch is None or f"batch {row.batch}" in row.conditions
         assert (row.load == "heavy") is ("many requests" in row.conditions)
         assert (row.load == "light") is ("1 request a second" in row.conditions)
     assert all(f"batch size = {board.batch}" in board.conditions for board in sources.boards())
     with pytest.raises(ValueError, match="light or heavy"):
-        build(sources.Published, raw("headline")[0] | {"load": "some"})
+        from_plain(sources.Published, raw("headline")[0] | {"load": "some"})
 
 
 # The measured point
@@ -238,7 +238,7 @@ def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
     ]
     assert point.chain == all(len(made.guesses) == max(made.depths) for made in drafts)
     assert 1 <= point.tokens <= point.gamma + 1
-    assert point.predicted == law.speedup(point.alpha, point.gamma, point.c, point.verify)
+    assert point.predicted == formula.speedup(point.alpha, point.gamma, point.c, point.verify)
 
 
 def chain_of_two():

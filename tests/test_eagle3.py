@@ -22,7 +22,7 @@ from specviz.drafters.kit.training import read_target_outputs
 from specviz.models.errors import Unsuitable
 from specviz.settings.settings import Sampling
 from specviz.trace.check import check
-from specviz.trace.metrics import first_difference
+from specviz.trace.metrics import baseline_difference
 
 TAPS = (1, 2, 3)
 
@@ -84,7 +84,7 @@ def test_what_it_cannot_propose_the_target_still_says():
         assert max(said) > 80
         assert min(said) < 50
         check(trace)
-        assert temperature or first_difference(trace) is None
+        assert temperature or baseline_difference(trace) is None
 
 
 def test_the_training_time_test_reads_the_rows_that_a_session_reads():

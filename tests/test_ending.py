@@ -12,7 +12,7 @@ from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Finished
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT, noise
+from specviz.trace.noise import VERDICT, explain_noise
 from specviz.ui.step.lines import RunLines
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def test_the_end_has_the_run_s_own_numbers_and_leaves_all_else_as_it_was(path):
     assert said(frame).startswith(f"{tokens} tokens in {passes} target passes instead of {tokens}:")
     if numbers["alpha"] is not None:
         assert f"(α {numbers['alpha']:.2f})" in said(frame)
-    rough = noise(trace, trace.baseline)
+    rough = explain_noise(trace, trace.baseline)
     assert (VERDICT if rough else f"{numbers['speedup']:.2f} × as fast") in said(frame)
 
 

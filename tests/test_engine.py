@@ -20,7 +20,7 @@ from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Baseline, Finished, Header
 from specviz.trace.file import Trace
-from specviz.trace.metrics import first_difference, summary, token_ids
+from specviz.trace.metrics import baseline_difference, summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import BadScores
 from specviz.verification.exact import g_test
@@ -92,7 +92,7 @@ def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
         assert token_ids(trace) == generated(tiny_target, prompt, settings)
         if after:
             assert trace.baseline.token_ids == token_ids(trace)
-            assert first_difference(trace) is None
+            assert baseline_difference(trace) is None
         check(trace)
 
 

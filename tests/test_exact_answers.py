@@ -186,7 +186,7 @@ def test_coins_give_what_enumeration_gives(rule, drawn, candidates):
     noise = exact_sampler_distance(exact.law, 20_000)
     assert seen_distance(thrown.counts, exact.law.tolist()) < 2.5 * noise
     assert thrown.kept / 20_000 == pytest.approx(exact.acceptance, abs=0.012)
-    lossless = named(rule).promise.lossless
+    lossless = named(rule).spec.lossless
     assert (thrown.test.p_value > 1e-3) == lossless
     assert (thrown.tv < 3 * thrown.noise) == lossless
 

@@ -21,8 +21,8 @@ from specviz.glossary import GLOSSARY
 from specviz.shipped import ASSETS
 from specviz.trace.events import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.trace.metrics import path
-from specviz.trace.thresholds import ratio
+from specviz.trace.metrics import accepted_path
+from specviz.trace.thresholds import speculative_threshold
 
 RECIPES = {
     "chain": Recipe(rounds=12),
@@ -329,7 +329,7 @@ def judged_so(inputs, u):
     cat = next(token for token, data in scene.vocabulary.items() if data == b" cat")
     scene.round.proposed.guesses[0] = replace(scene.guesses[0], token=cat)
     first = scene.round.judged[0]
-    chance = ratio(inputs) if "q" in inputs else inputs["p"]
+    chance = speculative_threshold(inputs) if "q" in inputs else inputs["p"]
     scene.round.judged[0] = replace(first, inputs=inputs, u=u, threshold=chance)
     shown = dict(zip(scene.steps, frames(scene), strict=True))
     return next(shot for step, shot in shown.items() if step.kind == "judge")
@@ -643,7 +643,7 @@ def test_every_guess_was_kept_is_said_of_a_whole_try_alone(trace):
     """Else it is every guess on the branch: siblings may have fallen, others were never tried."""
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
-            kept = len(path(scene.round))
+            kept = len(accepted_path(scene.round))
             assert ("on this branch" in said(shot)) == (kept < len(scene.guesses))
             assert str(kept) in said(shot) or kept == 1
 

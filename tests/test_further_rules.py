@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from test_distributions import laws
 
 from specviz.settings.settings import Sampling
-from specviz.trace.promises import PROMISES, asked
-from specviz.trace.thresholds import TESTS
+from specviz.trace.rule_specs import RULE_SPECS, parse_rule
+from specviz.trace.thresholds import THRESHOLDS
 from specviz.verification import MAKERS, RULES, Drawn, MismatchedRule, choose, named
 from specviz.verification.exact import (
     acceptance,
@@ -174,24 +174,24 @@ def test_the_ensemble_gives_its_mean_exactly():
     assert torch.allclose(output_law(named("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q)
 
 
-@pytest.mark.parametrize("rule", [name for name in PROMISES if PROMISES[name].lossless])
+@pytest.mark.parametrize("rule", [name for name in RULE_SPECS if RULE_SPECS[name].lossless])
 def test_equal_disjoint_and_single_token_laws_come_out_as_they_are(rule):
-    if PROMISES[rule].temperature_zero:
+    if RULE_SPECS[rule].temperature_zero:
         return
-    drawn = next(iter(sorted(PROMISES[rule].accepts, key=lambda d: d.value)))
+    drawn = next(iter(sorted(RULE_SPECS[rule].accepts, key=lambda d: d.value)))
     one, half = torch.ones(1).double(), torch.tensor([0.5, 0.5, 0.0, 0.0]).double()
     for p, q in [(one, one), (half, half), (half, half.flip(0))]:
         assert torch.allclose(output_law(RULES[rule], p, q, drawn), p, atol=1e-15)
 
 
 def test_every_rule_has_its_promise_its_test_and_its_maker():
-    assert set(PROMISES) == set(TESTS) == set(MAKERS) == set(RULES)
+    assert set(RULE_SPECS) == set(THRESHOLDS) == set(MAKERS) == set(RULES)
 
 
-@pytest.mark.parametrize("rule", [name for name in PROMISES if not PROMISES[name].lossless])
+@pytest.mark.parametrize("rule", [name for name in RULE_SPECS if not RULE_SPECS[name].lossless])
 def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
-    assert PROMISES[rule].says.endswith(".")
-    drawn = SAMPLED if SAMPLED in PROMISES[rule].accepts else FIXED
+    assert RULE_SPECS[rule].says.endswith(".")
+    drawn = SAMPLED if SAMPLED in RULE_SPECS[rule].accepts else FIXED
     assert away(rule, drawn) > 0.01
 
 
@@ -213,7 +213,7 @@ def test_a_rule_that_cannot_be_set_so_is_refused_with_a_sentence(text, says):
 
 
 def test_dials_not_given_are_as_usual():
-    assert asked("typical:0.2") == ("typical", {"epsilon": 0.2, "delta": 0.3})
+    assert parse_rule("typical:0.2") == ("typical", {"epsilon": 0.2, "delta": 0.3})
 
 
 @pytest.mark.parametrize(
@@ -229,4 +229,4 @@ def test_a_rule_that_cannot_judge_a_run_is_refused(rule, drawn, says):
 
 
 def test_a_lossy_rule_that_was_asked_for_is_taken():
-    assert not choose("typical:0.05", FIXED, Sampling(0.8)).promise.lossless
+    assert not choose("typical:0.05", FIXED, Sampling(0.8)).spec.lossless

@@ -9,7 +9,7 @@ from specviz.catalog import load
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, token_ids
+from specviz.trace.metrics import baseline_difference, token_ids
 
 pytestmark = [
     pytest.mark.gpu,
@@ -28,7 +28,7 @@ def record(pair, dtype, temperature, drafter=None):
 @pytest.mark.parametrize("drafter", [None, "ngram"])
 def test_greedy_equals_plain_decoding(pair, drafter):
     trace = record(pair, "float32", 0, drafter)
-    found = difference(trace)
+    found = baseline_difference(trace)
     assert found is None or found.near_tie
     assert len(token_ids(trace)) == len(trace.baseline.token_ids)
 

@@ -12,7 +12,7 @@ from forging import events, first, forged, recorded
 from specviz.commands.cli import main
 from specviz.settings.specs import MAX_GUESSES
 from specviz.trace import bounded
-from specviz.trace.check import CheckFailed, check, claim
+from specviz.trace.check import CheckFailed, check, describe_losslessness
 from specviz.trace.events import Vocabulary
 from specviz.trace.file import Trace, TraceError
 
@@ -197,7 +197,7 @@ def test_one_coin_is_one_place():
     lines = forged("01", lambda d: d[0]["settings"]["coins"].update({"90 judge 1": 0.5}))
     trace = Trace.parse(lines)
     check(trace)
-    assert claim(trace) == "Coins set by hand in 1 place; not a sample."
+    assert describe_losslessness(trace) == "Coins set by hand in 1 place; not a sample."
 
 
 # Whatever is changed

@@ -24,7 +24,7 @@ from specviz.trace import metrics
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
-from specviz.trace.thresholds import TESTS
+from specviz.trace.thresholds import THRESHOLDS
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import law
 from specviz.verification.exact import distance
@@ -187,7 +187,7 @@ def test_what_was_kept_is_told_as_the_rule_kept_it(tiny_target, runs, rule, draw
     ids = trace.header.prompt_ids
     again = list(rounds(tiny_target, Branching(drawn, shape), ids, replace(WARM, rule=rule)))
     kept = [played.verdict.path for played in again]
-    assert [tuple(metrics.path(played)) for played in trace.rounds] == kept
+    assert [tuple(metrics.accepted_path(played)) for played in trace.rounds] == kept
     assert any(kept)
     summary = metrics.summary(trace)
     assert summary["accepted_length"] == mean(map(len, kept))
@@ -203,7 +203,7 @@ def test_what_was_kept_is_told_as_the_rule_kept_it(tiny_target, runs, rule, draw
 def forged(trace, event, **inputs):
     """The trace with other inputs at a verdict, its threshold along with them."""
     found = {**event.inputs, **inputs}
-    bar = TESTS[trace.header.rule](found)
+    bar = THRESHOLDS[trace.header.rule](found)
     return edited(trace, event, replace(event, inputs=found, threshold=bar))
 
 
@@ -313,6 +313,6 @@ def test_a_run_replays_and_a_coin_laid_by_hand_changes_nothing_before(tiny_targe
     coins = {u_key(event.round, JUDGE, event.node): event.threshold / 2}
     other = traced(tiny_target, shape, replace(WARM, rule="traversal", coins=coins))
     check(other)
-    assert metrics.path(other.rounds[event.round])[-1] == event.node
+    assert metrics.accepted_path(other.rounds[event.round])[-1] == event.node
     before = [[r.committed.tokens for r in t.rounds[: event.round]] for t in (trace, other)]
     assert before[0] == before[1]

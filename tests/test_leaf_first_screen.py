@@ -25,8 +25,8 @@ from specviz.settings.chance import JUDGE, u_key
 from specviz.settings.settings import Sampling
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
-from specviz.trace.metrics import path
-from specviz.trace.thresholds import ratio
+from specviz.trace.metrics import accepted_path
+from specviz.trace.thresholds import speculative_threshold
 from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow
@@ -120,7 +120,7 @@ def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name)
     for scene, step, shot in steps(runs[name]):
         judged = scene.round.judged[step.at]
         states = {int(node): view["is"] for node, view in shot["tree"]["nodes"].items()}
-        kept = path(scene.round) if judged.accepted else []
+        kept = accepted_path(scene.round) if judged.accepted else []
         assert [n for n, state in sorted(states.items()) if state == "accepted"] == sorted(kept)
         fell = [j.node for j in scene.round.judged[: step.at + 1] if not j.accepted]
         assert {n for n, state in states.items() if state == "rejected"} == set(fell)
@@ -132,12 +132,14 @@ def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name)
         over = judged.accepted or step.at == len(scene.round.judged) - 1
         assert ("slot" in shot["tree"]) == over
     for scene, _, shot in steps(runs[name], "commit"):
-        assert [chip["is"] for chip in shot["chips"]].count("accepted") == len(path(scene.round))
+        assert [chip["is"] for chip in shot["chips"]].count("accepted") == len(
+            accepted_path(scene.round)
+        )
         labels = [frame["step"]["id"] for frame in frames(scene)]
         last = max((j.node for j in scene.round.judged if j.accepted), default=0)
-        for token in brought(scene)[: len(path(scene.round))]:
-            assert labels[token.step] == f"judge-{path(scene.round)[-1]}"
-        assert last or not path(scene.round)
+        for token in brought(scene)[: len(accepted_path(scene.round))]:
+            assert labels[token.step] == f"judge-{accepted_path(scene.round)[-1]}"
+        assert last or not accepted_path(scene.round)
 
 
 def test_it_says_which_guess_would_have_fallen_from_the_root_on(runs):
@@ -147,9 +149,9 @@ def test_it_says_which_guess_would_have_fallen_from_the_root_on(runs):
         judged = scene.round.judged[step.at]
         falls = [
             flat(scene.word(guess.token))
-            for node in (path(scene.round) if judged.accepted else [])
+            for node in (accepted_path(scene.round) if judged.accepted else [])
             if (guess := scene.guesses[node - 1]).u
-            >= ratio({"p": scene.round.scored.p[node - 1], "q": guess.q})
+            >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
         assert ("From the root on, " in said(shot)) == bool(falls)
         assert not falls or f"From the root on, {falls[0]} would have fallen" in said(shot)
@@ -260,14 +262,14 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, runs,
         for node, way in ways(scene).items():
             coins = {u_key(scene.round.number, JUDGE, n): KEPT if k else FALLEN for n, k in way}
             other = played(tiny_target, name, scene.round.number, coins)
-            inside = int(node) in path(other)
+            inside = int(node) in accepted_path(other)
             least, most = bounds.get(int(node), (0.0, 1.0))
             if not inside:  # a coin cannot keep what has no chance, nor fell what must be kept
                 chance = {j.node: j.threshold for j in other.judged}
                 laid = [chance[n] for n, kept in way if not kept and n in chance]
                 assert chance.get(int(node)) == 0.0 or max(laid) > FALLEN
                 assert least == 0.0 or int(node) not in chance
-            assert not (inside and path(other)[-1] == int(node) and most == 0.0)
+            assert not (inside and accepted_path(other)[-1] == int(node) and most == 0.0)
             came += inside
     assert came > 1
 

@@ -11,7 +11,14 @@ from specviz.engine.decode import run
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, kept, near_tie, report, summary, token_ids
+from specviz.trace.metrics import (
+    accepted_tokens,
+    baseline_difference,
+    near_tie,
+    report,
+    summary,
+    token_ids,
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +41,7 @@ def test_a_rounds_numbers_are_counts_of_its_tokens(trace):
     judged = [e for r in trace.rounds for e in r.judged]
     assert numbers["acceptance_rate"] == drafted / len(judged)
     for played, row in zip(trace.rounds, rounds, strict=True):
-        assert row["emitted"][: len(row["accepted"])] == row["accepted"] == kept(played)
+        assert row["emitted"][: len(row["accepted"])] == row["accepted"] == accepted_tokens(played)
         assert row["accepted"] == row["drafted"][: len(row["accepted"])]
 
 
@@ -83,24 +90,24 @@ def changed(trace, **changes):
 
 
 def test_a_difference_from_plain_decoding_is_reported_with_its_margin(trace):
-    assert difference(trace) is None
+    assert baseline_difference(trace) is None
     plain = trace.baseline
     other = [*plain.token_ids]
     other[7] += 1
-    found = difference(changed(trace, token_ids=other))
+    found = baseline_difference(changed(trace, token_ids=other))
     assert (found.position, found.margin) == (7, plain.margins[7])
     assert not found.near_tie
     tied = [1e-4] * len(plain.margins)
-    assert difference(changed(trace, token_ids=other, margins=tied)).near_tie
+    assert baseline_difference(changed(trace, token_ids=other, margins=tied)).near_tie
 
 
 def test_a_text_that_stops_early_differs_at_its_end(trace):
     plain = trace.baseline
     short = changed(trace, token_ids=plain.token_ids[:5], margins=plain.margins[:5], tops=None)
-    assert difference(short).position == 5
-    assert not difference(short).near_tie
+    assert baseline_difference(short).position == 5
+    assert not baseline_difference(short).near_tie
     long = changed(trace, token_ids=[*plain.token_ids, 1], margins=[*plain.margins, 9.0], tops=None)
-    assert difference(long).position == len(plain.token_ids)
+    assert baseline_difference(long).position == len(plain.token_ids)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +138,7 @@ def test_a_difference_is_weighed_by_the_precision_and_the_top_logit_of_its_place
     tops = [1.0] * len(other)
     tops[7] = 20.0
     found = changed(trace, token_ids=other, margins=margins, tops=tops)
-    assert not difference(found).near_tie
+    assert not baseline_difference(found).near_tie
     coarse = Trace(replace(found.header, dtype="bfloat16"), found.events)
-    assert difference(coarse).near_tie
-    assert not difference(changed(coarse, tops=None)).near_tie
+    assert baseline_difference(coarse).near_tie
+    assert not baseline_difference(changed(coarse, tops=None)).near_tie

@@ -12,18 +12,18 @@ from test_check import edited, refused, traced
 
 from specviz.commands.run import comparison, words
 from specviz.engine.repeats import Tally, repeat
-from specviz.engine.rows import laws_listed
+from specviz.engine.rows import decision_rows
 from specviz.frames import Scene
 from specviz.frames.caption import caption
 from specviz.frames.inspector import inspector
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER as TRACES
-from specviz.trace.check import CheckFailed, check, unproven
+from specviz.trace.check import CheckFailed, check, list_assumptions
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
-from specviz.trace.promises import PROMISES, Leaves
-from specviz.trace.thresholds import TESTS
+from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
+from specviz.trace.thresholds import THRESHOLDS
 from specviz.verification import Drawn, MismatchedRule, named
 from specviz.verification.base import Decision, Law
 from specviz.verification.exact.closed import closed
@@ -58,10 +58,10 @@ def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
     check(trace)
     name = rule.split(":")[0]
     assert (trace.header.rule, trace.header.settings["rule"]) == (name, rule)
-    assert trace.header.lossless == PROMISES[name].lossless
+    assert trace.header.lossless == RULE_SPECS[name].lossless
     assert summary(trace)["alpha"] is None
     assert any(played.judged for played in trace.rounds)
-    trusted = " ".join(unproven(trace))
+    trusted = " ".join(list_assumptions(trace))
     assert ("follows from whole laws" in trusted) == (name in ("accept-reject", "k-seq", "typical"))
 
 
@@ -97,7 +97,7 @@ def test_the_page_says_what_was_decided(runs, rule):
         "unverified": "This rule checks nothing",
     }
     assert words[rule] in text
-    changes = PROMISES[runs[rule].header.rule].leaves is Leaves.RESIDUAL
+    changes = RULE_SPECS[runs[rule].header.rule].after_rejection is AfterRejection.RESIDUAL
     assert changes or "eft of p" not in text
 
 
@@ -155,7 +155,7 @@ def test_a_fact_that_the_rows_contradict_is_refused(runs, rule):
     trace = runs[rule.strip()]
     event = next(e for e in trace.events if isinstance(e, Judged))
     inputs = {**event.inputs, name: other(event.inputs[name])}
-    bar = TESTS[trace.header.rule](inputs)
+    bar = THRESHOLDS[trace.header.rule](inputs)
     forged = replace(event, inputs=inputs, threshold=bar)
     with pytest.raises(CheckFailed, match=says):
         check(edited(trace, event, forged))
@@ -204,7 +204,7 @@ def verdict(rule, p, q, token, size):
     drawn = Drawn.SAMPLED
     decided = made.judge(tree, drawn, rows, {0: q}, Coins()).decisions[0]
     decision = Decision(1, decided.u, decided.threshold, decided.inputs, Law(p, decided.law.q))
-    row = laws_listed([decision], tree, None)[0]
+    row = decision_rows([decision], tree, None)[0]
     return Judged(1, 1, decided.u, decided.threshold, dict(decided.inputs), row, None)
 
 
@@ -213,7 +213,7 @@ def verdict(rule, p, q, token, size):
 def test_what_a_trace_keeps_bounds_what_the_whole_laws_say(rule, size):
     coins = torch.Generator().manual_seed(size)
     p, q = ((torch.randn(size, generator=coins, dtype=torch.float64) * 2).softmax(-1) for _ in "pq")
-    least, most = PROOFS[named(rule).promise.name](verdict(rule, p, q, 3, size))
+    least, most = PROOFS[named(rule).spec.name](verdict(rule, p, q, 3, size))
     exact = closed(rule, p, q).tv
     assert least - 1e-12 <= exact <= most + 1e-12
     if size == 6 or rule in ("speculative", "ensemble:0.7"):
@@ -229,7 +229,7 @@ def test_without_q_the_proof_is_of_this_very_guess(rule, given):
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
         fixed = torch.zeros_like(p).index_fill_(0, torch.tensor(token), 1.0)
-        least, most = PROOFS[named(rule).promise.name](verdict(rule, p, fixed, token, 4))
+        least, most = PROOFS[named(rule).spec.name](verdict(rule, p, fixed, token, 4))
         assert least == most == pytest.approx(closed(rule, p, fixed).tv, abs=1e-12)
         assert given is None or least == pytest.approx(given, abs=1e-12)
 
@@ -302,7 +302,7 @@ def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
     greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
     for trace in (runs["typical"], greedy):
         said = list(words(trace, summary(trace)))
-        assert said[1] == f"not lossless. {PROMISES[trace.header.rule].says}"
+        assert said[1] == f"not lossless. {RULE_SPECS[trace.header.rule].says}"
     assert comparison(greedy).endswith("the rule 'unverified' does not promise it")
     assert not any("not lossless" in line for line in words(runs["k-seq"], summary(runs["k-seq"])))
 

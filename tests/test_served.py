@@ -23,7 +23,7 @@ from specviz.models.served.server import Server
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
-from specviz.trace.metrics import first_difference, token_ids
+from specviz.trace.metrics import baseline_difference, token_ids
 from specviz.ui.request import RunRequest
 from specviz.ui.step import drawer
 from specviz.verification.tree import DraftTree
@@ -59,7 +59,7 @@ def test_a_served_run_is_the_local_one(name):
         assert one.scored.soft == soft
     assert trace.header.machine == "vLLM 0.32.0"
     assert trace.header.versions["vllm"] == "0.32.0"
-    assert first_difference(trace) is None
+    assert baseline_difference(trace) is None
 
 
 @pytest.mark.slow

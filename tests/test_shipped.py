@@ -23,7 +23,7 @@ from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.check import check
 from specviz.trace.events import Baseline, Vocabulary
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, near_tie, summary, token_ids
+from specviz.trace.metrics import baseline_difference, near_tie, summary, token_ids
 
 OWN = [e for e in entries() if e.kind == "drafter" and e.made_for in ("house", None)]
 DRAFTERS = [entry.name for entry in OWN]
@@ -65,7 +65,7 @@ def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, doma
         header, *events = run(*pair, prompt, settings, baseline=False)
         trace = Trace(header, [*events, *told])
         check(trace)
-        found = difference(trace)
+        found = baseline_difference(trace)
         assert found is None or found.near_tie
         margins = trace.baseline.margins
         pairs = zip(trace.baseline.token_ids, theirs, strict=False)

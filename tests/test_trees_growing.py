@@ -20,17 +20,34 @@ from specviz.figures.layout import branches
 from specviz.figures.whole_tree import GAP, rows_of, spread
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
-from specviz.trace.promises import Drawn
-from specviz.trees import exhibit, shapes
-from specviz.trees.examples import EXAMPLES, field_of
-from specviz.trees.field import Field, FieldError, Row
-from specviz.trees.growing import grown, static
-from specviz.trees.judging import CUT, SHAPES, WAYS, World, average
+from specviz.trace.rule_specs import Drawn
+from specviz.trees import off_by_one, static_shapes
+from specviz.trees.grown_tree import grow_tree, static_tree
 from specviz.trees.parameters import Parameters
+from specviz.trees.payoff import (
+    fitted_pass_cost,
+    keep_chances,
+    marginal_prices,
+    target_probabilities,
+)
 from specviz.trees.ranking import WAYS as KINDS
-from specviz.trees.ranking import ranked
-from specviz.trees.recorded import FOLDER, position, recipes
-from specviz.trees.worth import chances, passes, prices, worth
+from specviz.trees.ranking import rank_all_ways
+from specviz.trees.recorded_position import (
+    FOLDER,
+    PositionError,
+    RecordedPosition,
+    Row,
+    recipes,
+    shipped_position,
+)
+from specviz.trees.rounding_examples import EXAMPLES, as_position
+from specviz.trees.rule_comparison import (
+    SAMPLING_MODES,
+    SHAPES,
+    TOP_Q,
+    PositionModels,
+    average,
+)
 from specviz.verification import named
 from specviz.verification.exact import verdicts
 from specviz.verification.tree import DraftTree
@@ -53,7 +70,7 @@ def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
             chance = [p[token - 1] for token in tokens]
             top = tokens[chance.index(max(chance))]
             rows[path] = Row(tokens, logs.tolist(), chance, top, max(chance))
-    return replace(field_of(EXAMPLES[0]), rows=rows, deepest=depth, width=words, vocabulary=50)
+    return replace(as_position(EXAMPLES[0]), rows=rows, deepest=depth, width=words, vocabulary=50)
 
 
 def by_hand(field, depth):
@@ -70,7 +87,7 @@ def by_hand(field, depth):
 @pytest.mark.parametrize(("depth", "budget"), [(1, 3), (2, 7), (3, 20), (3, 84)])
 def test_where_all_go_on_growth_is_a_best_first_search(seed, depth, budget):
     field = made_field(seed, 3)
-    one = grown(field, Parameters(depth, 16, budget))
+    one = grow_tree(field, Parameters(depth, 16, budget))
     totals = by_hand(field, depth)
     assert one.paths == set(sorted(totals, key=lambda path: -totals[path])[:budget])
 
@@ -88,7 +105,7 @@ def test_where_all_go_on_growth_is_a_best_first_search(seed, depth, budget):
 def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to, scale):
     """Nearly sure guesses make a child's rounded total its parent's; ties must not orphan it."""
     field = made_field(seed, 3, scale, round_to)
-    one = grown(field, Parameters(3, width, budget), KINDS[way])
+    one = grow_tree(field, Parameters(3, width, budget), KINDS[way])
     kept = set(one.kept)
     assert all(one.growth.parents[node] in kept for node in one.kept if node)
     assert len(one.kept) == 1 + min(budget, len(one.order))
@@ -103,20 +120,22 @@ def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to,
 @pytest.mark.parametrize("seed", range(4))
 def test_a_chain_is_the_1_ary_tree(seed):
     field = made_field(seed, 3)
-    chain = static(field, shapes.paths_of(shapes.chain(3)))
-    assert grown(field, Parameters(3, 1, 3)).paths == chain.paths
+    chain = static_tree(field, static_shapes.paths_of(static_shapes.chain(3)))
+    assert grow_tree(field, Parameters(3, 1, 3)).paths == chain.paths
     assert chain.tree.is_chain
 
 
 def test_a_static_tree_takes_each_rank_and_ends_where_the_text_does():
     field = made_field(3, 3)
-    one = static(field, shapes.paths_of(shapes.regular(2, 2)))
+    one = static_tree(field, static_shapes.paths_of(static_shapes.regular(2, 2)))
     first = field.rows[()].tokens[:2]
     assert one.paths == {
         *((token,) for token in first),
         *((token, after) for token in first for after in field.rows[token,].tokens[:2]),
     }
-    over = static(replace(field, eos=[first[0]]), shapes.paths_of(shapes.regular(2, 2)))
+    over = static_tree(
+        replace(field, eos=[first[0]]), static_shapes.paths_of(static_shapes.regular(2, 2))
+    )
     assert {path for path in one.paths if path[0] != first[0] or len(path) == 1} == over.paths
 
 
@@ -124,14 +143,14 @@ def test_a_place_that_was_not_recorded_is_told_and_nothing_grows_there():
     field = made_field(1, 2)
     best = field.rows[()].tokens[0]
     cut = replace(field, rows={path: row for path, row in field.rows.items() if path != (best,)})
-    one = grown(cut, Parameters(2, 4, 30))
+    one = grow_tree(cut, Parameters(2, 4, 30))
     assert [one.path(node) for node in one.missing] == [(best,)]
     assert not any(len(path) == 2 and path[0] == best for path in one.paths)
 
 
 def test_a_field_survives_its_file():
     field = made_field(5, 2)
-    read = Field.from_text(field.to_text())
+    read = RecordedPosition.from_text(field.to_text())
     assert read.rows.keys() == field.rows.keys()
     for path, row in field.rows.items():
         assert torch.equal(torch.tensor(read.rows[path].logs), torch.tensor(row.logs))
@@ -140,15 +159,15 @@ def test_a_field_survives_its_file():
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "specviz-field", "version": 2}'])
 def test_a_file_that_is_no_field_gets_a_sentence(text):
-    with pytest.raises(FieldError, match="field"):
-        Field.from_text(text)
+    with pytest.raises(PositionError, match="field"):
+        RecordedPosition.from_text(text)
 
 
 def test_a_field_with_half_a_row_is_refused():
     lines = made_field(5, 1).to_text().splitlines()
     row = json.loads(lines[1])
-    with pytest.raises(FieldError, match="no whole row"):
-        Field.from_text("\n".join([lines[0], json.dumps(row | {"p": [0.5]})]))
+    with pytest.raises(PositionError, match="no whole row"):
+        RecordedPosition.from_text("\n".join([lines[0], json.dumps(row | {"p": [0.5]})]))
 
 
 @pytest.mark.parametrize("cold", [False, True])
@@ -156,8 +175,8 @@ def test_a_field_with_half_a_row_is_refused():
 def test_a_tree_is_worth_what_its_verdicts_come_to(seed, cold):
     """The point-mass rule on every branch of the coins, against a sum of products of p."""
     field = made_field(seed, 3)
-    one = grown(field, Parameters(2, 3, 7))
-    world = World(field)
+    one = grow_tree(field, Parameters(2, 3, 7))
+    world = PositionModels(field)
     say = world.greedy if cold else world.p
     p = torch.stack([say(one.path(node)) for node in one.kept])
     tokens = (0, *(world.place[token] for token in one.tree.tokens[1:]))
@@ -170,7 +189,7 @@ def test_a_tree_is_worth_what_its_verdicts_come_to(seed, cold):
         path = world.verify(one, Chance(1, 1), cold=True).path
         assert found == pytest.approx(len(path))
     else:
-        assert found == pytest.approx(worth(field, one, []).length(one.kept)["exact"])
+        assert found == pytest.approx(keep_chances(field, one, []).length(one.kept)["exact"])
 
 
 class ByPath:
@@ -190,8 +209,8 @@ class ByPath:
 def test_a_verdict_does_not_hang_on_how_nodes_are_numbered(seed):
     """Level by level, as trees grow, against branch by branch."""
     field = made_field(seed, 3)
-    one = grown(field, Parameters(3, 3, 12))
-    world = World(field)
+    one = grow_tree(field, Parameters(3, 3, 12))
+    world = PositionModels(field)
     paths = [one.path(node) for node in one.kept]
     order = []
     waiting = [0]
@@ -215,7 +234,9 @@ def test_a_verdict_does_not_hang_on_how_nodes_are_numbered(seed):
 def test_the_worked_examples_come_out_as_they_were_computed():
     """DRAFTERS.md section 12; ties as counted at the cut."""
     found = {
-        example.name: {one.way: one for one in ranked(field_of(example), example.parameters)}
+        example.name: {
+            one.way: one for one in rank_all_ways(as_position(example), example.parameters)
+        }
         for example in EXAMPLES
     }
     deep = {way: one.grown.growth.totals[-2:] for way, one in found["deep-sum"].items()}
@@ -236,8 +257,8 @@ def test_the_worked_examples_come_out_as_they_were_computed():
 
 
 def test_a_selection_without_an_order_among_equals_can_leave_a_parent_out():
-    field = field_of(next(one for one in EXAMPLES if one.name == "orphan"))
-    for one in ranked(field, Parameters(2, 4, 6)):
+    field = as_position(next(one for one in EXAMPLES if one.name == "orphan"))
+    for one in rank_all_ways(field, Parameters(2, 4, 6)):
         assert all(one.grown.growth.parents[node] for node in one.orphans)
         assert one.way == "sum bfloat16" or not one.orphans
 
@@ -251,9 +272,9 @@ def test_totals_round_every_step():
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_off_by_one_is_a_tree_still_judged_on_the_paths_that_it_has(recipe):
     """Where the field knows such a wrong path, its p is the one that the pass over it gave."""
-    field = position(recipe.name)
-    one = grown(field, exhibit.SIZE)
-    wrong = DraftTree(one.tree.tokens, tuple(exhibit.shifted(one.tree.parents)))
+    field = shipped_position(recipe.name)
+    one = grow_tree(field, off_by_one.SIZE)
+    wrong = DraftTree(one.tree.tokens, tuple(off_by_one.shift_parents(one.tree.parents)))
     for node, parent in enumerate(one.tree.parents[1:], 1):
         assert wrong.parents[node] == max(0, parent - 1)
     known = 0
@@ -264,22 +285,24 @@ def test_off_by_one_is_a_tree_still_judged_on_the_paths_that_it_has(recipe):
             assert field.exhibit[node] == pytest.approx(row.p[row.tokens.index(token)], abs=1e-4)
             known += 1
     assert known
-    p = chances(field, one)
-    right = exhibit.length(one.tree.parents, one.tree.tokens, [p[node] for node in one.kept])
-    assert right == pytest.approx(worth(field, one, []).length(one.kept)["exact"])
+    p = target_probabilities(field, one)
+    right = off_by_one.expected_length(
+        one.tree.parents, one.tree.tokens, [p[node] for node in one.kept]
+    )
+    assert right == pytest.approx(keep_chances(field, one, []).length(one.kept)["exact"])
 
 
 def test_a_twin_under_one_parent_is_worth_nothing():
-    assert exhibit.length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
+    assert off_by_one.expected_length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_recorded_positions_answer_every_tree_of_the_controls(recipe):
-    field = position(recipe.name)
+    field = shipped_position(recipe.name)
     assert {path.stem for path in FOLDER.glob("*.jsonl")} == {one.name for one in recipes()}
     assert (field.drafter, field.target, field.title) == (recipe.drafter, "house", recipe.title)
     for width, depth in product((1, 2, 4, 7, 10), (1, 3, 7)):
-        one = grown(field, Parameters(depth, width, 63))
+        one = grow_tree(field, Parameters(depth, width, 63))
         assert not one.missing
         assert len(one.kept) > min(depth, field.deepest)
     for place, row in field.rows.items():
@@ -288,12 +311,12 @@ def test_recorded_positions_answer_every_tree_of_the_controls(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("drawn", sorted(WAYS))
+@pytest.mark.parametrize("drawn", sorted(SAMPLING_MODES))
 def test_traversal_keeps_no_fewer_on_average_and_both_expect_what_they_keep(drawn):
-    world = World(made_field(4, 3))
-    found = average(world, (2, 2), WAYS[drawn], 60, 1)
+    world = PositionModels(made_field(4, 3))
+    found = average(world, (2, 2), SAMPLING_MODES[drawn], 60, 1)
     assert found.lengths["traversal"] >= found.lengths["top-down"] - 3 * found.error
-    draft = world.draft((2, 2), WAYS[drawn], Chance(3, 1))
+    draft = world.draft((2, 2), SAMPLING_MODES[drawn], Chance(3, 1))
     kept = {"top-down": 0, "traversal": 0}
     for number in range(300):
         for way, verdict in draft.verdicts(Chance(11, number)).items():
@@ -303,24 +326,24 @@ def test_traversal_keeps_no_fewer_on_average_and_both_expect_what_they_keep(draw
 
 
 def test_drawn_trees_are_of_their_shape_and_without_twins_where_that_is_said():
-    world = World(made_field(4, 4))
+    world = PositionModels(made_field(4, 4))
     for widths in SHAPES:
         draft = world.draft(widths, Drawn.WITHOUT_REPLACEMENT, Chance(5, 2))
         assert len(draft.tree) == 1 + sum(math.prod(widths[: d + 1]) for d in range(len(widths)))
         for kids in draft.tree.children:
             assert len({draft.tree.tokens[kid] for kid in kids}) == len(kids)
         for law in draft.q.values():
-            assert int((law > 0).sum()) == CUT
+            assert int((law > 0).sum()) == TOP_Q
             assert law[-1] == 0, "q has nothing in the lump"
 
 
 def test_the_price_of_a_guess_is_its_share_of_the_pass():
     sweep = Sweep.read(ASSETS / "cost" / "sweep.json")
-    costs = [passes(sweep, 1 + guesses) for guesses in range(4)]
+    costs = [fitted_pass_cost(sweep, 1 + guesses) for guesses in range(4)]
     assert costs[0] == 1.0
     assert None not in costs
-    assert passes(sweep, 65) is None
-    found = prices([1.0, 1.5, 1.8, 1.9], costs)
+    assert fitted_pass_cost(sweep, 65) is None
+    found = marginal_prices([1.0, 1.5, 1.8, 1.9], costs)
     step = costs[1] - 1.0
     assert found == pytest.approx([step, 1.5 / costs[1] * step, 1.8 / costs[2] * step])
 
@@ -358,7 +381,7 @@ def test_rows_are_those_of_step_s_own_layout(random, size):
 
 
 def test_sixty_kept_guesses_fit_a_page_at_1280():
-    field = position("2-eagle2-dialogue")
-    one = grown(field, Parameters(6, 10, 59))
+    field = shipped_position("2-eagle2-dialogue")
+    one = grow_tree(field, Parameters(6, 10, 59))
     made = spread(one.tree.parents, [80.0] * len(one.tree))
     assert made.width <= 1216

@@ -126,7 +126,7 @@ def test_a_coin_of_zero_lets_in_no_token_of_probability_zero(rule):
         def final(self) -> float:
             return 0.0
 
-    tree, drawn = DraftTree.chain(0, [0]), next(iter(RULES[rule].promise.accepts))
+    tree, drawn = DraftTree.chain(0, [0]), next(iter(RULES[rule].spec.accepts))
     verdict = RULES[rule].judge(tree, drawn, p, q, Zero())
     assert verdict.path == ()
     assert verdict.final.kind == "recovered"
@@ -180,7 +180,7 @@ def test_a_wrong_pair_is_refused_with_a_sentence(name, drawn, sampling, says):
 
 
 def test_auto_takes_the_rule_that_fits():
-    assert choose("auto", SAMPLED, Sampling(0.8)).promise.name == "speculative"
-    assert choose("auto", REPLACED, Sampling(0.8)).promise.name == "without-replacement"
-    assert choose("auto", FIXED, Sampling(0.8)).promise.name == "point-mass"
-    assert choose("auto", SAMPLED, Sampling(0.0)).promise.name == "greedy"
+    assert choose("auto", SAMPLED, Sampling(0.8)).spec.name == "speculative"
+    assert choose("auto", REPLACED, Sampling(0.8)).spec.name == "without-replacement"
+    assert choose("auto", FIXED, Sampling(0.8)).spec.name == "point-mass"
+    assert choose("auto", SAMPLED, Sampling(0.0)).spec.name == "greedy"

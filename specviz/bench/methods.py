@@ -21,7 +21,7 @@ from specviz.bench.outcomes import Tally, tally
 from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafter
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
-from specviz.engine.round import Played
+from specviz.engine.round import RoundResult
 from specviz.models.products import as_published
 from specviz.models.prompt import read
 from specviz.models.target import Target
@@ -237,7 +237,7 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
     )
 
 
-def _a_guess(played: Sequence[Played]) -> float | None:
+def _a_guess(played: Sequence[RoundResult]) -> float | None:
     """Seconds of drafting by drafted tokens."""
     drafted = sum(len(round.proposal.tree) - 1 for round in played)
     return sum(round.clocks.draft for round in played) / drafted if drafted else None

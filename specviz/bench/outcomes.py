@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from specviz.engine.round import alpha
 
 if TYPE_CHECKING:
-    from specviz.engine.round import Played
+    from specviz.engine.round import RoundResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ def total(fates: Iterable[Tally]) -> Tally:
     return sum(fates, Tally())
 
 
-def tally(rounds: Sequence[Played]) -> Tally:
+def tally(rounds: Sequence[RoundResult]) -> Tally:
     """What became of a run's guesses."""
     return total(_of(played) for played in rounds)
 
 
-def _of(played: Played) -> Tally:
+def _of(played: RoundResult) -> Tally:
     tree, verdict = played.proposal.tree, played.verdict
     found: dict[int, Depth] = {}
     chances = [alpha(played, decision).value for decision in verdict.decisions]

@@ -12,7 +12,7 @@ import sys
 from specviz.commands.console import say
 from specviz.commands.outputs import printable
 from specviz.commands.parser import Parser
-from specviz.trace.check import CheckFailed, check, claim, unproven
+from specviz.trace.check import CheckFailed, check, describe_losslessness, list_assumptions
 from specviz.trace.file import Trace, TraceError
 
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.file!r} cannot be read: {error.strerror}.") from error
     judged = sum(len(played.judged) for played in trace.rounds)
     say(f"{args.file}: {len(trace.rounds)} rounds and {judged} decisions agree.", "green")
-    say(" ".join([claim(trace), *unproven(trace)]))
+    say(" ".join([describe_losslessness(trace), *list_assumptions(trace)]))
     return 0
 
 

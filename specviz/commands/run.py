@@ -183,7 +183,7 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
     if not head.lossless:
         promise = RULE_SPECS.get(head.rule)
-        yield f"not lossless. {promise.says if promise else ''}".rstrip()
+        yield f"not lossless. {promise.tradeoff if promise else ''}".rstrip()
     rate = summary["tokens_per_pass"]
     mean = "" if rate is None else f": {rate:.2f} per pass"
     yield f"{summary['tokens']} tokens in {summary['target_passes']} target passes{mean}"
@@ -208,9 +208,9 @@ def _speed(trace: Trace, speedup: float) -> str:
 
 def comparison(trace: Trace) -> str:
     """Whether the text equals plain decoding's, for runs at temperature 0."""
-    from specviz.trace.metrics import first_difference
+    from specviz.trace.metrics import baseline_difference
 
-    found = first_difference(trace)
+    found = baseline_difference(trace)
     if found is None:
         return "the text is plain decoding's, token for token"
     if not trace.header.lossless:

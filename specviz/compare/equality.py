@@ -14,7 +14,7 @@ from typing import Literal
 from specviz.compare.results import whole
 from specviz.trace.events import Baseline
 from specviz.trace.file import Trace
-from specviz.trace.metrics import difference, token_ids
+from specviz.trace.metrics import baseline_difference, token_ids
 
 Verdict = Literal["same", "near-tie", "fault", "length", "lossy", "sampled", "stopped", "unknown"]
 
@@ -50,7 +50,7 @@ def equality(trace: Trace, plain: Baseline | None) -> Equality:
         return Equality("same", len(ours))
     if plain.margins is None:
         return Equality("sampled" if trace.header.lossless else "lossy", len(ours), position)
-    found = difference(trace)
+    found = baseline_difference(trace)
     margin = found.margin if found else None
     if not trace.header.lossless:
         return Equality("lossy", len(ours), position, margin)

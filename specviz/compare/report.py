@@ -17,9 +17,9 @@ from specviz.compare.race import PLAIN
 from specviz.compare.results import Results, whole
 from specviz.compare.timing import Parts, Point, parts, rounds, timeline
 from specviz.trace import metrics
-from specviz.trace.events import Baseline, Reason
+from specviz.trace.events import Baseline, EndReason
 from specviz.trace.file import Trace
-from specviz.trace.noise import noise, spread, unsettled
+from specviz.trace.noise import explain_disagreement, explain_noise, run_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class LaneReport:
     acceptance_rate: as in `metrics.summary`. flops_per_token: see flops.py, as it counts. bytes: of
     the drafter's own weight files. held_bytes: in memory, as `Finished` has it. timeline: after
     every pass, (seconds, tokens) so far. parts: by pass, its seconds: drafting, the target's, the
-    rest. uneven: see `spread`; near 1 where the machine did nothing else. noise: why nothing can be
+    rest. uneven: see `run_spread`; near 1 where the machine did nothing else. noise: why nothing can be
     said of its speed, whatever the speed-up came to; None where something can.
     """
 
@@ -76,7 +76,7 @@ class LaneReport:
     rule: str
     lossless: bool
     dtype: str
-    ended: Reason | None
+    ended: EndReason | None
     tokens: int
     passes: int
     seconds: float
@@ -146,7 +146,7 @@ def report(results: Results, name: str) -> LaneReport:
         text=_text(trace, ids),
         timeline=list(timeline(trace, passes)),
         parts=passes,
-        uneven=spread(trace),
+        uneven=run_spread(trace),
         noise=_noise(trace, results.plain, speedups),
     )
 
@@ -197,7 +197,7 @@ def _noise(
     """Why nothing can be said of a lane's speed; of plain decoding itself nothing is."""
     if plain is None or not trace.rounds or not whole(trace):
         return None
-    return noise(trace, plain) or unsettled(speedups)
+    return explain_noise(trace, plain) or explain_disagreement(speedups)
 
 
 def _guessed(trace: Trace, passes: int) -> dict[str, Any]:
@@ -225,8 +225,8 @@ def by_depth(trace: Trace) -> list[Depth]:
     for played in rounds(trace):
         guesses = played.proposed.guesses if played.proposed else []
         depths = [0, *(played.proposed.depths if played.proposed else [])]
-        kept = metrics.path(played)
-        told = {node: guesses[node - 1].parent for node in metrics.decided(played)}
+        kept = metrics.accepted_path(played)
+        told = {node: guesses[node - 1].parent for node in metrics.decided_nodes(played)}
         for place in (0, *kept):
             below = [node for node, parent in told.items() if parent == place]
             if below:

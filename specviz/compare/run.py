@@ -24,7 +24,7 @@ from specviz.compare.results import (
     whole,
 )
 from specviz.compare.timing import seconds_of
-from specviz.engine.decode import baseline_of, spend
+from specviz.engine.decode import baseline_event, warm_up
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
@@ -33,7 +33,7 @@ from specviz.models.prompt import Reading, read
 from specviz.models.target import Target
 from specviz.models.weights import causal
 from specviz.settings.settings import BadSettings
-from specviz.trace.events import Committed, Event, Finished, Header, ModelCard, Reason
+from specviz.trace.events import Committed, EndReason, Event, Finished, Header, ModelCard
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, choose
 
@@ -101,7 +101,7 @@ def _check(field: Field, lane: Lane) -> None:
 def _lane(field: Field, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
     """A drafter's lane: a few rounds to warm up, then a recorded run."""
     target, drafter = field.target, field.drafters[lane.name]
-    spend(Decoding(target, drafter, field.ids, lane.settings).rounds(stop))
+    warm_up(Decoding(target, drafter, field.ids, lane.settings).rounds(stop))
     events = engine.run(
         target, drafter, field.race.prompt, lane.settings, baseline=False, stop=stop
     )
@@ -122,7 +122,7 @@ def _lane(field: Field, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
 def _plain(field: Field, stop: Stop) -> Iterator[RaceEvent]:
     """Plain decoding's lane. Its trace has no rounds: all that it did is its baseline event."""
     target, settings = field.target, field.race.shared
-    spend(engine.plain(target, field.ids, settings, stop))
+    warm_up(engine.plain(target, field.ids, settings, stop))
     trace = Trace(_header(field))
     yield Report(PLAIN, trace.header)
     steps: list[PlainStep] = []
@@ -148,8 +148,8 @@ def _header(field: Field) -> Header:
 def _ending(field: Field, steps: Sequence[PlainStep]) -> Iterator[Event]:
     """What plain decoding leaves: the bytes of its tokens, how it ended, and its passes."""
     settings, tokens = field.race.shared, [step.token for step in steps]
-    reason: Reason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
+    reason: EndReason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
     reason = "eos" if tokens and tokens[-1] in field.target.eos else reason
     yield from Recorder(field.target, settings).words([*field.ids, *tokens])
     yield Finished(reason, 0.0, 0)  # no drafter, so nothing is held for one
-    yield baseline_of(steps, settings.sampling)
+    yield baseline_event(steps, settings.sampling)

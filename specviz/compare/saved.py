@@ -19,7 +19,7 @@ from specviz.compare.results import Results
 from specviz.compare.timing import seconds_of
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
-from specviz.trace.codec import build, plain
+from specviz.trace.codec import from_plain, to_plain
 from specviz.trace.file import Trace
 from specviz.trace.work import Weights
 
@@ -105,14 +105,14 @@ def write(folder: Path, results: Results) -> None:
         old.unlink()
     for name, file in saved.traces.items():
         results.traces[name].write(folder / file)
-    text = json.dumps(plain(saved), indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(to_plain(saved), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def read(folder: Path) -> Results:
     """The race in a folder, as if it had just been run. Raises SavedError with a sentence."""
     try:
-        saved: SavedRace = build(SavedRace, json.loads((folder / FILE).read_text("utf-8")))
+        saved: SavedRace = from_plain(SavedRace, json.loads((folder / FILE).read_text("utf-8")))
         race = saved.race
         _check(saved, race)
         traces = {name: Trace.read(folder / file) for name, file in saved.traces.items()}

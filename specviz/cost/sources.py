@@ -6,16 +6,16 @@ shapes come from their own config.json. Standard library only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
-from specviz.cost import law
-from specviz.cost.checks import chance, positive
+from specviz.cost import formula
+from specviz.cost.checks import check_positive, check_probability
+from specviz.cost.model_shape import ModelShape
 from specviz.cost.roofline import Hardware
-from specviz.cost.shapes import ModelShape
 from specviz.shipped import ASSETS, of_shipped
-from specviz.trace.codec import build
+from specviz.trace.codec import from_plain
 
 Evidence = Literal["S", "R", "A", "2", "C"]
 
@@ -29,7 +29,7 @@ EVIDENCE: Final[dict[Evidence, str]] = {
 }
 
 
-NOT_SAID: Final = "not said in what was read"
+NOT_STATED: Final = "not said in what was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Machine:
     sources: list[Source]
 
     def __post_init__(self) -> None:
-        _sourced(self.title, self.sources)
+        _require_source(self.title, self.sources)
         Hardware(self.title, self.peak, self.bandwidth, self.memory)  # refuses what is not positive
 
     @property
@@ -87,7 +87,7 @@ class Model:
     sources: list[Source]
 
     def __post_init__(self) -> None:
-        _sourced(self.title, self.sources)
+        _require_source(self.title, self.sources)
 
     @property
     def shape(self) -> ModelShape:
@@ -119,7 +119,7 @@ class Published:
     load: str | None = None
 
     def __post_init__(self) -> None:
-        positive(f"The number of {self.method}", self.low)
+        check_positive(f"The number of {self.method}", self.low)
         if self.high < self.low:
             raise ValueError(f"{self.method}: {self.low:g} to {self.high:g} is no range.")
         if self.load not in (None, "light", "heavy"):
@@ -160,14 +160,14 @@ class Acceptance:
             raise ValueError(f"{self.title} needs either α or the tokens of a pass.")
         if self.tokens is not None and self.gamma is None:
             raise ValueError(f"{self.title}: without γ, no α follows from the tokens of a pass.")
-        chance(f"The α of {self.title}", self.kept)
+        check_probability(f"The α of {self.title}", self.kept)
 
     @property
     def kept(self) -> float:
         """α: as it was published, or by the law of a chain of γ guesses."""
         if self.alpha is not None:
             return self.alpha
-        return law.alpha_of(self.tokens or 0.0, self.gamma or 0)
+        return formula.solve_alpha(self.tokens or 0.0, self.gamma or 0)
 
     @property
     def derived(self) -> bool:
@@ -213,11 +213,11 @@ def machines() -> dict[str, Machine]:
 @cache
 def models() -> dict[str, Model]:
     """Models by name: the house target and its draft model first, then public ones."""
-    house = (_house("target", "house"), _house("draft-model", "house-draft"))
+    house = (_house_model("target", "house"), _house_model("draft-model", "house-draft"))
     return {one.name: one for one in (*house, *_read("shapes", Model))}
 
 
-def smaller(name: str) -> dict[str, Model]:
+def smaller_models(name: str) -> dict[str, Model]:
     """The models that could draft for one of them, by name.
 
     A draft model needs the target's tokenizer; among these the vocabulary's size tells it.
@@ -232,7 +232,7 @@ def smaller(name: str) -> dict[str, Model]:
 
 
 @cache
-def headline() -> tuple[Published, ...]:
+def published_numbers() -> tuple[Published, ...]:
     """The papers' and notes' numbers, by family."""
     return _read("headline", Published)
 
@@ -249,14 +249,14 @@ def acceptances() -> tuple[Acceptance, ...]:
     return _read("acceptance", Acceptance)
 
 
-def _house(folder: str, name: str) -> Model:
+def _house_model(folder: str, name: str) -> Model:
     """A house model as one of shapes.json. Raises BrokenFile."""
     where = f"assets/models/{folder}/config.json"
     title = "House target" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": where, "evidence": "S", "note": ""}
     facts = {"name": name, "title": title, "sources": [source]}
     made: Model = of_shipped(
-        ASSETS.parent / where, lambda said: build(Model, facts | {"config": said})
+        ASSETS.parent / where, lambda said: from_plain(Model, facts | {"config": said})
     )
     return made
 
@@ -267,9 +267,26 @@ Row = TypeVar("Row")
 def _read(name: str, kind: type[Row]) -> tuple[Row, ...]:
     """All rows of a file, each as its kind. Raises BrokenFile."""
     path = ASSETS / "cost" / f"{name}.json"
-    return of_shipped(path, lambda rows: tuple(build(kind, row) for row in rows))
+    return of_shipped(path, lambda rows: tuple(from_plain(kind, row) for row in rows))
 
 
-def _sourced(title: str, sources: list[Source]) -> None:
+def _require_source(title: str, sources: list[Source]) -> None:
     if not sources:
         raise ValueError(f"{title} has no source.")
+
+
+NGRAM: Final = "n-gram"
+HEAD: Final = "head"
+
+
+def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
+    """By name what can draft for a model: title and shape; None where drafting costs nothing."""
+    target = models()[model].shape
+    head = replace(target, layers=1, tied=True)  # its output head is the target's own
+    found: dict[str, tuple[str, ModelShape | None]] = {
+        HEAD: ("A head of one layer, as EAGLE, -2 and -3 have", head),
+        NGRAM: ("N-gram lookup, which costs nothing", None),
+    }
+    for name, other in smaller_models(model).items():
+        found[name] = (f"{other.title}, a model of its own", other.shape)
+    return found

@@ -16,17 +16,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final, Self
 
-from specviz.cost.checks import not_negative, positive
+from specviz.cost.checks import check_not_negative, check_positive
+from specviz.cost.model_shape import ModelShape, bytes_per_number
 from specviz.cost.roofline import Hardware, PassTime, Serving, pass_time
-from specviz.cost.shapes import ModelShape, width
 from specviz.shipped import ASSETS, of_text
-from specviz.trace.codec import build, plain
+from specviz.trace.codec import from_plain, to_plain
 
 # 1 is plain decoding; 5 and 17 are the usual chain of 4 guesses and a tree of 16, with their root.
 SIZES: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 24, 32, 48, 64)
 CONTEXT: Final = 128
 KIND: Final = {"format": "specviz-sweep", "version": 1}
-SHIPPED: Final = ASSETS / "cost" / "sweep.json"
+SHIPPED_FILE: Final = ASSETS / "cost" / "sweep.json"
 DTYPES: Final = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
@@ -35,15 +35,15 @@ class SweepError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PassSamples:
     """Passes over `tokens` new tokens. seconds: of each, in the order measured."""
 
     tokens: int
     seconds: list[float]
 
     def __post_init__(self) -> None:
-        positive("The number of tokens in a pass", self.tokens)
-        _times(f"Passes over {self.tokens} tokens", self.seconds)
+        check_positive("The number of tokens in a pass", self.tokens)
+        _check_times(f"Passes over {self.tokens} tokens", self.seconds)
 
     @property
     def usual(self) -> float:
@@ -74,18 +74,18 @@ class Sweep:
     rounds: int
     flops: list[float]
     bandwidth: list[float]
-    points: list[Point]
+    points: list[PassSamples]
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise ValueError(f"No dtype is called {self.dtype!r} here.")
-        not_negative("The context", self.context)
-        positive("The number of rounds", self.rounds)
+        check_not_negative("The context", self.context)
+        check_positive("The number of rounds", self.rounds)
         if any(a.tokens >= b.tokens for a, b in pairwise(self.points)):
             raise ValueError("The points of a sweep must rise by tokens.")
         for name, values in (("Products", self.flops), ("Reads", self.bandwidth)):
             if values:
-                _times(name, values)
+                _check_times(name, values)
 
     @cached_property
     def by_tokens(self) -> dict[int, float]:
@@ -118,7 +118,9 @@ class Sweep:
         if self.peaks is None:
             return None
         dtype, (flops, bandwidth) = DTYPES[self.dtype], self.peaks
-        held = self.shape.parameters * width(dtype)  # it holds the model; the rest does not matter
+        held = self.shape.parameters * bytes_per_number(
+            dtype
+        )  # it holds the model; the rest does not matter
         here = Hardware(self.machine, {dtype: flops}, bandwidth, float(held))
         serving = Serving(self.shape, here, dtype, self.context, overhead=overhead)
         return pass_time(serving, 1, tokens)
@@ -144,7 +146,7 @@ class Sweep:
 
     def to_text(self) -> str:
         """As the text of a file."""
-        return json.dumps(KIND | plain(self), indent=1, allow_nan=False) + "\n"
+        return json.dumps(KIND | to_plain(self), indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -157,7 +159,7 @@ class Sweep:
             raise SweepError("This is no sweep: it does not begin as one of version 1 does.")
         rest = {key: value for key, value in data.items() if key not in KIND}
         try:
-            made: Self = build(cls, rest)
+            made: Self = from_plain(cls, rest)
         except (TypeError, ValueError, ArithmeticError) as problem:
             raise SweepError(f"This sweep cannot be used: {problem}.".replace("..", ".")) from None
         return made
@@ -174,7 +176,7 @@ class Sweep:
     @classmethod
     def shipped(cls) -> Self:
         """The one that ships: of the house's target. Raises BrokenFile."""
-        return of_text(SHIPPED, cls.from_text)
+        return of_text(SHIPPED_FILE, cls.from_text)
 
     def write(self, path: Path) -> None:
         """Into a file."""
@@ -194,9 +196,9 @@ class Sweep:
         return {"overhead_seconds": self.overhead, "rows": rows}
 
 
-def _times(name: str, values: Sequence[float]) -> None:
+def _check_times(name: str, values: Sequence[float]) -> None:
     """Refuses measurements that no clock gives."""
     if not values:
         raise ValueError(f"{name} need a measurement.")
     for value in values:
-        positive(f"Every measurement of {name.lower()}", value)
+        check_positive(f"Every measurement of {name.lower()}", value)

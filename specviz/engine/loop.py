@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Literal
 
 from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch
-from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
+from specviz.engine.round import Clocks, PlainStep, RoundResult, Stop, never
 from specviz.engine.schedule import GammaSchedule, schedule
 from specviz.models.devices import synchronize
 from specviz.models.memory import unique_bytes
@@ -43,7 +43,7 @@ class Decoding:
             check_takes_trees(self.rule.spec)
         self.schedule: GammaSchedule = schedule(settings)
 
-    def rounds(self, stop: Stop = never) -> Iterator[Played]:
+    def rounds(self, stop: Stop = never) -> Iterator[RoundResult]:
         """Round 0 and on, until the end of the text, the limit, or `stop` says so in between."""
         yield self._prefill()
         number = 1
@@ -68,7 +68,7 @@ class Decoding:
             [self.drafter, self.session], beyond=[self.cache]
         )  # which leads to the target
 
-    def _prefill(self) -> Played:
+    def _prefill(self) -> RoundResult:
         start = self._now()
         scores = self.cache.prefill(self.text)
         scored = self._now()
@@ -82,9 +82,9 @@ class Decoding:
         self.session.commit([*self.text[1:], token], scores.states)
         self.text.append(token)
         clocks = Clocks(0.0, scored - start, judged - scored, self._now() - judged)
-        return Played(0, chance, nothing, scores, p, verdict, (token,), clocks)
+        return RoundResult(0, chance, nothing, scores, p, verdict, (token,), clocks)
 
-    def _round(self, number: int) -> Played:
+    def _round(self, number: int) -> RoundResult:
         room = min(self.goal - len(self.text), self.schedule.gamma + 1)
         chance = self.settings.chance(number)
         start = self._now()
@@ -105,7 +105,7 @@ class Decoding:
         self.session.commit(tokens, states, scores.extra_rows)
         self.text += tokens
         clocks = Clocks(drafted - start, scored - drafted, judged - scored, self._now() - judged)
-        return Played(number, chance, proposal, scores, p, verdict, tokens, clocks)
+        return RoundResult(number, chance, proposal, scores, p, verdict, tokens, clocks)
 
     def _emitted(self, proposal: Proposal, verdict: Verdict) -> tuple[int, ...]:
         """The kept guesses and one token more, unless the text ended with a kept guess."""
@@ -121,7 +121,7 @@ class Decoding:
 
 def rounds(
     target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
-) -> Iterator[Played]:
+) -> Iterator[RoundResult]:
     """The loop alone, unrecorded."""
     return Decoding(target, drafter, ids, settings).rounds()
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from specviz.engine.protocol import Drafter, Proposal
 from specviz.engine.round import alpha
-from specviz.engine.rows import laws_listed, likeliest
+from specviz.engine.rows import decision_rows, most_likely
 from specviz.models.prompt import Reading
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
@@ -35,7 +35,7 @@ from specviz.verification.alpha import Alpha
 from specviz.verification.distributions import without
 
 if TYPE_CHECKING:
-    from specviz.engine.round import Played
+    from specviz.engine.round import RoundResult
 
 ELSEWHERE = 3  # likeliest next tokens listed at every node
 NO_ALPHA = Alpha(None, None)  # of a rule whose chances do not follow from the overlap
@@ -96,7 +96,7 @@ class Recorder:
             yield Vocabulary({str(t): self.target.token_bytes(t).decode("latin-1") for t in new})
 
     @torch.inference_mode()
-    def round(self, played: Played) -> list[Event]:
+    def round(self, played: RoundResult) -> list[Event]:
         """The events of one round, the bytes of every token they show first."""
         number, verdict = played.number, played.verdict
         soft = self._soft(played)
@@ -104,7 +104,7 @@ class Recorder:
         if number:
             events.append(self._proposed(played))
         events.append(self._scored(played, soft))
-        rows = laws_listed(verdict.decisions, played.proposal.tree, soft, self.leaf_first)
+        rows = decision_rows(verdict.decisions, played.proposal.tree, soft, self.leaf_first)
         for decision, row in zip(verdict.decisions, rows, strict=True):
             events.append(
                 Judged(
@@ -123,7 +123,7 @@ class Recorder:
         events.append(Committed(number, list(played.tokens), clocks.judge, clocks.commit))
         return [*self.words(shown_tokens(events).union(played.proposal.shown)), *events]
 
-    def _proposed(self, played: Played) -> Proposed:
+    def _proposed(self, played: RoundResult) -> Proposed:
         proposal, tree = played.proposal, played.proposal.tree
         guesses = [self._guess(played, node) for node in range(1, len(tree))]
         return Proposed(
@@ -136,7 +136,7 @@ class Recorder:
             work=proposal.work,
         )
 
-    def _guess(self, played: Played, node: int) -> Guess:
+    def _guess(self, played: RoundResult, node: int) -> Guess:
         proposal: Proposal = played.proposal
         tree = proposal.tree
         made = proposal.draws.get(node)
@@ -150,7 +150,7 @@ class Recorder:
             evidence=proposal.evidence.get(node),
         )
 
-    def _scored(self, played: Played, soft: Tensor | None) -> Scored:
+    def _scored(self, played: RoundResult, soft: Tensor | None) -> Scored:
         tree, p = played.proposal.tree, played.p
         parents = torch.tensor(tree.parents[1:], dtype=torch.long, device=p.device)
         tokens = torch.tensor(tree.tokens[1:], dtype=torch.long, device=p.device)
@@ -166,10 +166,10 @@ class Recorder:
             soft=None if soft is None else soft[parents, tokens].tolist(),
         )
 
-    def _drew(self, played: Played, soft: Tensor | None) -> Drew:
+    def _drew(self, played: RoundResult, soft: Tensor | None) -> Drew:
         final = played.verdict.final
         law, drawn = final.law, final.drawn
-        tokens = likeliest(law, drawn.token)
+        tokens = most_likely(law, drawn.token)
         index = torch.tensor(tokens, device=law.device)
         last = _fallen(played) if final.kind == "recovered" else None
         return Drew(
@@ -187,14 +187,14 @@ class Recorder:
             at_q=None if last is None or last.law.q is None else last.law.q[drawn.token].item(),
         )
 
-    def _soft(self, played: Played) -> Tensor | None:
+    def _soft(self, played: RoundResult) -> Tensor | None:
         """At temperature 0, the softmax at temperature 1 after every node: (n, V)."""
         if not self.settings.sampling.greedy:
             return None
         return played.scores.logits.to(played.p.dtype).softmax(-1)
 
 
-def _fallen(played: Played) -> Decision:
+def _fallen(played: RoundResult) -> Decision:
     """The last guess that fell after the node which the last token follows."""
     node = played.proposal.tree.children[played.verdict.final.parent][-1]
     return next(decision for decision in played.verdict.decisions if decision.node == node)

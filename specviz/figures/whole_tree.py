@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from specviz.trace.depths import depths_of
+from specviz.trace.depths import node_depths
 
 ROW: Final = 27
 GAP: Final = 60  # between columns: a line, with a number of seven characters on it
@@ -36,7 +36,7 @@ def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) ->
 
     gap: between columns.
     """
-    depths, rows = depths_of(list(parents)), rows_of(parents)
+    depths, rows = node_depths(list(parents)), rows_of(parents)
     widest = [0.0] * (max(depths) + 1)
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)

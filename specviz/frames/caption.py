@@ -1,116 +1,102 @@
-"""The sentence under the text: what this step is, and why. A list of parts, see parts.py."""
+"""The caption of a step: a badge, and a sentence that says what happens and why."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from specviz.frames.ending import ending
+from specviz.frames.draw import draw_sentence
 from specviz.frames.evidence import guess_sentence, no_guess
-from specviz.frames.numbers import seconds, spoken
+from specviz.frames.numbers import format_seconds, round_for_text
 from specviz.frames.scene import Scene, Step
 from specviz.frames.verdict import verdict
-from specviz.texts import FEW, Part, count, number
-from specviz.trace.metrics import path
+from specviz.texts import Part, number, say
+from specviz.trace.metrics import accepted_path
 
 
 def caption(scene: Scene, step: Step) -> dict[str, Any]:
     """The badge (`is`: a state or the step's kind, and its label) and the sentence of a step."""
     match step.kind:
         case "propose":
-            return _said("propose", "Propose", _propose(scene, step.at))
+            return _caption("propose", _propose(scene, step.at))
         case "score":
-            return _said("score", "Score", _score(scene))
+            return _caption("score", _score(scene))
         case "judge":
             judged = scene.round.judged[step.at]
             state = "accepted" if judged.accepted else "rejected"
-            return _said(state, state.capitalize(), verdict(scene, judged))
+            return _caption(state, verdict(scene, judged))
         case "draw":
             assert scene.round.drew is not None
-            kind = scene.round.drew.kind
-            return _said(kind, kind.capitalize(), ending(scene, scene.round.drew))
+            return _caption(scene.round.drew.kind, draw_sentence(scene, scene.round.drew))
         case "commit":
-            return _said("commit", "Commit", _commit(scene))
+            return _caption("commit", _commit(scene))
 
 
-def _said(state: str, label: str, parts: list[Part]) -> dict[str, Any]:
-    return {"is": state, "label": label, "parts": parts}
+def _caption(state: str, parts: list[Part]) -> dict[str, Any]:
+    return {"is": state, "label": state.capitalize(), "parts": parts}
 
 
 def _propose(scene: Scene, depth: int) -> list[Part]:
     nodes = [n for n, d in enumerate(scene.depths) if n and d == depth]
     if not nodes:
-        return [f"{_nothing(scene)}: this round is one step of plain decoding."]
-    listed: list[Part] = []
-    for place, node in enumerate(nodes[:FEW]):
-        listed += [", " if place else "", {"w": scene.word(scene.guesses[node - 1].token)}]
-    if len(nodes) > FEW:
-        listed.append(f" and {len(nodes) - FEW} more")
-    if len(nodes) > 1:
-        return [f"The drafter puts {len(nodes)} guesses at +{depth}: ", *listed, "."]
-    return _guess(scene, nodes[0], listed)
+        return say("step", "propose_nothing", reason=_why_nothing(scene))
+    if len(nodes) == 1:
+        return _propose_one(scene, nodes[0])
+    tokens = [scene.chip(node) for node in nodes]
+    return say("step", "propose_several", n=len(nodes), depth=depth, tokens=tokens)
 
 
-def _nothing(scene: Scene) -> str:
+def _why_nothing(scene: Scene) -> list[Part]:
     """Why there is no guess, as far as the text and the drafter say."""
-    if scene.room == 1:
-        return "One token is left to write, and the target's pass gives it, so there is no guess"
-    return no_guess(scene) or "The drafter has no guess here"
+    if scene.tokens_left == 1:
+        return say("step", "propose_last_token")
+    return no_guess(scene)
 
 
-def _guess(scene: Scene, node: int, listed: list[Part]) -> list[Part]:
-    """One guess: how it was drawn, or why it is the guess."""
-    guess, depth = scene.guesses[node - 1], scene.depths[node]
+def _propose_one(scene: Scene, node: int) -> list[Part]:
+    """One guess: how it was sampled, or why it was chosen."""
+    guess, token, depth = scene.guesses[node - 1], scene.chip(node), scene.depths[node]
     if guess.q is not None:
-        given = number(spoken(guess.q), "q")
-        return ["The drafter draws ", *listed, f" at +{depth}, to which it gave ", given, "."]
-    if sentence := guess_sentence(scene, node, listed):
+        q = number(round_for_text(guess.q), "q")
+        return say("step", "propose_sampled", token=token, depth=depth, q=q)
+    if sentence := guess_sentence(scene, node):
         return sentence
     if guess.score is not None:
-        own = f", with a chance of {spoken(guess.score)} of its own that no verdict will use."
-        return ["The drafter's top token at ", f"+{depth} is ", *listed, own]
-    return ["The drafter puts ", *listed, f" at +{depth}."]
+        own = round_for_text(guess.score)
+        return say("step", "propose_top", token=token, depth=depth, own=own)
+    return say("step", "propose_fixed", token=token, depth=depth)
 
 
 def _score(scene: Scene) -> list[Part]:
     assert scene.round.scored is not None
-    took = seconds(scene.round.scored.seconds)
-    many = len(scene.round.scored.p)
-    if not many:
-        if scene.round.number == 0:
-            return [f"The target reads the prompt in one pass ({took}). Nothing is drafted yet."]
-        return [f"One target pass ({took}), with no guess to check."]
-    checked = "the guess" if many == 1 else f"all {many} guesses at once"
-    gives = "scores" if scene.greedy else "gives p for"
-    return [f"One target pass ({took}) {gives} {checked}. {_trial(scene, many)}"]
+    time = format_seconds(scene.round.scored.seconds)
+    n = len(scene.round.scored.p)
+    if not n:
+        first = scene.round.number == 0
+        return say("step", "score_prompt" if first else "score_nothing", time=time)
+    if n == 1:
+        return say("step", "score_one", time=time, greedy=scene.greedy)
+    order = say("step", _order(scene, n))
+    return say("step", "score_several", time=time, n=n, greedy=scene.greedy, order=order)
 
 
-def _trial(scene: Scene, many: int) -> str:
-    """How the guesses will be judged, and that not all need be."""
-    if many == 1:
-        return "Is it the target's top token?" if scene.greedy else "Now it is judged."
+def _order(scene: Scene, n: int) -> str:
+    """The sentence about the order in which `n` guesses will be judged."""
+    is_chain = max(scene.depths) == n
     if scene.leaf_first:
-        return _from_the_leaf(scene, many)
-    if max(scene.depths) == many:
-        return "Now they are judged in turn, up to the first that falls."
-    if max(scene.depths) == 1:
-        return "Now they are tried in turn, until one is kept."
-    return "At each place they are tried until one is kept, and then those that follow it."
-
-
-def _from_the_leaf(scene: Scene, many: int) -> str:
-    """The same where judging goes from the leaf up."""
-    if max(scene.depths) == many:
-        return "Now the last is judged first, and the first that is kept keeps all before it."
-    return "Each branch is judged from its end, and the first that is kept keeps all before it."
+        return "order_leaf_chain" if is_chain else "order_leaf_tree"
+    if is_chain:
+        return "order_chain"
+    return "order_siblings" if max(scene.depths) == 1 else "order_tree"
 
 
 def _commit(scene: Scene) -> list[Part]:
-    committed = scene.round.committed
+    committed, drew = scene.round.committed, scene.round.drew
     assert committed is not None
-    accepted = len(path(scene.round))
-    kept = min(accepted, len(committed.tokens))  # a round can end early, at the limit or the end
-    drew = scene.round.drew
-    made = f"Round {scene.round.number} adds {count(len(committed.tokens), 'token')}"
-    ends = f"1 {drew.kind}" if drew and len(committed.tokens) > kept else ""
-    how = " + ".join(filter(None, [f"{kept} kept" if scene.guesses else "", ends]))
-    return [f"{made} for one target pass: {how}." if how else f"{made} for one target pass."]
+    tokens = len(committed.tokens)
+    # A round can end early, at the token limit or at the end of the text.
+    accepted = min(len(accepted_path(scene.round)), tokens)
+    kinds = [f"{accepted} accepted"] if scene.guesses else []
+    if drew and tokens > accepted:
+        kinds.append(f"1 {drew.kind}")
+    parts = " + ".join(kinds)
+    return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)

@@ -16,8 +16,8 @@ from specviz.frames.tree import open_slot, seen
 from specviz.frames.whatif import outcomes
 from specviz.frames.words import Word
 from specviz.trace.events import Drew, Judged
-from specviz.trace.metrics import path
-from specviz.trace.promises import Leaves
+from specviz.trace.metrics import accepted_path
+from specviz.trace.rule_specs import AfterRejection
 
 Panel = dict[str, Any]
 
@@ -37,7 +37,11 @@ def inspector(scene: Scene, step: Step) -> Panel:
             panel = _trial(scene, judged) | {"table": table(scene, laws_from)}
             if not scene.greedy:
                 panel["whatif"] = outcomes(scene, judged)
-            waits = laws_from is judged and not judged.accepted and scene.leaves is Leaves.RESIDUAL
+            waits = (
+                laws_from is judged
+                and not judged.accepted
+                and scene.after_rejection is AfterRejection.RESIDUAL
+            )
             if waits and not scene.greedy and open_slot(scene, step) is not None:
                 panel["draw"] = awaited(scene, judged)
             return panel
@@ -185,7 +189,7 @@ def _law(scene: Scene, drew: Drew) -> list[Panel]:
 def _round(scene: Scene) -> Panel:
     """What the round came to: guesses, kept ones, and where its time went."""
     round = scene.round
-    accepted = len(path(round))
+    accepted = len(accepted_path(round))
     facts: list[tuple[str, str]] = []
     if round.proposed:
         facts.append(("Drafted", str(len(scene.guesses))))

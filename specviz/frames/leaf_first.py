@@ -13,8 +13,8 @@ from specviz.frames.numbers import LEAST, Form, coin_forms, first, numbers, read
 from specviz.frames.scene import Scene
 from specviz.texts import Part, listed, number
 from specviz.trace.events import Judged
-from specviz.trace.metrics import way
-from specviz.trace.thresholds import ratio
+from specviz.trace.metrics import path_after
+from specviz.trace.thresholds import speculative_threshold
 
 
 def explained(scene: Scene, judged: Judged) -> Judged:
@@ -139,7 +139,7 @@ def below(scene: Scene, node: int) -> list[int]:
 
 def kept_with(scene: Scene, judged: Judged) -> str:
     """What else a guess that is kept keeps: all before it, and none of these by a coin."""
-    many = len(way(scene.round, [judged])) - 1 if scene.leaf_first and judged.accepted else 0
+    many = len(path_after(scene.round, [judged])) - 1 if scene.leaf_first and judged.accepted else 0
     if many <= 0:
         return ""
     return f", and with it the {'guess' if many == 1 else f'{many} guesses'} before it"
@@ -149,11 +149,11 @@ def from_the_root(scene: Scene, judged: Judged) -> list[Part]:
     """Which of the kept guesses would have fallen by their own coins, judged from the root on."""
     if scene.greedy or not judged.accepted or scene.round.scored is None:
         return []
-    for node in way(scene.round, [judged]):
+    for node in path_after(scene.round, [judged]):
         guess, p = scene.guesses[node - 1], scene.round.scored.p[node - 1]
         if scene.children[guess.parent][0] != node:
             return []  # what it would have met hangs on its siblings
-        chance = ratio({"p": p, "q": 1.0 if guess.q is None else guess.q})
+        chance = speculative_threshold({"p": p, "q": 1.0 if guess.q is None else guess.q})
         if guess.u >= chance:
             bar, coin = coin_forms(chance, guess.u)
             said: list[Part] = [" From the root on, ", {"w": scene.word(guess.token)}]
@@ -289,7 +289,9 @@ def chances(scene: Scene) -> dict[int, tuple[float, float]]:
             guess, p = scene.guesses[node - 1], scene.round.scored.p[node - 1]
             if guess.parent not in reach:
                 continue
-            own = ratio({"p": reach[guess.parent] * p, "q": 1.0 if guess.q is None else guess.q})
+            own = speculative_threshold(
+                {"p": reach[guess.parent] * p, "q": 1.0 if guess.q is None else guess.q}
+            )
             reach[node] = own
             sure = own in (0.0, 1.0) or not scene.children[node]
             found[node] = (own, own) if sure else (0.0, own)

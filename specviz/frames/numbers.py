@@ -12,7 +12,7 @@ from typing import Final
 
 from specviz.frames.scene import Scene
 from specviz.trace.events import Judged
-from specviz.trace.promises import PROMISES
+from specviz.trace.rule_specs import RULE_SPECS
 
 
 def numbers(scene: Scene, judged: Judged) -> Shown:
@@ -21,10 +21,10 @@ def numbers(scene: Scene, judged: Judged) -> Shown:
     Where judging goes from the leaf up, also the reach, or what is weighed in place of p and q.
     """
     p = judged.inputs["p"]
-    promise = PROMISES.get(scene.header.rule)
+    promise = RULE_SPECS.get(scene.header.rule)
     if promise is not None and promise.leaf_first:
         return share_test(judged) if "left" in judged.inputs else reach_test(judged)
-    if promise is not None and not promise.tells_alpha:
+    if promise is not None and not promise.has_alpha:
         return seen_apart(p, judged.inputs.get("q"), judged.threshold, judged.u)
     if "q" in judged.inputs:
         return ratio_test(p, judged.inputs["q"], judged.threshold, judged.u)

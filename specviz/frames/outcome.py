@@ -6,7 +6,7 @@ from specviz.frames.frame import Frame
 from specviz.texts import Part, say, term
 from specviz.trace import metrics
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT, noise
+from specviz.trace.noise import VERDICT, explain_noise
 
 STEP = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
 
@@ -38,6 +38,6 @@ def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
     if trace.baseline is None or speedup is None:
         stopped = trace.finished is not None and trace.finished.reason == "stopped"
         return say("step", "end_stopped" if stopped else "end_plain_follows")
-    if why := noise(trace, trace.baseline):
+    if why := explain_noise(trace, trace.baseline):
         return say("step", "end_noisy", verdict=VERDICT, why=why)
     return say("step", "end_speedup", speedup=f"{speedup:.2f}")

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 from specviz.frames.words import Word, special, word
 from specviz.settings.chance import JUDGE, u_key
-from specviz.trace.depths import depths_of
+from specviz.trace.depths import node_depths
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.file import Trace
-from specviz.trace.promises import PROMISES, Leaves
+from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 
 StepKind = Literal["propose", "score", "judge", "draw", "commit"]
 
@@ -63,7 +63,7 @@ class Scene:
 
     @cached_property
     def _special(self) -> set[int]:
-        return self.header.special
+        return self.header.special_tokens
 
     @cached_property
     def text(self) -> list[int]:
@@ -94,10 +94,10 @@ class Scene:
         begins) spells none of it.
         """
         told = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
-        spelled, prompt = b"".join(told), self.header.read.encode("utf-8", "surrogatepass")
+        spelled, prompt = b"".join(told), self.header.model_text.encode("utf-8", "surrogatepass")
         if not prompt or not spelled.endswith(prompt):
             return []
-        letters = _letters(self.header.read)
+        letters = _letters(self.header.model_text)
         ends = list(accumulate(map(len, told), initial=len(prompt) - len(spelled)))
         return [(letters[max(0, a)], letters[max(0, b)]) for a, b in pairwise(ends)]
 
@@ -147,7 +147,7 @@ class Scene:
     @cached_property
     def depths(self) -> list[int]:
         """Depth by node; the root, the last committed token, is node 0 at depth 0."""
-        return depths_of([-1, *(guess.parent for guess in self.guesses)])
+        return node_depths([-1, *(guess.parent for guess in self.guesses)])
 
     @cached_property
     def children(self) -> list[list[int]]:
@@ -177,15 +177,15 @@ class Scene:
         return steps
 
     @property
-    def leaves(self) -> Leaves:
+    def after_rejection(self) -> AfterRejection:
         """What the run's rule draws from where a guess fell; of an unknown rule, the residual."""
-        promise = PROMISES.get(self.header.rule)
-        return promise.leaves if promise else Leaves.RESIDUAL
+        promise = RULE_SPECS.get(self.header.rule)
+        return promise.after_rejection if promise else AfterRejection.RESIDUAL
 
     @property
     def leaf_first(self) -> bool:
         """Whether the run's rule judges from the leaf up."""
-        promise = PROMISES.get(self.header.rule)
+        promise = RULE_SPECS.get(self.header.rule)
         return promise is not None and promise.leaf_first
 
     @property
@@ -196,7 +196,7 @@ class Scene:
 
     def left_of_p(self, judged: Judged) -> bool:
         """Whether a verdict's law is p′, what earlier tries at its place have left of p."""
-        changed = not self.greedy and self.leaves is Leaves.RESIDUAL
+        changed = not self.greedy and self.after_rejection is AfterRejection.RESIDUAL
         return changed and bool(self.fallen(judged))
 
     def left_of_q(self, judged: Judged) -> bool:

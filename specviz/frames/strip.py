@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from specviz.frames.scene import Scene, Step
 from specviz.frames.tree import State, states
 from specviz.frames.words import Word
-from specviz.trace.metrics import path
+from specviz.trace.metrics import accepted_path
 
 Chip = dict[str, Any]
 
@@ -60,7 +60,7 @@ def brought(scene: Scene) -> list[Brought]:
     committed = scene.round.committed
     if committed is None:
         return []
-    kept = path(scene.round)
+    kept = accepted_path(scene.round)
     by = next((j.node for j in reversed(scene.round.judged) if j.accepted), 0)
     last = scene.round.drew.kind if scene.round.drew else "accepted"
     decided = {

@@ -13,7 +13,7 @@ from typing import Any, Final
 from specviz.frames.numbers import FEWEST, numbers, read, visible
 from specviz.frames.scene import Scene
 from specviz.trace.events import Drew, Judged, Rows
-from specviz.trace.promises import Leaves
+from specviz.trace.rule_specs import AfterRejection
 
 Head = dict[str, str]
 
@@ -128,7 +128,7 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
 
 def subtracts(scene: Scene, judged: Judged) -> bool:
     """Whether a verdict leaves p − q: where it rejects, under a rule that draws from that."""
-    return not judged.accepted and scene.leaves is Leaves.RESIDUAL
+    return not judged.accepted and scene.after_rejection is AfterRejection.RESIDUAL
 
 
 def _claimed(judged: Judged, p: str) -> str:

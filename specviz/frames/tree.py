@@ -9,7 +9,7 @@ from specviz.frames.leaf_first import next_on_trial
 from specviz.frames.scene import Scene, Step
 from specviz.frames.whatif import chances, ways
 from specviz.trace.events import Judged, Scored
-from specviz.trace.metrics import way
+from specviz.trace.metrics import path_after
 
 State = Literal["waiting", "accepted", "rejected", "unreached"]
 
@@ -27,7 +27,7 @@ def states(scene: Scene, step: Step) -> dict[int, State]:
     found: dict[int, State] = {}
     fallen = judged_by(scene, step)
     verdicts = {j.node: j.accepted for j in fallen}
-    verdicts |= dict.fromkeys(way(scene.round, fallen), True)  # kept along with a later one
+    verdicts |= dict.fromkeys(path_after(scene.round, fallen), True)  # kept along with a later one
     over = step.kind in ("draw", "commit")
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:

@@ -16,14 +16,14 @@ from specviz.frames.leaf_first import ways as leaf_first_ways
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, u_key
 from specviz.trace.events import Judged
-from specviz.trace.promises import PROMISES, Leaves
-from specviz.trace.thresholds import mass, ratio
+from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
+from specviz.trace.thresholds import point_mass_threshold, speculative_threshold
 
 REPLACED: Final = {
-    Leaves.RESIDUAL: "A token would be drawn from what is left of p.",
-    Leaves.ITSELF: "A token would be drawn from p.",
-    Leaves.TOP: "The target's top token would stand in its place.",
-    Leaves.BEYOND: "A token would be drawn from what p has beyond ρ q.",
+    AfterRejection.RESIDUAL: "A token would be drawn from what is left of p.",
+    AfterRejection.ITSELF: "A token would be drawn from p.",
+    AfterRejection.TOP: "The target's top token would stand in its place.",
+    AfterRejection.BEYOND: "A token would be drawn from what p has beyond ρ q.",
 }
 Parts = list[str | dict[str, Any]]
 
@@ -71,9 +71,9 @@ def _after_falling(scene: Scene, node: int) -> Parts:
     siblings = scene.children[scene.guesses[node - 1].parent]
     later = [sibling for sibling in siblings if sibling > node]
     if later:
-        law = "what is left of p" if scene.leaves is Leaves.RESIDUAL else "p"
+        law = "what is left of p" if scene.after_rejection is AfterRejection.RESIDUAL else "p"
         return ["Its sibling ", _named(scene, later[0]), f" would be tried next, against {law}."]
-    return [REPLACED[scene.leaves]]
+    return [REPLACED[scene.after_rejection]]
 
 
 def _named(scene: Scene, node: int) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def chances(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
     for judged in known:
         siblings = scene.children[scene.guesses[judged.node - 1].parent]
         for node, (p, q) in zip(siblings, judged.tries or [], strict=False):
-            found[node] = _exactly(ratio({"p": p, "q": q}))
+            found[node] = _exactly(speculative_threshold({"p": p, "q": q}))
     found |= {judged.node: _exactly(judged.threshold) for judged in known}
     return {str(node): list(bounds) for node, bounds in sorted(found.items())}
 
@@ -122,8 +122,8 @@ def _exactly(chance: float) -> Bounds:
 
 def _untried(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     """What p and q of the siblings at one place tell of their chances, before any is judged."""
-    promise = PROMISES.get(scene.header.rule)
-    if promise is None or promise.temperature_zero or not promise.tells_alpha:
+    promise = RULE_SPECS.get(scene.header.rule)
+    if promise is None or promise.temperature_zero or not promise.has_alpha:
         return {}
     return _against_q(scene, siblings) if promise.reads_q else _masked(scene, siblings)
 
@@ -135,7 +135,7 @@ def _masked(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     for node in siblings:
         token, p = scene.guesses[node - 1].token, _p(scene, node)
         again = token in fallen
-        chance = 0.0 if again or p <= 0 else mass({"p": p / max(left, p)})
+        chance = 0.0 if again or p <= 0 else point_mass_threshold({"p": p / max(left, p)})
         found[node] = _exactly(1.0 if chance > 1 - NEAR else chance)
         left -= 0.0 if again else p
         fallen.add(token)
@@ -157,7 +157,7 @@ def _against_q(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
         before += q if scene.header.rule == "without-replacement" else 0.0
         overlap[guess.token] = min(p, q)
         if place == 0:
-            found[node] = _exactly(ratio({"p": p, "q": given}))
+            found[node] = _exactly(speculative_threshold({"p": p, "q": given}))
         elif p <= q * (1.0 - NEAR):
             found[node] = _exactly(0.0)
         elif place == 1 and p > q * (1.0 + NEAR):

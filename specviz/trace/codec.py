@@ -15,20 +15,20 @@ from functools import cache
 from typing import Any, Literal
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A dataclass as plain JSON data; lists of numbers are passed on as they are.
 
     A field at its default None is left out: a file of before the field was there stays as it is.
     """
     if is_dataclass(value):
         pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: plain(v) for f, v in pairs if v is not None or f.default is not None}
+        return {f.name: to_plain(v) for f, v in pairs if v is not None or f.default is not None}
     if isinstance(value, list):
-        return [plain(v) for v in value] if value and not isinstance(value[0], float) else value
+        return [to_plain(v) for v in value] if value and not isinstance(value[0], float) else value
     return value
 
 
-def build(cls: type, data: Any) -> Any:
+def from_plain(cls: type, data: Any) -> Any:
     """A dataclass from plain data; a field whose default is None may be missing.
 
     Raises ValueError or TypeError naming the field.
@@ -60,7 +60,7 @@ def _convert(name: str, hint: Any, value: Any) -> Any:
     if origin is dict and isinstance(value, dict):
         return {k: _convert(name, args[1], v) for k, v in value.items()}
     if isinstance(hint, type) and is_dataclass(hint):
-        return build(hint, value)
+        return from_plain(hint, value)
     if not _fits(hint, origin, args, value):
         raise TypeError(f"{name} cannot be {value!r:.40}")
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def depths_of(parents: Sequence[int]) -> list[int]:
+def node_depths(parents: Sequence[int]) -> list[int]:
     """By node, its distance from the root, which is node 0; parents stand before their children."""
     found = [0]
     for parent in parents[1:]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from specviz.trace.chat import Chat
-from specviz.trace.depths import depths_of
+from specviz.trace.depths import node_depths
 from specviz.trace.work import Work
 
-Kind = Literal["recovered", "bonus", "plain"]
+FinalTokenKind = Literal["recovered", "bonus", "plain"]
 
 
-Reason = Literal["eos", "limit", "stopped"]
+EndReason = Literal["eos", "limit", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Header:
     chat: Chat | None = None
 
     @property
-    def read(self) -> str:
+    def model_text(self) -> str:
         """The text that the model read: the prompt, in a conversation with all around it."""
         return self.prompt if self.chat is None else self.chat.text
 
     @property
-    def special(self) -> set[int]:
+    def special_tokens(self) -> set[int]:
         """The tokens that are known to be no text: those that end one, and the template's."""
         wrote = self.chat.special(self.prompt_ids) if self.chat else set[int]()
         return wrote.union(self.eos)
@@ -165,7 +165,7 @@ class Proposed:
     @property
     def depths(self) -> list[int]:
         """By guess, how deep it stands; the first under the root at 1."""
-        return depths_of([-1, *(guess.parent for guess in self.guesses)])[1:]
+        return node_depths([-1, *(guess.parent for guess in self.guesses)])[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Drew:
     round: int
     parent: int
     token: int
-    kind: Kind
+    kind: FinalTokenKind
     drawn: Interval
     tokens: list[int]
     p: list[float]
@@ -256,7 +256,7 @@ class Finished:
     """
 
     event: ClassVar[str] = "finished"
-    reason: Reason
+    reason: EndReason
     trace_seconds: float
     held_bytes: int | None = None
 
@@ -298,7 +298,7 @@ Event = (
 )
 
 
-KNOWN: Mapping[str, type] = {
+EVENT_TYPES: Mapping[str, type] = {
     cls.event: cls
     for cls in (Header, Vocabulary, Proposed, Scored, Judged, Drew, Committed, Finished, Baseline)
 }

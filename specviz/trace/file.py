@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from specviz.trace.bounded import DIGITS, EVENTS, OverLimit, parse_json, read_lines
-from specviz.trace.codec import build, plain
+from specviz.trace.codec import from_plain, to_plain
 from specviz.trace.events import (
-    KNOWN,
+    EVENT_TYPES,
     Baseline,
     Committed,
     Drew,
@@ -135,7 +135,7 @@ def dumps(event: Event) -> str:
     """One event as a line of JSON. NaN and infinity are refused."""
     if isinstance(event, Unknown):
         return json.dumps(event.raw, allow_nan=False, separators=(",", ":"))
-    data = plain(event)
+    data = to_plain(event)
     head: dict[str, Any] = (
         {"format": FORMAT, "version": VERSION}
         if isinstance(event, Header)
@@ -157,10 +157,10 @@ def loads(number: int, line: str) -> Event:
     name = _header(number, data) if "format" in data or number == 1 else data.pop("event", None)
     if not isinstance(name, str):
         raise TraceError(number, "an event needs a name.")
-    if name not in KNOWN:
+    if name not in EVENT_TYPES:
         return Unknown({"event": name, **data})
     try:
-        event: Event = build(KNOWN[name], data)
+        event: Event = from_plain(EVENT_TYPES[name], data)
         if isinstance(event, Vocabulary):
             _require_bytes(event)
     except (TypeError, ValueError) as error:

@@ -13,23 +13,27 @@ from typing import Any
 from specviz.trace.events import Baseline, Judged, Round
 from specviz.trace.file import Trace
 
-FINE = 1e-3  # how far rounding moves a float32 logit between two shapes of one computation
+FLOAT32_MARGIN = (
+    1e-3  # how far rounding moves a float32 logit between two shapes of one computation
+)
 # Half precision moves it by its last places, so with its size: 2 to 4 of them (8 and 11 bits).
-COARSE = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
-USUAL_TOP = 16.0  # the top logit of a trace that did not keep it; language models' are 8 to 32
+HALF_PRECISION_MARGIN = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
+TYPICAL_TOP_LOGIT = (
+    16.0  # the top logit of a trace that did not keep it; language models' are 8 to 32
+)
 
 
 def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
     """Whether rounding may swap two logits that lie `margin` apart.
 
     dtype: what the target computes in, as torch names it. top: the larger logit; where a trace
-    lacks it, `USUAL_TOP` stands for it, and matters in half precision only.
+    lacks it, `TYPICAL_TOP_LOGIT` stands for it, and matters in half precision only.
     """
-    size = USUAL_TOP if top is None else abs(top)
-    return margin < max(FINE, COARSE.get(dtype, 0.0) * size)
+    size = TYPICAL_TOP_LOGIT if top is None else abs(top)
+    return margin < max(FLOAT32_MARGIN, HALF_PRECISION_MARGIN.get(dtype, 0.0) * size)
 
 
-def over_equal_text(ratios: Iterable[float]) -> float:
+def mean_over_equal_text(ratios: Iterable[float]) -> float:
     """What speed-ups, or tokens a pass, come to over as much text of each: their harmonic mean.
 
     Each says how little time, or how few passes, a piece of text took, so what adds up is their
@@ -38,15 +42,15 @@ def over_equal_text(ratios: Iterable[float]) -> float:
     return harmonic_mean(list(ratios))
 
 
-def path(played: Round) -> list[int]:
+def accepted_path(played: Round) -> list[int]:
     """The kept nodes, in order: the last that its coin kept, and all above it.
 
     Judged from the root, each of these was kept by a coin of its own; from the leaf up, with it.
     """
-    return way(played, played.judged)
+    return path_after(played, played.judged)
 
 
-def way(played: Round, judged: Sequence[Judged]) -> list[int]:
+def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
     """The kept nodes by the first verdicts of a round alone."""
     guesses = played.proposed.guesses if played.proposed else []
     node = next((event.node for event in reversed(judged) if event.accepted), 0)
@@ -57,16 +61,16 @@ def way(played: Round, judged: Sequence[Judged]) -> list[int]:
     return found[::-1]
 
 
-def decided(played: Round) -> list[int]:
+def decided_nodes(played: Round) -> list[int]:
     """The nodes that a coin decided on: their own, or that of a guess after them."""
     own = [event.node for event in played.judged]
-    return own + [node for node in path(played) if node not in own]
+    return own + [node for node in accepted_path(played) if node not in own]
 
 
-def kept(played: Round) -> list[int]:
+def accepted_tokens(played: Round) -> list[int]:
     """The draft tokens that a round kept."""
     guesses = played.proposed.guesses if played.proposed else []
-    return [guesses[node - 1].token for node in path(played)]
+    return [guesses[node - 1].token for node in accepted_path(played)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def text(trace: Trace) -> str:
     return joined.decode("utf-8", errors="replace")
 
 
-def difference(trace: Trace) -> Difference | None:
+def baseline_difference(trace: Trace) -> Difference | None:
     """The first place where a temperature-0 run and its baseline differ; None where they agree.
 
     Lengths count: a text that stops early differs at its end.
@@ -125,8 +129,8 @@ def summary(trace: Trace) -> dict[str, Any]:
     rounds = [played for played in trace.rounds if played.committed]
     tokens, passes = sum(len(_tokens(r)) for r in rounds), len(rounds)
     judged = [event for played in rounds for event in played.judged]
-    accepted = sum(len(path(played)) for played in rounds)
-    told = sum(len(decided(played)) for played in rounds)
+    accepted = sum(len(accepted_path(played)) for played in rounds)
+    told = sum(len(decided_nodes(played)) for played in rounds)
     chances = [event.alpha for event in judged if event.alpha is not None]
     draft = sum(r.proposed.seconds for r in rounds if r.proposed)
     verify = sum(verify_seconds(r) for r in rounds)
@@ -166,7 +170,7 @@ def report(trace: Trace) -> dict[str, Any]:
     rounds = [
         {
             "drafted": [g.token for g in played.proposed.guesses] if played.proposed else [],
-            "accepted": kept(played),
+            "accepted": accepted_tokens(played),
             "emitted": _tokens(played),
         }
         for played in trace.rounds

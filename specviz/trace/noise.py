@@ -18,13 +18,13 @@ from specviz.trace.file import Trace
 
 EVEN: Final = 0.05  # a speed-up this near to 1 is no gain: two measurements of one lane differ so
 CHEAPEST: Final = 0.95  # in plain passes: on idle machines checks took 1.03 and more
-WIDE: Final = 1.25  # see `spread`; on idle machines it was 1.11 at most
+WIDE: Final = 1.25  # see `run_spread`; on idle machines it was 1.11 at most
 FEWEST: Final = 4  # checks whose mean says something
 QUARTERED: Final = 8  # passes whose quarters say something
 VERDICT: Final = "Too noisy here; measure again"
 
 
-def noise(trace: Trace, plain: Baseline) -> str | None:
+def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     """Why nothing can be said of a run's speed, as a clause; None where its seconds make sense.
 
     plain: plain decoding of the same prompt on the same machine.
@@ -37,13 +37,13 @@ def noise(trace: Trace, plain: Baseline) -> str | None:
     check = _check(trace, rounds, plain)
     if check is not None and check < CHEAPEST:
         return f"a checking pass took {check:.2f} plain passes, and it cannot take less than one"
-    wide = max(spread(trace) or 1.0, plain_spread(plain) or 1.0)
+    wide = max(run_spread(trace) or 1.0, plain_spread(plain) or 1.0)
     if wide >= WIDE:
         return f"passes that do the same work took unlike times, {wide:.1f} times as long"
     return None
 
 
-def unsettled(speedups: tuple[float, float] | None) -> str | None:
+def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
     """Why several runs of one thing say nothing together: some were faster, some slower."""
     low, high = speedups or (1.0, 1.0)
     if low > 1 - EVEN or high < 1 + EVEN:
@@ -51,7 +51,7 @@ def unsettled(speedups: tuple[float, float] | None) -> str | None:
     return f"it was {low:.2f} times as fast in one run, {high:.2f} times in another"
 
 
-def spread(trace: Trace) -> float | None:
+def run_spread(trace: Trace) -> float | None:
     """How unlike the times were of target passes that do the same work, with as many rows.
 
     The greater of two: their mean by their median, which few slow passes raise; and their third

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-Test = Callable[[Mapping[str, float]], float]
+ThresholdFunction = Callable[[Mapping[str, float]], float]
 
 
-def match(inputs: Mapping[str, float]) -> float:
+def greedy_threshold(inputs: Mapping[str, float]) -> float:
     """Greedy: 1 where the candidate is the target's top token, else 0. inputs: p, one-hot."""
     return 1.0 if inputs["p"] >= 1.0 else 0.0
 
 
-def ratio(inputs: Mapping[str, float]) -> float:
+def speculative_threshold(inputs: Mapping[str, float]) -> float:
     """Speculative sampling: min(1, p/q), for a candidate drawn from q. inputs: p, q.
 
     Leviathan et al. 2211.17192, Chen et al. 2302.01318. Among siblings p (and, without
@@ -30,12 +30,12 @@ def ratio(inputs: Mapping[str, float]) -> float:
     return min(1.0, p / q)
 
 
-def mass(inputs: Mapping[str, float]) -> float:
+def point_mass_threshold(inputs: Mapping[str, float]) -> float:
     """Point mass: p itself, since a candidate fixed beforehand has q = 1. inputs: p."""
     return min(1.0, inputs["p"])
 
 
-def bounded(inputs: Mapping[str, float]) -> float:
+def accept_reject_threshold(inputs: Mapping[str, float]) -> float:
     """Accept-reject: p/(M q), where M is the largest p/q of all tokens. inputs: p, q, least = 1/M.
 
     Von Neumann 1951. Where q misses a token that p has, least is 0, and nothing is kept.
@@ -44,12 +44,12 @@ def bounded(inputs: Mapping[str, float]) -> float:
     return min(1.0, least * p / q) if q > 0.0 else 0.0
 
 
-def shared(inputs: Mapping[str, float]) -> float:
+def k_seq_threshold(inputs: Mapping[str, float]) -> float:
     """k-SEQ: min(1, p/(ρ q)), the same for every sibling. inputs: p, q, rho. 2310.15141."""
-    return ratio({"p": inputs["p"], "q": inputs["rho"] * inputs["q"]})
+    return speculative_threshold({"p": inputs["p"], "q": inputs["rho"] * inputs["q"]})
 
 
-def bought(inputs: Mapping[str, float]) -> float:
+def leaf_first_threshold(inputs: Mapping[str, float]) -> float:
     """Block and traversal verification: what a node is kept with once all below it fell.
 
     inputs: reach, the share of q that the path to here may claim; left, what p times that share
@@ -62,21 +62,21 @@ def bought(inputs: Mapping[str, float]) -> float:
     return min(1.0, left / (left + beyond)) if left + beyond > 0.0 else 1.0
 
 
-def lenient(inputs: Mapping[str, float]) -> float:
+def lenience_threshold(inputs: Mapping[str, float]) -> float:
     """Lenience: min(1, p/(l q)). inputs: p, q, lenience. Leviathan et al. 2211.17192, appendix."""
-    return ratio({"p": inputs["p"], "q": inputs["lenience"] * inputs["q"]})
+    return speculative_threshold({"p": inputs["p"], "q": inputs["lenience"] * inputs["q"]})
 
 
-def mixed(inputs: Mapping[str, float]) -> float:
+def ensemble_threshold(inputs: Mapping[str, float]) -> float:
     """Ensemble: min(1, v/q) with v = w p + (1 − w) q. inputs: p, q, weight.
 
     `assistant_ensemble_weight` of transformers. Since v − q = w (p − q), the residual is as ever.
     """
     p, q, weight = inputs["p"], inputs["q"], inputs["weight"]
-    return ratio({"p": weight * p + (1.0 - weight) * q, "q": q})
+    return speculative_threshold({"p": weight * p + (1.0 - weight) * q, "q": q})
 
 
-def typical(inputs: Mapping[str, float]) -> float:
+def typical_threshold(inputs: Mapping[str, float]) -> float:
     """Typical acceptance: 1 where p > min(ε, δ e^−H), else 0. inputs: p, entropy, epsilon, delta.
 
     Medusa 2401.10774. entropy: of p, in nats.
@@ -85,7 +85,7 @@ def typical(inputs: Mapping[str, float]) -> float:
     return 1.0 if inputs["p"] > bar else 0.0
 
 
-def relaxed(inputs: Mapping[str, float]) -> float:
+def relaxed_threshold(inputs: Mapping[str, float]) -> float:
     """Relaxed acceptance: 1 where the token is among the top N and p ≥ p_max − Δ, else 0.
 
     inputs: p, top (p_max), rank (from 1), among (N), margin (Δ). TensorRT-LLM.
@@ -94,7 +94,7 @@ def relaxed(inputs: Mapping[str, float]) -> float:
     return 1.0 if near and inputs["rank"] <= inputs["among"] else 0.0
 
 
-def reaching(inputs: Mapping[str, float]) -> float:
+def two_thresholds(inputs: Mapping[str, float]) -> float:
     """Thresholds: 1 where p reaches `single`, else its share of `together`. SGLang.
 
     inputs: p, among what the siblings before left of the law; before, what those held of it;
@@ -110,33 +110,33 @@ def reaching(inputs: Mapping[str, float]) -> float:
     return min(1.0, own / together) if together > 0.0 else 1.0
 
 
-def anything(inputs: Mapping[str, float]) -> float:
+def unverified_threshold(inputs: Mapping[str, float]) -> float:
     """No verification: 1, whatever the target says. inputs: p, for the reader alone."""
     return 1.0
 
 
-TESTS: Mapping[str, Test] = {
-    "greedy": match,
-    "speculative": ratio,
-    "without-replacement": ratio,
-    "point-mass": mass,
-    "accept-reject": bounded,
-    "k-seq": shared,
-    "block": bought,
-    "traversal": bought,
-    "lenience": lenient,
-    "ensemble": mixed,
-    "typical": typical,
-    "relaxed": relaxed,
-    "thresholds": reaching,
-    "unverified": anything,
+THRESHOLDS: Mapping[str, ThresholdFunction] = {
+    "greedy": greedy_threshold,
+    "speculative": speculative_threshold,
+    "without-replacement": speculative_threshold,
+    "point-mass": point_mass_threshold,
+    "accept-reject": accept_reject_threshold,
+    "k-seq": k_seq_threshold,
+    "block": leaf_first_threshold,
+    "traversal": leaf_first_threshold,
+    "lenience": lenience_threshold,
+    "ensemble": ensemble_threshold,
+    "typical": typical_threshold,
+    "relaxed": relaxed_threshold,
+    "thresholds": two_thresholds,
+    "unverified": unverified_threshold,
 }
 
 
-def any_kept(tries: Sequence[Sequence[float]]) -> float:
+def probability_any_accepted(tries: Sequence[Sequence[float]]) -> float:
     """The chance that one of several sampled siblings is kept: 1 − Π(1 − min(1, pᵢ/qᵢ)).
 
     tries: (p, q) of each in order, under the laws that the rejections before it leave. Exact given
     the candidates; its mean over their draws is the rule's acceptance.
     """
-    return 1.0 - math.prod(1.0 - ratio({"p": p, "q": q}) for p, q in tries)
+    return 1.0 - math.prod(1.0 - speculative_threshold({"p": p, "q": q}) for p, q in tries)

@@ -18,7 +18,7 @@ from specviz.catalog.entry import filled
 from specviz.settings.published_trees import PUBLISHED_TREES
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, of_shipped, of_text, text_of
-from specviz.trace.codec import build
+from specviz.trace.codec import from_plain
 from specviz.trees.parameters import DEEPEST, Parameters
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class RecordedPosition:
             head, *lines = [json.loads(line) for line in text.rstrip("\n").split("\n")]
             if {key: head.pop(key, None) for key in KIND} != KIND:
                 raise PositionError("This is no field of this version.")
-            rows = {tuple(line.pop("path")): build(Row, line) for line in lines}
+            rows = {tuple(line.pop("path")): from_plain(Row, line) for line in lines}
             return cls(**head, rows=check_rows(rows))
         except PositionError:
             raise

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from specviz.catalog.entry import Kind, entries, filled, find
 from specviz.settings.settings import BadSettings, Settings, require
 from specviz.trace.chat import Turn
-from specviz.trace.codec import build
+from specviz.trace.codec import from_plain
 
 HOUSE: Final = "house"
 USUAL: Final = "draft-model"
@@ -88,7 +88,7 @@ def prompt_of(data: Any) -> str | tuple[Turn, ...]:
         return data
     require(isinstance(data, list), "The prompt must be text, or a list of turns.")
     try:
-        return tuple(build(Turn, turn) for turn in data)
+        return tuple(from_plain(Turn, turn) for turn in data)
     except (TypeError, ValueError) as problem:
         sentence = f'A turn is like {{"role": "user", "text": "Hello"}}: {problem}.'
         raise BadSettings(sentence) from problem
@@ -111,7 +111,7 @@ def settings_of(data: Any, drafter: str) -> Settings:
     require(isinstance(sampling, Mapping), "The setting sampling is a JSON object.")
     whole = filled(drafter, given)  # a damaged catalogue has a sentence of its own
     try:
-        made: Settings = build(Settings, whole)
+        made: Settings = from_plain(Settings, whole)
     except BadSettings:
         raise
     except (TypeError, ValueError, ArithmeticError) as problem:

@@ -2,7 +2,7 @@
 
 `rules`: greedy match, the point mass, speculative sampling and its siblings, lenience, ensemble.
 `siblings`: accept-reject, k-SEQ. `leaf_first`: block and traversal verification. `lossy`: typical,
-relaxed, thresholds, unverified. What each promises is in `trace.promises`, its scalar test in
+relaxed, thresholds, unverified. What each promises is in `trace.rule_specs`, its scalar test in
 `trace.thresholds`. `exact`: what really comes out. `wild`: rules as found in public.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from specviz.settings.settings import Sampling
-from specviz.trace.promises import Drawn, asked, fitting, refusal
+from specviz.trace.rule_specs import Drawn, parse_rule, refuse_rule, select_rule
 from specviz.verification.base import (
     Coins,
     Decision,
@@ -60,7 +60,7 @@ __all__ = [
     "Verdict",
     "choose",
     "named",
-    "refusal",
+    "refuse_rule",
 ]
 
 
@@ -70,7 +70,7 @@ def named(text: str) -> Rule:
     Raises MismatchedRule with a sentence for an unknown name and for numbers it does not take.
     """
     try:
-        name, dials = asked(text)
+        name, dials = parse_rule(text)
     except ValueError as error:
         raise MismatchedRule(str(error)) from error
     if name not in MAKERS:
@@ -85,9 +85,9 @@ def choose(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
     where the rule promises to be.
     """
     if name == "auto":
-        return RULES[fitting(drawn, sampling)]
+        return RULES[select_rule(drawn, sampling)]
     rule = named(name)
-    problem = refusal(rule.promise, drawn, sampling)
+    problem = refuse_rule(rule.spec, drawn, sampling)
     if problem:
         raise MismatchedRule(problem)
     return rule

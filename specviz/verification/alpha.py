@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from specviz.trace.promises import Drawn
-from specviz.trace.thresholds import any_kept
+from specviz.trace.rule_specs import Drawn
+from specviz.trace.thresholds import probability_any_accepted
 from specviz.verification.base import Law
 from specviz.verification.distributions import overlap, residual, without
 
@@ -40,7 +40,7 @@ def keep_chance(law: Law, tokens: Sequence[int], drawn: Drawn) -> Alpha:
     if len(tokens) == 1:
         return Alpha(min(1.0, overlap(law.p, law.q).item()), None)
     each = tries(law.p, law.q, tokens, drawn)
-    return Alpha(any_kept(each), each)
+    return Alpha(probability_any_accepted(each), each)
 
 
 def tries(p: Tensor, q: Tensor, tokens: Sequence[int], drawn: Drawn) -> list[list[float]]:

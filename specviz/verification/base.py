@@ -1,7 +1,7 @@
 """What a rule is: a judge of a whole draft tree, pure in (tree, p, q, coins).
 
 The one idea of the subject: the rule must match the way the candidates were drawn. What each
-rule accepts and promises stands in `trace.promises`, since a re-check asks it too.
+rule accepts and promises stands in `trace.rule_specs`, since a re-check asks it too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from specviz.trace.promises import Drawn, Promise
-from specviz.trace.thresholds import TESTS
+from specviz.trace.rule_specs import Drawn, RuleSpec
+from specviz.trace.thresholds import THRESHOLDS
 from specviz.verification.distributions import Draw, draw
 from specviz.verification.tree import DraftTree
 
@@ -22,7 +22,7 @@ class MismatchedRule(ValueError):
     """A rule and a proposal that would not be lossless together."""
 
 
-def check_takes_trees(promise: Promise) -> None:
+def check_takes_trees(promise: RuleSpec) -> None:
     """Raise MismatchedRule for the one rule that judges chains only."""
     if promise.name == "block":
         raise MismatchedRule(
@@ -94,7 +94,7 @@ class Verdict:
 class Rule(Protocol):
     """Whole-tree, since block and traversal verification go leaf first."""
 
-    promise: Promise
+    spec: RuleSpec
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
@@ -105,7 +105,7 @@ class Rule(Protocol):
 
 def decide(rule: str, node: int, u: float, inputs: Mapping[str, float], law: Law) -> Decision:
     """Let the coin u fall on `node`, with the rule's own test."""
-    return Decision(node, u, TESTS[rule](inputs), inputs, law)
+    return Decision(node, u, THRESHOLDS[rule](inputs), inputs, law)
 
 
 def finish(

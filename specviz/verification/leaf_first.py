@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import PROMISES, Drawn
+from specviz.trace.rule_specs import RULE_SPECS, Drawn
 from specviz.verification.base import (
     Coins,
     Decision,
@@ -44,14 +44,14 @@ class LeafFirst:
     """
 
     def __init__(self, name: str) -> None:
-        self.promise = PROMISES[name]
+        self.spec = RULE_SPECS[name]
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
     ) -> Verdict:
         """See `Rule`. Raises MismatchedRule where block verification meets a tree."""
         if not tree.is_chain:
-            check_takes_trees(self.promise)
+            check_takes_trees(self.spec)
         visit = _Visit(self, tree, drawn, p, q, chance)
         found = visit.below(0, 1.0)
         return visit.verdict(found.kept or 0, found.law.p)
@@ -119,7 +119,7 @@ class _Visit:
             return found
         inputs = {"p": p} if law.q is None else {"p": p, "q": q}
         inputs |= found.owed
-        name = self.rule.promise.name
+        name = self.rule.spec.name
         self.decisions.append(decide(name, child, self.chance.judge(child), inputs, law))
         return replace(found, kept=child if self.decisions[-1].accepted else None)
 

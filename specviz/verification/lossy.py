@@ -1,6 +1,6 @@
 """Rules that do not keep the target's law, as others use them: labelled, and measured.
 
-Their promises (`trace.promises`) say in a sentence what each gives up. Lenience and the ensemble
+Their promises (`trace.rule_specs`) say in a sentence what each gives up. Lenience and the ensemble
 are speculative sampling with another test: `rules.RecursiveRejection`.
 """
 
@@ -35,7 +35,7 @@ class Typical(Walk):
     paper's code keeps the longest path. (Its two functions swap the defaults of ε and δ.)
     """
 
-    def facts(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: Law, candidates: int) -> Facts:
         """See `Walk`: how unsure the target is."""
         return {"entropy": entropy(law.p).item()}
 
@@ -55,7 +55,7 @@ class Relaxed(Walk):
     A relaxation of greedy decoding: what it gives up is to be compared with the top token, not p.
     """
 
-    def facts(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: Law, candidates: int) -> Facts:
         """See `Walk`: the top token's chance."""
         return {"top": law.p.max().item()}
 
@@ -81,7 +81,7 @@ class Thresholds(Walk):
     kernel does. Below 1 either gives the candidates more than p does, all others less.
     """
 
-    def facts(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: Law, candidates: int) -> Facts:
         """See `Walk`: nothing was tried yet."""
         return {"before": 0.0}
 

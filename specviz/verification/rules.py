@@ -15,7 +15,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import PROMISES, Drawn, Promise
+from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleSpec
 from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
 from specviz.verification.crossing import read
 from specviz.verification.distributions import Draw, draw_beside, residual, without
@@ -31,7 +31,7 @@ class Greedy:
     gives this same text there; this one needs no coin and no q.
     """
 
-    promise = PROMISES["greedy"]
+    spec = RULE_SPECS["greedy"]
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
@@ -44,7 +44,7 @@ class Greedy:
             law, (sure, top) = Law(p[node], None), (each[node] for each in tops)
             for child in tree.children[node]:
                 inputs = {"p": sure if tree.tokens[child] == top else 0.0}
-                decisions.append(decide(self.promise.name, child, chance.judge(child), inputs, law))
+                decisions.append(decide(self.spec.name, child, chance.judge(child), inputs, law))
                 if decisions[-1].accepted:
                     break
             else:
@@ -63,8 +63,8 @@ class Falling:
     where no sibling is kept.
     """
 
-    promise: Promise
-    dials: Mapping[str, float]
+    spec: RuleSpec
+    parameters: Mapping[str, float]
 
     def after(self, law: Law, x: int, drawn: Drawn) -> Law:
         """The laws that the next sibling is judged by, where x fell."""
@@ -74,9 +74,9 @@ class Falling:
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
     ) -> Verdict:
         """See `Rule`. Where the rule reads q, it must hold every node with children."""
-        judged = Judging(self.promise.name, self.dials, chance)
+        judged = Judging(self.spec.name, self.parameters, chance)
         path: list[int] = []
-        node, q = 0, q if self.promise.reads_q else {}
+        node, q = 0, q if self.spec.reads_q else {}
         first = openings(tree, p, q)
         while kids := tree.children[node]:
             law = Law(p[node], q.get(node))
@@ -98,7 +98,7 @@ class Judging:
     """One round's decisions by a rule of this name, set to these dials."""
 
     name: str
-    dials: Mapping[str, float]
+    parameters: Mapping[str, float]
     chance: Coins
     decisions: list[Decision] = field(default_factory=list)
 
@@ -108,7 +108,7 @@ class Judging:
         """Let coins fall on siblings in order, until one is kept. told: p and q of each."""
         for child, law, facts in zip(siblings, laws, told, strict=False):
             u = self.chance.judge(child)
-            self.decisions.append(decide(self.name, child, u, {**facts, **self.dials}, law))
+            self.decisions.append(decide(self.name, child, u, {**facts, **self.parameters}, law))
             if self.decisions[-1].accepted:
                 return child
         return None
@@ -123,8 +123,8 @@ class PointMass(Falling):
     wasteful (SGLang's kernel, EAGLE-2/3's `qx = 1`; SafeAILab/EAGLE issues 93, 171, 329).
     """
 
-    promise = PROMISES["point-mass"]
-    dials: Mapping[str, float] = MappingProxyType({})
+    spec = RULE_SPECS["point-mass"]
+    parameters: Mapping[str, float] = MappingProxyType({})
 
     def after(self, law: Law, x: int, drawn: Drawn) -> Law:
         """See `Falling`: x is masked."""
@@ -147,9 +147,11 @@ class RecursiveRejection(Falling):
     v − q = w (p − q), and gives v exactly, so TV = (1 − w) TV(p, q).
     """
 
-    def __init__(self, name: str, dials: Mapping[str, float] | None = None) -> None:
-        self.promise = PROMISES[name]
-        self.dials = {dial.name: dial.usual for dial in self.promise.dials} | dict(dials or {})
+    def __init__(self, name: str, parameters: Mapping[str, float] | None = None) -> None:
+        self.spec = RULE_SPECS[name]
+        self.parameters = {dial.name: dial.usual for dial in self.spec.parameters} | dict(
+            parameters or {}
+        )
 
     def after(self, law: Law, x: int, drawn: Drawn) -> Law:
         """See `Falling`: p leaves its residual; q loses x where it is drawn without replacement."""
@@ -159,7 +161,7 @@ class RecursiveRejection(Falling):
 
     def _masks(self, drawn: Drawn) -> bool:
         """Whether q loses each candidate that fell: as drawn, where the rule takes both kinds."""
-        kinds = self.promise.accepts
+        kinds = self.spec.accepts
         return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
 
 

@@ -33,7 +33,7 @@ class AcceptReject(Walk):
     follows p; and that all fell says nothing of the last draw. Chance of keeping: 1/M each.
     """
 
-    def facts(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: Law, candidates: int) -> Facts:
         """See `Walk`: 1/M, which is 0 where q misses a token."""
         assert law.q is not None
         return {"least": (1.0 / bound(law.p, law.q)).item()}
@@ -48,7 +48,7 @@ class KSeq(Walk):
     mass plus what is left is p, token by token. The published bound: within 1 − 1/e of optimal.
     """
 
-    def facts(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: Law, candidates: int) -> Facts:
         """See `Walk`: ρ*."""
         assert law.q is not None
         p, q = read(law.p, law.q)

@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from specviz.trace.depths import depths_of
+from specviz.trace.depths import node_depths
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class DraftTree:
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """By node, its distance from the root."""
-        return tuple(depths_of(self.parents))
+        return tuple(node_depths(self.parents))
 
     @property
     def is_chain(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from specviz.trace.promises import PROMISES, Drawn
+from specviz.trace.rule_specs import RULE_SPECS, Drawn
 from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
 from specviz.verification.crossing import read
 from specviz.verification.tree import DraftTree
@@ -25,11 +25,13 @@ class Walk:
     dials: what it is set to, by name; they stand among every decision's inputs.
     """
 
-    def __init__(self, name: str, dials: Mapping[str, float] | None = None) -> None:
-        self.promise = PROMISES[name]
-        self.dials = {dial.name: dial.usual for dial in self.promise.dials} | dict(dials or {})
+    def __init__(self, name: str, parameters: Mapping[str, float] | None = None) -> None:
+        self.spec = RULE_SPECS[name]
+        self.parameters = {dial.name: dial.usual for dial in self.spec.parameters} | dict(
+            parameters or {}
+        )
 
-    def facts(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: Law, candidates: int) -> Facts:
         """What the test reads of a place's laws, whichever candidate is on trial."""
         return {}
 
@@ -60,7 +62,7 @@ class Walk:
         path: list[int] = []
         node = 0
         while tree.children[node]:
-            law = Law(p[node], q[node] if self.promise.reads_q else None)
+            law = Law(p[node], q[node] if self.spec.reads_q else None)
             kept, left = self._siblings(tree, node, law, chance, decisions)
             if kept is None:
                 return finish(decisions, path, left, chance)
@@ -73,11 +75,11 @@ class Walk:
         self, tree: DraftTree, node: int, law: Law, chance: Coins, decisions: list[Decision]
     ) -> tuple[int | None, Tensor]:
         """Try a node's children in order: the one kept, and what else the last token's law is."""
-        name, children = self.promise.name, tree.children[node]
-        facts = self.facts(law, len(children))
+        name, children = self.spec.name, tree.children[node]
+        facts = self.extra_inputs(law, len(children))
         for child in children:
             x = tree.tokens[child]
-            inputs: dict[str, Any] = {**self.own(law, x, facts), **facts, **self.dials}
+            inputs: dict[str, Any] = {**self.own(law, x, facts), **facts, **self.parameters}
             decisions.append(decide(name, child, chance.judge(child), inputs, law))
             if decisions[-1].accepted:
                 return child, law.p

@@ -19,7 +19,7 @@ from specviz.compare.domains.plan import Cell
 from specviz.frames.numbers import seconds
 from specviz.shipped import spoken
 from specviz.texts import count
-from specviz.trace.metrics import over_equal_text
+from specviz.trace.metrics import mean_over_equal_text
 
 
 def view(heat: Heat) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class Heat:
         for name in self.drafters:
             if all(self.whole([name], domain) for domain in self.domains):
                 each = [found[name, domain] + own for domain in self.domains]
-                found[name, MEAN] = over_equal_text(each) - own
+                found[name, MEAN] = mean_over_equal_text(each) - own
         return found
 
 

@@ -5,7 +5,7 @@ One rule: a claim counts only where the file itself gives its causes. Standard l
 
 from __future__ import annotations
 
-from specviz.trace.check.demands import CheckFailed
-from specviz.trace.check.trace import check, claim, unproven
+from specviz.trace.check.expectations import CheckFailed
+from specviz.trace.check.trace import check, describe_losslessness, list_assumptions
 
-__all__ = ["CheckFailed", "check", "claim", "unproven"]
+__all__ = ["CheckFailed", "check", "describe_losslessness", "list_assumptions"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from specviz.trace.check.demands import TINY, chances, close, demand
+from specviz.trace.check.expectations import MIN_MASS, expect, expect_close, expect_probabilities
 from specviz.trace.events import Guess, Judged
-from specviz.trace.thresholds import any_kept
+from specviz.trace.thresholds import probability_any_accepted
 
 
 def children(guesses: Sequence[Guess], node: int) -> list[int]:
@@ -31,20 +31,20 @@ def check_alpha(
     alpha = math.nan if first.alpha is None else first.alpha
     several = first.rows.q is not None and len(siblings) > 1
     later = all(event.alpha is None and event.tries is None for event in judged[1:])
-    demand(later, where, "α stands at the first sibling")
-    demand(several or first.tries is None, where, "tries are kept of several sampled guesses only")
+    expect(later, where, "α stands at the first sibling")
+    expect(several or first.tries is None, where, "tries are kept of several sampled guesses only")
     p = [scored[node - 1] for node in siblings]
     if first.rows.q is None:
         mass = dict(zip((guesses[node - 1].token for node in siblings), p, strict=True))
-        close(alpha, math.fsum(mass.values()), where, "α")
+        expect_close(alpha, math.fsum(mass.values()), where, "α")
     elif not several:
-        close(alpha, first.rows.overlap, where, "α")
+        expect_close(alpha, first.rows.overlap, where, "α")
     elif first.tries is None:  # recorded before tries were kept: see `unproven`
-        chances([alpha], where, "α")
+        expect_probabilities([alpha], where, "α")
     else:
         check_tries(first.tries, judged, [guesses[node - 1] for node in siblings], where)
         check_turns(first.tries, judged, p, replaced, where)
-        close(alpha, any_kept(first.tries), where, "α")
+        expect_close(alpha, probability_any_accepted(first.tries), where, "α")
 
 
 def check_tries(
@@ -54,14 +54,14 @@ def check_tries(
     where: str,
 ) -> None:
     """Every sibling has its try, with the q that drew it; a judged one with its own inputs."""
-    demand(len(tries) == len(siblings), where, "a try for every sibling")
-    demand(all(len(each) == 2 for each in tries), where, "a try is p and q")
-    chances((value for each in tries for value in each), where, "a try")
+    expect(len(tries) == len(siblings), where, "a try for every sibling")
+    expect(all(len(each) == 2 for each in tries), where, "a try is p and q")
+    expect_probabilities((value for each in tries for value in each), where, "a try")
     for (_, q), guess in zip(tries, siblings, strict=True):
-        close(q, math.nan if guess.q is None else guess.q, where, "q of a try")
+        expect_close(q, math.nan if guess.q is None else guess.q, where, "q of a try")
     for (p, q), event in zip(tries, judged, strict=False):
-        close(p, event.inputs["p"], where, "p of a try")
-        close(q, event.inputs["q"], where, "q of a try")
+        expect_close(p, event.inputs["p"], where, "p of a try")
+        expect_close(q, event.inputs["q"], where, "q of a try")
 
 
 def check_turns(
@@ -79,10 +79,10 @@ def check_turns(
     for at in range(min(len(tries), len(judged) + 1)):
         left, q = scored[at], tries[at][1]
         kept = [1.0 if replaced else 1.0 - own for _, own in tries[:at]]
-        if min(kept, default=1.0) < TINY:
+        if min(kept, default=1.0) < MIN_MASS:
             return
         for before, event in enumerate(judged[:at]):
-            if event.rows.residual < TINY:
+            if event.rows.residual < MIN_MASS:
                 return
             left = max(left - q * math.prod(kept[before:]), 0.0) / event.rows.residual
-        close(tries[at][0], left, where, "p of a try")
+        expect_close(tries[at][0], left, where, "p of a try")

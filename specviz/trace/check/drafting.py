@@ -11,25 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 
 from specviz.settings.settings import Settings, max_gamma
 from specviz.settings.specs import MAX_GUESSES
-from specviz.trace.check.demands import TOLERANCE, chances, demand
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabilities
 from specviz.trace.check.families import (
     BUILT_IN,
     CHAINS,
     DYNAMIC,
     GROWING,
+    LOOKAHEAD,
     NGRAM,
     RANKED,
-    RIDES,
     SAMPLING,
     SUFFIX,
 )
-from specviz.trace.check.full import Room, check_full
+from specviz.trace.check.full import DraftLimits, check_complete
 from specviz.trace.check.remarks import check_lookahead, check_ngram, check_remark, check_suffix
 from specviz.trace.events import Guess, Proposed, Round
-from specviz.trace.metrics import path
+from specviz.trace.metrics import accepted_path
 
 
-class Depths:
+class GammaReplay:
     """γ round by round, as `engine.schedule` has it. gamma: of the next round."""
 
     def __init__(self, settings: Settings) -> None:
@@ -41,7 +41,7 @@ class Depths:
         """A round is over: 2 more where every guess was kept, else 1 fewer."""
         drafted = max(played.proposed.depths, default=0) if played.proposed else 0
         if self._learns and drafted:
-            step = 2 if len(path(played)) == drafted else -1
+            step = 2 if len(accepted_path(played)) == drafted else -1
             self.gamma = min(self._most, max(1, self.gamma + step))
 
 
@@ -49,37 +49,37 @@ def check_tree(proposed: Proposed, eos: frozenset[int], size: int, where: str) -
     """What any tree of guesses is. size: of the vocabulary. Raises CheckFailed."""
     guesses = proposed.guesses
     few = len(guesses) <= MAX_GUESSES
-    demand(few, where, f"it has {len(guesses)} guesses, and a draft has at most {MAX_GUESSES}")
+    expect(few, where, f"it has {len(guesses)} guesses, and a draft has at most {MAX_GUESSES}")
     for node, guess in enumerate(guesses, 1):
         place = f"{where}, node {node}"
-        demand(0 <= guess.parent < node, place, "its parent is not before it")
-        demand(0 <= guess.token < size, place, "its token lies outside the vocabulary")
+        expect(0 <= guess.parent < node, place, "its parent is not before it")
+        expect(0 <= guess.token < size, place, "its token lies outside the vocabulary")
         over = guess.parent > 0 and guesses[guess.parent - 1].token in eos
-        demand(not over, place, "it follows the end of the text")
+        expect(not over, place, "it follows the end of the text")
 
 
 def check_depth(proposed: Proposed, most: int, where: str) -> None:
     """No guess is deeper than γ, or than the tokens that are left, allow."""
     depth = max(proposed.depths, default=0)
-    demand(depth <= most, where, f"guesses are {depth} deep, and γ and the limit allow {most}")
+    expect(depth <= most, where, f"guesses are {depth} deep, and γ and the limit allow {most}")
 
 
 def check_drafting(
-    proposed: Proposed, family: str, settings: Settings, room: Room, where: str
+    proposed: Proposed, family: str, settings: Settings, room: DraftLimits, where: str
 ) -> None:
     """What a built-in family does with its settings. Raises CheckFailed."""
     if family not in BUILT_IN:
         return
     check_kind(proposed, family, settings, where)
     scores = (guess.score for guess in proposed.guesses if guess.score is not None)
-    chances(scores, where, "its scores")
+    expect_probabilities(scores, where, "its scores")
     check_shape(proposed, family, settings, where)
     check_remark(proposed, family, settings, where)
     if family in GROWING:
         check_confidence(proposed.guesses, settings.confidence, where)
     if family in SAMPLING:
-        check_full(proposed, family, settings, room, where)
-    check = COPYING.get(family)
+        check_complete(proposed, family, settings, room, where)
+    check = COPYING_CHECKS.get(family)
     if check is not None:
         check(proposed, settings, room.text, where)
 
@@ -89,7 +89,7 @@ def check_distinct(proposed: Proposed, where: str) -> None:
     if proposed.drawn == "sampled":
         return
     pairs = Counter((guess.parent, guess.token) for guess in proposed.guesses)
-    demand(max(pairs.values(), default=1) == 1, where, "siblings have the same token")
+    expect(max(pairs.values(), default=1) == 1, where, "siblings have the same token")
 
 
 def check_shape(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
@@ -97,13 +97,13 @@ def check_shape(proposed: Proposed, family: str, settings: Settings, where: str)
     under = Counter(guess.parent for guess in proposed.guesses)
     widest, many = max(under.values(), default=0), len(proposed.guesses)
     if family in CHAINS:
-        demand(widest <= 1, where, f"{family} proposes a chain, and this is a tree")
+        expect(widest <= 1, where, f"{family} proposes a chain, and this is a tree")
     if family in SAMPLING or family == SUFFIX:
         check_widths(proposed, settings, under, where)
     if family in DYNAMIC:
         budget, fan_out = settings.budget, settings.fan_out
-        demand(many <= budget, where, f"{many} guesses, and the budget is {budget}")
-        demand(widest <= fan_out, where, f"{widest} guesses under a node; the fan-out is {fan_out}")
+        expect(many <= budget, where, f"{many} guesses, and the budget is {budget}")
+        expect(widest <= fan_out, where, f"{widest} guesses under a node; the fan-out is {fan_out}")
     if family in RANKED:
         check_paths(proposed, settings, under, where)
 
@@ -115,7 +115,7 @@ def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) 
         branches = settings.branches and family not in CHAINS
         follows = "without-replacement" if branches else "sampled"
     problem = f"its guesses are {proposed.drawn}, but {follows} follows from the settings"
-    demand(proposed.drawn == follows, where, problem)
+    expect(proposed.drawn == follows, where, problem)
 
 
 def check_widths(
@@ -126,7 +126,7 @@ def check_widths(
     for node, many in under.items():
         most = settings.width(depths[node])
         problem = f"{many} guesses under node {node}, and the siblings allow {most}"
-        demand(many <= most, where, problem)
+        expect(many <= most, where, problem)
 
 
 def check_paths(
@@ -142,9 +142,9 @@ def check_paths(
             continue
         inside = all(rank < settings.width(depth) for depth, rank in enumerate(ranks))
         allowed = tuple(ranks) in chosen if chosen else inside
-        demand(allowed, where, f"node {node} is rank path {ranks!r:.40}, which was not chosen")
+        expect(allowed, where, f"node {node} is rank path {ranks!r:.40}, which was not chosen")
     many = len(proposed.guesses)
-    demand(not chosen or many <= len(chosen), where, f"{many} guesses of {len(chosen)} rank paths")
+    expect(not chosen or many <= len(chosen), where, f"{many} guesses of {len(chosen)} rank paths")
 
 
 def check_confidence(guesses: Sequence[Guess], confidence: float, where: str) -> None:
@@ -153,12 +153,12 @@ def check_confidence(guesses: Sequence[Guess], confidence: float, where: str) ->
         above = guesses[guess.parent - 1].score if guess.parent else None
         sure = above is None or above >= confidence - TOLERANCE
         problem = f"a guess follows one with score {above!r}; the confidence is {confidence!r}"
-        demand(sure, where, problem)
+        expect(sure, where, problem)
 
 
 Copying = Callable[[Proposed, Settings, Sequence[int], str], None]
-COPYING: Mapping[str, Copying] = {
+COPYING_CHECKS: Mapping[str, Copying] = {
     NGRAM: check_ngram,
     SUFFIX: check_suffix,
-    RIDES: check_lookahead,
+    LOOKAHEAD: check_lookahead,
 }

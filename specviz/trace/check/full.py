@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from specviz.settings.settings import Settings
 from specviz.trace.check.alpha import children
-from specviz.trace.check.demands import TOLERANCE, demand
+from specviz.trace.check.expectations import TOLERANCE, expect
 from specviz.trace.events import Guess, Proposed
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class DraftLimits:
     """What a draft has room for. text: before it. depth: how deep it may be. eos: end the text."""
 
     text: Sequence[int]
@@ -20,7 +20,9 @@ class Room:
     eos: frozenset[int]
 
 
-def check_full(proposed: Proposed, family: str, settings: Settings, room: Room, where: str) -> None:
+def check_complete(
+    proposed: Proposed, family: str, settings: Settings, room: DraftLimits, where: str
+) -> None:
     """Under every node that may go on there are as many guesses as the settings give it.
 
     Fewer only where q has no more tokens. A draft model with another vocabulary has a remark and
@@ -32,16 +34,18 @@ def check_full(proposed: Proposed, family: str, settings: Settings, room: Room, 
     depths = [0, *proposed.depths]
     for node in range(len(guesses) + 1):
         under = children(guesses, node)
-        wanted = width(guesses, node, depths[node], family, settings)
-        if depths[node] >= room.depth or ends(guesses, node, settings, room.eos):
+        wanted = expected_siblings(guesses, node, depths[node], family, settings)
+        if depths[node] >= room.depth or is_leaf(guesses, node, settings, room.eos):
             wanted = 0
-        exhausted = bool(under) and used_up(guesses, under)
+        exhausted = bool(under) and exhausts_q(guesses, under)
         fits = len(under) == wanted or (0 < len(under) < wanted and exhausted)
         problem = f"{len(under)} guesses under node {node}, but {wanted} follow from the settings"
-        demand(fits, where, problem)
+        expect(fits, where, problem)
 
 
-def width(guesses: Sequence[Guess], node: int, depth: int, family: str, settings: Settings) -> int:
+def expected_siblings(
+    guesses: Sequence[Guess], node: int, depth: int, family: str, settings: Settings
+) -> int:
     """How many guesses a family puts under a node."""
     if family == "mtp":
         return 1
@@ -59,7 +63,7 @@ def ranks(guesses: Sequence[Guess], node: int) -> list[int]:
     return found
 
 
-def ends(guesses: Sequence[Guess], node: int, settings: Settings, eos: frozenset[int]) -> bool:
+def is_leaf(guesses: Sequence[Guess], node: int, settings: Settings, eos: frozenset[int]) -> bool:
     """Whether nothing follows a guess: it ends the text, or its score is too low to go on."""
     if not node:
         return False
@@ -67,7 +71,7 @@ def ends(guesses: Sequence[Guess], node: int, settings: Settings, eos: frozenset
     return guess.token in eos or (guess.score is not None and guess.score < settings.confidence)
 
 
-def used_up(guesses: Sequence[Guess], under: Sequence[int]) -> bool:
+def exhausts_q(guesses: Sequence[Guess], under: Sequence[int]) -> bool:
     """Whether the last of these siblings had all of q that was left, to be drawn without it."""
     q = guesses[under[-1] - 1].q
     return q is not None and q >= 1.0 - TOLERANCE

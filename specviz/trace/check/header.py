@@ -7,53 +7,60 @@ from dataclasses import dataclass
 
 from specviz.settings.settings import BadSettings, Settings
 from specviz.trace.check.chat import check_chat
-from specviz.trace.check.demands import CheckFailed, demand
+from specviz.trace.check.expectations import CheckFailed, expect
 from specviz.trace.events import Header, Proposed
-from specviz.trace.promises import PROMISES, Drawn, Promise, asked, fitting, refusal
+from specviz.trace.rule_specs import (
+    RULE_SPECS,
+    Drawn,
+    RuleSpec,
+    parse_rule,
+    refuse_rule,
+    select_rule,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunSpec:
     """What the rounds are held to. dials: what the rule is set to, by name."""
 
     settings: Settings
-    promise: Promise
+    spec: RuleSpec
     eos: frozenset[int]
-    dials: Mapping[str, float]
+    parameters: Mapping[str, float]
 
 
-def plan(header: Header) -> Plan:
+def read_run_spec(header: Header) -> RunSpec:
     """The header as a plan. Raises CheckFailed where it promises what its rule does not."""
     try:
         settings = Settings.from_json(header.settings)
     except BadSettings as error:
         raise CheckFailed(f"Header: {error}") from error
-    demand(header.rule in PROMISES, "Header", f"the rule {header.rule!r} is not known here")
-    promise = PROMISES[header.rule]
+    expect(header.rule in RULE_SPECS, "Header", f"the rule {header.rule!r} is not known here")
+    promise = RULE_SPECS[header.rule]
     says = f"the rule {header.rule!r} is {'' if promise.lossless else 'not '}lossless"
-    demand(header.lossless == promise.lossless, "Header", f"{says}, the header says otherwise")
+    expect(header.lossless == promise.lossless, "Header", f"{says}, the header says otherwise")
     name, dials = _asked(settings.rule)
     chosen = name in ("auto", header.rule)
-    demand(chosen, "Header", f"the rule {settings.rule!r} was chosen, not {header.rule!r}")
+    expect(chosen, "Header", f"the rule {settings.rule!r} was chosen, not {header.rule!r}")
     ids = [*header.prompt_ids, *header.eos]
     known = all(0 <= token < header.vocab_size for token in ids)
-    demand(known, "Header", "a token id lies outside the vocabulary")
+    expect(known, "Header", "a token id lies outside the vocabulary")
     check_chat(header, settings)
-    return Plan(settings, promise, frozenset(header.eos), dials)
+    return RunSpec(settings, promise, frozenset(header.eos), dials)
 
 
 def _asked(rule: str) -> tuple[str, dict[str, float]]:
     try:
-        return asked(rule)
+        return parse_rule(rule)
     except ValueError as error:
         raise CheckFailed(f"Header: {error}") from error
 
 
-def check_drawn(proposed: Proposed, plan: Plan, where: str) -> None:
+def check_drawn(proposed: Proposed, plan: RunSpec, where: str) -> None:
     """The rule takes candidates that were drawn so; "auto" takes no other rule for them."""
     drawn, sampling = Drawn(proposed.drawn), plan.settings.sampling
-    problem = refusal(plan.promise, drawn, sampling)
-    demand(problem is None, where, (problem or "").rstrip("."))
-    name = plan.promise.name
-    follows = fitting(drawn, sampling) if plan.settings.rule == "auto" else name
-    demand(name == follows, where, f"the rule is {name!r}, but {follows!r} fits its candidates")
+    problem = refuse_rule(plan.spec, drawn, sampling)
+    expect(problem is None, where, (problem or "").rstrip("."))
+    name = plan.spec.name
+    follows = select_rule(drawn, sampling) if plan.settings.rule == "auto" else name
+    expect(name == follows, where, f"the rule is {name!r}, but {follows!r} fits its candidates")

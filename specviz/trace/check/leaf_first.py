@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specviz.trace.check.alpha import children
-from specviz.trace.check.demands import TINY, CheckFailed, close, demand
+from specviz.trace.check.expectations import MIN_MASS, CheckFailed, expect, expect_close
 from specviz.trace.events import Guess, Judged, Round
-from specviz.trace.thresholds import bought, ratio
+from specviz.trace.thresholds import leaf_first_threshold, speculative_threshold
 
 
 def check_leaf_first(played: Round, guesses: Sequence[Guess], rule: str, where: str) -> None:
     """The visit of traversal verification (see `verification.leaf_first`), from what is stored."""
     chain = len({guess.parent for guess in guesses}) == len(guesses)
-    demand(chain or rule != "block", where, "block verification judges chains, and this is a tree")
+    expect(chain or rule != "block", where, "block verification judges chains, and this is a tree")
     visit = _Visit(played, guesses, where)
     visit.below(0, 1.0)
     many = len(played.judged)
-    demand(visit.at == many, where, "guesses were judged after one was kept, or out of turn")
+    expect(visit.at == many, where, "guesses were judged after one was kept, or out of turn")
 
 
 @dataclass
@@ -56,19 +56,23 @@ class _Visit:
             residual = event.rows.residual
             owed = {"reach": reach, "left": residual}
             left = [rest(reach * p, given, residual) for p, given in zip(left, q, strict=True)]
-            reach = bought(owed) if math.isfinite(reach) else math.nan
+            reach = leaf_first_threshold(owed) if math.isfinite(reach) else math.nan
         return owed
 
     def _try(self, child: int, reach: float, p: float, q: float) -> Judged | None:
         """A child that is tried with p and q under `reach`: all below it, then its own verdict."""
-        own = ratio({"p": reach * p, "q": q}) if math.isfinite(reach * p) else math.nan
+        own = (
+            speculative_threshold({"p": reach * p, "q": q})
+            if math.isfinite(reach * p)
+            else math.nan
+        )
         owed = self.below(child, own)
         if self.kept:
             return None
         event = self._next(child)
         place = f"{self.where}, node {child}"
         agree(event.rows.share, reach, place, "the reach of its place")
-        demand(set(owed) == set(event.inputs) & {"reach", "left"}, place, "what it is held against")
+        expect(set(owed) == set(event.inputs) & {"reach", "left"}, place, "what it is held against")
         for name, value in owed.items():
             agree(event.inputs[name], value, place, f"its {name!r}")
         self.kept = event.accepted
@@ -106,10 +110,10 @@ class _Visit:
 
 def rest(claimed: float, q: float, residual: float) -> float:
     """p at a token after a fall: its part of what is owed; unknown where that is all rounding."""
-    return max(claimed - q, 0.0) / residual if residual >= TINY else math.nan
+    return max(claimed - q, 0.0) / residual if residual >= MIN_MASS else math.nan
 
 
 def agree(found: float, follows: float, where: str, what: str) -> None:
     """Raise CheckFailed unless a number is the one that follows, where that is known."""
     if not math.isnan(follows):
-        close(found, follows, where, what)
+        expect_close(found, follows, where, what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from specviz.trace.check.demands import demand, pass_time, time
+from specviz.trace.check.expectations import expect, expect_duration, expect_pass_duration
 from specviz.trace.events import (
     Baseline,
     Committed,
@@ -27,18 +27,18 @@ ONCE = (Proposed, Scored, Drew, Committed)  # a round has one of each at most
 def check_whole(played: Round, expected: int) -> None:
     """The round is the one that comes next, it was finished, and all but the first drafted."""
     where = f"Round {played.number}"
-    demand(played.number == expected, where, f"round {expected} is missing")
+    expect(played.number == expected, where, f"round {expected} is missing")
     whole = played.scored is not None and played.committed is not None
-    demand(whole, where, "the round was not finished")
+    expect(whole, where, "the round was not finished")
     drafted = played.proposed is not None
-    demand(drafted == (played.number > 0), where, "every round but the first has its proposal")
+    expect(drafted == (played.number > 0), where, "every round but the first has its proposal")
     if played.proposed:
-        time(played.proposed.seconds, where, "drafting")
+        expect_duration(played.proposed.seconds, where, "drafting")
     if played.scored:
-        pass_time(played.scored.seconds, where, "the target pass")
+        expect_pass_duration(played.scored.seconds, where, "the target pass")
     if played.committed:
-        time(played.committed.judge_seconds, where, "judging")
-        time(played.committed.commit_seconds, where, "keeping the caches")
+        expect_duration(played.committed.judge_seconds, where, "judging")
+        expect_duration(played.committed.commit_seconds, where, "keeping the caches")
 
 
 def check_once(events: Sequence[Event]) -> None:
@@ -49,12 +49,12 @@ def check_once(events: Sequence[Event]) -> None:
         if isinstance(event, ONCE):
             counts[event.event, event.round] += 1
             once = counts[event.event, event.round] == 1
-            demand(once, f"Round {event.round}", f"it has a second {event.event!r} event")
+            expect(once, f"Round {event.round}", f"it has a second {event.event!r} event")
         if isinstance(event, Finished | Baseline):
             counts[event.event, 0] += 1
-            demand(counts[event.event, 0] == 1, "End", f"a second {event.event!r} event")
+            expect(counts[event.event, 0] == 1, "End", f"a second {event.event!r} event")
         if isinstance(event, (*ONCE, Judged)):
-            demand(not ended, f"Round {event.round}", "it comes after the run's end")
+            expect(not ended, f"Round {event.round}", "it comes after the run's end")
         ended = ended or isinstance(event, Finished)
 
 
@@ -66,16 +66,16 @@ def check_order(events: Sequence[Event]) -> None:
             if event.round != now:
                 now, latest = event.round, ""
             late = not latest or STAGES.index(latest) <= STAGES.index(event.event)
-            demand(late, f"Round {now}", f"{event.event!r} comes after {latest!r}")
+            expect(late, f"Round {now}", f"{event.event!r} comes after {latest!r}")
             latest = event.event
         ended = ended or isinstance(event, Finished)
         early = isinstance(event, Baseline) and not ended
-        demand(not early, "Baseline", "it comes before the run's end")
+        expect(not early, "Baseline", "it comes before the run's end")
 
 
 def check_has_rounds(trace: Trace) -> None:
     """Only plain decoding's own lane, or a run stopped at once, has no rounds."""
     stopped = trace.finished is not None and trace.finished.reason == "stopped"
     plain = trace.header.drafter.family == PLAIN
-    demand(bool(trace.rounds) or plain or stopped, "Rounds", "there are none")
-    demand(not (trace.rounds and plain), "Rounds", "plain decoding has none")
+    expect(bool(trace.rounds) or plain or stopped, "Rounds", "there are none")
+    expect(not (trace.rounds and plain), "Rounds", "plain decoding has none")

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from specviz.settings.settings import Settings
-from specviz.trace.check.demands import TOLERANCE, close, demand
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
 from specviz.trace.check.families import DYNAMIC
 from specviz.trace.check.full import ranks
 from specviz.trace.events import Guess, Proposed
@@ -27,12 +27,12 @@ def check_remark(proposed: Proposed, family: str, settings: Settings, where: str
     form = remark.get("form")
     for entry, name in SETTINGS.get(form, {}).items() if isinstance(form, str) else ():
         found, follows = remark.get(entry), getattr(settings, name)
-        demand(found == follows, where, f"its {name} is {found!r:.40}, not {follows!r:.40}")
+        expect(found == follows, where, f"its {name} is {found!r:.40}, not {follows!r:.40}")
     if family in DYNAMIC and "weighed" in remark:
         many = len(proposed.guesses)
-        follows = min(settings.budget, number(remark, "weighed", where))
-        demand(many == follows, where, f"{many} guesses were kept, but {follows} follow")
-        demand(remark.get("kept", many) == many, where, "its remark has another number of guesses")
+        follows = min(settings.budget, read_count(remark, "weighed", where))
+        expect(many == follows, where, f"{many} guesses were kept, but {follows} follow")
+        expect(remark.get("kept", many) == many, where, "its remark has another number of guesses")
         check_weighed(proposed, where)
     if family == "eagle":
         check_ranks(proposed, where)
@@ -46,12 +46,12 @@ def check_weighed(proposed: Proposed, where: str) -> None:
         reached.append(reached[guess.parent] * (1.0 if guess.score is None else guess.score))
         if "path" in evidence:
             place = f"{where}, node {node}"
-            close(evidence["path"], reached[node], place, "the probability of its path")
-            places.append((number(evidence, "place", place), -evidence["path"]))
+            expect_close(evidence["path"], reached[node], place, "the probability of its path")
+            places.append((read_count(evidence, "place", place), -evidence["path"]))
     ordered = sorted(places)
     falling = all(one <= other + TOLERANCE for (_, one), (_, other) in pairwise(ordered))
     distinct = [place for place, _ in ordered] == list(range(1, len(ordered) + 1))
-    demand(falling and distinct, where, "places do not follow from the paths' probabilities")
+    expect(falling and distinct, where, "places do not follow from the paths' probabilities")
 
 
 def check_ranks(proposed: Proposed, where: str) -> None:
@@ -60,7 +60,7 @@ def check_ranks(proposed: Proposed, where: str) -> None:
         evidence, rank = guess.evidence or {}, ranks(proposed.guesses, node)[0]
         follows = {"rank": rank, "guessed_features": depth - 1}
         same = all(evidence.get(name, value) == value for name, value in follows.items())
-        demand(same, f"{where}, node {node}", f"its evidence is not {follows}")
+        expect(same, f"{where}, node {node}", f"its evidence is not {follows}")
 
 
 def check_ngram(proposed: Proposed, settings: Settings, text: Sequence[int], where: str) -> None:
@@ -71,15 +71,15 @@ def check_ngram(proposed: Proposed, settings: Settings, text: Sequence[int], whe
     remark = proposed.remark or {}
     if "start" not in remark:
         return
-    start, length = (number(remark, name, where) for name in ("start", "length"))
+    start, length = (read_count(remark, name, where) for name in ("start", "length"))
     fits = settings.ngram_min <= length <= settings.ngram_max
-    demand(fits, where, f"its match has {length} tokens, which the settings do not allow")
+    expect(fits, where, f"its match has {length} tokens, which the settings do not allow")
     end = start + length
     same = list(text[start:end]) == list(text[-length:]) and end < len(text)
-    demand(same, where, "its match is not the text's own end")
+    expect(same, where, "its match is not the text's own end")
     follows = list(text[end : end + len(proposed.guesses)])
     found = [guess.token for guess in proposed.guesses]
-    demand(found == follows, where, "its guesses are not what followed the match")
+    expect(found == follows, where, "its guesses are not what followed the match")
     check_copies(proposed, text, where)
 
 
@@ -88,27 +88,27 @@ def check_copies(proposed: Proposed, text: Sequence[int], where: str) -> None:
     for node, guess in enumerate(proposed.guesses, 1):
         evidence = guess.evidence or {}
         if "from" in evidence:
-            at = number(evidence, "from", where)
+            at = read_count(evidence, "from", where)
             there = at < len(text) and text[at] == guess.token
-            demand(there, f"{where}, node {node}", f"token {at} of the text is another")
+            expect(there, f"{where}, node {node}", f"token {at} of the text is another")
 
 
 def check_suffix(proposed: Proposed, settings: Settings, text: Sequence[int], where: str) -> None:
     """No guess is deeper than the factor, or less likely than the least chance, allows."""
     remark, depths = proposed.remark or {}, proposed.depths
     if "length" in remark:
-        most = int(settings.suffix_factor * number(remark, "length", where) + TOLERANCE)
+        most = int(settings.suffix_factor * read_count(remark, "length", where) + TOLERANCE)
         depth = max(depths, default=0)
-        demand(depth <= most, where, f"guesses are {depth} deep, and the factor allows {most}")
-        start, length = (number(remark, name, where) for name in ("start", "length"))
+        expect(depth <= most, where, f"guesses are {depth} deep, and the factor allows {most}")
+        start, length = (read_count(remark, name, where) for name in ("start", "length"))
         same = list(text[start : start + length]) == list(text[len(text) - length :])
-        demand(same, where, "what it follows is not the text's own end")
+        expect(same, where, "what it follows is not the text's own end")
     check_copies(proposed, text, where)
     reached = [1.0]
     for node, guess in enumerate(proposed.guesses, 1):
         reached.append(reached[guess.parent] * (1.0 if guess.score is None else guess.score))
         likely = reached[node] >= settings.suffix_least - TOLERANCE
-        demand(likely, f"{where}, node {node}", "its counts lie below the least chance")
+        expect(likely, f"{where}, node {node}", "its counts lie below the least chance")
         check_count(guess, f"{where}, node {node}")
 
 
@@ -116,10 +116,10 @@ def check_count(guess: Guess, where: str) -> None:
     """A guess's score is its count over that of all tokens seen there."""
     evidence = guess.evidence or {}
     if "count" in evidence and "total" in evidence:
-        total = number(evidence, "total", where)
-        demand(total > 0, where, "its total is no count")
+        total = read_count(evidence, "total", where)
+        expect(total > 0, where, "its total is no count")
         score = math.nan if guess.score is None else guess.score
-        close(score, number(evidence, "count", where) / total, where, "its score")
+        expect_close(score, read_count(evidence, "count", where) / total, where, "its score")
 
 
 def check_lookahead(
@@ -128,29 +128,29 @@ def check_lookahead(
     """No more n-grams than the settings try, none longer, and a window of their size."""
     remark = proposed.remark or {}
     verified = remark.get("rows_verified", len(proposed.guesses))
-    demand(verified == len(proposed.guesses), where, "its remark has another number of guesses")
+    expect(verified == len(proposed.guesses), where, "its remark has another number of guesses")
     above = {guess.parent for guess in proposed.guesses}
     leaves = sum(node not in above for node in range(1, len(proposed.guesses) + 1))
     most = settings.lookahead_guesses
-    demand(leaves <= most, where, f"{leaves} n-grams, and the settings try {most}")
+    expect(leaves <= most, where, f"{leaves} n-grams, and the settings try {most}")
     depth, longest = max(proposed.depths, default=0), settings.lookahead_ngram - 1
-    demand(depth <= longest, where, f"guesses are {depth} deep; n-grams allow {longest}")
+    expect(depth <= longest, where, f"guesses are {depth} deep; n-grams allow {longest}")
     window = remark.get("window")
     if not isinstance(window, list):
         return
     sizes = list(map(len, window))
-    demand(remark.get("rows_window") == sum(sizes), where, "its window has another number of rows")
+    expect(remark.get("rows_window") == sum(sizes), where, "its window has another number of rows")
     levels = len(sizes)
     columns = settings.lookahead_window + settings.lookahead_ngram - 1 - levels
     full = levels < settings.lookahead_ngram and sizes[:1] == [columns - 1]
     fits = not sizes or (full and sizes[1:] == [columns] * (levels - 1))
-    demand(fits, where, "its window has another size than the settings give it")
+    expect(fits, where, "its window has another size than the settings give it")
 
 
-def number(entries: dict[str, Any], name: str, where: str) -> int:
+def read_count(entries: dict[str, Any], name: str, where: str) -> int:
     """A whole number from 0 on among free entries. Raises CheckFailed where it is none."""
     found = entries.get(name)
     if type(found) is not int or found < 0:
-        demand(False, where, f"its {name!r} is {found!r:.40}, no count")
+        expect(False, where, f"its {name!r} is {found!r:.40}, no count")
         return 0
     return found

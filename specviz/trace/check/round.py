@@ -7,35 +7,35 @@ from collections.abc import Sequence
 
 from specviz.settings.chance import Chance
 from specviz.trace.check.alpha import children
-from specviz.trace.check.cold import check_soft
-from specviz.trace.check.demands import close, demand, same
-from specviz.trace.check.draws import check_begins, check_drew, check_interval, check_lower
-from specviz.trace.check.facts import check_facts
-from specviz.trace.check.header import Plan, check_drawn
-from specviz.trace.check.laws import (
-    check_last_law,
-    check_later,
-    check_laws,
+from specviz.trace.check.distributions import (
+    check_final_distribution,
+    check_later_siblings,
     check_likeliest,
+    check_positions,
     check_scored,
     has_q,
 )
+from specviz.trace.check.draws import check_begins, check_drew, check_interval, check_lower
+from specviz.trace.check.expectations import expect, expect_close, expect_equal
+from specviz.trace.check.extra_inputs import check_extra_inputs
+from specviz.trace.check.greedy import check_soft
+from specviz.trace.check.header import RunSpec, check_drawn
 from specviz.trace.check.leaf_first import check_leaf_first
 from specviz.trace.check.rows import check_rows
 from specviz.trace.check.support import check_supports
 from specviz.trace.events import Guess, Header, Judged, Proposed, Round
-from specviz.trace.metrics import path
-from specviz.trace.thresholds import TESTS
+from specviz.trace.metrics import accepted_path
+from specviz.trace.thresholds import THRESHOLDS
 
 
-def check_round(played: Round, text: Sequence[int], plan: Plan, header: Header) -> None:
+def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Header) -> None:
     """One round. text: all before it. Raises CheckFailed."""
     where, size = f"Round {played.number}", header.vocab_size
     chance = plan.settings.chance(played.number)
     proposed = played.proposed
     guesses = proposed.guesses if proposed else []
     if proposed:
-        demand(proposed.root == text[-1], where, "the root is not the text's last token")
+        expect(proposed.root == text[-1], where, "the root is not the text's last token")
         check_drawn(proposed, plan, where)
         check_guesses(proposed, chance)
     if played.scored:
@@ -43,17 +43,17 @@ def check_round(played: Round, text: Sequence[int], plan: Plan, header: Header) 
         check_likeliest(played.scored, guesses, size, where)
     for event in played.judged:
         place = f"{where}, node {event.node}"
-        demand(1 <= event.node <= len(guesses), place, "no such node")
+        expect(1 <= event.node <= len(guesses), place, "no such node")
         check_judged(event, guesses[event.node - 1], plan, has_q(played, plan), place)
         check_rows(event.rows, guesses[event.node - 1].token, size, place)
-    check_facts(played, guesses, where)
+    check_extra_inputs(played, guesses, where)
     check_supports(played, guesses, plan, header, where)
     check_soft(played, guesses, where)
-    check_laws(played, guesses, plan)
-    check_later(played, guesses, plan)
-    check_last_law(played, guesses, plan, where)
-    if plan.promise.leaf_first:
-        check_leaf_first(played, guesses, plan.promise.name, where)
+    check_positions(played, guesses, plan)
+    check_later_siblings(played, guesses, plan)
+    check_final_distribution(played, guesses, plan, where)
+    if plan.spec.leaf_first:
+        check_leaf_first(played, guesses, plan.spec.name, where)
     else:
         check_walk(played, guesses, where)
     check_end(played, plan, size, where)
@@ -66,43 +66,45 @@ def check_guesses(proposed: Proposed, chance: Chance) -> None:
     """The coins of every node, and the draws that made sampled ones."""
     for node, guess in enumerate(proposed.guesses, 1):
         where = f"Round {proposed.round}, node {node}"
-        same(guess.u, chance.judge(node), where, "the coin")
+        expect_equal(guess.u, chance.judge(node), where, "the coin")
         sampled = proposed.drawn != "point-mass"
-        demand((guess.q is not None) == sampled, where, "q is there exactly when it was sampled")
+        expect((guess.q is not None) == sampled, where, "q is there exactly when it was sampled")
         drawn = guess.drawn is not None
-        demand(drawn == sampled, where, "its draw is there exactly when it was sampled")
+        expect(drawn == sampled, where, "its draw is there exactly when it was sampled")
         if guess.drawn and guess.q is not None:
-            same(guess.drawn.u, chance.draft(node), where, "the draw's u")
+            expect_equal(guess.drawn.u, chance.draft(node), where, "the draw's u")
             check_interval(guess.drawn, guess.q, where)
 
 
-def check_judged(event: Judged, guess: Guess, plan: Plan, with_q: bool, where: str) -> None:
+def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where: str) -> None:
     """One decision: the threshold follows from its inputs, the inputs are in the rows.
 
     with_q: whether its round's verdicts rest on a q.
     """
     rows = event.rows
     inputs = {"p", "q"} if with_q else {"p"}
-    inputs |= plan.promise.facts | plan.dials.keys()
-    if plan.promise.leaf_first:  # `check_leaf_first` says which of the two it has
+    inputs |= plan.spec.extra_inputs | plan.parameters.keys()
+    if plan.spec.leaf_first:  # `check_leaf_first` says which of the two it has
         inputs |= {"reach", "left"} & event.inputs.keys()
-    demand(set(event.inputs) == inputs, where, f"the rule's inputs are {sorted(inputs)}")
+    expect(set(event.inputs) == inputs, where, f"the rule's inputs are {sorted(inputs)}")
     from_below = rows.reach is not None
-    demand(from_below == plan.promise.leaf_first, where, "p's share is there exactly leaf first")
-    as_set = all(event.inputs[name] == value for name, value in plan.dials.items())
-    demand(as_set, where, "the rule was set to something else")
-    demand((rows.q is not None) == with_q, where, "the rows have q exactly when the rule reads it")
-    same(event.threshold, TESTS[plan.promise.name](event.inputs), where, "the threshold")
-    same(event.u, guess.u, where, "the coin")
+    expect(from_below == plan.spec.leaf_first, where, "p's share is there exactly leaf first")
+    as_set = all(event.inputs[name] == value for name, value in plan.parameters.items())
+    expect(as_set, where, "the rule was set to something else")
+    expect((rows.q is not None) == with_q, where, "the rows have q exactly when the rule reads it")
+    expect_equal(event.threshold, THRESHOLDS[plan.spec.name](event.inputs), where, "the threshold")
+    expect_equal(event.u, guess.u, where, "the coin")
     soft = rows.soft is not None
     greedy = plan.settings.sampling.greedy
-    demand(soft == greedy, where, "the softmax is kept at temperature 0 only")
-    demand(guess.token in rows.tokens, where, "the judged token is not in the rows")
+    expect(soft == greedy, where, "the softmax is kept at temperature 0 only")
+    expect(guess.token in rows.tokens, where, "the judged token is not in the rows")
     at = rows.tokens.index(guess.token)
-    close(event.inputs["p"], rows.p[at], where, "p")
+    expect_close(event.inputs["p"], rows.p[at], where, "p")
     if rows.q is not None:
-        close(event.inputs["q"], rows.q[at], where, "q")
-        close(event.inputs["q"], math.nan if guess.q is None else guess.q, where, "the guess's q")
+        expect_close(event.inputs["q"], rows.q[at], where, "q")
+        expect_close(
+            event.inputs["q"], math.nan if guess.q is None else guess.q, where, "the guess's q"
+        )
         if guess.drawn:
             law = dict(zip(rows.tokens, rows.q, strict=True))
             check_lower(guess.drawn, guess.token, law, rows.rest_q, where)
@@ -112,30 +114,30 @@ def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
     """The judged nodes are those of a walk from the root, children in order."""
     left = children(guesses, 0)
     for event in played.judged:
-        demand(bool(left) and left[0] == event.node, where, f"node {event.node} is out of turn")
+        expect(bool(left) and left[0] == event.node, where, f"node {event.node} is out of turn")
         left = left[1:]
         if event.accepted:
             left = children(guesses, event.node)
-    demand(not left, where, "candidates were left untried")
+    expect(not left, where, "candidates were left untried")
 
 
-def check_end(played: Round, plan: Plan, size: int, where: str) -> None:
+def check_end(played: Round, plan: RunSpec, size: int, where: str) -> None:
     """The last token: its draw, its kind, and that the round committed what was kept."""
     guesses = played.proposed.guesses if played.proposed else []
-    kept = path(played)
+    kept = accepted_path(played)
     emitted = [guesses[node - 1].token for node in kept]
     drew = played.drew
     over = bool(emitted) and emitted[-1] in plan.eos
-    demand((drew is None) == over, where, "a last token is drawn unless the text is over")
+    expect((drew is None) == over, where, "a last token is drawn unless the text is over")
     if drew:
         end = kept[-1] if kept else 0
-        demand(drew.parent == end, where, "the last token's parent")
+        expect(drew.parent == end, where, "the last token's parent")
         kind = "recovered" if children(guesses, end) else "bonus"
         kind = kind if played.judged else "plain"
-        demand(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
+        expect(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
         u = plan.settings.chance(played.number).final()
-        same(drew.drawn.u, u, where, "the draw's u")
+        expect_equal(drew.drawn.u, u, where, "the draw's u")
         check_drew(drew, size, where)
         emitted.append(drew.token)
     committed = played.committed.tokens if played.committed else []
-    demand(committed == emitted, where, "the committed tokens are not the kept ones")
+    expect(committed == emitted, where, "the committed tokens are not the kept ones")

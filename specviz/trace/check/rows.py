@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from specviz.trace.check.demands import TOLERANCE, chances, close, demand
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_close, expect_probabilities
 from specviz.trace.events import Rows
 
 
@@ -12,11 +12,11 @@ def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
     """One decision's rows. token: the one that is judged. size: of the vocabulary."""
     q = rows.q or [1.0 if other == token else 0.0 for other in rows.tokens]
     check_values(rows, q, where)
-    demand(len(set(rows.tokens)) == len(rows.tokens), where, "the rows list a token twice")
+    expect(len(set(rows.tokens)) == len(rows.tokens), where, "the rows list a token twice")
     inside = all(0 <= other < size for other in rows.tokens)
-    demand(inside, where, "the rows list a token outside the vocabulary")
+    expect(inside, where, "the rows list a token outside the vocabulary")
     same_size = len(rows.tokens) + rest_tokens(rows, where) == size
-    demand(same_size, where, "the rows do not hold the whole vocabulary")
+    expect(same_size, where, "the rows do not hold the whole vocabulary")
     check_totals(rows, q, where)
 
 
@@ -24,17 +24,17 @@ def rest_tokens(rows: Rows, where: str) -> int:
     """How many tokens are not listed; none hold nothing."""
     masses = (rows.rest_p, rows.rest_q, rows.rest_both, rows.rest_residual, rows.rest_soft)
     empty = rows.rest_tokens > 0 or not any(masses)
-    demand(empty, where, "the rows give mass to tokens that are not there")
+    expect(empty, where, "the rows give mass to tokens that are not there")
     return rows.rest_tokens
 
 
 def check_values(rows: Rows, q: list[float], where: str) -> None:
     """Every value is a probability."""
-    chances([*rows.p, rows.rest_p], where, "p")
-    chances([*q, rows.rest_q], where, "q")
-    chances([*(rows.soft or []), rows.rest_soft], where, "the softmax")
+    expect_probabilities([*rows.p, rows.rest_p], where, "p")
+    expect_probabilities([*q, rows.rest_q], where, "q")
+    expect_probabilities([*(rows.soft or []), rows.rest_soft], where, "the softmax")
     masses = [rows.rest_both, rows.rest_residual, rows.overlap, rows.residual, rows.share]
-    chances(masses, where, "a mass")
+    expect_probabilities(masses, where, "a mass")
 
 
 def check_totals(rows: Rows, q: list[float], where: str) -> None:
@@ -43,20 +43,22 @@ def check_totals(rows: Rows, q: list[float], where: str) -> None:
     Of p counts what can be claimed.
     """
     share = rows.share
-    close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
-    close(math.fsum([*q, rows.rest_q]), 1.0, where, "the total of q")
-    demand(rows.soft is not None or not rows.rest_soft, where, "a rest of no softmax")
+    expect_close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
+    expect_close(math.fsum([*q, rows.rest_q]), 1.0, where, "the total of q")
+    expect(rows.soft is not None or not rows.rest_soft, where, "a rest of no softmax")
     if rows.soft is not None:
-        demand(len(rows.soft) == len(rows.tokens), where, "a softmax for every listed token")
-        close(math.fsum([*rows.soft, rows.rest_soft]), 1.0, where, "the total of the softmax")
+        expect(len(rows.soft) == len(rows.tokens), where, "a softmax for every listed token")
+        expect_close(
+            math.fsum([*rows.soft, rows.rest_soft]), 1.0, where, "the total of the softmax"
+        )
     both = math.fsum([*map(min, rows.claimed, q), rows.rest_both])
-    close(rows.overlap, both, where, "the overlap")
+    expect_close(rows.overlap, both, where, "the overlap")
     above = math.fsum([*(max(a - b, 0.0) for a, b in zip(rows.claimed, q, strict=True))])
-    close(rows.residual, above + rows.rest_residual, where, "the residual's mass")
+    expect_close(rows.residual, above + rows.rest_residual, where, "the residual's mass")
     most = min(share * rows.rest_p, rows.rest_q) + TOLERANCE
-    demand(rows.rest_both <= most, where, "all others share more than they have")
+    expect(rows.rest_both <= most, where, "all others share more than they have")
     # max(p − q, 0) = p − min(p, q), token by token, so of the sums too
-    close(
+    expect_close(
         rows.rest_residual,
         share * rows.rest_p - rows.rest_both,
         where,

@@ -12,11 +12,11 @@ from typing import Final
 
 from specviz.settings.settings import Sampling
 from specviz.trace.check.alpha import children
-from specviz.trace.check.demands import TOLERANCE, close, demand
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
 from specviz.trace.check.families import GROWING
-from specviz.trace.check.header import Plan
+from specviz.trace.check.header import RunSpec
 from specviz.trace.events import Guess, Header, Judged, Round
-from specviz.trace.promises import Leaves
+from specviz.trace.rule_specs import AfterRejection
 
 UNDERFLOWS: Final = 0.5  # below this temperature unlikely tokens may round to 0
 TIES: Final = 16  # tokens as likely as the k-th that top-k keeps as well
@@ -36,16 +36,16 @@ class Listed:
 
 
 def check_supports(
-    played: Round, guesses: Sequence[Guess], plan: Plan, header: Header, where: str
+    played: Round, guesses: Sequence[Guess], plan: RunSpec, header: Header, where: str
 ) -> None:
     """Hold every distribution of a round against the sampling. Raises CheckFailed."""
     sampling = plan.settings.sampling
     size = header.vocab_size
     exact = header.target.family != "served" and not header.device.startswith("mps")
-    for listed in of_target(played, guesses, plan):
+    for listed in target_distributions(played, guesses, plan):
         if sampling.greedy:
             whole = all(p in (0.0, 1.0) for p in listed.p) and not listed.rest
-            demand(whole, where, "temperature 0 leaves one token, and a probability is below 1")
+            expect(whole, where, "temperature 0 leaves one token, and a probability is below 1")
             continue
         check_top_k(listed, sampling, size, where, "p")
         if listed.own:
@@ -56,7 +56,9 @@ def check_supports(
         check_q(played, guesses, sampling, size, where)
 
 
-def of_target(played: Round, guesses: Sequence[Guess], plan: Plan) -> Iterator[Listed]:
+def target_distributions(
+    played: Round, guesses: Sequence[Guess], plan: RunSpec
+) -> Iterator[Listed]:
     """Every distribution of the target that a round lists."""
     if played.scored:
         for node, top in enumerate(played.scored.top):
@@ -69,7 +71,7 @@ def of_target(played: Round, guesses: Sequence[Guess], plan: Plan) -> Iterator[L
         yield Listed(event.rows.p, event.rows.rest_p, parent not in seen)
         seen.add(parent)
     if played.drew:
-        cut = plan.promise.leaves is Leaves.TOP  # the top token alone
+        cut = plan.spec.after_rejection is AfterRejection.TOP  # the top token alone
         own = played.drew.kind != "recovered" and not cut
         yield Listed(played.drew.p, played.drew.rest_p, own)
 
@@ -84,7 +86,7 @@ def check_top_k(listed: Listed, sampling: Sampling, size: int, where: str, what:
         least = max(least, listed.rest)  # one of the others has some of it, and no more
     above = sum(p > least + ROUNDING for p in positive)
     problem = f"{what} has more tokens than top-k {sampling.top_k} leaves"
-    demand(above < sampling.top_k, where, problem)
+    expect(above < sampling.top_k, where, problem)
 
 
 def check_top_p(p: Iterable[float], sampling: Sampling, size: int, where: str, what: str) -> None:
@@ -99,14 +101,14 @@ def check_top_p(p: Iterable[float], sampling: Sampling, size: int, where: str, w
     tokens = min(size, sampling.top_k + TIES) if sampling.top_k else size
     needed = 1.0 / (1.0 + tokens * least) <= sampling.top_p / (1.0 - least) + ROUNDING
     problem = f"{what} keeps a token of {least:.2g} that top-p {sampling.top_p:g} cuts"
-    demand(needed, where, problem)
+    expect(needed, where, problem)
 
 
 def check_uncut(listed: Listed, sampling: Sampling, where: str) -> None:
     """Without top-k and top-p every token keeps some probability."""
     if sampling.cuts or sampling.temperature < UNDERFLOWS:
         return
-    demand(all(p > 0.0 for p in listed.p), where, "p is 0 at a token, and nothing cuts it")
+    expect(all(p > 0.0 for p in listed.p), where, "p is 0 at a token, and nothing cuts it")
 
 
 def check_q(
@@ -136,10 +138,10 @@ def check_temperature(q: float, score: float, lower: float, sampling: Sampling, 
     """
     slack = 1e-4  # the score is float32
     if sampling.temperature == 1.0 and not sampling.cuts:
-        close(q, min(max(score, q - slack), q + slack), where, "q at temperature 1")
+        expect_close(q, min(max(score, q - slack), q + slack), where, "q at temperature 1")
     if lower > 0.0:
         return
     if sampling.temperature <= 1.0:
-        demand(q >= score - slack, where, "q of the likeliest token is below its score")
+        expect(q >= score - slack, where, "q of the likeliest token is below its score")
     elif not sampling.cuts:
-        demand(q <= score + slack, where, "q of the likeliest token is above its score")
+        expect(q <= score + slack, where, "q of the likeliest token is above its score")

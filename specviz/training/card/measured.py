@@ -11,21 +11,24 @@ from typing import Any, Final
 
 from specviz.bench.methods import drafters_for
 from specviz.glossary import GLOSSARY
-from specviz.trace.metrics import over_equal_text
-from specviz.training.card.base import Models, megabytes, number, percents, table, wording
+from specviz.trace.metrics import mean_over_equal_text
+from specviz.training.card.base import Models, megabytes, number, percents, settings_text, table
 from specviz.training.export import SHARED
 
-LEAST: Final = 10  # judged guesses: a share of fewer says nothing
-DEPTHS: Final = 6  # shown at most
-BY_TEXT: Final = ("ratio_to_plain", "tokens_per_pass")  # means are over as much text of each domain
+MIN_JUDGED: Final = 10  # judged guesses: a share of fewer says nothing
+SHOWN_DEPTHS: Final = 6  # shown at most
+TEXT_MEANS: Final = (
+    "ratio_to_plain",
+    "tokens_per_pass",
+)  # means are over as much text of each domain
 MEANS: Final = (
     "Speed-up and tokens a pass over as much text of each domain (harmonic means); all else is "
     "averaged over the domains."
 )
-HELD: Final = "held in memory"
+MEMORY_COLUMN: Final = "held in memory"
 
 
-def _begun(definition: str) -> str:
+def _within_sentence(definition: str) -> str:
     """A definition of the glossary within a sentence."""
     return definition[0].lower() + definition[1:]
 
@@ -40,10 +43,10 @@ DEFINITIONS: Final = (
     "positions where the target's top token is among the guesses.\n"
     "- **tokens a pass**: new tokens by target passes, the prefill included; one more than the "
     "guesses kept in a round.\n"
-    f"- **kept by depth**: {_begun(GLOSSARY['kept by depth'])} In percent, from depth 1; a dash: "
-    f"fewer than {LEAST} guesses were judged there.\n"
-    f"- **plain pass**: {_begun(GLOSSARY['plain pass'])}\n"
-    f"- **extra files**: {_begun(GLOSSARY['extra files'])}\n"
+    f"- **kept by depth**: {_within_sentence(GLOSSARY['kept by depth'])} In percent, from depth 1; a dash: "
+    f"fewer than {MIN_JUDGED} guesses were judged there.\n"
+    f"- **plain pass**: {_within_sentence(GLOSSARY['plain pass'])}\n"
+    f"- **extra files**: {_within_sentence(GLOSSARY['extra files'])}\n"
     "- **drafting, checking**: seconds of a round, in plain passes: of the drafter; and of the "
     "target's pass over all guesses, judging and keeping.\n"
     "- **speed-up**: tokens per second by those of plain decoding, prefill included, measured in "
@@ -92,7 +95,7 @@ def measured_sections(models: Models) -> str:
         return f"## Measured\n\n{NOT_YET}"
     return "\n\n".join(
         [
-            f"## Measured\n\n{_where(facts)}\n\n{_definitions(facts)}{_left_out(facts)}",
+            f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}{_left_out(facts)}",
             *tables(facts),
             _same_budget(facts["same_budget"]),
         ]
@@ -101,7 +104,7 @@ def measured_sections(models: Models) -> str:
 
 def section_of(facts: dict[str, Any]) -> str:
     """All that was measured of a target that is no part of the app."""
-    about = f"## Measured\n\n{_where(facts)}\n\n{_definitions(facts)}"
+    about = f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}"
     return "\n\n".join([about, *tables(facts)])
 
 
@@ -112,18 +115,19 @@ def tables(facts: dict[str, Any]) -> list[str]:
 
 def _definitions(facts: dict[str, Any]) -> str:
     """What the columns mean."""
-    held = f"\n- **{HELD}**: {_begun(GLOSSARY[HELD])} The most of all runs."
-    return DEFINITIONS + (held if _held(facts) else "")
+    memory = _within_sentence(GLOSSARY[MEMORY_COLUMN])
+    line = f"\n- **{MEMORY_COLUMN}**: {memory} The most of all runs."
+    return DEFINITIONS + (line if _memory_by_drafter(facts) else "")
 
 
 def _on_average(facts: dict[str, Any], what: str) -> str:
     """Shares by depth, averaged over domains."""
     by_domain = list(facts[what].values())
     shares = [fmean(depth) for depth in zip(*by_domain, strict=False)]
-    return percents(shares, [LEAST] * len(shares), LEAST)
+    return percents(shares, [MIN_JUDGED] * len(shares), MIN_JUDGED)
 
 
-def _where(facts: dict[str, Any]) -> str:
+def _measured_setup(facts: dict[str, Any]) -> str:
     found, machine = facts["versions"], facts["machine"]
     return (
         f"By `python -m specviz train measure` on {machine['device']} ({machine['processor']}), "
@@ -143,24 +147,27 @@ def _left_out(facts: dict[str, Any]) -> str:
 def _overview(facts: dict[str, Any]) -> str:
     """A line a drafter: its memory and settings, and means over domains by temperature."""
     temperatures = sorted({row["temperature"] for row in facts["rows"]})
-    memory = _held(facts)
+    memory = _memory_by_drafter(facts)
     rows = []
     for name, about in facts["drafters"].items():
         held = [megabytes(memory[name])] if memory else []
-        line = [f"`{name}`", megabytes(about["bytes"]), *held, wording(about["settings"])]
+        line = [f"`{name}`", megabytes(about["bytes"]), *held, settings_text(about["settings"])]
         for temperature in temperatures:
             mine = _rows_of(facts, name, temperature)
             line += [_mean(mine, "tokens_per_pass"), f"× {_mean(mine, 'ratio_to_plain')}"]
         rows.append(line)
-    told = [f"{what}, T {t:g}" for t in temperatures for what in ("tokens a pass", "speed-up")]
+    columns = [f"{what}, T {t:g}" for t in temperatures for what in ("tokens a pass", "speed-up")]
     return (
         "### Drafters\n\n"
-        + table(("drafter", "extra files", *([HELD] if memory else []), "settings", *told), rows)
+        + table(
+            ("drafter", "extra files", *([MEMORY_COLUMN] if memory else []), "settings", *columns),
+            rows,
+        )
         + f"\n\n{MEANS} Drafters differ most by domain: see there."
     )
 
 
-def _held(facts: dict[str, Any]) -> dict[str, int]:
+def _memory_by_drafter(facts: dict[str, Any]) -> dict[str, int]:
     """By drafter, the most bytes that it held in memory; empty where that was not measured."""
     found: dict[str, int] = {}
     for row in facts["rows"]:
@@ -196,8 +203,8 @@ def _domains(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _by_depth(row: dict[str, Any], what: str) -> str:
-    counts = row["judged_by_depth"][:DEPTHS]
-    return percents(row[what][:DEPTHS], counts, LEAST)
+    counts = row["judged_by_depth"][:SHOWN_DEPTHS]
+    return percents(row[what][:SHOWN_DEPTHS], counts, MIN_JUDGED)
 
 
 def _same_budget(facts: dict[str, Any]) -> str:
@@ -235,7 +242,7 @@ def _rows_of(facts: dict[str, Any], name: str, temperature: float) -> list[dict[
 
 def _mean(rows: list[dict[str, Any]], what: str, digits: int = 2) -> str:
     values = [row[what] for row in rows if row[what] is not None]
-    mean = over_equal_text if what in BY_TEXT else fmean
+    mean = mean_over_equal_text if what in TEXT_MEANS else fmean
     return number(mean(values) if values else None, digits)
 
 
@@ -247,11 +254,16 @@ def other_programs(models: Models) -> str:
     heads = ("drafter", "folder", "guesses a round", "same text", "same rounds", "kept by position")
     notes = [_note(row) for row in facts["rows"] if row["why_not"] or row["differs"]]
     return "\n\n".join(
-        ["## In vLLM", _where(facts), table(heads, map(_row, facts["rows"])), "\n".join(notes)]
+        [
+            "## In vLLM",
+            _compared_setup(facts),
+            table(heads, map(_row, facts["rows"])),
+            "\n".join(notes),
+        ]
     )
 
 
-def _where(facts: dict[str, Any]) -> str:
+def _compared_setup(facts: dict[str, Any]) -> str:
     theirs, ours = facts["versions"]["vllm"], facts["versions"]["ours"]
     days = " and ".join(sorted({row["date"] for row in facts["rows"]}))
     return (
@@ -284,23 +296,23 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _kept(row: dict[str, Any]) -> str:
     """Once where both are the same."""
-    told = {
+    counts_by_side = {
         who: f"{' · '.join(map(str, counts))} of {row['rounds'][who]:,}"
         for who, counts in row["by_position"].items()
     }
-    if told["vllm"] == told["ours"]:
-        return f"both {told['ours']}"
-    return f"there {told['vllm']}, here {told['ours']}"
+    if counts_by_side["vllm"] == counts_by_side["ours"]:
+        return f"both {counts_by_side['ours']}"
+    return f"there {counts_by_side['vllm']}, here {counts_by_side['ours']}"
 
 
 def _note(row: dict[str, Any]) -> str:
     """Why a folder is of no use there as it lies, and why guesses are not the same."""
-    told = [f"- `{row['drafter']}`:"]
+    parts = [f"- `{row['drafter']}`:"]
     if row["why_not"]:
-        told += [row["why_not"], f"vLLM said: {row['said']}"]
+        parts += [row["why_not"], f"vLLM said: {row['said']}"]
     if row["differs"]:
-        told += [
+        parts += [
             row["differs"],
             f"Done so here, the rounds of {row['as_there']} prompts are equal.",
         ]
-    return " ".join(told)
+    return " ".join(parts)

@@ -35,7 +35,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT, noise
+from specviz.trace.noise import VERDICT, explain_noise
 from specviz.ui.stream import BaselineNext, Source, line
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class RunLines:
         plain = self.trace.baseline
         if plain is not None and numbers["speedup"] is not None:
             ratio = f", {numbers['speedup']:.2f} × plain"
-            return f"{said}. {VERDICT}" if noise(self.trace, plain) else said + ratio
+            return f"{said}. {VERDICT}" if explain_noise(self.trace, plain) else said + ratio
         ended = self.trace.finished
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import asked
+from specviz.trace.rule_specs import parse_rule
 from specviz.verification.distributions import overlap, residual
 from specviz.verification.exact.enumeration import Answer
 from specviz.verification.lossy import entropy, top_alone
@@ -22,12 +22,12 @@ Dials = Mapping[str, float]
 
 
 def closed(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> Answer:
-    """What a rule makes of one position. rule: as `asked` reads it. p, q: laws (V,) in float64.
+    """What a rule makes of one position. rule: as `parse_rule` reads it. p, q: laws (V,) in float64.
 
     Raises ValueError where there is no formula: for several candidates of most rules, and for rules
     that judge other candidates; enumerate those over a smaller vocabulary.
     """
-    name, dials = asked(rule)
+    name, dials = parse_rule(rule)
     if name in SEVERAL:
         return SEVERAL[name](p, q, candidates)
     if name not in SINGLE or candidates != 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 from specviz.verification.distributions import without
 from specviz.verification.tree import DraftTree
 

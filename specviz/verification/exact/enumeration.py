@@ -16,7 +16,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 from specviz.verification.base import Rule, Verdict
 from specviz.verification.distributions import total_variation
 from specviz.verification.exact.drawing import Context, Drawing, Model, plainly, proposals, words

@@ -15,7 +15,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 
 LARGEST: Final = 16  # tokens: 65,536 sets
 

@@ -10,7 +10,7 @@ from math import log, prod
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 from specviz.verification.distributions import residual
 from specviz.verification.exact.closed import ratio
 from specviz.verification.exact.drawing import plainly

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from specviz.trace.promises import EVERY, Drawn, Leaves, Promise
+from specviz.trace.rule_specs import ALL_KINDS, AfterRejection, Drawn, RuleSpec
 from specviz.verification.base import Coins, Law, Rule, Verdict
 from specviz.verification.distributions import without
 from specviz.verification.tree import DraftTree
@@ -24,8 +24,8 @@ class Patched(Walk):
     """
 
     def __init__(self, test: str, left: Left, reads_q: bool = True) -> None:
-        self.promise = Promise(test, EVERY, False, False, reads_q, Leaves.ITSELF)
-        self.dials = {}
+        self.spec = RuleSpec(test, ALL_KINDS, False, False, reads_q, AfterRejection.ITSELF)
+        self.parameters = {}
         self.left = left
 
     def fell(self, law: Law, token: int, facts: Facts) -> tuple[Law, Facts]:
@@ -47,7 +47,7 @@ class OneCoin:
     """A rule in which every test of a round reads the same number."""
 
     def __init__(self, rule: Rule) -> None:
-        self.rule, self.promise = rule, rule.promise
+        self.rule, self.spec = rule, rule.spec
 
     def judge(
         self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins

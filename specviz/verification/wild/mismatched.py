@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
 from specviz.verification.exact.drawing import Drawing, itself, tempered, truncated
 from specviz.verification.wild.exhibit import Exhibit, Ruled, Source

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
 from specviz.verification.distributions import residual
 from specviz.verification.exact.drawing import Drawing, itself, plainly

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specviz.trace.promises import Drawn
+from specviz.trace.rule_specs import Drawn
 from specviz.verification.exact.drawing import Drawing
 from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
 from specviz.verification.wild.made import Patched, p_itself, without_it

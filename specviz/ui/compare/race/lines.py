@@ -129,7 +129,7 @@ def _brought(trace: Trace) -> Iterator[list[Token]]:
 
 def _plain(trace: Trace) -> Iterator[list[Token]]:
     """By pass of plain decoding, its token."""
-    vocabulary, signs = trace.vocabulary, trace.header.special
+    vocabulary, signs = trace.vocabulary, trace.header.special_tokens
     for token in trace.baseline.token_ids if trace.baseline else ():
         way = special if token in signs else word
         yield [(way(vocabulary[token]), "plain")]

@@ -11,9 +11,17 @@ from statistics import fmean
 from typing import Any, Final
 
 from specviz.catalog.entry import entries
-from specviz.cost.sources import EVIDENCE, NOT_SAID, Board, Published, Source, boards, headline
+from specviz.cost.sources import (
+    EVIDENCE,
+    NOT_STATED,
+    Board,
+    Published,
+    Source,
+    boards,
+    published_numbers,
+)
 from specviz.shipped import measured
-from specviz.trace.metrics import over_equal_text
+from specviz.trace.metrics import mean_over_equal_text
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-headline"
@@ -34,12 +42,12 @@ def build(place: TabContext) -> None:
 def config() -> dict[str, Any]:
     """All that the script shows, as plain data."""
     return {
-        "rows": [row(each) | {"place": f"row-{at}"} for at, each in enumerate(headline())],
+        "rows": [row(each) | {"place": f"row-{at}"} for at, each in enumerate(published_numbers())],
         "boards": [board(each, at) for at, each in enumerate(boards())],
         "secondhand": secondhand(),
         "evidence": [list(pair) for pair in EVIDENCE.items()],
         "full": dict(FULL),
-        "ours": ours(_card(), headline()),
+        "ours": ours(_card(), published_numbers()),
     }
 
 
@@ -61,7 +69,7 @@ def row(each: Published) -> dict[str, Any]:
 
 def secondhand() -> str:
     """How many of the numbers were read where others quote them."""
-    known = headline()
+    known = published_numbers()
     number = sum(each.source.evidence == "2" for each in known)
     return (
         f"{number} of these {len(known)} numbers are second-hand: the original could not be read. "
@@ -151,12 +159,12 @@ def _mine(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     low, high = ordered[0], ordered[-1]
     chances = [found["alpha"] for found in rows if found["alpha"] is not None]
     return {
-        "speedup": f"{over_equal_text(found['ratio_to_plain'] for found in rows):.2f} ×",
+        "speedup": f"{mean_over_equal_text(found['ratio_to_plain'] for found in rows):.2f} ×",
         "apart": (
             f"{low['ratio_to_plain']:.2f} × ({low['domain']}) to "
             f"{high['ratio_to_plain']:.2f} × ({high['domain']})"
         ),
-        "passes": f"{over_equal_text(found['tokens_per_pass'] for found in rows):.2f}",
+        "passes": f"{mean_over_equal_text(found['tokens_per_pass'] for found in rows):.2f}",
         "alpha": f"{fmean(chances):.2f}" if chances else "",
     }
 
@@ -176,4 +184,4 @@ def _range(known: Sequence[Published]) -> str:
 
 def _said(text: str) -> str:
     """Empty where the source does not say it."""
-    return "" if text == NOT_SAID else text
+    return "" if text == NOT_STATED else text

@@ -1,6 +1,6 @@
-"""Coins that really fall for what stands in the sandbox, and what they say of its rule.
+"""Run the sandbox's experiment with random numbers, and test the counts against p.
 
-Rule: nothing is kept between two answers but the seed, which counts on, so that no two throws are
+Nothing is kept between two answers except the seed, which is incremented so that no two runs are
 the same.
 """
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 
+from specviz import texts
 from specviz.ui.lossless.coins.throws import THROWS
 from specviz.ui.lossless.sandbox.answer import EXACT, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
@@ -22,14 +23,14 @@ from specviz.verification.exact.enumeration import played
 from specviz.verification.exact.masses import Throws
 from specviz.verification.exact.monte_carlo import Thrown
 
-DARTS: Final = 600  # as many as one can tell apart
-PARTS: Final = 25  # pictures of one pour
-SURE: Final = 1e-3  # a fit worse than this by luck is not luck
+DARTS: Final = 600  # more could not be told apart on screen
+PARTS: Final = 25  # animation steps
+SURE: Final = 1e-3  # a p-value below this is not luck
 seeds = count(1)
 
 
 def thrown(text: Any) -> str:
-    """JSON for the page: what came of so many rounds; or the sentence that says what is wrong."""
+    """Answer with JSON for the page: the counts of these rounds, or a sentence of what is wrong."""
     try:
         asked = SandboxQuestion.from_text(text)
         throws = read(text).get("throws")
@@ -54,21 +55,31 @@ def thrown(text: Any) -> str:
 
 
 def board(round_: Round, seed: int) -> dict[str, Any] | None:
-    """Von Neumann's picture of his rule: darts under M q, kept under p; None for other rules.
+    """Von Neumann's picture of his rule: darts below M q, accepted below p; None for other rules.
 
-    Also None where q misses a word of p: no M is large enough.
+    Also None if q is 0 for a word of p, because then no M is large enough.
     """
-    if round_.rule.promise.name != "accept-reject":
+    if round_.rule.spec.name != "accept-reject":
         return None
     p, q = round_.target(()), round_.draft(())
     try:
         thrown = darts(p, q, DARTS, seed)
     except ValueError:
         return None
+    accepted = int(thrown.kept.sum())
+    caption = texts.text(
+        "lossless",
+        "dartboard",
+        darts=DARTS,
+        bound=f"{thrown.bound:.2f}",
+        accepted=accepted,
+        share=f"{accepted / DARTS:.2f}",
+        expected=f"{1 / thrown.bound:.2f}",
+    )
     return {
         "high": (thrown.bound * q).tolist(),
         "p": p.tolist(),
-        "bound": f"{thrown.bound:.2f}",
+        "said": caption,
         "darts": [
             [token, round(height, 4), int(kept)]
             for token, height, kept in zip(
@@ -79,7 +90,7 @@ def board(round_: Round, seed: int) -> dict[str, Any] | None:
 
 
 def poured(round_: Round, throws: int, seed: int) -> list[dict[str, Any]]:
-    """After each part of the throws, by word, how many came through the draft, and instead."""
+    """Count accepted guesses and replacements by word, after each animation step."""
     coins = torch.Generator().manual_seed(seed)
     size = len(round_.target(()))
     kept, filled = torch.zeros(size, dtype=torch.long), torch.zeros(size, dtype=torch.long)
@@ -97,27 +108,25 @@ def poured(round_: Round, throws: int, seed: int) -> list[dict[str, Any]]:
 
 
 def said(found: Thrown) -> str:
-    """What the throws say of the rule; what they cannot say is not said."""
+    """Say what the counts show about the rule, and no more."""
     if found.impossible:
-        return f"{found.impossible:,} times a word came that p never says: no luck explains that."
+        return texts.text("lossless", "coins_impossible", times=found.impossible)
     chance = found.test.p_value
     if chance < SURE:
-        return f"These rounds do not follow p: luck alone would do this {seldom(chance)}."
-    return (
-        f"{found.throws:,} rounds say nothing against this rule: luck alone would fit worse "
-        f"{100 * chance:.0f} % of the time."
-    )
+        return texts.text("lossless", "coins_differ", odds=seldom(chance))
+    shown = {"rounds": found.throws, "percent": f"{100 * chance:.0f}"}
+    return texts.text("lossless", "coins_agree", **shown)
 
 
 def seldom(chance: float) -> str:
-    """A small chance in words."""
+    """Say a small probability in words."""
     if chance < 1e-12:
-        return "less than once in a million million times"
-    return f"once in {round(1 / chance, -2):,.0f} times"
+        return texts.text("lossless", "less_than_odds")
+    return texts.text("lossless", "odds", experiments=round(1 / chance / 100) * 100)
 
 
 def told(found: Thrown, exact: float) -> dict[str, str]:
-    """The numbers beside the columns, as they are shown."""
+    """Format the numbers beside the columns."""
     chance = found.test.p_value
     return {
         "seen": f"{found.tv:.4f}",

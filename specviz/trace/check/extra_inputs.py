@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from specviz.trace.check.alpha import children
-from specviz.trace.check.demands import TINY, TOLERANCE, close, demand
+from specviz.trace.check.expectations import MIN_MASS, TOLERANCE, expect_close, expect
 from specviz.trace.events import Drew, Guess, Judged, Round, Rows
 
 Facts = Callable[[Judged, Sequence[Guess], Round, str], None]
 
 
-def check_facts(played: Round, guesses: Sequence[Guess], where: str) -> None:
+def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> None:
     """Every fact of every verdict of a round. Raises CheckFailed."""
     for event in played.judged:
-        for name, check in FACTS.items():
+        for name, check in EXTRA_INPUTS.items():
             if name in event.inputs:
                 check(event, guesses, played, f"{where}, node {event.node}")
 
@@ -25,14 +25,14 @@ def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: s
     least, rows = event.inputs["least"], event.rows
     listed = zip(rows.p, rows.q or [], strict=True)
     fits = least >= 0.0 and all(least * p <= q + TOLERANCE for p, q in listed)
-    demand(fits, where, f"the least q/p is {least!r}, and a listed token has less")
+    expect(fits, where, f"the least q/p is {least!r}, and a listed token has less")
 
 
 def check_rho(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
     """ρ lies between 1 and the number of siblings; the last law is what p has beyond ρ q."""
     rho, siblings = event.inputs["rho"], _siblings(event, guesses)
     fits = 1.0 <= rho <= len(siblings) + TOLERANCE
-    demand(fits, where, f"ρ is {rho!r}, with {len(siblings)} siblings")
+    expect(fits, where, f"ρ is {rho!r}, with {len(siblings)} siblings")
     drew = played.drew
     if drew is not None and drew.kind == "recovered" and event is played.judged[-1]:
         check_beyond(event.rows, rho, drew, where)
@@ -44,10 +44,10 @@ def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
     above = {token: max(p - rho * q, 0.0) for token, p, q in pairs}
     both = [(above[t], p) for t, p in zip(drew.tokens, drew.p, strict=True) if t in above]
     total, scaled = sum(a for a, _ in both), sum(p for _, p in both)
-    if total < TINY:
+    if total < MIN_MASS:
         return
     for one, p in both:
-        close(p, one * scaled / total, where, "the last law, of what p has beyond ρ q")
+        expect_close(p, one * scaled / total, where, "the last law, of what p has beyond ρ q")
 
 
 def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
@@ -56,12 +56,12 @@ def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where:
     least = sum(-p * math.log(p) for p in [*rows.p, rows.rest_p] if p > 0)
     most = least + rows.rest_p * math.log(max(rows.rest_tokens, 1))
     fits = least - TOLERANCE <= found <= most + TOLERANCE
-    demand(fits, where, f"the entropy is {found!r}, between {least!r} and {most!r} follows")
+    expect(fits, where, f"the entropy is {found!r}, between {least!r} and {most!r} follows")
 
 
 def check_top(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
     """The top token is listed."""
-    close(event.inputs["top"], max(event.rows.p), where, "the top token's p")
+    expect_close(event.inputs["top"], max(event.rows.p), where, "the top token's p")
 
 
 def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
@@ -70,7 +70,7 @@ def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: st
     above = sum(other > p for other in event.rows.p)
     hidden = event.rows.rest_tokens if event.rows.rest_p > p else 0
     fits = above + 1 <= rank <= above + 1 + hidden
-    demand(fits, where, f"the rank is {rank!r}, but {above + 1} follows")
+    expect(fits, where, f"the rank is {rank!r}, but {above + 1} follows")
 
 
 def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
@@ -79,14 +79,14 @@ def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: 
     earlier = siblings[: siblings.index(event.node)]
     scored = played.scored.p if played.scored else []
     held: Mapping[int, float] = {guesses[n - 1].token: scored[n - 1] for n in earlier}
-    close(event.inputs["before"], math.fsum(held.values()), where, "what was tried before")
+    expect_close(event.inputs["before"], math.fsum(held.values()), where, "what was tried before")
 
 
 def _siblings(event: Judged, guesses: Sequence[Guess]) -> list[int]:
     return children(guesses, guesses[event.node - 1].parent)
 
 
-FACTS: Mapping[str, Facts] = {
+EXTRA_INPUTS: Mapping[str, Facts] = {
     "least": check_least,
     "rho": check_rho,
     "entropy": check_entropy,

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from specviz.trace.check.demands import demand
+from specviz.trace.check.expectations import expect
 from specviz.trace.events import (
     Baseline,
     Committed,
@@ -34,33 +34,33 @@ def check_vocabulary(trace: Trace) -> None:
         if isinstance(event, Vocabulary):
             for token, spelling in event.tokens.items():
                 inside = token == str(int(token)) and 0 <= int(token) < header.vocab_size
-                demand(inside, "Vocabulary", f"{token!r:.40} is no token id")
+                expect(inside, "Vocabulary", f"{token!r:.40} is no token id")
                 bytes_ = all(letter <= "\xff" for letter in spelling)
-                demand(bytes_, "Vocabulary", f"the spelling of token {token} is not bytes")
+                expect(bytes_, "Vocabulary", f"the spelling of token {token} is not bytes")
                 once = known.setdefault(token, spelling) == spelling
-                demand(once, "Vocabulary", f"token {token} is spelled in two ways")
+                expect(once, "Vocabulary", f"token {token} is spelled in two ways")
             continue
-        where, used = uses(event)
+        where, used = used_tokens(event)
         missing = [token for token in used if str(token) not in known]
-        demand(not missing, where, f"no bytes for tokens {missing[:3]}")
+        expect(not missing, where, f"no bytes for tokens {missing[:3]}")
     missing = [token for token in header.prompt_ids if trace.events and str(token) not in known]
-    demand(not missing, "Header", f"no bytes for tokens {missing[:3]} of the prompt")
+    expect(not missing, "Header", f"no bytes for tokens {missing[:3]} of the prompt")
     for piece, ids in header.chat.tokens(header.prompt_ids) if header.chat else ():
         # Other tokens need not spell their letters: a tokenizer may change these first.
         spelled = [known.get(str(token)) for token in ids]
         told = piece.kind != "special" or spelled == [piece.text.encode().decode("latin-1")]
-        demand(told, "Chat", f"its special token is not spelled {piece.text!r:.40}")
+        expect(told, "Chat", f"its special token is not spelled {piece.text!r:.40}")
     check_prompt(header, known)
 
 
-def uses(event: Event) -> tuple[str, list[int]]:
+def used_tokens(event: Event) -> tuple[str, list[int]]:
     """Where an event is, and the token ids that it shows."""
     if isinstance(event, Baseline):
         return "Baseline", event.token_ids
-    return f"Round {getattr(event, 'round', '?')}", [*shown(event)]
+    return f"Round {getattr(event, 'round', '?')}", [*shown_tokens(event)]
 
 
-def shown(event: Event) -> Iterator[int]:
+def shown_tokens(event: Event) -> Iterator[int]:
     """The token ids of an event of a round, outside of evidence."""
     if isinstance(event, Proposed):
         yield from (guess.token for guess in event.guesses)
@@ -79,20 +79,20 @@ def check_prompt(header: Header, known: Mapping[str, str]) -> None:
     characters and white space.
     """
     pieces = [known.get(str(token), "").encode("latin-1") for token in header.prompt_ids]
-    text = header.read
-    if any(UNKNOWN.fullmatch(decoded(piece)) for piece in pieces):
+    text = header.model_text
+    if any(UNKNOWN.fullmatch(decode_bytes(piece)) for piece in pieces):
         return  # some of the text is not in its tokens
-    for start, end in ends_of(pieces, header):
-        spelled = decoded(b"".join(pieces[start:end]))
-        if spelled == text or usual(spelled) == usual(text):
+    for start, end in text_spans(pieces, header):
+        spelled = decode_bytes(b"".join(pieces[start:end]))
+        if spelled == text or fold_text(spelled) == fold_text(text):
             return
-    demand(False, "Header", "the prompt's tokens do not spell its text")
+    expect(False, "Header", "the prompt's tokens do not spell its text")
 
 
-def ends_of(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]]:
+def text_spans(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]]:
     """Where the text may start and end among the tokens: special ones may stand around it."""
     special = [
-        token in header.eos or SPECIAL.fullmatch(decoded(piece)) is not None
+        token in header.eos or SPECIAL.fullmatch(decode_bytes(piece)) is not None
         for token, piece in zip(header.prompt_ids, pieces, strict=True)
     ]
     size = len(pieces)
@@ -101,12 +101,12 @@ def ends_of(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]
     yield from ((start, size - n) for start in before for n in after if start + n <= size)
 
 
-def decoded(spelling: bytes) -> str:
+def decode_bytes(spelling: bytes) -> str:
     """Bytes as text; those that are no character show as U+FFFD."""
     return spelling.decode("utf-8", errors="replace")
 
 
-def usual(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text without what a tokenizer may change before it reads it."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     letters = "".join(letter for letter in apart if not unicodedata.combining(letter))

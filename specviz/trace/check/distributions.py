@@ -7,31 +7,31 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
 from specviz.trace.check.alpha import check_alpha, children
-from specviz.trace.check.demands import TINY, TOLERANCE, CheckFailed, chances, close, demand
+from specviz.trace.check.expectations import MIN_MASS, TOLERANCE, CheckFailed, expect_probabilities, expect_close, expect
 from specviz.trace.check.draws import check_lower
-from specviz.trace.check.header import Plan
+from specviz.trace.check.header import RunSpec
 from specviz.trace.events import Guess, Judged, Round, Rows, Scored
-from specviz.trace.promises import Leaves
+from specviz.trace.rule_specs import AfterRejection
 
 
 def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: str) -> None:
     """Scores are probabilities, and the likeliest tokens of every node agree with them."""
-    demand(len(scored.p) == len(guesses), where, "a score for every guess")
-    demand(len(scored.top) == len(guesses) + 1, where, "the likeliest tokens of every node")
-    chances([*scored.p, *(scored.soft or [])], where, "the scores")
+    expect(len(scored.p) == len(guesses), where, "a score for every guess")
+    expect(len(scored.top) == len(guesses) + 1, where, "the likeliest tokens of every node")
+    expect_probabilities([*scored.p, *(scored.soft or [])], where, "the scores")
     soft = scored.soft is not None and len(scored.soft) == len(guesses)
-    demand(soft == greedy, where, "the softmax is kept at temperature 0 only")
+    expect(soft == greedy, where, "the softmax is kept at temperature 0 only")
     for top in scored.top:
-        chances([math.fsum(p for _, p in top), *(p for _, p in top)], where, "the likeliest tokens")
+        expect_probabilities([math.fsum(p for _, p in top), *(p for _, p in top)], where, "the likeliest tokens")
         falling = all(one >= other for (_, one), (_, other) in pairwise(top))
-        demand(falling, where, "the likeliest tokens are not by falling probability")
+        expect(falling, where, "the likeliest tokens are not by falling probability")
     for guess, p in zip(guesses, scored.p, strict=True):
         known = {int(token): chance for token, chance in scored.top[guess.parent]}
         if guess.token in known:
-            close(p, known[guess.token], where, f"the score of token {guess.token}")
+            expect_close(p, known[guess.token], where, f"the score of token {guess.token}")
         else:
             least = min(known.values(), default=0.0)
-            demand(p <= least + TOLERANCE, where, f"token {guess.token} is among the likeliest")
+            expect(p <= least + TOLERANCE, where, f"token {guess.token} is among the likeliest")
 
 
 def check_likeliest(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
@@ -41,32 +41,32 @@ def check_likeliest(scored: Scored, guesses: Sequence[Guess], size: int, where: 
     """
     for node, top in enumerate(scored.top):
         pairs = all(len(pair) == 2 for pair in top)
-        demand(bool(top) and pairs, where, f"the likeliest tokens of node {node} are no pairs")
+        expect(bool(top) and pairs, where, f"the likeliest tokens of node {node} are no pairs")
         tokens = [token for token, _ in top]
         inside = all(token == int(token) and 0 <= token < size for token in tokens)
-        demand(inside, where, f"a likeliest token of node {node} lies outside the vocabulary")
-        demand(len(set(tokens)) == len(top), where, f"node {node} lists a likeliest token twice")
+        expect(inside, where, f"a likeliest token of node {node} lies outside the vocabulary")
+        expect(len(set(tokens)) == len(top), where, f"node {node} lists a likeliest token twice")
         known = {int(token): p for token, p in top}
         known |= {guesses[n - 1].token: scored.p[n - 1] for n in children(guesses, node)}
-        chances([math.fsum(known.values())], where, f"what follows node {node}")
+        expect_probabilities([math.fsum(known.values())], where, f"what follows node {node}")
 
 
-def check_laws(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
+def check_positions(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
     """A first sibling is judged by the target's own law; what was scored is what was judged."""
     if played.scored is None:
         return
     replaced = played.proposed is not None and played.proposed.drawn == "sampled"
     for parent, judged in positions(played, guesses).items():
         where = f"Round {played.number}, node {judged[0].node}"
-        close(judged[0].inputs["p"], played.scored.p[judged[0].node - 1], where, "p")
-        check_places(judged[0].rows, parent, played.scored, guesses, where)
-        if plan.promise.reads_q and replaced:
+        expect_close(judged[0].inputs["p"], played.scored.p[judged[0].node - 1], where, "p")
+        check_listed_scores(judged[0].rows, parent, played.scored, guesses, where)
+        if plan.spec.reads_q and replaced:
             check_siblings_q(judged[0].rows, parent, guesses, where)
-        if plan.promise.tells_alpha:
+        if plan.spec.has_alpha:
             check_alpha(judged, played.scored.p, guesses, replaced, where)
         else:
             silent = all(event.alpha is None and event.tries is None for event in judged)
-            demand(silent, where, "α does not follow under this rule")
+            expect(silent, where, "α does not follow under this rule")
 
 
 def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]]:
@@ -77,7 +77,7 @@ def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]
     return found
 
 
-def check_places(
+def check_listed_scores(
     rows: Rows, parent: int, scored: Scored, guesses: Sequence[Guess], where: str
 ) -> None:
     """The rows of a first sibling hold the target's law: wherever else it stands, it agrees."""
@@ -86,11 +86,11 @@ def check_places(
     elsewhere += [(guesses[n - 1].token, scored.p[n - 1]) for n in children(guesses, parent)]
     for token, p in elsewhere:
         if token in listed:
-            close(p, listed[token], where, f"the score of token {token}")
+            expect_close(p, listed[token], where, f"the score of token {token}")
     top = dict(elsewhere[: len(scored.top[parent])])
     least = min(top.values(), default=0.0) + TOLERANCE
     hidden = next((t for t, p in listed.items() if t not in top and p > least), None)
-    demand(hidden is None, where, f"token {hidden} is among the likeliest")
+    expect(hidden is None, where, f"token {hidden} is among the likeliest")
 
 
 def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: str) -> None:
@@ -99,24 +99,24 @@ def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: s
     for node in children(guesses, parent):
         guess = guesses[node - 1]
         if guess.token in law and guess.drawn is not None and guess.q is not None:
-            close(guess.q, law[guess.token], where, f"q of node {node}")
+            expect_close(guess.q, law[guess.token], where, f"q of node {node}")
             check_lower(guess.drawn, guess.token, law, rows.rest_q, f"{where}, drawing {node}")
 
 
-def check_later(played: Round, guesses: Sequence[Guess], plan: Plan) -> None:
+def check_later_siblings(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
     """A later sibling is judged by what the rejection before it left of p (and of q)."""
     tried = [pairwise(judged) for judged in positions(played, guesses).values()]
     for before, event in chain.from_iterable(tried):
-        if before.accepted or plan.promise.temperature_zero:
+        if before.accepted or plan.spec.temperature_zero:
             continue
         where = f"Round {played.number}, node {event.node}"
         fell = guesses[before.node - 1].token
-        left = remains(before.rows, fell)
-        if plan.promise.leaves is not Leaves.RESIDUAL:
+        left = residual_after(before.rows, fell)
+        if plan.spec.after_rejection is not AfterRejection.RESIDUAL:
             left = dict(zip(before.rows.tokens, before.rows.p, strict=True))
         for token, p in zip(event.rows.tokens, event.rows.p, strict=True):
             if token in left:
-                close(p, left[token], where, f"what was left of p at token {token}")
+                expect_close(p, left[token], where, f"what was left of p at token {token}")
         if event.rows.q is not None and before.rows.q is not None:
             known = dict(zip(before.rows.tokens, before.rows.q, strict=True))
             masked = played.proposed is not None and played.proposed.drawn != "sampled"
@@ -127,56 +127,56 @@ def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, wh
     """q of a later sibling: as before, or without the token drawn before it."""
     scale = 1.0 if masked is None else 1.0 - known[masked]
     for token, q in zip(rows.tokens, rows.q or [], strict=True):
-        if token in known and scale > TINY:
-            close(q, 0.0 if token == masked else known[token] / scale, where, "q")
+        if token in known and scale > MIN_MASS:
+            expect_close(q, 0.0 if token == masked else known[token] / scale, where, "q")
 
 
-def remains(rows: Rows, tried: int) -> dict[int, float]:
+def residual_after(rows: Rows, tried: int) -> dict[int, float]:
     """What a rejection of `tried` leaves of p at the listed tokens: (p − q)₊ scaled to 1.
 
     Of p what can be claimed. A point mass takes its own token out and nothing else. Empty where
     rounding is all there is.
     """
     q = rows.q or [1.0 if token == tried else 0.0 for token in rows.tokens]
-    if rows.residual < TINY:
+    if rows.residual < MIN_MASS:
         return {}
     above = (max(a - b, 0.0) / rows.residual for a, b in zip(rows.claimed, q, strict=True))
     return dict(zip(rows.tokens, above, strict=True))
 
 
-def check_last_law(played: Round, guesses: Sequence[Guess], plan: Plan, where: str) -> None:
+def check_final_distribution(played: Round, guesses: Sequence[Guess], plan: RunSpec, where: str) -> None:
     """The last token's law: what the last rejection left, or the target's own."""
     drew, scored = played.drew, played.scored
     if drew is None or scored is None:
         return
     known = {int(token): p for token, p in scored.top[drew.parent]}
-    if plan.promise.leaves is Leaves.TOP and drew.kind == "bonus":
+    if plan.spec.after_rejection is AfterRejection.TOP and drew.kind == "bonus":
         known = top_alone(known)
     recovered = drew.kind == "recovered"
-    demand((drew.at_p is not None) == recovered, where, "p in the rejected law")
+    expect((drew.at_p is not None) == recovered, where, "p in the rejected law")
     with_q = recovered and has_q(played, plan)
-    demand((drew.at_q is not None) == with_q, where, "q in the rejected law")
+    expect((drew.at_q is not None) == with_q, where, "q in the rejected law")
     if recovered:
-        last = last_fallen(played, guesses, drew.parent, where)
+        last = last_rejected(played, guesses, drew.parent, where)
         check_rejected(last.rows, drew.token, drew.at_p, drew.at_q, where)
-        if not plan.promise.temperature_zero:
-            leaves = plan.promise.leaves
-            known = left_last(last, guesses[last.node - 1].token, leaves)
-            if leaves is Leaves.RESIDUAL and known and drew.at_p is not None:
+        if not plan.spec.temperature_zero:
+            leaves = plan.spec.after_rejection
+            known = final_after_rejection(last, guesses[last.node - 1].token, leaves)
+            if leaves is AfterRejection.RESIDUAL and known and drew.at_p is not None:
                 left = max(last.rows.share * drew.at_p - (drew.at_q or 0.0), 0.0)
                 known |= {drew.token: known.get(drew.token, left / last.rows.residual)}
     for token, p in zip(drew.tokens, drew.p, strict=True):
         if token in known:
-            close(p, known[token], where, f"the last law at token {token}")
+            expect_close(p, known[token], where, f"the last law at token {token}")
 
 
-def has_q(played: Round, plan: Plan) -> bool:
+def has_q(played: Round, plan: RunSpec) -> bool:
     """Whether the round's verdicts rest on a q: the rule reads it, and the guesses have one."""
     fixed = played.proposed is not None and played.proposed.drawn == "point-mass"
-    return plan.promise.reads_q and not fixed
+    return plan.spec.reads_q and not fixed
 
 
-def last_fallen(played: Round, guesses: Sequence[Guess], parent: int, where: str) -> Judged:
+def last_rejected(played: Round, guesses: Sequence[Guess], parent: int, where: str) -> Judged:
     """The verdict on the last guess under `parent`, whose fall left the last token's law."""
     last = max(children(guesses, parent), default=0)
     found = next((event for event in played.judged if event.node == last), None)
@@ -185,18 +185,18 @@ def last_fallen(played: Round, guesses: Sequence[Guess], parent: int, where: str
     return found
 
 
-def left_last(last: Judged, tried: int, leaves: Leaves) -> dict[int, float]:
+def final_after_rejection(last: Judged, tried: int, leaves: AfterRejection) -> dict[int, float]:
     """What the last rejection leaves for the round's last token, at the listed tokens."""
     rows = last.rows
     law = dict(zip(rows.tokens, rows.p, strict=True))
     match leaves:
-        case Leaves.RESIDUAL:
-            return remains(rows, tried)
-        case Leaves.ITSELF:
+        case AfterRejection.RESIDUAL:
+            return residual_after(rows, tried)
+        case AfterRejection.ITSELF:
             return law
-        case Leaves.TOP:
+        case AfterRejection.TOP:
             return top_alone(law)
-        case Leaves.BEYOND:
+        case AfterRejection.BEYOND:
             return {}  # its total is not kept: see `facts.check_beyond`
 
 
@@ -208,9 +208,9 @@ def top_alone(law: Mapping[int, float]) -> dict[int, float]:
 
 def check_rejected(rows: Rows, token: int, p: float | None, q: float | None, where: str) -> None:
     """p and q of the recovered token are those of the law that was rejected under."""
-    chances([value for value in (p, q) if value is not None], where, "the rejected law")
+    expect_probabilities([value for value in (p, q) if value is not None], where, "the rejected law")
     if token in rows.tokens:
         at = rows.tokens.index(token)
-        close(math.nan if p is None else p, rows.p[at], where, "p in the rejected law")
+        expect_close(math.nan if p is None else p, rows.p[at], where, "p in the rejected law")
         if q is not None and rows.q is not None:
-            close(q, rows.q[at], where, "q in the rejected law")
+            expect_close(q, rows.q[at], where, "q in the rejected law")

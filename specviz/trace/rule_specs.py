@@ -22,7 +22,7 @@ class Drawn(Enum):
     POINT_MASS = "point-mass"  # fixed before any coin: argmax, top-k, lookup
 
 
-class Leaves(Enum):
+class AfterRejection(Enum):
     """What is left to draw from where a candidate fell."""
 
     RESIDUAL = "residual"  # (p − q)₊ scaled to 1; without a q, p without the candidate
@@ -32,7 +32,7 @@ class Leaves(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Dial:
+class RuleParameter:
     """A number that a rule can be set to. means: what it does, for a sentence."""
 
     name: str
@@ -43,7 +43,7 @@ class Dial:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class RuleSpec:
     """accepts: candidates with which the rule keeps its promise. reads_q: its test needs q.
 
     lossless: the text follows the target's law. temperature_zero: only where p is one-hot. leaves:
@@ -58,93 +58,93 @@ class Promise:
     lossless: bool
     temperature_zero: bool
     reads_q: bool
-    leaves: Leaves = Leaves.RESIDUAL
-    facts: frozenset[str] = frozenset()
-    dials: tuple[Dial, ...] = ()
-    says: str = ""
+    after_rejection: AfterRejection = AfterRejection.RESIDUAL
+    extra_inputs: frozenset[str] = frozenset()
+    parameters: tuple[RuleParameter, ...] = ()
+    tradeoff: str = ""
     leaf_first: bool = False
-    tells_alpha: bool = False
+    has_alpha: bool = False
 
 
-EVERY = frozenset(Drawn)
+ALL_KINDS = frozenset(Drawn)
 SAMPLED, REPLACED = frozenset({Drawn.SAMPLED}), frozenset({Drawn.WITHOUT_REPLACEMENT})
 WITH_Q = SAMPLED | REPLACED
-LENIENCE = Dial("lenience", 0.5, 0.01, 1, "q is multiplied by it in the test")
-WEIGHT = Dial("weight", 0.9, 0, 1, "the target's share in the mean of p and q")
-EPSILON = Dial("epsilon", 0.09, 0, 1, "a token of more than this chance always passes")
-DELTA = Dial("delta", 0.3, 0, 1, "the bar is this times e to the minus entropy where that is less")
-MARGIN = Dial("margin", 0.6, 0, 1, "how far below the top token's chance a token may lie")
-AMONG = Dial("among", 10, 1, 1000, "among how many of the likeliest tokens it must be")
-SINGLE = Dial("single", 0.2, 0.001, 1, "a candidate of at least this chance always passes")
-TOGETHER = Dial("together", 0.8, 0.001, 1, "the candidates' chances are divided by it")
+LENIENCE = RuleParameter("lenience", 0.5, 0.01, 1, "q is multiplied by it in the test")
+WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p and q")
+EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token of more than this chance always passes")
+DELTA = RuleParameter("delta", 0.3, 0, 1, "the bar is this times e to the minus entropy where that is less")
+MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's chance a token may lie")
+AMONG = RuleParameter("among", 10, 1, 1000, "among how many of the likeliest tokens it must be")
+SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a candidate of at least this chance always passes")
+TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "the candidates' chances are divided by it")
 
 
-def _lossless() -> tuple[Promise, ...]:
+def _lossless() -> tuple[RuleSpec, ...]:
     """Rules whose text follows the target's law."""
-    exact, itself, beyond = True, Leaves.ITSELF, Leaves.BEYOND
+    exact, itself, beyond = True, AfterRejection.ITSELF, AfterRejection.BEYOND
     return (
-        Promise("speculative", SAMPLED, exact, False, True, tells_alpha=True),
-        Promise("without-replacement", REPLACED, exact, False, True, tells_alpha=True),
-        Promise("point-mass", EVERY, exact, False, False, tells_alpha=True),
-        Promise("greedy", EVERY, exact, True, False, tells_alpha=True),
-        Promise("accept-reject", SAMPLED, exact, False, True, itself, frozenset({"least"})),
-        Promise("k-seq", SAMPLED, exact, False, True, beyond, frozenset({"rho"})),
-        Promise("block", EVERY, exact, False, True, leaf_first=True),
-        Promise("traversal", EVERY, exact, False, True, leaf_first=True),
+        RuleSpec("speculative", SAMPLED, exact, False, True, has_alpha=True),
+        RuleSpec("without-replacement", REPLACED, exact, False, True, has_alpha=True),
+        RuleSpec("point-mass", ALL_KINDS, exact, False, False, has_alpha=True),
+        RuleSpec("greedy", ALL_KINDS, exact, True, False, has_alpha=True),
+        RuleSpec("accept-reject", SAMPLED, exact, False, True, itself, frozenset({"least"})),
+        RuleSpec("k-seq", SAMPLED, exact, False, True, beyond, frozenset({"rho"})),
+        RuleSpec("block", ALL_KINDS, exact, False, True, leaf_first=True),
+        RuleSpec("traversal", ALL_KINDS, exact, False, True, leaf_first=True),
     )
 
 
-def _lossy() -> tuple[Promise, ...]:
+def _lossy() -> tuple[RuleSpec, ...]:
     """Rules that trade the target's law for speed; each says how in a sentence."""
     return (
-        Promise(
-            "lenience", WITH_Q, False, False, True, dials=(LENIENCE,),
-            says="It keeps a guess with chance min(1, p/(l q)) for a lenience l below 1, so the "
+        RuleSpec(
+            "lenience", WITH_Q, False, False, True, parameters=(LENIENCE,),
+            tradeoff="It keeps a guess with chance min(1, p/(l q)) for a lenience l below 1, so the "
             "draft's favourites come more often than the target would say them.",
         ),
-        Promise(
-            "ensemble", WITH_Q, False, False, True, dials=(WEIGHT,),
-            says="It puts w p + (1 − w) q in the place of p, so a guess and what replaces it "
+        RuleSpec(
+            "ensemble", WITH_Q, False, False, True, parameters=(WEIGHT,),
+            tradeoff="It puts w p + (1 − w) q in the place of p, so a guess and what replaces it "
             "follow a mean of both models' laws, not the target's.",
         ),
-        Promise(
-            "typical", EVERY, False, False, False, Leaves.TOP, frozenset({"entropy"}),
-            dials=(EPSILON, DELTA),
-            says="It keeps every guess that the target finds likely enough for how unsure it is, "
+        RuleSpec(
+            "typical", ALL_KINDS, False, False, False, AfterRejection.TOP, frozenset({"entropy"}),
+            parameters=(EPSILON, DELTA),
+            tradeoff="It keeps every guess that the target finds likely enough for how unsure it is, "
             "and says the target's top token elsewhere: no coin falls, and rare words are lost.",
         ),
-        Promise(
-            "relaxed", EVERY, False, False, False, Leaves.TOP, frozenset({"top", "rank"}),
-            dials=(AMONG, MARGIN),
-            says="It keeps a guess that is among the target's likeliest and not far below its top "
+        RuleSpec(
+            "relaxed", ALL_KINDS, False, False, False, AfterRejection.TOP, frozenset({"top", "rank"}),
+            parameters=(AMONG, MARGIN),
+            tradeoff="It keeps a guess that is among the target's likeliest and not far below its top "
             "token, and says that top token elsewhere: a relaxation of greedy decoding.",
         ),
-        Promise(
-            "thresholds", EVERY, False, False, False, facts=frozenset({"before"}),
-            dials=(SINGLE, TOGETHER),
-            says="It keeps a guess whose chance reaches a bar, and divides the others' chances by "
+        RuleSpec(
+            "thresholds", ALL_KINDS, False, False, False, extra_inputs=frozenset({"before"}),
+            parameters=(SINGLE, TOGETHER),
+            tradeoff="It keeps a guess whose chance reaches a bar, and divides the others' chances by "
             "a number below 1, so guessed tokens come more often than the target would say them.",
         ),
-        Promise(
-            "unverified", EVERY, False, False, False,
-            says="It keeps every guess unseen: the text is the drafter's, but for one token a "
+        RuleSpec(
+            "unverified", ALL_KINDS, False, False, False,
+            tradeoff="It keeps every guess unseen: the text is the drafter's, but for one token a "
             "round.",
         ),
     )  # fmt: skip
 
 
-PROMISES: Mapping[str, Promise] = {promise.name: promise for promise in (*_lossless(), *_lossy())}
+RULE_SPECS: Mapping[str, RuleSpec] = {promise.name: promise for promise in (*_lossless(), *_lossy())}
 
 
-def asked(text: str) -> tuple[str, dict[str, float]]:
+def parse_rule(text: str) -> tuple[str, dict[str, float]]:
     """A rule as it is chosen, its name and its dials: "typical", or "typical:0.09,0.3".
 
     Raises ValueError with a sentence where a number is none, out of range, or one too many.
     """
     name, _, given = text.partition(":")
-    dials = PROMISES[name].dials if name in PROMISES else ()
+    dials = RULE_SPECS[name].parameters if name in RULE_SPECS else ()
     numbers = given.split(",") if given else []
-    if len(numbers) > len(dials) and name in PROMISES:
+    if len(numbers) > len(dials) and name in RULE_SPECS:
         takes = ", ".join(dial.name for dial in dials) or "no number"
         raise ValueError(f"The rule {name!r} takes {takes}, not {given!r:.40}.")
     chosen = {dial.name: dial.usual for dial in dials}
@@ -153,7 +153,7 @@ def asked(text: str) -> tuple[str, dict[str, float]]:
     return name, chosen
 
 
-def _number(rule: str, dial: Dial, text: str) -> float:
+def _number(rule: str, dial: RuleParameter, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -166,21 +166,21 @@ def _number(rule: str, dial: Dial, text: str) -> float:
     return value
 
 
-WHY = {
+CANDIDATE_KINDS = {
     Drawn.SAMPLED: "candidates drawn independently from q",
     Drawn.WITHOUT_REPLACEMENT: "candidates drawn from q without replacement",
     Drawn.POINT_MASS: "candidates fixed beforehand (a point mass, which has no q)",
 }
 
 
-def fitting(drawn: Drawn, sampling: Sampling) -> str:
+def select_rule(drawn: Drawn, sampling: Sampling) -> str:
     """The name of the rule that "auto" stands for."""
     if sampling.greedy:
         return "greedy"
     return "speculative" if drawn is Drawn.SAMPLED else drawn.value
 
 
-def refusal(rule: Promise, drawn: Drawn, sampling: Sampling) -> str | None:
+def refuse_rule(rule: RuleSpec, drawn: Drawn, sampling: Sampling) -> str | None:
     """Why this rule would not give the target's law on such candidates; None where it does.
 
     A lossy rule is refused only where it cannot judge them at all.
@@ -193,13 +193,13 @@ def refusal(rule: Promise, drawn: Drawn, sampling: Sampling) -> str | None:
         )
     if drawn not in rule.accepts and not rule.lossless:
         return (
-            f"The rule {rule.name!r} divides by q; this drafter proposes {WHY[drawn]}. "
+            f"The rule {rule.name!r} divides by q; this drafter proposes {CANDIDATE_KINDS[drawn]}. "
             "Use another rule, or a drafter that samples."
         )
     if drawn not in rule.accepts:
-        needed = " or ".join(sorted(WHY[d] for d in rule.accepts))
+        needed = " or ".join(sorted(CANDIDATE_KINDS[d] for d in rule.accepts))
         return (
-            f"The rule {rule.name!r} needs {needed}; this drafter proposes {WHY[drawn]}. "
+            f"The rule {rule.name!r} needs {needed}; this drafter proposes {CANDIDATE_KINDS[drawn]}. "
             "Together they would not be lossless."
         )
     return None

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from specviz.trace.check.demands import close, demand
+from specviz.trace.check.expectations import expect_close, expect
 from specviz.trace.events import Baseline, Guess, Round
 from specviz.trace.file import Trace
-from specviz.trace.metrics import COARSE, FINE, USUAL_TOP, path
+from specviz.trace.metrics import HALF_PRECISION_MARGIN, FLOAT32_MARGIN, TYPICAL_TOP_LOGIT, accepted_path
 
 SURE: Final = 1e-9  # what is left beside the top token, below which its logarithm is rounding
 SLACK: Final = 8  # times what rounding moves a logit: two passes, of the first and of the second
@@ -26,21 +26,21 @@ def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
         rows, node = event.rows, event.node
         place = f"{where}, node {node}"
         soft = dict(zip(rows.tokens, rows.soft or [], strict=True))
-        close(soft[guesses[node - 1].token], scored.soft[node - 1], place, "the softmax")
+        expect_close(soft[guesses[node - 1].token], scored.soft[node - 1], place, "the softmax")
         top = max(soft.values())
         chosen = [soft[token] for token, p in zip(rows.tokens, rows.p, strict=True) if p > 0.0]
-        demand(chosen == [top], place, "the softmax has another top token")
+        expect(chosen == [top], place, "the softmax has another top token")
         highest[guesses[node - 1].parent] = top
     if drew is None:
         return
-    demand(drew.soft is not None, where, "the drawn token has no softmax")
+    expect(drew.soft is not None, where, "the drawn token has no softmax")
     soft = dict(zip(drew.tokens, drew.soft or [], strict=True))
     found = soft[drew.token]
-    close(found, highest.get(drew.parent, found), where, "the softmax of the drawn token")
+    expect_close(found, highest.get(drew.parent, found), where, "the softmax of the drawn token")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MarginBounds:
     """What a round's softmax tells of the margin between the target's top two logits."""
 
     least: float
@@ -60,56 +60,56 @@ def check_margins(trace: Trace, plain: Baseline) -> None:
             return
         committed, known = ours[at]
         top = plain.tops[at] if plain.tops else None
-        slack = rounding(trace.header.dtype, top)
+        slack = margin_slack(trace.header.dtype, top)
         problem = f"the margin of new token {at + 1} is {margin:.3g}, and the run shows "
         low = known.least - slack <= margin
-        demand(low, "Baseline", f"{problem}{known.least:.3g} or more")
+        expect(low, "Baseline", f"{problem}{known.least:.3g} or more")
         high = margin <= known.most + slack
-        demand(high, "Baseline", f"{problem}{known.most:.3g} or less")
+        expect(high, "Baseline", f"{problem}{known.most:.3g} or less")
         if committed != token:
             return
 
 
-def rounding(dtype: str, top: float | None) -> float:
+def margin_slack(dtype: str, top: float | None) -> float:
     """How far rounding may move a margin between two computations."""
-    size = USUAL_TOP if top is None else min(abs(top), 8 * USUAL_TOP)
-    return SLACK * max(FINE, COARSE.get(dtype, 0.0) * size)
+    size = TYPICAL_TOP_LOGIT if top is None else min(abs(top), 8 * TYPICAL_TOP_LOGIT)
+    return SLACK * max(FLOAT32_MARGIN, HALF_PRECISION_MARGIN.get(dtype, 0.0) * size)
 
 
-def known_margins(trace: Trace) -> list[tuple[int, Known]]:
+def known_margins(trace: Trace) -> list[tuple[int, MarginBounds]]:
     """By new token: the token, and what the run's softmax tells of its margin."""
-    found: list[tuple[int, Known]] = []
+    found: list[tuple[int, MarginBounds]] = []
     for played in trace.rounds:
         tokens = played.committed.tokens if played.committed else []
-        found += zip(tokens, margins_of(played), strict=False)
+        found += zip(tokens, round_margins(played), strict=False)
     return found
 
 
-def margins_of(played: Round) -> Iterator[Known]:
+def round_margins(played: Round) -> Iterator[MarginBounds]:
     """By token of a round, in order."""
     guesses = played.proposed.guesses if played.proposed else []
-    listed: dict[int, Known] = {}
+    listed: dict[int, MarginBounds] = {}
     for event in played.judged:
         if event.rows.soft:
             parent = guesses[event.node - 1].parent
-            listed.setdefault(parent, of_two(event.rows.soft))
-    nothing = Known(0.0, math.inf)
-    for node in path(played):
+            listed.setdefault(parent, bounds_from_two(event.rows.soft))
+    nothing = MarginBounds(0.0, math.inf)
+    for node in accepted_path(played):
         yield listed.get(guesses[node - 1].parent, nothing)
     if played.drew and played.drew.soft:
-        yield listed.get(played.drew.parent) or of_top(max(played.drew.soft))
+        yield listed.get(played.drew.parent) or bounds_from_top(max(played.drew.soft))
 
 
-def of_two(soft: Sequence[float]) -> Known:
+def bounds_from_two(soft: Sequence[float]) -> MarginBounds:
     """The top two are listed: ln of their ratio, as far as the second is more than rounding."""
     first, second = sorted(soft, reverse=True)[:2] if len(soft) > 1 else (soft[0], 0.0)
     if second < SURE or first <= 0.0:
-        return Known(math.log(max(first, SURE) / SURE) - 1.0 if first > 0.5 else 0.0, math.inf)
+        return MarginBounds(math.log(max(first, SURE) / SURE) - 1.0 if first > 0.5 else 0.0, math.inf)
     margin = math.log(first / second)
-    return Known(margin, margin)
+    return MarginBounds(margin, margin)
 
 
-def of_top(first: float) -> Known:
+def bounds_from_top(first: float) -> MarginBounds:
     """Only the top token is listed: the second has no more than what it leaves."""
     left = max(1.0 - first, SURE)
-    return Known(max(0.0, math.log(first / left)) if first > 0.5 else 0.0, math.inf)
+    return MarginBounds(max(0.0, math.log(first / left)) if first > 0.5 else 0.0, math.inf)
