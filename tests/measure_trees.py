@@ -68,7 +68,7 @@ def building() -> None:
     from specviz.settings.chance import Chance
     from specviz.settings.settings import Sampling, Settings
     from specviz.shipped import prompts
-    from specviz.trees.explore import Walk
+    from specviz.trees.walk import Walk
 
     target = load_target("house", "cpu")
     settings = Settings(Sampling(1.0), gamma=6, fan_out=10, budget=59)
@@ -105,13 +105,13 @@ def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
 
 def laying_out() -> None:
     """Places of the kept tree and of the pool, and the whole answer."""
-    from specviz.trees.growing import grown
+    from specviz.trees.grown_tree import grow_tree
     from specviz.trees.parameters import Parameters
-    from specviz.trees.recorded import position
+    from specviz.trees.recorded_position import shipped_position
     from specviz.ui.trees.grow.answer import answer, layout
 
-    field = position("2-eagle2-dialogue")
-    one = grown(field, Parameters(**SIZE))
+    field = shipped_position("2-eagle2-dialogue")
+    one = grow_tree(field, Parameters(**SIZE))
     for name, only in (("layout of 60 nodes", one.kept), ("layout of the pool", None)):
         said(name, [clocked(lambda only=only: layout(field, one, only)) for _ in range(50)])
     usual = {"id": 1, "place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}

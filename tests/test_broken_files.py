@@ -15,10 +15,10 @@ from specviz.catalog import entry, public
 from specviz.commands.cli import main
 from specviz.compare import recipes as races
 from specviz.compare.domains import plan
-from specviz.cost import shape_file, sources
+from specviz.cost import measured_costs, sources
 from specviz.cost.server import example
 from specviz.shipped import ASSETS, EXAMPLE, BrokenFile, prompts, recipes
-from specviz.trees import ranks, recorded, study
+from specviz.trees import rank_acceptance, ranking_study, recorded_position
 from specviz.ui import server
 from specviz.ui.compare.race import form as race_form
 from specviz.ui.cost.shapes import section as shapes
@@ -32,19 +32,19 @@ from specviz.ui.worker import Worker
 
 READERS = {
     "catalog.json": entry.entries,
-    "public.json": public.public,
+    "public.json": public.public_checkpoints,
     "prompts.json": prompts,
     "traces/recipes.json": recipes,
     "races/recipes.json": races.recipes,
-    "trees/recipes.json": recorded.recipes,
-    "trees/ranking.json": study.measured,
-    "trees/ranks.json": ranks.known,
+    "trees/recipes.json": recorded_position.recipes,
+    "trees/ranking.json": ranking_study.load_study,
+    "trees/ranks.json": rank_acceptance.shipped_tables,
     "models/measured.json": plan.recorded,
     "models/peers.json": example.example,
     "models/target/config.json": sources.models,
     "cost/hardware.json": sources.machines,
     "cost/shapes.json": sources.models,
-    "cost/headline.json": sources.headline,
+    "cost/headline.json": sources.published_numbers,
     "cost/spec_bench.json": sources.boards,
     "cost/acceptance.json": sources.acceptances,
 }
@@ -53,7 +53,13 @@ MAY_BE_AWAY = {
     "models/measured.json",
 }  # fmt: skip
 WRONG = {"half": "is not whole JSON", "other": "does not say what it should", "away": "is missing"}
-LATER = (step_runs.body, proof.proof, recorded.position, grow.measured_sweep, shape_file.shipped)
+LATER = (
+    step_runs.body,
+    proof.proof,
+    recorded_position.shipped_position,
+    grow.measured_sweep,
+    measured_costs.load_shipped,
+)
 CACHES = [each for each in (*READERS.values(), *LATER) if hasattr(each, "cache_clear")]
 
 

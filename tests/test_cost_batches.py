@@ -6,9 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.cost import sources, trees
-from specviz.cost.roofline import Hardware, Serving, memory_needed, pass_time
-from specviz.cost.serving import BATCHES, Guessing, best_gamma, first_loss, predict
+from specviz.cost import sources, tree_formula
+from specviz.cost.roofline import (
+    BATCHES,
+    DraftPlan,
+    Hardware,
+    Serving,
+    best_gamma,
+    first_losing_batch,
+    memory_needed,
+    pass_time,
+    predict,
+)
 
 BIG = sources.models()["llama-3.1-8b"].shape
 SMALL = sources.models()["llama-3.2-1b"].shape
@@ -21,7 +30,7 @@ def test_batches_go_from_1_to_512():
 
 
 def test_a_prediction_by_hand():
-    guessing = Guessing.chain(0.8, 4, SMALL)
+    guessing = DraftPlan.chain(0.8, 4, SMALL)
     found = predict(SERVED, guessing, 8)
     plain, verify = pass_time(SERVED, 8).seconds, pass_time(SERVED, 8, 5).seconds
     draft = 4 * pass_time(replace(SERVED, shape=SMALL), 8).seconds
@@ -35,27 +44,29 @@ def test_a_prediction_by_hand():
 
 def test_no_guesses_is_plain_decoding():
     for draft in (None, SMALL):
-        found = predict(SERVED, Guessing.chain(0.8, 0, draft), 16)
+        found = predict(SERVED, DraftPlan.chain(0.8, 0, draft), 16)
         assert found.speedup == 1
         assert found.draft == 0
 
 
 def test_where_checking_is_free_the_prediction_is_the_law():
     alone = replace(SERVED, context=0)
-    found = predict(alone, Guessing.chain(0.8, 4), 1)
+    found = predict(alone, DraftPlan.chain(0.8, 4), 1)
     assert found.speedup == pytest.approx(1 + 0.8 + 0.64 + 0.512 + 0.4096, rel=1e-3)
 
 
 def test_a_chain_is_a_tree_here_too():
-    chain = Guessing.chain(0.7, 3, SMALL)
-    tree = Guessing.tree([-1, 0, 1, 2], [1, 0.7, 0.7, 0.7], SMALL)
+    chain = DraftPlan.chain(0.7, 3, SMALL)
+    tree = DraftPlan.tree([-1, 0, 1, 2], [1, 0.7, 0.7, 0.7], SMALL)
     assert tree.widths == chain.widths == (1, 1, 1)
     assert predict(SERVED, tree, 4).speedup == pytest.approx(predict(SERVED, chain, 4).speedup)
 
 
 def test_a_tree_is_checked_whole_and_drafted_level_by_level():
-    parents = trees.full((2, 2))
-    guessing = Guessing.tree(parents, trees.by_position(parents, (0.6, 0.2)), SMALL)
+    parents = tree_formula.full_tree((2, 2))
+    guessing = DraftPlan.tree(
+        parents, tree_formula.acceptance_by_position(parents, (0.6, 0.2)), SMALL
+    )
     assert guessing.widths == (2, 4)
     assert guessing.tokens == pytest.approx(1 + 0.8 + 0.64)
     found = predict(SERVED, guessing, 2)
@@ -65,7 +76,7 @@ def test_a_tree_is_checked_whole_and_drafted_level_by_level():
 
 
 def test_with_a_growing_batch_speculation_wins_less_and_then_loses():
-    guessing = Guessing.chain(0.6, 5)
+    guessing = DraftPlan.chain(0.6, 5)
     gains = [predict(SERVED, guessing, batch).speedup for batch in BATCHES]
     assert gains[0] > 2.3
     assert gains[-1] < 0.8
@@ -73,21 +84,21 @@ def test_with_a_growing_batch_speculation_wins_less_and_then_loses():
 
 
 def test_the_first_batch_that_loses_is_the_first():
-    guessing = Guessing.chain(0.6, 5)
-    lost = first_loss(SERVED, guessing)
+    guessing = DraftPlan.chain(0.6, 5)
+    lost = first_losing_batch(SERVED, guessing)
     assert 200 < lost < 256
     assert (
         predict(SERVED, guessing, lost).speedup < 1 <= predict(SERVED, guessing, lost - 1).speedup
     )
-    assert first_loss(SERVED, guessing, limit=lost - 1) is None
-    assert first_loss(SERVED, Guessing.chain(0.6, 0)) is None
-    assert first_loss(SERVED, Guessing.chain(0.0, 1, SMALL)) == 1
+    assert first_losing_batch(SERVED, guessing, limit=lost - 1) is None
+    assert first_losing_batch(SERVED, DraftPlan.chain(0.6, 0)) is None
+    assert first_losing_batch(SERVED, DraftPlan.chain(0.0, 1, SMALL)) == 1
 
 
 def test_longer_drafts_lose_earlier():
     """As vLLM's notes tell of n-grams on four H100: faster at low load, slower at high load."""
     seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
-    losses = [first_loss(seventy, Guessing.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
+    losses = [first_losing_batch(seventy, DraftPlan.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
     assert losses == sorted(losses, reverse=True)
     assert None not in losses
 
@@ -95,7 +106,7 @@ def test_longer_drafts_lose_earlier():
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 512])
 @pytest.mark.parametrize("draft", [None, SMALL])
 def test_the_best_length_is_the_one_that_brute_force_finds(batch, draft):
-    gains = [predict(SERVED, Guessing.chain(0.7, g, draft), batch).speedup for g in range(13)]
+    gains = [predict(SERVED, DraftPlan.chain(0.7, g, draft), batch).speedup for g in range(13)]
     best = best_gamma(SERVED, 0.7, batch, draft, limit=12)
     assert gains[best] == pytest.approx(max(gains))
     assert all(gain < gains[best] for gain in gains[:best])
@@ -111,18 +122,18 @@ def test_a_fuller_machine_wants_shorter_drafts():
 def test_a_drafter_needs_room_as_well():
     tight = Hardware("tight", H100.peak, H100.bandwidth, memory_needed(SERVED, 1, 5))
     serving = replace(SERVED, hardware=tight)
-    assert predict(serving, Guessing.chain(0.7, 4), 1).fits
-    assert not predict(serving, Guessing.chain(0.7, 5), 1).fits
-    assert not predict(serving, Guessing.chain(0.7, 4, SMALL), 1).fits
+    assert predict(serving, DraftPlan.chain(0.7, 4), 1).fits
+    assert not predict(serving, DraftPlan.chain(0.7, 5), 1).fits
+    assert not predict(serving, DraftPlan.chain(0.7, 4, SMALL), 1).fits
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: Guessing(2.0, (0,)), "Every level of a draft holds one guess at least."),
-        (lambda: Guessing(3.5, (1, 1)), "A round brings 1 to 3 tokens here, and 3.5 is not."),
-        (lambda: Guessing(0.5, (1, 1)), "A round brings 1 to 3 tokens here, and 0.5 is not."),
-        (lambda: Guessing.chain(1.5, 2), "α must be a chance"),
+        (lambda: DraftPlan(2.0, (0,)), "Every level of a draft holds one guess at least."),
+        (lambda: DraftPlan(3.5, (1, 1)), "A round brings 1 to 3 tokens here, and 3.5 is not."),
+        (lambda: DraftPlan(0.5, (1, 1)), "A round brings 1 to 3 tokens here, and 0.5 is not."),
+        (lambda: DraftPlan.chain(1.5, 2), "α must be a chance"),
         (lambda: best_gamma(SERVED, 0.5, 1, limit=-1), "The longest chain must be 0 or more"),
     ],
 )

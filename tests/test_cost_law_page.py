@@ -7,9 +7,9 @@ from math import log10
 import pytest
 from made import Recipe, made
 
-from specviz.cost import law, trees
-from specviz.cost.point import MeasuredPoint, measured_point
-from specviz.cost.terms import Terms, alpha_at, cost_at
+from specviz.cost import formula, tree_formula
+from specviz.cost.formula import SpeedupModel, contour_alpha, contour_cost
+from specviz.cost.measured_point import MeasuredPoint, measured_point
 from specviz.trace.events import Baseline
 from specviz.ui.cost.law.answer import answer, best_sentence, compared, number, times
 from specviz.ui.cost.law.question import LIMITS
@@ -67,20 +67,24 @@ def test_the_answer_at_its_edges():
 
 
 def test_a_checking_pass_that_costs_more_scales_the_law():
-    terms = Terms(0.8, 0.1, 1.5)
-    every = {gamma: law.speedup(0.8, gamma, 0.1, 1.5) for gamma in range(1, 60)}
+    terms = SpeedupModel(0.8, 0.1, 1.5)
+    every = {gamma: formula.speedup(0.8, gamma, 0.1, 1.5) for gamma in range(1, 60)}
     best = max(every, key=every.get)
-    assert terms.best() == law.Optimum(best, every[best])
+    assert terms.best() == formula.Optimum(best, every[best])
     assert f"checking pass of 1.50, the best draft is γ = {best}: {every[best]:.2f} ×" in (
         best_sentence(terms)
     )
-    assert Terms(0.8, 0.1, 4.0).best() == law.Optimum(0, 1.0), "plain decoding has no such pass"
-    assert Terms(0.5, 0.5, 0.9).best().gamma == 1, "a first guess pays where checking is cheap"
+    assert SpeedupModel(0.8, 0.1, 4.0).best() == formula.Optimum(0, 1.0), (
+        "plain decoding has no such pass"
+    )
+    assert SpeedupModel(0.5, 0.5, 0.9).best().gamma == 1, (
+        "a first guess pays where checking is cheap"
+    )
 
 
 def test_a_round_brings_and_costs_what_the_formulas_say():
     told_round = told(alpha=0.8, gamma=5, c=0.1, verify=1.2, c_hat=0.05)["round"]
-    tokens = law.expected_tokens(0.8, 5)
+    tokens = formula.expected_tokens(0.8, 5)
     assert told_round["told"] == {
         "tokens": f"{tokens:.2f}", "cost": "1.70", "draft": "0.50", "check": "1.20",
         "speedup": f"{tokens / 1.7:.2f} ×", "work": "1.69 ×",
@@ -92,26 +96,26 @@ def test_every_dot_of_the_curves_is_the_law():
     shown = told(alpha=0.65, c=0.05, c_hat=0.05, gamma=3)
     speed = shown["speed"]["data"]["20-chosen"]
     assert speed["x"] == list(range(17))
-    assert speed["y"] == [law.speedup(0.65, gamma, 0.05) for gamma in range(17)]
+    assert speed["y"] == [formula.speedup(0.65, gamma, 0.05) for gamma in range(17)]
     work = shown["time"]["data"]["20-work"]["y"]
-    assert work == [law.operations(0.65, gamma, 0.05) for gamma in range(17)]
+    assert work == [formula.relative_operations(0.65, gamma, 0.05) for gamma in range(17)]
     assert shown["time"]["data"]["30-time"]["y"] == [1 / value for value in speed["y"]]
     best = shown["speed"]["data"]["40-best"]
-    assert (best["x"], best["y"]) == ([5], [law.speedup(0.65, 5, 0.05)])
+    assert (best["x"], best["y"]) == ([5], [formula.speedup(0.65, 5, 0.05)])
 
 
 @pytest.mark.parametrize("verify", [1.0, 1.6])
 def test_the_lines_of_the_maps_are_where_the_law_has_their_value(verify):
     for gamma in (1, 4.5, 16):
-        alpha = alpha_at(1.5, gamma, 0.05, verify)
+        alpha = contour_alpha(1.5, gamma, 0.05, verify)
         if alpha is not None:
-            assert law.speedup(alpha, gamma, 0.05, verify) == pytest.approx(1.5, abs=1e-4)
+            assert formula.speedup(alpha, gamma, 0.05, verify) == pytest.approx(1.5, abs=1e-4)
     for alpha in (0.6, 0.9):
-        c = cost_at(1.1, alpha, verify)
+        c = contour_cost(1.1, alpha, verify)
         if c is not None:
-            assert Terms(alpha, c, verify).best().speedup == pytest.approx(1.1, abs=1e-9)
-    assert alpha_at(2.0, 1, 0.5) is None, "two tokens for one and a half passes at most"
-    assert cost_at(3.0, 0.5) is None, "half of the guesses never bring three tokens"
+            assert SpeedupModel(alpha, c, verify).best().speedup == pytest.approx(1.1, abs=1e-9)
+    assert contour_alpha(2.0, 1, 0.5) is None, "two tokens for one and a half passes at most"
+    assert contour_cost(3.0, 0.5) is None, "half of the guesses never bring three tokens"
 
 
 @pytest.mark.parametrize("changed", [{}, {"c": 0}, {"alpha": 1, "c": 0}, {"c": 2}, {"run": RUN}])
@@ -142,10 +146,12 @@ def test_trees_bring_what_the_formulas_say():
     cards = told(widths="2,2", places="0.65 0.10636")["trees"]["cards"]
     tree, chain, best = (card["told"]["tokens"] for card in cards)
     assert tree == "2.328", "1.32845 are accepted"
-    assert chain == f"{law.expected_tokens(0.65, 6):.3f}"
+    assert chain == f"{formula.expected_tokens(0.65, 6):.3f}"
     chances = [0.65, 0.10636]
-    parents = trees.best(chances, 6)
-    expected = trees.expected_tokens(parents, trees.by_position(parents, chances))
+    parents = tree_formula.best_tree(chances, 6)
+    expected = tree_formula.expected_tokens(
+        parents, tree_formula.acceptance_by_position(parents, chances)
+    )
     assert best == f"{expected:.3f}"
     assert [card["told"]["levels"] for card in cards][:2] == ["2", "6"]
     levels = 2 * START["c"] + START["verify"]
@@ -220,9 +226,9 @@ def test_a_run_that_none_was_is_one_sentence(wrong):
 
 def test_a_run_stands_beside_the_law_on_its_own_terms():
     found = compared(MeasuredPoint(**RUN))
-    assert found["law"] == times(law.speedup(0.746, 4.952, 0.218, 1.468))
+    assert found["law"] == times(formula.speedup(0.746, 4.952, 0.218, 1.468))
     assert found["measured"] == "1.15 ×"
-    expected = law.expected_tokens(0.746, 4.952)
+    expected = formula.expected_tokens(0.746, 4.952)
     assert f"fewer tokens than the law expects, 2.95 for {expected:.2f}" in found["why"]
     assert found["take"] == {"alpha": 0.746, "gamma": 4.952, "c": 0.218, "verify": 1.468}
     marks = told(run=RUN)["speed"]["data"]
@@ -232,7 +238,7 @@ def test_a_run_stands_beside_the_law_on_its_own_terms():
 
 
 def test_why_law_and_run_part_is_the_larger_measured_reason():
-    expected = law.expected_tokens(0.6, 4)
+    expected = formula.expected_tokens(0.6, 4)
     fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
     assert "agree" in compared(fits)["why"]
     idle = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, 0.5 * expected / 1.6)

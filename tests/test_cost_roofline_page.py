@@ -10,11 +10,20 @@ import plotly.graph_objects as go
 import pytest
 
 from specviz.cost import sources
-from specviz.cost.drafting import HEAD, NGRAM, drafters
-from specviz.cost.figures.roofline import LONGEST
-from specviz.cost.roofline import Serving, free_tokens, memory_needed, pass_time
-from specviz.cost.serving import BATCHES, Guessing, best_gamma, first_loss, predict
-from specviz.cost.spoken import times
+from specviz.cost.figures.roofline import MAX_GAMMA
+from specviz.cost.formatting import format_speedup
+from specviz.cost.roofline import (
+    BATCHES,
+    DraftPlan,
+    Serving,
+    best_gamma,
+    first_losing_batch,
+    free_tokens,
+    memory_needed,
+    pass_time,
+    predict,
+)
+from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.figures.plot import USUAL
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline.answer import duration, figures, quantity
@@ -46,13 +55,13 @@ def values(answer, figure, name, axis="y"):
 @pytest.mark.parametrize("batch", [1, 64, 83, 512])
 def test_what_the_page_says_is_what_the_formulas_say(batch):
     answer = said(batch=batch)
-    guessing = Guessing.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
     found = predict(SERVED, guessing, batch)
     draft, verify = found.draft / found.plain, found.verify / found.plain
     assert answer["id"] == 7
     assert f"takes {verify:.2f} plain passes" in sentence(answer)
     assert f"{found.speedup:.2f} ×" in sentence(answer)
-    assert f"from batch {first_loss(SERVED, guessing)} on." in sentence(answer)
+    assert f"from batch {first_losing_batch(SERVED, guessing)} on." in sentence(answer)
     assert answer["round"]["said"] == [f"{found.tokens:.2f}", f"{draft + verify:.2f}"]
     assert answer["round"]["costs"] == f"{draft:.2f} to draft, {verify:.2f} to check"
     rows = {name: row for name, *row in answer["facts"]}
@@ -83,7 +92,7 @@ def test_the_best_gamma_is_said_with_what_it_would_give(changes):
     answer = said(**changes)
     ask = {"alpha": 0.7, "batch": 64} | changes
     head = replace(EIGHT, layers=1, tied=True)
-    chains = {g: Guessing.chain(ask["alpha"], g, head) for g in range(LONGEST + 1)}
+    chains = {g: DraftPlan.chain(ask["alpha"], g, head) for g in range(MAX_GAMMA + 1)}
     gains = {g: predict(SERVED, chain, ask["batch"]).speedup for g, chain in chains.items()}
     best = max(gains, key=gains.get)
     told = answer["beside"]["best"]
@@ -91,8 +100,8 @@ def test_the_best_gamma_is_said_with_what_it_would_give(changes):
         assert told == "Your γ 4 is the best here."
     else:
         assert f"The best γ here is {best}" in told
-        assert told.endswith(f" and would give {times(gains[best])}.")
-    assert answer["beside"]["speedup"] == times(gains[4])
+        assert told.endswith(f" and would give {format_speedup(gains[best])}.")
+    assert answer["beside"]["speedup"] == format_speedup(gains[4])
 
 
 @pytest.mark.slow
@@ -128,21 +137,21 @@ def test_efficiency_takes_a_share_of_either_peak():
     assert said(overhead=1)["beside"]["called"] == "With this efficiency"
     few = said(computing=40)
     serving = replace(SERVED, computing=0.4)
-    guessing = Guessing.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
-    assert few["beside"]["speedup"] == times(predict(serving, guessing, 64).speedup)
+    guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
+    assert few["beside"]["speedup"] == format_speedup(predict(serving, guessing, 64).speedup)
     assert predict(serving, guessing, 64).speedup < predict(SERVED, guessing, 64).speedup
 
 
 @pytest.mark.slow
 def test_the_speed_ups_curve_is_the_prediction():
     answer = said(drafter="llama-3.2-1b")
-    guessing = Guessing.chain(0.7, 4, sources.models()["llama-3.2-1b"].shape)
+    guessing = DraftPlan.chain(0.7, 4, sources.models()["llama-3.2-1b"].shape)
     sizes = values(answer, "speed", "20-fits", "x")
     gains = [predict(SERVED, guessing, b).speedup for b in sizes]
     assert values(answer, "speed", "20-fits") == gains
-    free = [predict(SERVED, Guessing.chain(0.7, 4), b).speedup for b in sizes]
+    free = [predict(SERVED, DraftPlan.chain(0.7, 4), b).speedup for b in sizes]
     assert values(answer, "speed", "11-costless")[: len(free)] == free
-    assert values(answer, "speed", "41-loss", "x") == [first_loss(SERVED, guessing)]
+    assert values(answer, "speed", "41-loss", "x") == [first_losing_batch(SERVED, guessing)]
     assert "11-costless" not in said(drafter=NGRAM)["figures"]["speed"]["data"]
 
 
@@ -162,7 +171,7 @@ def test_the_passs_curve_is_the_roofline():
 
 def test_the_best_lengths_are_the_best():
     head = replace(EIGHT, layers=1, tied=True)
-    best = [best_gamma(SERVED, 0.7, b, head, LONGEST) for b in BATCHES]
+    best = [best_gamma(SERVED, 0.7, b, head, MAX_GAMMA) for b in BATCHES]
     assert values(said(), "gamma", "10-best") == best
 
 
@@ -341,9 +350,9 @@ def test_the_first_question_and_the_limits_are_ones_that_can_be_asked():
         (figures, 11_100.6, "11,101"),
         (figures, 65.0, "65.0"),
         (figures, 99.99, "100"),
-        (times, 2.0713, "2.07 ×"),
-        (times, 0.9996, "0.9996 ×"),
-        (times, 1, "1.00 ×"),
+        (format_speedup, 2.0713, "2.07 ×"),
+        (format_speedup, 0.9996, "0.9996 ×"),
+        (format_speedup, 1, "1.00 ×"),
     ],
 )
 def test_numbers_are_written_for_people(form, value, text):

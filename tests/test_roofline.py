@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.cost import sources
+from specviz.cost.model_shape import ModelShape, bytes_per_number
 from specviz.cost.roofline import (
+    BATCHES,
     Hardware,
     PassTime,
     Serving,
-    fits,
+    fits_in_memory,
     free_tokens,
     memory_needed,
     pass_time,
 )
-from specviz.cost.serving import BATCHES
-from specviz.cost.shapes import ModelShape, width
 
 BIG = sources.models()["llama-3.1-8b"].shape
 H100 = sources.machines()["h100-sxm"].hardware
@@ -196,11 +196,11 @@ def test_long_contexts_give_room_back():
 
 def test_memory_decides_what_fits():
     assert memory_needed(replace(SERVED, context=0), 1) == 2 * BIG.parameters + 131_072
-    assert fits(SERVED, 512)
-    assert not fits(replace(SERVED, context=8192), 512)
+    assert fits_in_memory(SERVED, 512)
+    assert not fits_in_memory(replace(SERVED, context=8192), 512)
     seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16")
-    assert not fits(seventy, 1)
-    assert fits(replace(seventy, cards=2), 1)
+    assert not fits_in_memory(seventy, 1)
+    assert fits_in_memory(replace(seventy, cards=2), 1)
 
 
 # Refusals
@@ -209,7 +209,7 @@ def test_memory_decides_what_fits():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: width("int3"), "int3 is none of fp32, bf16, fp16."),
+        (lambda: bytes_per_number("int3"), "int3 is none of fp32, bf16, fp16."),
         (lambda: replace(TOY, layers=0), "The model's layers must be more than 0, and 0 is not."),
         (lambda: ModelShape.of_config({}), "This config does not say 'num_attention_heads'."),
         (lambda: TOY.flops(-1, 0), "The number of tokens must be 0 or more"),

@@ -5,20 +5,26 @@ from math import sqrt
 
 import pytest
 
-from specviz.cost import law, sources
-from specviz.cost.drafting import drafters
+from specviz.cost import formula, sources
 from specviz.cost.roofline import Serving, pass_time
-from specviz.cost.server.acceptance import places, tokens, wilson
-from specviz.cost.server.outlook import LONGEST, chances, outlook
-from specviz.cost.server.report import report
-from specviz.cost.server.site import Site
-from specviz.cost.server.told import Told, Unreadable
+from specviz.cost.server.acceptance import (
+    acceptance_by_position,
+    tokens_per_pass,
+    wilson_interval,
+)
+from specviz.cost.server.deployment import Deployment
+from specviz.cost.server.outlook import MAX_GAMMA, acceptance_chances, outlook
+from specviz.cost.server.report import Report, advice, build_report
+from specviz.cost.server.stats import ServerStats, UnreadableStats
+from specviz.cost.sources import drafters
 
-COUNTED = Told("vLLM", "/metrics", rounds=100, drafted=200, accepted=110, kept=(80, 30), gamma=2)
-MEAN = Told("SGLang", "/server_info", mean=2.44, gamma=3)
+COUNTED = ServerStats(
+    "vLLM", "/metrics", rounds=100, drafted=200, accepted=110, kept=(80, 30), gamma=2
+)
+MEAN = ServerStats("SGLang", "/server_info", mean=2.44, gamma=3)
 EIGHT = sources.models()["llama-3.1-8b"].shape
 SERVING = Serving(EIGHT, sources.machines()["h100-sxm"].hardware, "bf16")
-SITE = Site("h100-sxm", "llama-3.1-8b", "bf16", "n-gram")
+SITE = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "n-gram")
 
 
 def test_wilson_s_interval_is_the_textbook_s():
@@ -28,32 +34,32 @@ def test_wilson_s_interval_is_the_textbook_s():
         (15, 148, 0.0624, 0.1605),
         (0, 20, 0.0, 0.1611),
     ):
-        found = wilson(kept, many)
+        found = wilson_interval(kept, many)
         assert (found.low, found.high) == (
             pytest.approx(low, abs=5e-5),
             pytest.approx(high, abs=5e-5),
         )
     with pytest.raises(ValueError, match="no share"):
-        wilson(3, 2)
+        wilson_interval(3, 2)
 
 
 def test_positions_have_a_share_of_all_and_one_of_those_that_came_so_far():
-    first, second = places(COUNTED)
+    first, second = acceptance_by_position(COUNTED)
     assert (first.reached.share, second.reached.share) == (0.8, 0.3)
     assert second.given.share == pytest.approx(30 / 80)
-    (_, gone) = places(replace(COUNTED, kept=(0, 0), accepted=0))
+    (_, gone) = acceptance_by_position(replace(COUNTED, kept=(0, 0), accepted=0))
     assert gone.given is None
 
 
 def test_tokens_a_pass_scatter_as_the_accepted_lengths_do():
     """20 rounds kept none, 50 one, 30 two: mean 1.1, mean square 1.7."""
-    found = tokens(COUNTED)
+    found = tokens_per_pass(COUNTED)
     half = 1.959964 * sqrt((1.7 - 1.1**2) / 100)
     assert (found.mean, found.low, found.high) == pytest.approx((2.1, 2.1 - half, 2.1 + half))
 
 
 def test_within_the_counted_positions_a_shorter_draft_keeps_what_was_counted():
-    found = chances(COUNTED, 2)
+    found = acceptance_chances(COUNTED, 2)
     assert [found.tokens(gamma) for gamma in (0, 1, 2)] == pytest.approx([1, 1.8, 2.1])
 
 
@@ -68,23 +74,21 @@ def test_beyond_them_the_last_chance_is_held_and_said_to_be_assumed():
 
 def report_of(told, site=SITE):
     """The words about counts, without a text."""
-    from specviz.cost.server import words
-    from specviz.cost.server.report import Report
 
     found = site.outlook(told)
-    return Report(told, tokens(told), (), (), (), found, tuple(words.advice(site, told, found)))
+    return Report(told, tokens_per_pass(told), (), (), (), found, tuple(advice(site, told, found)))
 
 
 def test_of_an_average_one_chance_is_made_and_said_to_be_assumed():
     """1 + 0.6 + 0.36 + 0.216 = 2.176."""
-    found = chances(replace(MEAN, mean=2.176), 3)
+    found = acceptance_chances(replace(MEAN, mean=2.176), 3)
     assert found.rest == pytest.approx(0.6)
     assert not any(choice.counted for choice in outlook(MEAN, SERVING, 1, None).choices)
     assert "One chance α at every position is assumed" in " ".join(report_of(MEAN).advice)
-    with pytest.raises(Unreadable, match="4 tokens at most"):
-        chances(replace(MEAN, mean=4.5), 3)
-    with pytest.raises(Unreadable, match="say γ, as it was started"):
-        chances(replace(MEAN, gamma=None), None)
+    with pytest.raises(UnreadableStats, match="4 tokens at most"):
+        acceptance_chances(replace(MEAN, mean=4.5), 3)
+    with pytest.raises(UnreadableStats, match="say γ, as it was started"):
+        acceptance_chances(replace(MEAN, gamma=None), None)
 
 
 @pytest.mark.parametrize(("drafter", "batch"), [("n-gram", 1), ("head", 64), ("llama-3.2-1b", 256)])
@@ -106,7 +110,7 @@ def test_a_speed_up_is_a_round_s_tokens_by_its_time_in_plain_passes(drafter, bat
 
 def test_where_checking_costs_nothing_the_longest_is_best_and_says_it_was_the_longest():
     found = outlook(replace(MEAN, mean=3.9), SERVING, 1, None)
-    assert found.best.gamma == LONGEST
+    assert found.best.gamma == MAX_GAMMA
     assert "γ 16, the longest looked at, is best" in report_of(replace(MEAN, mean=3.9)).advice[0]
 
 
@@ -132,7 +136,7 @@ def test_the_ends_of_the_intervals_move_the_best():
 
 def test_a_tree_is_not_taken_for_a_chain():
     tree = replace(MEAN, siblings=4)
-    with pytest.raises(Unreadable, match="Its drafts are trees"):
+    with pytest.raises(UnreadableStats, match="Its drafts are trees"):
         outlook(tree, SERVING, 1, None)
 
 
@@ -179,13 +183,13 @@ def test_a_site_that_cannot_be_is_refused(changes, sentence):
 
 def test_where_nothing_can_be_predicted_the_counts_stay():
     text = '{"timings": {"predicted_n": 100, "draft_n": 80, "draft_n_accepted": 60}}'
-    made = report(text, site=SITE)
+    made = build_report(text, site=SITE)
     assert made.tokens.mean == 2.5
     assert made.outlook is None
     assert "llama.cpp does not say how long its drafts are" in made.open
-    assert report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
+    assert build_report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
 
 
 def test_everything_predicted_says_that_it_is_simulated():
     assert outlook(COUNTED, SERVING, 1, None).origin == "simulated"
-    assert law.Optimum.origin == "simulated"
+    assert formula.Optimum.origin == "simulated"

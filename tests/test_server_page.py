@@ -8,9 +8,9 @@ import pytest
 from test_cost_roofline_page import plain
 from test_server_texts import INFO, READ, vllm
 
-from specviz.cost.server.reading import JSON_NAMES, LONGEST, read
-from specviz.cost.server.report import report
-from specviz.cost.server.site import Site
+from specviz.cost.server.deployment import Deployment
+from specviz.cost.server.parsing import JSON_NAMES, MAX_CHARACTERS, parse_stats
+from specviz.cost.server.report import build_report
 from specviz.figures.plot import USUAL
 from specviz.ui.cost.server.answer import answer
 from specviz.ui.cost.server.question import LONGEST_QUESTION
@@ -27,8 +27,8 @@ def said(**changes):
 
 def test_the_page_says_what_the_formulas_say():
     made = said(batch=256)
-    site = Site("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
-    found = report(EXAMPLE["text"], site=site)
+    site = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
+    found = build_report(EXAMPLE["text"], site=site)
     assert made["said"] == ["So far a pass of your server brought ", "3.41", " tokens."]
     assert made["advice"] == list(found.advice)
     assert dict(made["facts"])["Drafts"] == "527"
@@ -86,8 +86,8 @@ def test_of_several_models_the_page_offers_them():
 FAULTS = {
     "a text": ({"now": "hello"}, "now", "none of Prometheus’ format"),
     "a text that is none": ({"now": 3}, "now", "must be text"),
-    "a text too long": ({"now": "a" * (LONGEST + 1)}, "now", "longer than 400,000"),
-    "an earlier one too long": ({"before": "a" * (LONGEST + 1)}, "before", "longer than"),
+    "a text too long": ({"now": "a" * (MAX_CHARACTERS + 1)}, "now", "longer than 400,000"),
+    "an earlier one too long": ({"before": "a" * (MAX_CHARACTERS + 1)}, "before", "longer than"),
     "the same twice": ({"before": EXAMPLE["text"]}, "now", "Nothing was drafted between"),
     "no cards": ({"cards": None}, "cards", "must be a whole number"),
     "half a card": ({"cards": 1.5}, "cards", "must be a whole number"),
@@ -124,4 +124,4 @@ def test_what_the_page_leaves_out_of_json_is_never_read():
     for text in texts:
         less = json.dumps(sent(json.loads(text)))
         assert "secret" not in less
-        assert read(less) == read(text)
+        assert parse_stats(less) == parse_stats(text)

@@ -6,12 +6,17 @@ import time
 
 import pytest
 
-from specviz.cost.server.acceptance import places, tokens
+from specviz.cost.server.acceptance import acceptance_by_position, tokens_per_pass
 from specviz.cost.server.example import example
-from specviz.cost.server.prometheus import MOST_LINES
-from specviz.cost.server.reading import LONGEST, read
-from specviz.cost.server.report import report
-from specviz.cost.server.told import SeveralModels, Told, Unreadable, difference
+from specviz.cost.server.parsing import MAX_CHARACTERS, parse_stats
+from specviz.cost.server.prometheus import MAX_LINES
+from specviz.cost.server.report import build_report
+from specviz.cost.server.stats import (
+    ServerStats,
+    SeveralModels,
+    UnreadableStats,
+    difference,
+)
 
 
 def vllm(
@@ -116,13 +121,13 @@ READ = {
 @pytest.mark.parametrize("case", READ.values(), ids=READ)
 def test_each_program_is_read(case):
     text, program, mean, gamma, batch, kept = case
-    told = read(text)
+    told = parse_stats(text)
     assert (told.program, told.length, told.batch, told.kept) == (program, gamma, batch, kept)
-    assert tokens(told, 4).mean == pytest.approx(mean)
+    assert tokens_per_pass(told, 4).mean == pytest.approx(mean)
 
 
 def test_what_is_not_told_is_not_filled_in():
-    made = report(json.dumps(INFO))
+    made = build_report(json.dumps(INFO))
     assert not made.places
     assert made.tokens.low is None
     assert made.told.rounds is made.told.drafted is made.told.running is None
@@ -130,24 +135,24 @@ def test_what_is_not_told_is_not_filled_in():
     assert "SGLang says nothing by position" in said
     assert "How many sequences" in said
     assert "secret" not in repr(made)
-    with pytest.raises(Unreadable, match="say γ"):
-        tokens(read(TRT_TOTALS))
+    with pytest.raises(UnreadableStats, match="say γ"):
+        tokens_per_pass(parse_stats(TRT_TOTALS))
 
 
 def test_time_between_outputs_is_a_mean():
-    assert ("Between two outputs", "15.0 ms") in report(vllm() + GAUGES).facts
+    assert ("Between two outputs", "15.0 ms") in build_report(vllm() + GAUGES).facts
 
 
 def test_a_tree_is_told_by_more_guesses_than_it_is_deep():
     deep = SGLANG.replace('tp_rank="0"} 5', 'tp_rank="0"} 9')
-    assert (read(SGLANG).siblings, read(deep).siblings) == (1, 2)
-    assert read(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
+    assert (parse_stats(SGLANG).siblings, parse_stats(deep).siblings) == (1, 2)
+    assert parse_stats(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
 def test_no_count_is_negative_or_endless(value):
-    with pytest.raises(Unreadable, match="which no count can be"):
-        Told("vLLM", "/metrics", rounds=value)
+    with pytest.raises(UnreadableStats, match="which no count can be"):
+        ServerStats("vLLM", "/metrics", rounds=value)
 
 
 def change(old, new, text=None):
@@ -178,8 +183,8 @@ REFUSED = {
     "plain timings": ('{"timings": {"predicted_n": 9}}', "drafted nothing"),
     "two programs": (vllm() + "\n" + LLAMA, "This is of llamacpp and vllm"),
     "idle vLLM": (vllm(0, 0, 0, (0, 0)), "has drafted nothing yet"),
-    "too long": ("x" * (LONGEST + 1), "characters, and 400,000 are read"),
-    "too many lines": ("\n".join(["a 1"] * (MOST_LINES + 1)), "more than 20,000 lines"),
+    "too long": ("x" * (MAX_CHARACTERS + 1), "characters, and 400,000 are read"),
+    "too many lines": ("\n".join(["a 1"] * (MAX_LINES + 1)), "more than 20,000 lines"),
     "a long line": ("a" * 9_000 + " 1", "none of Prometheus’ format"),
     "a cut line": (vllm()[:-8], "none of Prometheus’ format"),
     "a label twice": ('vllm:a{b="1",b="2"} 1', "a label twice"),
@@ -219,8 +224,8 @@ REFUSED = {
 def test_each_fault_has_a_sentence(case):
     text, sentence = case
     begun = time.process_time()
-    with pytest.raises(Unreadable, match=re.escape(sentence)) as refused:
-        report(text)
+    with pytest.raises(UnreadableStats, match=re.escape(sentence)) as refused:
+        build_report(text)
     assert len(str(refused.value)) < 400
     assert "\n" not in str(refused.value)
     assert time.process_time() - begun < 2
@@ -231,28 +236,28 @@ def test_each_fault_has_a_sentence(case):
 )
 def test_no_line_takes_long(line):
     begun = time.process_time()
-    with pytest.raises(Unreadable):
-        read(line)
+    with pytest.raises(UnreadableStats):
+        parse_stats(line)
     assert time.process_time() - begun < 0.5
 
 
 def test_of_several_models_one_is_chosen():
     text = vllm() + "\n" + vllm(model="n", drafts=200)
     with pytest.raises(SeveralModels, match="several models: m, n") as asked:
-        read(text)
+        parse_stats(text)
     assert asked.value.models == ("m", "n")
-    assert read(text, "n").rounds == 200
-    with pytest.raises(Unreadable, match="tells of no model 'x'"):
-        read(text, "x")
+    assert parse_stats(text, "n").rounds == 200
+    with pytest.raises(UnreadableStats, match="tells of no model 'x'"):
+        parse_stats(text, "x")
 
 
 def test_two_snapshots_give_what_happened_between():
-    after = read(vllm(160, 640, 250, (120, 80, 50, 0)) + GAUGES)
-    made = difference(read(vllm()), after)
+    after = parse_stats(vllm(160, 640, 250, (120, 80, 50, 0)) + GAUGES)
+    made = difference(parse_stats(vllm()), after)
     assert (made.rounds, made.drafted, made.accepted) == (60, 240, 70)
     assert made.kept == (40, 20, 10, 0)
     assert made.batch == 10  # of the later one
-    assert tokens(made).mean == pytest.approx(1 + 70 / 60)
+    assert tokens_per_pass(made).mean == pytest.approx(1 + 70 / 60)
 
 
 @pytest.mark.parametrize(
@@ -269,16 +274,16 @@ def test_two_snapshots_give_what_happened_between():
     ],
 )
 def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):
-    with pytest.raises(Unreadable, match=sentence):
-        report(after, before)
+    with pytest.raises(UnreadableStats, match=sentence):
+        build_report(after, before)
 
 
 def test_the_example_is_the_measurement_that_ships():
-    made = report(example().text)
+    made = build_report(example().text)
     assert (made.told.program, made.told.rounds, made.told.kept) == (
         "vLLM",
         527,
         (424, 343, 277, 228),
     )
-    assert [place.number for place in places(made.told)] == [1, 2, 3, 4]
+    assert [place.number for place in acceptance_by_position(made.told)] == [1, 2, 3, 4]
     assert "The counts are real" in example().said

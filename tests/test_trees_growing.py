@@ -48,7 +48,7 @@ from specviz.trees.rule_comparison import (
     PositionModels,
     average,
 )
-from specviz.verification import named
+from specviz.verification import make_rule
 from specviz.verification.exact import verdicts
 from specviz.verification.tree import DraftTree
 
@@ -183,7 +183,7 @@ def test_a_tree_is_worth_what_its_verdicts_come_to(seed, cold):
     tree = DraftTree(tokens, one.tree.parents)
     found = sum(
         mass * len(verdict.path)
-        for mass, verdict in verdicts(named("point-mass"), tree, Drawn.POINT_MASS, p, {})
+        for mass, verdict in verdicts(make_rule("point-mass"), tree, Drawn.POINT_MASS, p, {})
     )
     if cold:
         path = world.verify(one, Chance(1, 1), cold=True).path
@@ -225,7 +225,7 @@ def test_a_verdict_does_not_hang_on_how_nodes_are_numbered(seed):
         mine = [paths[old] for old in numbering]
         tokens = (0, *(world.place[path[-1]] for path in mine[1:]))
         p = torch.stack([world.p(path) for path in mine])
-        rule = named("point-mass")
+        rule = make_rule("point-mass")
         verdict = rule.judge(DraftTree(tokens, parents), Drawn.POINT_MASS, p, {}, ByPath(mine))
         found.append([mine[node] for node in verdict.path])
     assert found[0] == found[1]

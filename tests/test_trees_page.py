@@ -13,20 +13,23 @@ import torch
 from specviz.drafters.kit.growth import SUMS
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trees import exhibit, ranks, study
-from specviz.trees.explore import WARM, Walk
-from specviz.trees.faults import BadTree
-from specviz.trees.field import Field, is_field
-from specviz.trees.growing import grown, static
-from specviz.trees.parameters import Parameters
-from specviz.trees.recorded import position, recipes
-from specviz.trees.sweep import Tally
+from specviz.trees import off_by_one, rank_acceptance, ranking_study
+from specviz.trees.grown_tree import grow_tree, static_tree
+from specviz.trees.parameters import BadTree, Parameters
+from specviz.trees.ranking import Tally
+from specviz.trees.recorded_position import (
+    RecordedPosition,
+    is_position_file,
+    recipes,
+    shipped_position,
+)
+from specviz.trees.walk import TEMPERATURE_ONE, Walk
 from specviz.ui.trees.grow.answer import answer as grow
 from specviz.ui.trees.grow.section import wanted
 from specviz.ui.trees.judging.answer import answer as judge
 from specviz.ui.trees.places import HELD, LIVE, MOST
 from specviz.ui.trees.ranking.answer import answer as rank
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
 SIZE = {"depth": 4, "width": 3, "budget": 10}
@@ -115,11 +118,13 @@ def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():
 
 @pytest.mark.slow
 def test_an_exhibits_verdicts_keep_as_much_as_it_says_on_average():
-    field = position(recipes()[0].name)
-    tree = grown(field, exhibit.SIZE).tree
-    parents, p = exhibit.shifted(tree.parents), field.exhibit
-    kept = [len(exhibit.verdict(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
-    assert sum(kept) / 600 == pytest.approx(exhibit.length(parents, tree.tokens, p), abs=0.12)
+    field = shipped_position(recipes()[0].name)
+    tree = grow_tree(field, off_by_one.SIZE).tree
+    parents, p = off_by_one.shift_parents(tree.parents), field.exhibit
+    kept = [len(off_by_one.kept_nodes(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
+    assert sum(kept) / 600 == pytest.approx(
+        off_by_one.expected_length(parents, tree.tokens, p), abs=0.12
+    )
 
 
 def test_two_rules_judge_one_drawn_tree():
@@ -133,14 +138,14 @@ def test_two_rules_judge_one_drawn_tree():
 
 
 def test_a_field_comes_back_from_its_text_whatever_was_typed():
-    field = replace(position(PLACE), prompt="one\u2028two\x85three\nfour")
-    assert is_field(field.to_text())
-    assert Field.from_text(field.to_text()) == field
+    field = replace(shipped_position(PLACE), prompt="one\u2028two\x85three\nfour")
+    assert is_position_file(field.to_text())
+    assert RecordedPosition.from_text(field.to_text()) == field
 
 
 def test_live_positions_are_held_for_a_while():
     for number in range(MOST + 1):
-        HELD.keep(f"test-{number}", position(PLACE))
+        HELD.keep(f"test-{number}", shipped_position(PLACE))
     assert HELD.find(LIVE + "test-0") is None
     assert "nodes" in asked(grow, place=f"{LIVE}test-{MOST}")
 
@@ -170,7 +175,7 @@ def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
     deep = min(3, walk.foresight.deepest)
     shape = [(0,), (1,), (0, 0), (1, 0)]
     field, _ = walk.field([(Parameters(deep, 2, 9), SUMS)], [shape])
-    one = grown(field, Parameters(deep, 2, 9))
+    one = grow_tree(field, Parameters(deep, 2, 9))
     assert not one.missing
     assert len(one.tree) > deep
     for path, row in list(field.rows.items())[:4]:
@@ -186,9 +191,9 @@ def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
         assert torch.allclose(logs, torch.tensor(row.logs), atol=2e-4)
         with torch.inference_mode():
             plain = target.model(torch.tensor([[*again.text, *path]])).logits[0, -1]
-        p = law(plain, WARM)
+        p = logits_to_probs(plain, TEMPERATURE_ONE)
         assert torch.allclose(p[row.tokens], torch.tensor(row.p).double(), atol=1e-4)
-    assert static(field, shape).paths >= {(token,) for token in field.rows[()].tokens[:2]}
+    assert static_tree(field, shape).paths >= {(token,) for token in field.rows[()].tokens[:2]}
 
 
 def test_a_drafter_that_ranks_nothing_under_its_guesses_is_refused():
@@ -202,7 +207,7 @@ def test_ranks_are_measured_along_the_text_that_the_target_wrote():
     """The oracle knows the target's law, so the mean p of its ranks falls, and never by depth."""
     case = families.CASES["oracle"]
     target = case.target()
-    found = ranks.measure(
+    found = rank_acceptance.measure_rank_acceptance(
         target, case.drafter(target), [[1, 2, 3]], Settings(Sampling(1.0), max_new_tokens=8)
     )
     assert found.positions == 7
@@ -212,12 +217,12 @@ def test_ranks_are_measured_along_the_text_that_the_target_wrote():
 
 
 def test_what_was_measured_is_told_as_it_stands_in_the_file():
-    data = study.measured()
-    assert set(ranks.known()) >= set(data["drafters"])
+    data = ranking_study.load_study()
+    assert set(rank_acceptance.shipped_tables()) >= set(data["drafters"])
     for ways in data["drafters"].values():
         for size, rows in ways.items():
             assert rows["sum float64"]["gain"] == 0.0, size
-            said = study.verdict(rows, 240, 59)
+            said = ranking_study.verdict(rows, 240, 59)
             share = f"{100 * rows['sum bfloat16']['differ']:.0f}\u00a0%"
             assert share in said
             low, high = rows["sum bfloat16"]["gain_interval"]
@@ -225,8 +230,10 @@ def test_what_was_measured_is_told_as_it_stands_in_the_file():
 
 
 def test_luck_is_told_from_a_difference_by_enough_rounds():
-    assert study.luck(2.0, study.rounds_to_tell(0.006, 2.0)) == pytest.approx(0.006, rel=1e-3)
-    assert study.rounds_to_tell(0.006, 2.0) > 800_000
+    assert ranking_study.noise_bound(2.0, ranking_study.rounds_needed(0.006, 2.0)) == pytest.approx(
+        0.006, rel=1e-3
+    )
+    assert ranking_study.rounds_needed(0.006, 2.0) > 800_000
 
 
 def test_an_interval_over_prompts_holds_their_mean():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.catalog.entry import settings_of
+from specviz.catalog.entry import settings_from_args
 from specviz.commands.tree_size import add_tree_size
 from specviz.cost import tree_formula as law
 from specviz.settings.options import add_settings
@@ -148,7 +148,7 @@ def read(*words):
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_settings(parser)
     add_tree_size(parser)
-    return settings_of(parser.parse_args(words), "eagle3")
+    return settings_from_args(parser.parse_args(words), "eagle3")
 
 
 @pytest.mark.parametrize(

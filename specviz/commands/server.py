@@ -18,11 +18,10 @@ from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_js
 from specviz.commands.parser import Parser
 from specviz.cost import sources
 from specviz.cost.formatting import format_speedup
-from specviz.cost.server import report
 from specviz.cost.server.deployment import LIMITS, Deployment
 from specviz.cost.server.fetching import find_stats, strip_metrics
 from specviz.cost.server.parsing import MAX_CHARACTERS
-from specviz.cost.server.report import Report, report
+from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats
 from specviz.cost.sources import HEAD
 from specviz.settings.options import count_type
@@ -79,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     site = _site(args)
     before, text = _texts(args)
     try:
-        made = report(text, before, args.name, args.gamma, site)
+        made = build_report(text, before, args.name, args.gamma, site)
     except SeveralModels as problem:
         raise ValueError(f"{problem} Use --name.") from problem
     if args.json != STANDARD_OUTPUT:
@@ -135,7 +134,7 @@ def _print(made: Report) -> None:
     if made.places:
         say()
         rates = [
-            [str(place.number), report.format_rate(place.reached), report.format_rate(place.given)]
+            [str(place.number), format_rate(place.reached), format_rate(place.given)]
             for place in made.places
         ]
         print_table(POSITIONS, rates)

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.commands.console import say
 from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import require_writable, write_lines
@@ -78,7 +78,7 @@ def provenance(target: Target, command: str, many: int) -> dict[str, Any]:
 def chosen(drafter: str, tokens: int) -> Settings:
     """Settings that sample from the target's own distribution, with one seed."""
     said = {"sampling": {"temperature": 1.0}, "seed": 1, "max_new_tokens": tokens}
-    return Settings.from_json(filled(drafter, said))
+    return Settings.from_json(with_defaults(drafter, said))
 
 
 def texts(target: Target, many: int) -> list[list[int]]:
@@ -92,10 +92,11 @@ def texts(target: Target, many: int) -> list[list[int]]:
 def positions(target: Target, folder: Path) -> None:
     """Record every position of the recipes."""
     from specviz.catalog.loading import load_drafter
-    from specviz.trees.recorded import recipes, record
+    from specviz.trees.recorded_position import recipes
+    from specviz.trees.recording import record_recipe
 
     for recipe in recipes():
-        field = record(target, load_drafter(recipe.drafter, target), recipe)
+        field = record_recipe(target, load_drafter(recipe.drafter, target), recipe)
         (folder / f"{recipe.name}.jsonl").write_text(field.to_text(), encoding="utf-8")
         say(f"{recipe.name}: {len(field.rows)} positions")
 
@@ -103,11 +104,11 @@ def positions(target: Target, folder: Path) -> None:
 def ranks(target: Target, many: int) -> dict[str, Any]:
     """Acceptance by rank, for every drafter that can draft trees."""
     from specviz.catalog.loading import load_drafter
-    from specviz.trees.ranks import measure
+    from specviz.trees.rank_acceptance import measure_rank_acceptance
 
     found, ids = {}, texts(target, many)
     for name in DRAFTERS:
-        made = measure(target, load_drafter(name, target), ids, chosen(name, 24))
+        made = measure_rank_acceptance(target, load_drafter(name, target), ids, chosen(name, 24))
         say(f"{name}: {made.positions} positions, first guess {made.by_depth[0][0]:.3f}")
         found[name] = made.to_json()
     return {"drafters": found}
@@ -116,13 +117,25 @@ def ranks(target: Target, many: int) -> dict[str, Any]:
 def ranking(target: Target, many: int) -> dict[str, Any]:
     """The comparison of rankings, by drafter."""
     from specviz.catalog.loading import load_drafter
-    from specviz.trees.sweep import EVERY, MANY, arithmetic, empty, summed, sweep
+    from specviz.trees.ranking import (
+        POSITION_STRIDE,
+        POSITIONS,
+        empty_tallies,
+        run_study,
+        summarize,
+        time_arithmetic,
+    )
 
     found, ids = {}, texts(target, many)
     for name in RANKED:
-        tallies = empty()
+        tallies = empty_tallies()
         drafter = load_drafter(name, target)
-        for done in sweep(target, drafter, ids, chosen(name, 64), tallies):
+        for done in run_study(target, drafter, ids, chosen(name, 64), tallies):
             say(f"{name}: {done} of {len(ids)} prompts")
-        found[name] = summed(tallies)
-    return {"places": MANY, "every": EVERY, "drafters": found, "arithmetic": arithmetic()}
+        found[name] = summarize(tallies)
+    return {
+        "places": POSITIONS,
+        "every": POSITION_STRIDE,
+        "drafters": found,
+        "arithmetic": time_arithmetic(),
+    }

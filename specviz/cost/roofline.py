@@ -9,12 +9,14 @@ Patterson, Communications of the ACM 52(4), 2009. Standard library only.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Literal, Self
 
-from specviz.cost.checks import chance, not_negative, positive
-from specviz.cost.shapes import ModelShape, width
+from specviz.cost import formula, tree_formula
+from specviz.cost.checks import check_not_negative, check_positive, check_probability
+from specviz.cost.model_shape import ModelShape, bytes_per_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Hardware:
         if not self.peak:
             raise ValueError(f"{self.name} needs a peak for one dtype at least.")
         for value in (*self.peak.values(), self.bandwidth, self.memory):
-            positive(f"Every figure of {self.name}", value)
+            check_positive(f"Every figure of {self.name}", value)
 
     def peak_in(self, dtype: str) -> float:
         """Operations a second in `dtype`."""
@@ -67,11 +69,14 @@ class Serving:
 
     def __post_init__(self) -> None:
         self.hardware.peak_in(self.dtype)
-        positive("The number of cards", self.cards)
-        not_negative("The context", self.context)
-        not_negative("The overhead", self.overhead)
+        check_positive("The number of cards", self.cards)
+        check_not_negative("The context", self.context)
+        check_not_negative("The overhead", self.overhead)
         for name, share in (("bandwidth", self.reading), ("arithmetic", self.computing)):
-            positive(f"The share of the peak {name}", chance(f"The share of the {name}", share))
+            check_positive(
+                f"The share of the peak {name}",
+                check_probability(f"The share of the {name}", share),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,8 @@ def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
 
     Bytes: the weights once; of every sequence the cache once, and the new tokens' part written.
     """
-    positive("The batch size", batch)
-    positive("The number of tokens", tokens)
+    check_positive("The batch size", batch)
+    check_positive("The number of tokens", tokens)
     shape, dtype, cards = serving.shape, serving.dtype, serving.cards
     entries = batch * (serving.context + tokens)
     moved = shape.weight_bytes(dtype) + entries * shape.cache_bytes(dtype)
@@ -127,11 +132,126 @@ def free_tokens(serving: Serving, batch: int) -> int:
 
 def memory_needed(serving: Serving, batch: int, tokens: int = 1) -> float:
     """Bytes that weights and caches take on all cards together; activations are left out."""
-    positive("The batch size", batch)
+    check_positive("The batch size", batch)
     cache = batch * (serving.context + tokens) * serving.shape.cache_bytes(serving.dtype)
-    return serving.shape.parameters * width(serving.dtype) + cache
+    return serving.shape.parameters * bytes_per_number(serving.dtype) + cache
 
 
-def fits(serving: Serving, batch: int, tokens: int = 1) -> bool:
+def fits_in_memory(serving: Serving, batch: int, tokens: int = 1) -> bool:
     """Whether weights and caches fit into the memory of the cards."""
     return memory_needed(serving, batch, tokens) <= serving.cards * serving.hardware.memory
+
+
+BATCHES: Final = tuple(2**power for power in range(10))  # 1 to 512
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPlan:
+    """What a drafter's round brings and holds.
+
+    tokens: brought on average, the target's own among them. widths: guesses by level, all 1 for a
+    chain. draft: the drafter's shape, which reads its own weights and cache; None: drafting costs
+    nothing (n-gram).
+    """
+
+    tokens: float
+    widths: tuple[int, ...]
+    draft: ModelShape | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.widths, default=1) < 1:
+            raise ValueError("Every level of a draft holds one guess at least.")
+        if not 1.0 <= self.tokens <= 1.0 + len(self.widths) + formula.TOLERANCE:
+            most = 1 + len(self.widths)
+            raise ValueError(f"A round brings 1 to {most} tokens here, and {self.tokens:g} is not.")
+
+    @classmethod
+    def chain(cls, alpha: float, gamma: int, draft: ModelShape | None = None) -> Self:
+        """γ guesses one after the other, each kept with chance α."""
+        return cls(formula.expected_tokens(alpha, gamma), (1,) * gamma, draft)
+
+    @classmethod
+    def tree(
+        cls, parents: Sequence[int], keep: Sequence[float], draft: ModelShape | None = None
+    ) -> Self:
+        """A tree as in trees.py."""
+        sizes = Counter(tree_formula.depths(parents))
+        widths = tuple(sizes[level] for level in range(1, max(sizes) + 1))
+        return cls(tree_formula.expected_tokens(parents, keep), widths, draft)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A round and a plain pass at one batch size, in seconds.
+
+    tokens: what the round brings to each sequence. fits: whether weights and caches of target and
+    drafter fit into the memory.
+    """
+
+    origin: ClassVar[str] = "simulated"
+    batch: int
+    tokens: float
+    plain: float
+    draft: float
+    verify: float
+    fits: bool
+
+    @property
+    def speedup(self) -> float:
+        """Over plain decoding with the same batch; below 1 speculation loses."""
+        return formula.speedup_from_tokens(
+            self.tokens, self.draft / self.plain, self.verify / self.plain
+        )
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of the whole batch, with speculation."""
+        return self.batch * self.tokens / (self.draft + self.verify)
+
+    @property
+    def plain_tokens_per_second(self) -> float:
+        """Of the whole batch, without."""
+        return self.batch / self.plain
+
+
+def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
+    """One round of `guessing` on `serving`, beside one plain pass."""
+    checked = 1 + sum(guessing.widths)  # the last committed token is in the pass too
+    drafting, needed = 0.0, memory_needed(serving, batch, checked)
+    if guessing.draft and guessing.widths:
+        drafter = replace(serving, shape=guessing.draft)
+        reads = (1, *guessing.widths[:-1])  # a level's pass reads the level before
+        drafting = sum(pass_time(drafter, batch, width).seconds for width in reads)
+        needed += memory_needed(drafter, batch, checked)
+    plain = pass_time(serving, batch).seconds
+    verify = pass_time(serving, batch, checked).seconds
+    room = serving.cards * serving.hardware.memory
+    return Prediction(batch, guessing.tokens, plain, drafting, verify, needed <= room)
+
+
+def best_chain(
+    serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
+) -> formula.Optimum:
+    """The chain length up to `limit` with the best predicted speed-up, the smallest of equals."""
+    check_not_negative("The longest chain", limit)
+    chains = [DraftPlan.chain(alpha, gamma, draft) for gamma in range(limit + 1)]
+    gains = [predict(serving, chain, batch).speedup for chain in chains]
+    gamma = next(
+        g for g, gain in enumerate(gains) if gain >= max(gains) * (1.0 - formula.TOLERANCE)
+    )
+    return formula.Optimum(gamma, gains[gamma])
+
+
+def best_gamma(
+    serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
+) -> int:
+    """The draft length of that chain."""
+    return best_chain(serving, alpha, batch, draft, limit).gamma or 0
+
+
+def first_losing_batch(serving: Serving, guessing: DraftPlan, limit: int = 512) -> int | None:
+    """The smallest batch size at which speculation is slower than plain decoding; None: none."""
+    sizes = range(1, limit + 1)
+    return next(
+        (b for b in sizes if predict(serving, guessing, b).speedup < 1.0 - formula.TOLERANCE), None
+    )

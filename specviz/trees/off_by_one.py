@@ -16,7 +16,7 @@ from specviz.cost import tree_formula as law
 from specviz.settings.chance import Chance
 from specviz.trace.rule_specs import Drawn
 from specviz.trees.parameters import Parameters
-from specviz.verification import named
+from specviz.verification import make_rule
 from specviz.verification.tree import DraftTree
 
 SIZE: Final = Parameters(4, 3, 10)  # of the tree that every position keeps an exhibit of
@@ -41,7 +41,7 @@ def kept_nodes(
         laws[parents[node], places[node]] = p[node]
     laws[:, -1] = (1.0 - laws.sum(-1)).clamp(min=0.0)
     tree = DraftTree(tuple(places), tuple(parents))
-    judged = named("point-mass").judge(tree, Drawn.POINT_MASS, laws, {}, chance)
+    judged = make_rule("point-mass").judge(tree, Drawn.POINT_MASS, laws, {}, chance)
     return list(judged.path)
 
 

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from specviz.settings.settings import MAX_GUESSES
-from specviz.trees.faults import BadTree, within
+
+
+class BadTree(ValueError):
+    """No such tree can be grown or read; the message is a sentence."""
+
+
+def check_range(called: str, value: Any, least: int, most: int) -> int:
+    """A whole number between bounds. Raises BadTree."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadTree(f"{called} is a whole number from {least} to {most}, not {value!r:.40}.")
+    return value
+
 
 DEEPEST: Final = 16
 WIDEST: Final = 16
@@ -29,21 +40,23 @@ class Parameters:
     budget: int
 
     def __post_init__(self) -> None:
-        within("The depth", self.depth, 1, DEEPEST)
-        within("The branching (top-k)", self.width, 1, WIDEST)
-        within("The budget", self.budget, 1, MAX_GUESSES)
+        check_range("The depth", self.depth, 1, DEEPEST)
+        check_range("The branching (top-k)", self.width, 1, WIDEST)
+        check_range("The budget", self.budget, 1, MAX_GUESSES)
 
     @classmethod
     def sglang(cls, steps: int, topk: int, num_draft_tokens: int) -> Self:
         """From --speculative-num-steps, -eagle-topk and -num-draft-tokens."""
-        within("num_draft_tokens, which counts the root,", num_draft_tokens, 2, MAX_GUESSES + 1)
+        check_range(
+            "num_draft_tokens, which counts the root,", num_draft_tokens, 2, MAX_GUESSES + 1
+        )
         return cls(steps, topk, num_draft_tokens - 1)
 
     @classmethod
     def eagle(cls, total_tokens: int, depth: int, top_k: int) -> Self:
         """From total_tokens, depth and top_k of SafeAILab's EAGLE-2 and EAGLE-3."""
-        within("total_tokens, which counts the root,", total_tokens, 2, MAX_GUESSES + 1)
-        within("EAGLE’s depth", depth, 0, DEEPEST - 1)
+        check_range("total_tokens, which counts the root,", total_tokens, 2, MAX_GUESSES + 1)
+        check_range("EAGLE’s depth", depth, 0, DEEPEST - 1)
         return cls(depth + 1, top_k, total_tokens - 1)
 
     @classmethod

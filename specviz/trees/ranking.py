@@ -7,17 +7,27 @@ In exact arithmetic all eight agree, since the logarithm is monotone; only round
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from random import Random
+from time import perf_counter
+from typing import Any, Final
 
 import torch
 
+from specviz.cost import tree_formula as law
 from specviz.drafters.kit.growth import Totals
-from specviz.trees.field import Field, Path
-from specviz.trees.growing import Grown, grown
+from specviz.engine.protocol import Drafter
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.shipped import ASSETS
+from specviz.trees.grown_tree import GrownTree, grow_tree
 from specviz.trees.parameters import Parameters
-from specviz.trees.study import EXACT
+from specviz.trees.payoff import greedy_matches, target_probabilities
+from specviz.trees.ranking_study import EXACT
+from specviz.trees.recorded_position import Path, RecordedPosition
+from specviz.trees.walk import Walk
 
 DTYPES: Final[Mapping[str, torch.dtype]] = {
     "float64": torch.float64,
@@ -33,7 +43,7 @@ WAYS: Final[Mapping[str, Totals]] = {
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedTree:
     """A tree ranked one way, beside the exact one.
 
     gained, lost: paths that only it, only the exact one keeps. tied: guesses dropped whose total is
@@ -42,7 +52,7 @@ class Ranked:
     """
 
     way: str
-    grown: Grown
+    grown: GrownTree
     gained: frozenset[Path]
     lost: frozenset[Path]
     tied: int
@@ -50,18 +60,18 @@ class Ranked:
     orphans: list[int]
 
 
-def ranked(field: Field, parameters: Parameters) -> list[Ranked]:
+def rank_all_ways(field: RecordedPosition, parameters: Parameters) -> list[RankedTree]:
     """All eight, in the order of WAYS."""
-    made = {way: grown(field, parameters, kind) for way, kind in WAYS.items()}
+    made = {way: grow_tree(field, parameters, kind) for way, kind in WAYS.items()}
     exact = made[EXACT].paths
     return [_ranked(way, one, exact) for way, one in made.items()]
 
 
-def _ranked(way: str, one: Grown, exact: frozenset[Path]) -> Ranked:
+def _ranked(way: str, one: GrownTree, exact: frozenset[Path]) -> RankedTree:
     mine, totals = one.paths, one.growth.totals
     dropped = one.order[one.budget :]
     last = totals[one.order[one.budget - 1]] if dropped else math.inf
-    return Ranked(
+    return RankedTree(
         way,
         one,
         mine - exact,
@@ -72,7 +82,7 @@ def _ranked(way: str, one: Grown, exact: frozenset[Path]) -> Ranked:
     )
 
 
-def orphans(one: Grown) -> list[int]:
+def orphans(one: GrownTree) -> list[int]:
     """Nodes that a selection without a rule for ties keeps, and whose parent it does not keep.
 
     `torch.topk` promises no order among equals. EAGLE's code then makes such a node its own parent,
@@ -82,3 +92,149 @@ def orphans(one: Grown) -> list[int]:
     found = totals.topk(min(one.budget, len(totals))).indices + 1
     kept = {0, *found.tolist()}
     return sorted(node for node in kept if node and one.growth.parents[node] not in kept)
+
+
+FILE: Final = ASSETS / "trees" / "ranking.json"
+SIZES: Final = {
+    "SGLang 6, 10, 60": Parameters(6, 10, 59),
+    "SGLang 5, 4, 8": Parameters(5, 4, 7),
+}
+POSITION_STRIDE, POSITIONS = 3, 8  # places of a prompt
+BOOTSTRAPS: Final = 4000
+Counts = dict[str, float]
+
+
+@dataclass
+class Tally:
+    """One way of ranking at one size of tree. prompts: by prompt, sums over its places."""
+
+    prompts: list[Counts]
+
+    def mean(self, key: str) -> float:
+        """A place's mean."""
+        return sum(one[key] for one in self.prompts) / sum(one["places"] for one in self.prompts)
+
+    def interval(self, key: str, draws: int = BOOTSTRAPS, seed: int = 1) -> tuple[float, float]:
+        """95 % of the means that prompts drawn anew give."""
+        dice, many = Random(seed), len(self.prompts)
+        found = sorted(
+            Tally([self.prompts[dice.randrange(many)] for _ in range(many)]).mean(key)
+            for _ in range(draws)
+        )
+        return found[int(0.025 * draws)], found[int(0.975 * draws) - 1]
+
+
+KEYS: Final = (
+    "differ",
+    "nodes",
+    "tied",
+    "zeros",
+    "orphans",
+    "length",
+    "gain",
+    "square",
+    "greedy",
+    "gain0",
+)
+
+
+def mean_square_length(field: RecordedPosition, one: RankedTree) -> float:
+    """The mean square of the accepted length at temperature 1: what its noise follows from."""
+    growth = one.grown.growth
+    warm = law.path_probabilities(growth.parents, target_probabilities(field, one.grown))
+    return sum((2 * growth.depths[node] - 1) * warm[node] for node in one.grown.kept[1:])
+
+
+Tallies = dict[str, dict[str, Tally]]  # by size, by way
+
+
+def empty_tallies() -> Tallies:
+    """Tallies of nothing yet."""
+    return {size: {way: Tally([]) for way in WAYS} for size in SIZES}
+
+
+def run_study(
+    target: Target,
+    drafter: Drafter,
+    texts: Sequence[Sequence[int]],
+    settings: Settings,
+    found: Tallies,
+) -> Iterator[int]:
+    """Fill tallies prompt by prompt; yields how many are done."""
+    wants = [(size, kind) for size in SIZES.values() for kind in WAYS.values()]
+    for done, ids in enumerate(texts, 1):
+        sums: dict[tuple[str, str], Counts] = defaultdict(lambda: defaultdict(float))
+        for field in Walk(target, drafter, ids, settings).fields(wants, POSITION_STRIDE, POSITIONS):
+            for name, size in SIZES.items():
+                for way, counts in count_position(field, size).items():
+                    for key, value in counts.items():
+                        sums[name, way][key] += value
+        for (name, way), counts in sums.items():
+            found[name][way].prompts.append(dict(counts))
+        yield done
+
+
+def count_position(field: RecordedPosition, size: Parameters) -> dict[str, Counts]:
+    """By way, what one place adds to its tally."""
+    made = rank_all_ways(field, size)
+    exact = next(one for one in made if one.way == EXACT)
+    base = expected_lengths(field, exact)
+    return {one.way: _count_way(field, one, base) for one in made}
+
+
+def _count_way(field: RecordedPosition, one: RankedTree, base: tuple[float, float]) -> Counts:
+    mine = expected_lengths(field, one)
+    return {
+        "places": 1.0,
+        "differ": float(bool(one.gained)),
+        "nodes": float(len(one.gained)),
+        "tied": float(bool(one.tied)),
+        "zeros": float(one.zeros),
+        "orphans": float(bool(one.orphans)),
+        "length": mine[0],
+        "gain": mine[0] - base[0],
+        "square": mean_square_length(field, one),
+        "greedy": mine[1],
+        "gain0": mine[1] - base[1],
+    }
+
+
+def expected_lengths(field: RecordedPosition, one: RankedTree) -> tuple[float, float]:
+    """The tree's expected accepted length at temperature 1, and its length at temperature 0."""
+    parents, kept = one.grown.growth.parents, one.grown.kept[1:]
+    warm = law.path_probabilities(parents, target_probabilities(field, one.grown))
+    cold = law.path_probabilities(parents, greedy_matches(field, one.grown))
+    return sum(warm[node] for node in kept), sum(cold[node] for node in kept)
+
+
+def summarize(tallies: Tallies) -> dict[str, Any]:
+    """For the file: means by size and way, and intervals of what is compared."""
+    return {
+        size: {way: _summarize_tally(tally) for way, tally in ways.items()}
+        for size, ways in tallies.items()
+    }
+
+
+def _summarize_tally(tally: Tally) -> dict[str, Any]:
+    means = {key: round(tally.mean(key), 5) for key in KEYS}
+    compared = {key: [round(x, 5) for x in tally.interval(key)] for key in ("gain", "gain0")}
+    return means | {f"{key}_interval": ends for key, ends in compared.items()}
+
+
+def time_arithmetic(rounds: int = 2000, width: int = 10) -> list[dict[str, Any]]:
+    """Multiplying beside adding: microseconds of one step of a tree's loop, in turns, by dtype.
+
+    As SGLang's select_top_k_tokens does it: (1, k) totals by (1, k, k) of the new guesses.
+    """
+    found = []
+    for name, dtype in DTYPES.items():
+        totals, rows = torch.rand(1, width).to(dtype), torch.rand(1, width, width).to(dtype)
+        times: dict[str, list[float]] = {"product": [], "sum": []}
+        for _ in range(rounds):
+            for how, step in (("product", torch.mul), ("sum", torch.add)):
+                start = perf_counter()
+                step(totals.unsqueeze(2), rows)
+                times[how].append(perf_counter() - start)
+        middle = {how: sorted(some)[rounds // 2] * 1e6 for how, some in times.items()}
+        found.append({"dtype": name, "width": width} | {h: round(v, 3) for h, v in middle.items()})
+    return found

@@ -14,17 +14,11 @@ from functools import cache
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from specviz.catalog.entry import filled
-from specviz.settings.published_trees import PUBLISHED_TREES
-from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, of_shipped, of_text, text_of
 from specviz.trace.codec import from_plain
-from specviz.trees.parameters import DEEPEST, Parameters
 
 if TYPE_CHECKING:
-    from specviz.engine.protocol import Drafter
-    from specviz.models.target import Target
-    from specviz.trees.walk import Walk
+    pass
 
 Path = tuple[int, ...]  # tokens from the one after the root on
 KIND: Final = {"format": "specviz-field", "version": 1}
@@ -187,64 +181,3 @@ def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
 def shipped_position(name: str) -> RecordedPosition:
     """A recorded position. Raises BrokenFile."""
     return of_text(FOLDER / f"{name}.jsonl", RecordedPosition.from_text)
-
-
-def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedPosition:
-    """The position that a recipe tells of, made now."""
-    said = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
-    settings = Settings.from_json(filled(recipe.drafter, said))
-    return record_position(target, drafter, recipe.text, settings, recipe.skip).titled(recipe.title)
-
-
-def record_position(
-    target: Target, drafter: Drafter, prompt: str, settings: Settings, skip: int = 0
-) -> RecordedPosition:
-    """All that the tab's trees can ask for, `skip` tokens into what the target writes.
-
-    Raises BadTree for a drafter on which no tree grows, and what reading a prompt raises.
-    """
-    from specviz.models.prompt import read
-    from specviz.trees.walk import Walk
-
-    walk = Walk(target, drafter, read(target, prompt, settings).ids, settings)
-    for _ in range(skip):
-        if walk.ended:
-            break
-        walk.step()
-    field, _ = walk.field(tree_requests(target.vocab_size), shape_requests())
-    return replace(field, prompt=prompt, exhibit=off_by_one(walk, field))
-
-
-def off_by_one(walk: Walk, field: RecordedPosition) -> list[float]:
-    """What the target says of the tree whose parents are off by one: by node, p of its token."""
-    from specviz.trees.grown_tree import grow_tree
-    from specviz.trees.off_by_one import SIZE, shift_parents
-    from specviz.trees.walk import TEMPERATURE_ONE
-    from specviz.verification.distributions import law
-    from specviz.verification.tree import DraftTree
-
-    tree = grow_tree(field, SIZE).tree
-    wrong = DraftTree(tree.tokens, tuple(shift_parents(tree.parents)))
-    p = law(walk.score(wrong).logits, TEMPERATURE_ONE).cpu()
-    chances = [
-        p[parent, token].item() for token, parent in zip(wrong.tokens, wrong.parents, strict=True)
-    ]
-    return [1.0, *(float(f"{chance:.6g}") for chance in chances[1:])]
-
-
-def tree_requests(vocabulary: int) -> list[Any]:
-    """Trees of every branching up to the widest, whose union covers what the controls allow."""
-    from specviz.drafters.kit.growth import SUMS
-
-    widest = min(WIDEST, vocabulary)
-    deep = min(LEVELS, DEEPEST)
-    return [(Parameters(deep, width, MOST), SUMS) for width in range(1, widest + 1)]
-
-
-def shape_requests() -> list[Any]:
-    """Static trees that can be put on the position: published ones, and the judges' small ones."""
-    from specviz.trees.rule_comparison import MAX_DEPTH as JUDGED
-    from specviz.trees.rule_comparison import TOP_Q
-    from specviz.trees.static_shapes import paths_of, regular
-
-    return [*(one.paths for one in PUBLISHED_TREES.values()), paths_of(regular(TOP_Q, JUDGED + 1))]

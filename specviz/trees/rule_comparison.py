@@ -20,7 +20,7 @@ from specviz.trace.rule_specs import Drawn
 from specviz.trees.grown_tree import GrownTree
 from specviz.trees.parameters import BadTree
 from specviz.trees.recorded_position import Path, RecordedPosition, Row
-from specviz.verification import Verdict, named
+from specviz.verification import Verdict, make_rule
 from specviz.verification.distributions import draw_each
 from specviz.verification.exact import verdicts
 from specviz.verification.tree import DraftTree
@@ -52,7 +52,7 @@ class SampledTree:
     def verdicts(self, chance: Chance) -> dict[str, Verdict]:
         """What either rule decides on the same coins."""
         return {
-            way: named(rule).judge(self.tree, self.drawn, self.p, self.q, chance)
+            way: make_rule(rule).judge(self.tree, self.drawn, self.p, self.q, chance)
             for way, rule in self.rules().items()
         }
 
@@ -61,7 +61,7 @@ class SampledTree:
         return {
             way: sum(
                 mass * len(verdict.path)
-                for mass, verdict in verdicts(named(rule), self.tree, self.drawn, self.p, self.q)
+                for mass, verdict in verdicts(make_rule(rule), self.tree, self.drawn, self.p, self.q)
             )
             for way, rule in self.rules().items()
         }
@@ -119,7 +119,7 @@ class PositionModels:
         p = torch.stack([say(path) if path in self.field.rows else lump for path in paths])
         places = [0, *(self.place[token] for token in one.tree.tokens[1:])]
         tree = DraftTree(tuple(places), one.tree.parents)
-        return named("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
+        return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
 
     def draft(self, widths: Sequence[int], drawn: Drawn, chance: Chance) -> SampledTree:
         """A tree drawn by chance: so many guesses under every node, by depth. Raises BadTree."""

@@ -23,7 +23,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trees.grown_tree import GrownTree
 from specviz.trees.parameters import BadTree, Parameters
 from specviz.trees.recorded_position import Path, RecordedPosition, Row, round_seconds
-from specviz.verification.distributions import draw, law
+from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
 SHOWN: Final = 48  # tokens of the text that a field keeps
@@ -75,7 +75,7 @@ class Walk:
         if number < len(self.told):
             return self.told[number]
         chance = self.settings.chance(number)
-        return draw(law(logits, self.settings.sampling), chance.baseline()).token
+        return draw(logits_to_probs(logits, self.settings.sampling), chance.baseline()).token
 
     @property
     def ended(self) -> bool:
@@ -109,7 +109,7 @@ class Walk:
         start = self._now()
         scores = self.score(tree)
         seconds = self._now() - start
-        p = law(scores.logits, TEMPERATURE_ONE).cpu()
+        p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
         judged = {path: row_of(*rows[path], p[node]) for node, path in enumerate(rows)}
         return self._field(judged, max(want.width for want, _ in wants), seconds), scores
 

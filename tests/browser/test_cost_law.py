@@ -6,9 +6,9 @@ import pytest
 from costs import ANSWERED, lent, opened
 from made import RUNS, made
 
-from specviz.cost import law
-from specviz.cost.point import measured_point
-from specviz.cost.terms import Terms
+from specviz.cost import formula
+from specviz.cost.formula import SpeedupModel
+from specviz.cost.measured_point import measured_point
 from specviz.ui.cost.law.answer import best_sentence, times
 from specviz.ui.cost.law.section import START
 
@@ -52,19 +52,19 @@ def hand(page, lane):
 
 def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
     page = cost
-    says(page, ".sv-law-best", best_sentence(Terms(START["alpha"], START["c"])))
+    says(page, ".sv-law-best", best_sentence(SpeedupModel(START["alpha"], START["c"])))
     for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than answers come
         slide(page, "alpha", alpha)
-    says(page, ".sv-law-best", best_sentence(Terms(0.8, START["c"])))
-    assert "γ = 6: 2.47 ×" in best_sentence(Terms(0.8, START["c"]))
+    says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, START["c"])))
+    assert "γ = 6: 2.47 ×" in best_sentence(SpeedupModel(0.8, START["c"]))
     page.get_by_label("guesses in a row, as a number").fill("3")
-    says(page, ".sv-law-chosen", f"Your γ = 3 gives {times(law.speedup(0.8, 3, 0.1))} plain.")
+    says(page, ".sv-law-chosen", f"Your γ = 3 gives {times(formula.speedup(0.8, 3, 0.1))} plain.")
     assert page.input_value("#sv-law-gamma") == "3"
     tokens = page.locator(".sv-law-round [data-told=tokens]").inner_text()
-    assert tokens == f"{law.expected_tokens(0.8, 3):.2f}"
+    assert tokens == f"{formula.expected_tokens(0.8, 3):.2f}"
     page.focus("#sv-law-c")
     page.keyboard.press("Home")
-    says(page, ".sv-law-best", best_sentence(Terms(0.8, 0.0)))
+    says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.0)))
 
 
 def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
@@ -77,7 +77,7 @@ def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
     box.fill("0.9")
     page.wait_for_selector(".sv-law-notice", state="hidden")
     assert box.get_attribute("aria-invalid") == "false"
-    says(page, ".sv-law-best", best_sentence(Terms(0.9, START["c"])))
+    says(page, ".sv-law-best", best_sentence(SpeedupModel(0.9, START["c"])))
     page.fill("#sv-law-widths", "<b>2</b>")
     says(page, ".sv-law-fault", "“<b>2</b>” is not a whole number.")
     page.fill("#sv-law-widths", "2 2")
@@ -94,7 +94,7 @@ def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
     assert page.locator(".sv-law-from").inner_text() == "recorded"
     page.get_by_role("button", name="Take α, γ, c and v from the run").click()
     page.wait_for_function(ANSWERED)
-    taken = Terms(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
+    taken = SpeedupModel(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
     says(page, ".sv-law-best", best_sentence(taken))
     assert page.input_value("#sv-law-verify") == "1.25"
     page.evaluate("window.specviz.players['sv-step'].load('02-siblings')")
@@ -110,7 +110,7 @@ def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
 def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(cost):
     page = cost
     hand(page, LANE)
-    says(page, ".sv-law-best", best_sentence(Terms(0.8, 0.05)))
+    says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.05)))
     says(page, ".sv-law-name b", f"measured: {LANE['name']}, 2.90 ×")
     assert page.locator(".sv-law-from").inner_text() == "measured on this machine"
     assert page.evaluate("window.hacked") is None
@@ -137,7 +137,7 @@ def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(cost):
 def test_a_link_opens_a_place_on_the_law_and_a_phone_scrolls_down_only(visit):
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2")
-    says(page, ".sv-law-best", best_sentence(Terms(0.9, 0.2)))
+    says(page, ".sv-law-best", best_sentence(SpeedupModel(0.9, 0.2)))
     assert "γ = 7: 2.37 ×" in page.inner_text(".sv-law-best").replace("\u00a0", " ")
     page.get_by_role("button", name="α and c").click()
     page.wait_for_function(ANSWERED)

@@ -12,15 +12,24 @@ from dataclasses import replace
 from math import log2, log10
 from typing import Any, Final
 
-from specviz.cost.roofline import Serving, free_tokens, pass_time
-from specviz.cost.serving import BATCHES, Guessing, best_gamma, predict
+from specviz.cost.roofline import (
+    BATCHES,
+    DraftPlan,
+    Serving,
+    best_gamma,
+    free_tokens,
+    pass_time,
+    predict,
+)
 from specviz.figures.plot import FONT, Figure, Trace, layout
 
 WIDTH: Final = 1216
 HEIGHT: Final = 270
-WIDEST: Final = 512  # tokens of a sequence in a pass, and sequences in a batch
-LONGEST: Final = 16  # the longest chain looked at
-STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))  # batch sizes drawn
+MAX_BATCH: Final = 512  # tokens of a sequence in a pass, and sequences in a batch
+MAX_GAMMA: Final = 16  # the longest chain looked at
+BATCH_STOPS: Final = tuple(
+    sorted({round(2 ** (step / 8)) for step in range(73)})
+)  # batch sizes drawn
 UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 FAINT: Final = "--dead"
 
@@ -28,7 +37,7 @@ FAINT: Final = "--dead"
 def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
     """Time of a target pass by tokens of each sequence in it; a round has `checked` of them."""
     free = free_tokens(serving, batch)
-    across = next(n for n in (16, 32, 64, 128, 256, WIDEST) if n >= need(free, checked))
+    across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= need(free, checked))
     steps = range(1, across + 1, max(1, across // 64))
     places = sorted(
         {1, across, checked, *(n for n in (free, free + 1) if 1 <= n <= across), *steps}
@@ -65,7 +74,7 @@ def round_label(checked: int, here: float, free: int, across: int, high: float) 
 
 def need(free: int, checked: int) -> float:
     """How far a pass has to be drawn for its ridge and its round to be seen."""
-    return min(WIDEST, max(2 * free, 1.25 * checked, 16))
+    return min(MAX_BATCH, max(2 * free, 1.25 * checked, 16))
 
 
 def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
@@ -81,22 +90,24 @@ def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
     }
 
 
-def speed_figure(serving: Serving, guessing: Guessing, batch: int, loss: int | None) -> Figure:
+def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | None) -> Figure:
     """The speed-up by batch size; `loss`: the first size at which speculation loses."""
     room = bisect_left(
-        range(1, WIDEST + 1), True, key=lambda b: not predict(serving, guessing, b).fits
+        range(1, MAX_BATCH + 1), True, key=lambda b: not predict(serving, guessing, b).fits
     )
-    sizes = sorted({*STOPS, batch, *(b for b in (loss, room, room + 1) if b and b <= WIDEST)})
+    sizes = sorted(
+        {*BATCH_STOPS, batch, *(b for b in (loss, room, room + 1) if b and b <= MAX_BATCH)}
+    )
     gains = [predict(serving, guessing, b).speedup for b in sizes]
     free = replace(guessing, draft=None)
     costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
     high = 1.2 * max(1.0, *gains, *costless)
     fit = bisect_left(sizes, room + 1)  # so many sizes fit
     here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
-    right = log2(batch) > log2(WIDEST) / 2
+    right = log2(batch) > log2(MAX_BATCH) / 2
     rise = 0.07 if soon < 0.93 * here and not right else -0.07  # where the curve does not go next
     data = {
-        "10-one": line([1, WIDEST], [1, 1], "--ink2", 1),
+        "10-one": line([1, MAX_BATCH], [1, 1], "--ink2", 1),
         "20-fits": line(sizes[:fit], gains[:fit], "--ink", 3)
         | hover(_gains(sizes[:fit], gains[:fit])),
         "21-not": line(sizes[max(fit - 1, 0) :], gains[max(fit - 1, 0) :], "--ink", 2, "dash"),
@@ -108,7 +119,7 @@ def speed_figure(serving: Serving, guessing: Guessing, batch: int, loss: int | N
     made = axes("sequences in the batch", " ×", high)
     made["xaxis"] |= {
         "type": "log",
-        "range": [-0.05, log10(WIDEST) + 0.05],
+        "range": [-0.05, log10(MAX_BATCH) + 0.05],
         "tickvals": list(BATCHES),
     }
     return {"data": data | _unfit(room, high) | _loss(loss, high), "layout": made}
@@ -120,9 +131,9 @@ def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
 
 def _unfit(room: int, high: float) -> dict[str, Trace]:
     """The batch sizes that do not fit: an area and its words. room: the last that does."""
-    if room >= WIDEST:
+    if room >= MAX_BATCH:
         return {}
-    left, right = max(room + 0.5, 0.9), WIDEST * 1.12
+    left, right = max(room + 0.5, 0.9), MAX_BATCH * 1.12
     area: Trace = {
         "x": [left, right, right, left, left],
         "y": [0, 0, high, high, 0],
@@ -132,7 +143,7 @@ def _unfit(room: int, high: float) -> dict[str, Trace]:
     return {
         "00-unfit": area,
         "52-unfit": words(
-            [(WIDEST, high * 0.96, f"no room from batch {room + 1} on")], "middle left"
+            [(MAX_BATCH, high * 0.96, f"no room from batch {room + 1} on")], "middle left"
         ),
     }
 
@@ -141,7 +152,7 @@ def _loss(loss: int | None, high: float) -> dict[str, Trace]:
     """A mark where speculation first loses, with its words under the curve."""
     if loss is None:
         return {}
-    side = "middle left" if log2(loss) > log2(WIDEST) / 2 else "middle right"
+    side = "middle left" if log2(loss) > log2(MAX_BATCH) / 2 else "middle right"
     return {
         "12-loss": line([loss, loss], [0, 1], "--ink2", 1, "dot"),
         "41-loss": point(loss, 1, "--bg") | {"marker": _marker("--bg", "--ink")},
@@ -149,14 +160,14 @@ def _loss(loss: int | None, high: float) -> dict[str, Trace]:
     }
 
 
-def gamma_figure(serving: Serving, guessing: Guessing, alpha: float, batch: int) -> Figure:
+def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int) -> Figure:
     """The chain length with the best speed-up at each batch size; the one chosen as a line."""
-    best = [best_gamma(serving, alpha, b, guessing.draft, LONGEST) for b in BATCHES]
+    best = [best_gamma(serving, alpha, b, guessing.draft, MAX_GAMMA) for b in BATCHES]
     gamma = len(guessing.widths)
     high = max(*best, gamma, 3) * 1.3
     places = list(range(len(BATCHES)))
     # At the bars' feet, where no line crosses them.
-    feet = [(at, 0, f"{n}+" if n == LONGEST else str(n)) for at, n in enumerate(best)]
+    feet = [(at, 0, f"{n}+" if n == MAX_GAMMA else str(n)) for at, n in enumerate(best)]
     data = {
         "10-best": {
             "type": "bar",

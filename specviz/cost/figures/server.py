@@ -9,11 +9,20 @@ from collections.abc import Sequence
 from math import floor
 from typing import Any, Final
 
-from specviz.cost.figures.law import MARGIN, axis, chart, dots, guesses_axis, hover, rings, words
-from specviz.cost.server.acceptance import Place, Rate
-from specviz.cost.server.outlook import LONGEST, Choice, Outlook
-from specviz.cost.server.words import rate
-from specviz.cost.spoken import times
+from specviz.cost.figures.charts import (
+    MARGIN,
+    axis,
+    chart,
+    dots,
+    guesses_axis,
+    hollow_marks,
+    hover,
+    words,
+)
+from specviz.cost.formatting import format_speedup
+from specviz.cost.server.acceptance import PositionAcceptance, Rate
+from specviz.cost.server.outlook import MAX_GAMMA, GammaOption, Outlook
+from specviz.cost.server.report import format_rate
 from specviz.figures.plot import Figure, Trace
 
 HEIGHT: Final = 264
@@ -21,7 +30,7 @@ APART: Final = 0.14  # of a position, between its two marks
 FEWEST: Final = 4  # positions that there is room for at least
 
 
-def places_figure(places: Sequence[Place]) -> Figure:
+def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
     """By position: kept of all drafts, falling, and kept once all before were."""
     given = [(place.number, place.given) for place in places if place.given]
     data: dict[str, Trace] = {
@@ -41,7 +50,7 @@ def places_figure(places: Sequence[Place]) -> Figure:
 def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str) -> Trace:
     """Marks with their intervals."""
     shares = [(number + shift, found.share) for number, found in rows]
-    said = [f"position {number}: {rate(found)} of {of}" for number, found in rows]
+    said = [f"position {number}: {format_rate(found)} of {of}" for number, found in rows]
     made = dots(shares, 9, "--ink", symbol) | hover(said)
     spans: dict[str, Any] = {
         "type": "data",
@@ -64,22 +73,22 @@ def outlook_figure(found: Outlook) -> Figure:
     step = next(step for step in (0.25, 0.5, 1, 2, 5, 10) if top / step <= 6.5)
     ticks = [(at * step, f"{at * step:g} ×") for at in range(floor(top / step) + 1)]
     data: dict[str, Trace] = {
-        "00-plain": _line([(0.0, 1.0), (float(LONGEST), 1.0)], 1.5, "dash", "--ink2"),
+        "00-plain": _line([(0.0, 1.0), (float(MAX_GAMMA), 1.0)], 1.5, "dash", "--ink2"),
         "10-beyond": _curve([*joint, *[c for c in beyond if c.gamma]], "dot"),
         "20-counted": _curve(counted, "solid"),
-        "40-best": rings([(found.best.gamma, found.best.speedup)]),
+        "40-best": hollow_marks([(found.best.gamma, found.best.speedup)]),
     }
     if found.now is not None:
         here = (float(found.now.gamma), found.now.speedup)
         data["30-now"] = dots([here], 13, "--ink")
         data["50-names"] = words([(here[0], 0.86 * here[1], "yours", "--ink")], 12, "bottom center")
-    return chart(data, guesses_axis(LONGEST), axis(0, top, ticks), HEIGHT)
+    return chart(data, guesses_axis(MAX_GAMMA), axis(0, top, ticks), HEIGHT)
 
 
-def _curve(choices: Sequence[Choice], dash: str) -> Trace:
+def _curve(choices: Sequence[GammaOption], dash: str) -> Trace:
     points = [(float(choice.gamma), choice.speedup) for choice in choices]
     said = [
-        f"γ {c.gamma}: {times(c.speedup)} plain, {c.tokens:.2f} tokens a pass"
+        f"γ {c.gamma}: {format_speedup(c.speedup)} plain, {c.tokens:.2f} tokens a pass"
         f"{'' if c.counted or not c.gamma else ', assumed'}"
         for c in choices
     ]

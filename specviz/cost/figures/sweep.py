@@ -9,7 +9,7 @@ from math import log10
 from typing import Any, Final
 
 from specviz.cost.sweep import SIZES, Sweep
-from specviz.cost.sweep_text import middle
+from specviz.cost.sweep_text import middle_half
 from specviz.figures.plot import FONT, Figure, Trace, layout
 
 WIDTH, HEIGHT = 640, 340
@@ -25,7 +25,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
     data: dict[str, Trace] = {**lines, "30-measured": _marks(sweep)}
     if sweep.plain is not None:
         data["05-plain"] = _level(1000.0 * sweep.plain)
-    tops = [1000.0 * middle(point.seconds)[1] for point in sweep.points]
+    tops = [1000.0 * middle_half(point.seconds)[1] for point in sweep.points]
     tops += [max(trace["y"]) for trace in lines.values()]
     return {"data": data, "layout": _layout(1.08 * max(tops, default=1.0))}
 
@@ -33,7 +33,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
 def _marks(sweep: Sweep) -> Trace:
     """Measured: a mark for the median, a bar over the middle half of the passes."""
     medians = [1000.0 * point.usual for point in sweep.points]
-    spans = [middle(point.seconds) for point in sweep.points]
+    spans = [middle_half(point.seconds) for point in sweep.points]
     said = [_said(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
     pairs = list(zip(medians, spans, strict=True))
     return {

@@ -15,7 +15,7 @@ from specviz.shipped import ASSETS, of_shipped
 
 PEERS: Final = ASSETS / "models" / "peers.json"
 DRAFTER: Final = "eagle3"
-SAID: Final = (
+DESCRIPTION: Final = (
     "An example: what vLLM {version} kept of the house EAGLE-3 head’s guesses on {date}, in thirty "
     "prompts, one at a time. The counts are real; the lines around them were written in the format "
     "of /metrics."
@@ -35,10 +35,10 @@ def example() -> Example:
 
     Raises BrokenFile.
     """
-    return of_shipped(PEERS, _made)
+    return of_shipped(PEERS, _build)
 
 
-def _made(peers: Any) -> Example:
+def _build(peers: Any) -> Example:
     row = next(row for row in peers["rows"] if row["drafter"] == DRAFTER)
     rounds, kept = row["rounds"]["vllm"], row["by_position"]["vllm"]
     gamma = row["theirs"]["num_speculative_tokens"]
@@ -52,5 +52,5 @@ def _made(peers: Any) -> Example:
         f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{labels},position="{at}"}} {n:.1f}'
         for at, n in enumerate(kept)
     ]
-    said = SAID.format(version=peers["version"], date=row["date"])
+    said = DESCRIPTION.format(version=peers["version"], date=row["date"])
     return Example("\n".join(lines) + "\n", said)

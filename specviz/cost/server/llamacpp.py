@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specviz.cost.server.prometheus import Family
-from specviz.cost.server.told import Told, Unreadable
-from specviz.cost.server.values import needed
+from specviz.cost.server.json_fields import required_number
+from specviz.cost.server.prometheus import Metrics
+from specviz.cost.server.stats import ServerStats, UnreadableStats
 
 DRAFTS: Final = "llamacpp:spec_decode_num_drafts"
 DRAFTED: Final = "llamacpp:spec_decode_num_draft_tokens"
@@ -30,12 +30,12 @@ ALL_PASSES: Final = (
 )
 
 
-def from_metrics(family: Family) -> Told:
+def from_metrics(family: Metrics) -> ServerStats:
     """What /metrics counts since the server's start."""
     if not family.total(DRAFTS):
-        raise Unreadable(OFF)
+        raise UnreadableStats(OFF)
     kept = family.by_position(PLACES, "position")
-    return Told(
+    return ServerStats(
         "llama.cpp",
         "/metrics",
         rounds=family.total(DRAFTS),
@@ -48,17 +48,20 @@ def from_metrics(family: Family) -> Told:
     )
 
 
-def from_timings(timings: Mapping[str, Any]) -> Told:
+def from_timings(timings: Mapping[str, Any]) -> ServerStats:
     """The `timings` of one answer."""
     if "draft_n" not in timings:
-        raise Unreadable(OFF)
-    drafted, accepted = needed(timings, "draft_n"), needed(timings, "draft_n_accepted")
-    tokens = needed(timings, "predicted_n")
+        raise UnreadableStats(OFF)
+    drafted, accepted = (
+        required_number(timings, "draft_n"),
+        required_number(timings, "draft_n_accepted"),
+    )
+    tokens = required_number(timings, "predicted_n")
     if tokens <= accepted:
-        raise Unreadable(
+        raise UnreadableStats(
             f"{accepted:,.0f} guesses were kept in {tokens:,.0f} tokens: each pass adds one more."
         )
-    return Told(
+    return ServerStats(
         "llama.cpp",
         "answer to one request",
         drafted=drafted,

@@ -11,15 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from specviz.cost import law
-from specviz.cost.roofline import Serving
-from specviz.cost.server.acceptance import Place, places, tokens
-from specviz.cost.server.told import Told, Unreadable
-from specviz.cost.serving import Guessing, Prediction, predict
-from specviz.cost.shapes import ModelShape
+from specviz.cost import formula
+from specviz.cost.model_shape import ModelShape
+from specviz.cost.roofline import DraftPlan, Prediction, Serving, predict
+from specviz.cost.server.acceptance import (
+    PositionAcceptance,
+    acceptance_by_position,
+    tokens_per_pass,
+)
+from specviz.cost.server.stats import ServerStats, UnreadableStats
 
-LONGEST: Final = 16  # guesses that are looked at
-CLOSE: Final = 0.99  # of the best speed-up: as good as it
+MAX_GAMMA: Final = 16  # guesses that are looked at
+NEARLY_BEST: Final = 0.99  # of the best speed-up: as good as it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,11 @@ class Chances:
     def tokens(self, gamma: int) -> float:
         """Tokens that a draft of γ guesses brings."""
         padded = (*self.given[:gamma], *[self.rest] * (gamma - len(self.given)))
-        return law.tokens_by_depth(padded)
+        return formula.tokens_by_depth(padded)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class GammaOption:
     """One γ. speedup: over plain decoding. counted: its tokens were counted, not extrapolated."""
 
     gamma: int
@@ -61,9 +64,9 @@ class Outlook:
     """
 
     origin: ClassVar[str] = "simulated"
-    choices: tuple[Choice, ...]
-    now: Choice | None
-    best: Choice
+    choices: tuple[GammaOption, ...]
+    now: GammaOption | None
+    best: GammaOption
     likely: tuple[int, int] | None
     round: Prediction | None
     fits: bool
@@ -71,7 +74,7 @@ class Outlook:
     @property
     def close(self) -> tuple[int, int]:
         """The shortest and the longest γ that are as good as the best, to a hundredth."""
-        good = [c.gamma for c in self.choices if c.speedup >= CLOSE * self.best.speedup]
+        good = [c.gamma for c in self.choices if c.speedup >= NEARLY_BEST * self.best.speedup]
         return min(good), max(good)
 
     @property
@@ -80,54 +83,58 @@ class Outlook:
         return self.best.speedup / self.now.speedup if self.now else None
 
 
-def chances(told: Told, gamma: int | None) -> Chances:
+def acceptance_chances(told: ServerStats, gamma: int | None) -> Chances:
     """The chances that lie in what a server said. gamma: the drafts' length, where it matters.
 
     Raises Unreadable where they cannot be had.
     """
-    found = [place.given.share for place in places(told) if place.given]
+    found = [place.given.share for place in acceptance_by_position(told) if place.given]
     if found:
         return Chances(tuple(found), found[-1], True)
     if gamma is None:
-        raise Unreadable(
+        raise UnreadableStats(
             f"{told.program} does not say how long its drafts are: say γ, as it was started with."
         )
-    brought = tokens(told, gamma).mean
+    brought = tokens_per_pass(told, gamma).mean
     if brought > gamma + 1:
-        raise Unreadable(
+        raise UnreadableStats(
             f"{gamma} guesses bring {gamma + 1} tokens at most, and {told.program} tells of "
             f"{brought:.2f}: its γ is another."
         )
-    alpha = law.alpha_of(brought, gamma)
+    alpha = formula.solve_alpha(brought, gamma)
     return Chances((alpha,) * gamma, alpha, False)
 
 
 def outlook(
-    told: Told, serving: Serving, batch: int, draft: ModelShape | None, gamma: int | None = None
+    told: ServerStats,
+    serving: Serving,
+    batch: int,
+    draft: ModelShape | None,
+    gamma: int | None = None,
 ) -> Outlook:
     """Speed-up by γ. gamma: the server's, where it does not say it itself. Raises Unreadable."""
     if told.siblings > 1:
-        raise Unreadable(
+        raise UnreadableStats(
             "Its drafts are trees, and what it says does not tell which guesses of a level were "
             "kept: what another shape would bring cannot be worked out from it."
         )
     present = told.length or gamma
-    usual = chances(told, present)
+    usual = acceptance_chances(told, present)
 
     def gains(each: Chances) -> list[float]:
-        return [_predicted(serving, batch, draft, each, g).speedup for g in range(LONGEST + 1)]
+        return [_predicted(serving, batch, draft, each, g).speedup for g in range(MAX_GAMMA + 1)]
 
     made = tuple(
-        Choice(g, usual.tokens(g), gain, usual.by_position and g <= len(usual.given))
+        GammaOption(g, usual.tokens(g), gain, usual.by_position and g <= len(usual.given))
         for g, gain in enumerate(gains(usual))
     )
     best = made[_best([choice.speedup for choice in made])]
-    now = made[present] if present is not None and present <= LONGEST else None
+    now = made[present] if present is not None and present <= MAX_GAMMA else None
     return Outlook(
         made,
         now,
         best,
-        _likely(places(told), gains),
+        _best_interval(acceptance_by_position(told), gains),
         _predicted(serving, batch, draft, usual, now.gamma) if now else None,
         _predicted(serving, batch, draft, usual, best.gamma).fits,
     )
@@ -136,16 +143,16 @@ def outlook(
 def _predicted(
     serving: Serving, batch: int, draft: ModelShape | None, each: Chances, gamma: int
 ) -> Prediction:
-    return predict(serving, Guessing(each.tokens(gamma), (1,) * gamma, draft), batch)
+    return predict(serving, DraftPlan(each.tokens(gamma), (1,) * gamma, draft), batch)
 
 
 def _best(gains: Sequence[float]) -> int:
     most = max(gains)
-    return next(at for at, gain in enumerate(gains) if gain >= most * (1.0 - law.SAME))
+    return next(at for at, gain in enumerate(gains) if gain >= most * (1.0 - formula.TOLERANCE))
 
 
-def _likely(
-    found: Sequence[Place], gains: Callable[[Chances], list[float]]
+def _best_interval(
+    found: Sequence[PositionAcceptance], gains: Callable[[Chances], list[float]]
 ) -> tuple[int, int] | None:
     """The best γ at both ends of all intervals."""
     rates = [place.given for place in found if place.given]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final
 
-from specviz.cost.server.told import LARGEST, SeveralModels, Unreadable, short
+from specviz.cost.server.stats import MAX_NUMBER, SeveralModels, UnreadableStats, shorten
 
-MOST_LINES: Final = 20_000
-LONGEST_LINE: Final = 8_000  # characters
+MAX_LINES: Final = 20_000
+MAX_LINE: Final = 8_000  # characters
 # No two repeats here can match the same text, so no line takes longer than its length.
 WORD: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'
@@ -27,7 +27,7 @@ LINE: Final = re.compile(
 )
 PAIR: Final = re.compile(f'({WORD})="({QUOTED})"')
 PROGRAMS: Final = frozenset({"vllm", "sglang", "trtllm", "llamacpp"})
-UNREAD: Final = ("_bucket", "_created")
+IGNORED_SUFFIXES: Final = ("_bucket", "_created")
 ESCAPES: Final = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 
@@ -43,30 +43,30 @@ class Sample:
 def parse(text: str) -> list[Sample]:
     """Every sample of a text. Raises Unreadable with a sentence."""
     lines = text.splitlines()
-    if len(lines) > MOST_LINES:
-        raise Unreadable(f"This text has more than {MOST_LINES:,} lines.")
+    if len(lines) > MAX_LINES:
+        raise UnreadableStats(f"This text has more than {MAX_LINES:,} lines.")
     found = [_sample(line.strip()) for line in lines if line.strip() and line.lstrip()[0] != "#"]
-    return [sample for sample in found if not sample.name.endswith(UNREAD)]
+    return [sample for sample in found if not sample.name.endswith(IGNORED_SUFFIXES)]
 
 
 def _sample(line: str) -> Sample:
-    match = LINE.fullmatch(line) if len(line) <= LONGEST_LINE else None
+    match = LINE.fullmatch(line) if len(line) <= MAX_LINE else None
     if match is None:
-        raise Unreadable(f"This line is none of Prometheus’ format: “{short(line)}”.")
-    pairs = [(name, _plain(value)) for name, value in PAIR.findall(match["labels"] or "")]
+        raise UnreadableStats(f"This line is none of Prometheus’ format: “{shorten(line)}”.")
+    pairs = [(name, _unescape(value)) for name, value in PAIR.findall(match["labels"] or "")]
     if len(dict(pairs)) < len(pairs):
-        raise Unreadable(f"This line has a label twice: “{short(line)}”.")
+        raise UnreadableStats(f"This line has a label twice: “{shorten(line)}”.")
     try:
         return Sample(match["name"], dict(pairs), float(match["value"]))
     except ValueError as problem:
-        raise Unreadable(f"“{short(match['value'])}” is no number.") from problem
+        raise UnreadableStats(f"“{shorten(match['value'])}” is no number.") from problem
 
 
-def _plain(value: str) -> str:
+def _unescape(value: str) -> str:
     return re.sub(r"\\[\\\"n]", lambda found: ESCAPES[found[0]], value)
 
 
-class Family:
+class Metrics:
     """Samples by name. Counters are found with and without `_total`, which exporters add."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -90,12 +90,12 @@ class Family:
         for sample in found:
             key = tuple(sorted(sample.labels.items()))
             if key in seen:
-                raise Unreadable(
+                raise UnreadableStats(
                     f"{name} is told twice: put an earlier snapshot into the box for it."
                 )
             seen.add(key)
-            if not (isfinite(sample.value) and 0 <= sample.value <= LARGEST):
-                raise Unreadable(f"{name} is {sample.value:g}, which it cannot be.")
+            if not (isfinite(sample.value) and 0 <= sample.value <= MAX_NUMBER):
+                raise UnreadableStats(f"{name} is {sample.value:g}, which it cannot be.")
         return found
 
     def total(self, name: str) -> float | None:
@@ -109,14 +109,14 @@ class Family:
         for sample in self.samples(name):
             said = sample.labels.get(label, "")
             if not (said.isascii() and said.isdigit() and len(said) <= 3):
-                raise Unreadable(f"{name} says no position that is a number.")
+                raise UnreadableStats(f"{name} says no position that is a number.")
             sums[int(said)] = sums.get(int(said), 0.0) + sample.value
         missing = set(range(len(sums))) - sums.keys()
         if missing:
-            raise Unreadable(f"{name} leaves position {min(missing)} out: a line is missing.")
+            raise UnreadableStats(f"{name} leaves position {min(missing)} out: a line is missing.")
         return tuple(sums[place] for place in range(len(sums)))
 
-    def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Family]:
+    def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Metrics]:
         """The one model that these names tell of, and its samples.
 
         model: which, where there are several. Raises SeveralModels, Unreadable.
@@ -126,8 +126,8 @@ class Family:
         if model is None and len(models) > 1:
             raise SeveralModels(models)
         if model is not None and model not in models:
-            known = ", ".join(short(name) for name in models[:8])
-            raise Unreadable(f"It tells of no model {short(model)!r}, only of {known}.")
+            known = ", ".join(shorten(name) for name in models[:8])
+            raise UnreadableStats(f"It tells of no model {shorten(model)!r}, only of {known}.")
         chosen = models[0] if model is None else model
         mine = [
             sample
@@ -135,4 +135,4 @@ class Family:
             for sample in samples
             if sample.labels.get("model_name", chosen) == chosen
         ]
-        return chosen, Family(mine)
+        return chosen, Metrics(mine)

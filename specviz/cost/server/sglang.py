@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from statistics import mean
 from typing import Any, Final
 
-from specviz.cost.server.prometheus import Family, Sample
-from specviz.cost.server.told import Told, Unreadable
-from specviz.cost.server.values import number, rows, whole
+from specviz.cost.server.json_fields import object_list, optional_number, whole_number
+from specviz.cost.server.prometheus import Metrics, Sample
+from specviz.cost.server.stats import ServerStats, UnreadableStats
 
 LENGTH: Final = "sglang:spec_accept_length"
 STEPS: Final = "sglang:spec_num_steps"
@@ -32,18 +32,20 @@ LATELY: Final = "The average is over its last few steps alone: it swings, and tw
 EQUALLY: Final = "Several copies were averaged as if each had done as much."
 
 
-def from_metrics(family: Family, model: str | None) -> Told:
+def from_metrics(family: Metrics, model: str | None) -> ServerStats:
     """The gauges of /metrics. Copies of the model are told apart by `dp_rank`."""
     if not family.has(LENGTH):
-        raise Unreadable(OFF)
+        raise UnreadableStats(OFF)
     name, mine = family.of_model((LENGTH,), model)
     lengths = [value for value in _by_copy(mine.samples(LENGTH)) if value]
     if not lengths:
-        raise Unreadable(OFF)
-    steps = whole(max(_by_copy(mine.samples(STEPS)), default=0), "“spec_num_steps”")
-    verified = whole(max(_by_copy(mine.samples(TOKENS)), default=0), "“spec_num_draft_tokens”")
+        raise UnreadableStats(OFF)
+    steps = whole_number(max(_by_copy(mine.samples(STEPS)), default=0), "“spec_num_steps”")
+    verified = whole_number(
+        max(_by_copy(mine.samples(TOKENS)), default=0), "“spec_num_draft_tokens”"
+    )
     running = _by_copy(mine.samples(RUNNING))
-    return Told(
+    return ServerStats(
         "SGLang",
         "/metrics",
         name,
@@ -66,21 +68,23 @@ def _by_copy(samples: list[Sample]) -> list[float]:
     return list(found.values())
 
 
-def from_info(data: Mapping[str, Any]) -> Told:
+def from_info(data: Mapping[str, Any]) -> ServerStats:
     """/server_info: the server's settings, and what its schedulers say of themselves."""
-    states = rows(data.get("internal_states", []), "internal_states")
-    lengths = [found for state in states if (found := number(state, "avg_spec_accept_length"))]
+    states = object_list(data.get("internal_states", []), "internal_states")
+    lengths = [
+        found for state in states if (found := optional_number(state, "avg_spec_accept_length"))
+    ]
     if not lengths:
-        raise Unreadable(OFF)
+        raise UnreadableStats(OFF)
     everything = {**data, **states[0]}
 
     def setting(name: str) -> int | None:
-        return whole(number(everything, name), f"“{name}”")
+        return whole_number(optional_number(everything, name), f"“{name}”")
 
     steps = setting("speculative_num_steps")
     verified = setting("speculative_num_draft_tokens")
     name = everything.get("served_model_name")
-    return Told(
+    return ServerStats(
         "SGLang",
         "/server_info",
         name if isinstance(name, str) else "",

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any, Final
 
-from specviz.cost.server.prometheus import Family
-from specviz.cost.server.told import Told, Unreadable
-from specviz.cost.server.values import inner, needed, number
+from specviz.cost.server.json_fields import lookup, optional_number, required_number
+from specviz.cost.server.prometheus import Metrics
+from specviz.cost.server.stats import ServerStats, UnreadableStats
 
 DRAFTED: Final = "trtllm_spec_decode_num_draft_tokens"
 ACCEPTED: Final = "trtllm_spec_decode_num_accepted_tokens"
@@ -31,15 +31,15 @@ OFF: Final = (
 FEW: Final = "An iteration is told once: these are the newest, not all since the start."
 
 
-def from_metrics(family: Family, model: str | None) -> Told:
+def from_metrics(family: Metrics, model: str | None) -> ServerStats:
     """The counters of /prometheus/metrics; by position where they are there."""
     if not family.has(DRAFTED, DRAFTED_AT):
-        raise Unreadable(OFF)
+        raise UnreadableStats(OFF)
     name, mine = family.of_model((DRAFTED, DRAFTED_AT), model)
     drafts = mine.by_position(DRAFTED_AT, POSITION)
     kept = mine.by_position(ACCEPTED_AT, POSITION)
     running = [value for each in RUNNING if (value := mine.total(each)) is not None]
-    placed = Told(
+    placed = ServerStats(
         "TensorRT-LLM",
         "/prometheus/metrics",
         name,
@@ -52,29 +52,29 @@ def from_metrics(family: Family, model: str | None) -> Told:
         counting=True,
     )
     if not placed.drafted:
-        raise Unreadable(OFF)
+        raise UnreadableStats(OFF)
     return placed
 
 
-def from_iterations(iterations: Sequence[Mapping[str, Any]]) -> Told:
+def from_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
     """The list of /metrics, iterations without drafts left out."""
     stats = [found for each in iterations if (found := each.get("specDecodingStats"))]
     if not all(isinstance(each, dict) for each in stats):
-        raise Unreadable("“specDecodingStats” must be an object.")
-    drafting = [each for each in stats if needed(each, "numDraftTokens")]
+        raise UnreadableStats("“specDecodingStats” must be an object.")
+    drafting = [each for each in stats if required_number(each, "numDraftTokens")]
     if not drafting:
-        raise Unreadable(OFF)
+        raise UnreadableStats(OFF)
     batches = [
         found
         for each in iterations
-        if (found := number(inner(each, "inflightBatchingStats") or {}, "numGenRequests"))
+        if (found := optional_number(lookup(each, "inflightBatchingStats") or {}, "numGenRequests"))
     ]
-    return Told(
+    return ServerStats(
         "TensorRT-LLM",
         "/metrics",
-        rounds=sum(needed(each, "numRequestsWithDraftTokens") for each in drafting),
-        drafted=sum(needed(each, "numDraftTokens") for each in drafting),
-        accepted=sum(needed(each, "numAcceptedTokens") for each in drafting),
+        rounds=sum(required_number(each, "numRequestsWithDraftTokens") for each in drafting),
+        drafted=sum(required_number(each, "numDraftTokens") for each in drafting),
+        accepted=sum(required_number(each, "numAcceptedTokens") for each in drafting),
         running=mean(batches) if batches else None,
         notes=(FEW,),
     )

@@ -14,9 +14,14 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final
 
-from specviz.cost.server.prometheus import Family
-from specviz.cost.server.told import Told, Unreadable
-from specviz.cost.server.values import counts, needed, number, whole
+from specviz.cost.server.json_fields import (
+    optional_number,
+    required_counts,
+    required_number,
+    whole_number,
+)
+from specviz.cost.server.prometheus import Metrics
+from specviz.cost.server.stats import ServerStats, UnreadableStats
 
 DRAFTS: Final = "vllm:spec_decode_num_drafts"
 DRAFTED: Final = "vllm:spec_decode_num_draft_tokens"
@@ -27,10 +32,10 @@ RUNNING: Final = "vllm:num_requests_running"
 BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
 
 
-def from_metrics(family: Family, model: str | None) -> Told:
+def from_metrics(family: Metrics, model: str | None) -> ServerStats:
     """What /metrics counts since the server's start, all engines together."""
     if not family.has(DRAFTS):
-        raise Unreadable(
+        raise UnreadableStats(
             "This vLLM counts no drafts: it decodes plainly (start it with --speculative-config), "
             "or it is too old to count them."
         )
@@ -38,7 +43,7 @@ def from_metrics(family: Family, model: str | None) -> Told:
     kept = mine.by_position(PLACES, "position") if mine.has(PLACES) else ()
     engines = max(1, len(mine.samples(DRAFTS)))
     running = mine.total(RUNNING)
-    return Told(
+    return ServerStats(
         "vLLM",
         "/metrics",
         name,
@@ -54,7 +59,7 @@ def from_metrics(family: Family, model: str | None) -> Told:
     )
 
 
-def _between(mine: Family) -> tuple[float, float] | None:
+def _between(mine: Metrics) -> tuple[float, float] | None:
     for name in BETWEEN:
         seconds, many = mine.total(f"{name}_sum"), mine.total(f"{name}_count")
         if seconds is not None and many is not None:
@@ -62,24 +67,24 @@ def _between(mine: Family) -> tuple[float, float] | None:
     return None
 
 
-def from_request(data: Mapping[str, Any]) -> Told:
+def from_request(data: Mapping[str, Any]) -> ServerStats:
     """One request's histogram: how many rounds kept exactly j guesses, j from 0 on."""
-    histogram = counts(data, "acceptance_histogram")
+    histogram = required_counts(data, "acceptance_histogram")
     rounds = sum(histogram)
-    told = number(data, "num_spec_steps")
+    told = optional_number(data, "num_spec_steps")
     if told is not None and told != rounds:
-        raise Unreadable(
+        raise UnreadableStats(
             f"“acceptance_histogram” sums to {rounds:,.0f} rounds and “num_spec_steps” is "
             f"{told:,.0f}."
         )
     at_least = list(accumulate(reversed(histogram)))[::-1]
-    gamma = whole(number(data, "num_spec_tokens"), "“num_spec_tokens”")
-    return Told(
+    gamma = whole_number(optional_number(data, "num_spec_tokens"), "“num_spec_tokens”")
+    return ServerStats(
         "vLLM",
         "answer to one request",
         rounds=rounds,
-        drafted=needed(data, "num_draft_tokens"),
-        accepted=number(data, "num_accepted_draft_tokens"),
+        drafted=required_number(data, "num_draft_tokens"),
+        accepted=optional_number(data, "num_accepted_draft_tokens"),
         kept=tuple(at_least[1:]),
         gamma=gamma or len(histogram) - 1 or None,
     )

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from specviz.shipped import BrokenFile
-from specviz.trees.faults import BadTree
-from specviz.trees.field import FieldError
+from specviz.trees.parameters import BadTree
+from specviz.trees.recorded_position import PositionError
 from specviz.ui.question import Unasked, number_of, packed
 
 
@@ -30,5 +30,5 @@ def answered(
     try:
         asked = read(text)
         return packed({"id": asked.number, **whole(asked)})
-    except (Unasked, BadTree, FieldError, BrokenFile) as problem:
+    except (Unasked, BadTree, PositionError, BrokenFile) as problem:
         return packed({"id": number_of(text), "problem": str(problem)})

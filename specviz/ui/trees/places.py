@@ -6,8 +6,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Final
 
-from specviz.trees.field import Field
-from specviz.trees.recorded import position, recipes
+from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
 from specviz.ui.question import Unasked
 
 MOST: Final = 64  # live positions held for all visitors together: 50 kB each
@@ -18,10 +17,10 @@ class Held:
     """Live positions by key, the least lately used dropped first."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Field] = OrderedDict()
+        self._held: OrderedDict[str, RecordedPosition] = OrderedDict()
         self._lock = Lock()
 
-    def keep(self, key: str, field: Field) -> str:
+    def keep(self, key: str, field: RecordedPosition) -> str:
         """Hold one more. Returns its name."""
         with self._lock:
             self._held[LIVE + key] = field
@@ -29,7 +28,7 @@ class Held:
                 self._held.popitem(last=False)
         return LIVE + key
 
-    def find(self, name: str) -> Field | None:
+    def find(self, name: str) -> RecordedPosition | None:
         """The one of this name, if it is still here."""
         with self._lock:
             if name in self._held:
@@ -45,7 +44,7 @@ def names() -> list[tuple[str, str]]:
     return [(recipe.name, recipe.title) for recipe in recipes()]
 
 
-def place(name: object) -> Field:
+def place(name: object) -> RecordedPosition:
     """A position by its name. Raises Unasked with a sentence."""
     if isinstance(name, str) and name.startswith(LIVE):
         found = HELD.find(name)
@@ -54,4 +53,4 @@ def place(name: object) -> Field:
         return found
     if name not in [known for known, _ in names()]:
         raise Unasked("There is no recorded position of this name here.")
-    return position(str(name))
+    return shipped_position(str(name))

@@ -10,12 +10,17 @@ from collections.abc import Sequence
 from math import inf, log
 from typing import Any, Final
 
-from specviz.cost import law, trees
-from specviz.cost.figures.law import shown_to, speed_figure, time_figure
-from specviz.cost.figures.map import cost_map, gamma_map
-from specviz.cost.figures.tree import small_tree
-from specviz.cost.point import MeasuredPoint
-from specviz.cost.terms import Terms
+from specviz.cost import formula, tree_formula
+from specviz.cost.figures.speedup import (
+    cost_map,
+    gamma_map,
+    shown_to,
+    small_tree,
+    speed_figure,
+    time_figure,
+)
+from specviz.cost.formula import SpeedupModel
+from specviz.cost.measured_point import MeasuredPoint
 from specviz.ui.cost.law.question import LawQuestion, places, widths
 from specviz.ui.question import Unasked, number_of
 
@@ -45,7 +50,7 @@ def answer(text: Any) -> str:
     return _json(told)
 
 
-def best_sentence(terms: Terms) -> str:
+def best_sentence(terms: SpeedupModel) -> str:
     """The one sentence that answers "when does drafting pay?" on these terms."""
     best = terms.best()
     checking = "" if terms.verify == 1.0 else f" and a checking pass of {number(terms.verify)}"
@@ -54,7 +59,7 @@ def best_sentence(terms: Terms) -> str:
     )
     said = f"With α {number(terms.alpha)} and {cost}{checking}"
     if best.gamma == 0:
-        above = law.can_pay(terms.alpha, terms.c)
+        above = formula.can_pay(terms.alpha, terms.c)
         reason = "checking costs too much" if above else "α must be above what a guess costs"
         return f"{said}, no draft length pays: {reason}."
     if best.gamma is None:
@@ -63,21 +68,21 @@ def best_sentence(terms: Terms) -> str:
     return f"{said}, the best draft is γ = {best.gamma}: {times(best.speedup)} plain."
 
 
-def chosen_sentence(terms: Terms, gamma: float) -> str:
+def chosen_sentence(terms: SpeedupModel, gamma: float) -> str:
     """What the law says of the chosen γ."""
     if gamma == 0.0:
         return "γ = 0 drafts nothing: this is plain decoding."
     here, told = terms.speedup(gamma), f"Your γ = {number(gamma, 0)}"
-    if abs(here - 1.0) < law.SAME:
+    if abs(here - 1.0) < formula.TOLERANCE:
         return f"{told} is as fast as plain decoding."
     end = "" if here > 1.0 else ": drafting loses here"
     return f"{told} gives {times(here)} plain{end}."
 
 
-def round_of(terms: Terms, gamma: float) -> dict[str, Any]:
+def round_of(terms: SpeedupModel, gamma: float) -> dict[str, Any]:
     """What a round at the chosen γ brings and costs, as the page shows it."""
     drafted = gamma > 0.0
-    tokens = law.expected_tokens(terms.alpha, gamma)
+    tokens = formula.expected_tokens(terms.alpha, gamma)
     draft, check = gamma * terms.c, terms.verify if drafted else 1.0
     work = terms.arithmetic(gamma)
     return {
@@ -91,7 +96,7 @@ def round_of(terms: Terms, gamma: float) -> dict[str, Any]:
 
 def compared(run: MeasuredPoint) -> dict[str, Any]:
     """A run beside the law at the run's own α, γ, c and checking pass."""
-    expected = law.expected_tokens(run.alpha, run.gamma)
+    expected = formula.expected_tokens(run.alpha, run.gamma)
     return {
         "measured": times(run.speedup),
         "law": times(run.predicted),
@@ -112,7 +117,7 @@ def why(run: MeasuredPoint, expected: float) -> str:
     tree = "" if run.chain else " It drafted trees, and γ is their depth."
     if abs(run.speedup / run.predicted - 1.0) < NEAR:
         return f"They agree to within {100 * NEAR:.0f} %.{tree}"
-    rounds = law.speedup_of(run.tokens, run.gamma * run.c, run.verify)
+    rounds = formula.speedup_from_tokens(run.tokens, run.gamma * run.c, run.verify)
     brought, rest = log(run.tokens / expected), log(run.speedup / rounds)
     gap = log(run.speedup / run.predicted)
     if brought * gap > rest * gap:
@@ -136,28 +141,28 @@ def _trees(asked: LawQuestion) -> dict[str, Any]:
         shape, chances = widths(asked.widths), places(asked.places)
     except Unasked as problem:
         return {"problem": str(problem), "field": problem.field}
-    typed = trees.full(shape)
+    typed = tree_formula.full_tree(shape)
     guesses = len(typed) - 1
     kinds = (
         ("Your tree", typed),
         ("A chain", list(range(-1, guesses))),
-        ("Most tokens", trees.best(chances, guesses)),
+        ("Most tokens", tree_formula.best_tree(chances, guesses)),
     )
     cards = [_card(name, parents, chances, asked.terms) for name, parents in kinds]
     return {"cards": cards, "said": _trees_sentence(cards, guesses)}
 
 
 def _card(
-    name: str, parents: Sequence[int], chances: Sequence[float], terms: Terms
+    name: str, parents: Sequence[int], chances: Sequence[float], terms: SpeedupModel
 ) -> dict[str, Any]:
-    keep = trees.by_position(parents, chances)
-    depth, tokens = max(trees.depths(parents)), trees.expected_tokens(parents, keep)
-    speedup = law.speedup_of(tokens, depth * terms.c, terms.verify)
+    keep = tree_formula.acceptance_by_position(parents, chances)
+    depth, tokens = max(tree_formula.depths(parents)), tree_formula.expected_tokens(parents, keep)
+    speedup = formula.speedup_from_tokens(tokens, depth * terms.c, terms.verify)
     return {
         "name": name,
         "tokens": tokens,
         "speedup": speedup,
-        "figure": small_tree(parents, trees.reached(parents, keep)),
+        "figure": small_tree(parents, tree_formula.path_probabilities(parents, keep)),
         "told": {"tokens": f"{tokens:.3f}", "levels": str(depth), "speedup": times(speedup)},
     }
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, Final, Self
 
-from specviz.cost.point import MeasuredPoint
-from specviz.cost.terms import Terms
+from specviz.cost.formula import SpeedupModel
+from specviz.cost.measured_point import MeasuredPoint
 from specviz.ui.question import Unasked, read
 
 LONGEST_LIST: Final = 100
@@ -31,7 +31,7 @@ class LawQuestion:
     """The sliders, which map, a tree as it was typed, and the run that is shown beside the law."""
 
     number: int
-    terms: Terms
+    terms: SpeedupModel
     gamma: float
     map: str
     widths: str
@@ -48,7 +48,7 @@ class LawQuestion:
         gamma = found.pop("gamma")
         return cls(
             number=int(_finite(data.get("id"), "The number of a question")),
-            terms=Terms(**found),
+            terms=SpeedupModel(**found),
             gamma=gamma,
             map=data["map"],
             widths=str(data.get("widths")),

@@ -10,14 +10,19 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from specviz.cost import serving as batches
+from specviz.cost import roofline as batches
 from specviz.cost import sources
-from specviz.cost.figures.roofline import LONGEST, STOPS, gamma_figure, pass_figure, speed_figure
+from specviz.cost.figures.roofline import (
+    BATCH_STOPS,
+    MAX_GAMMA,
+    gamma_figure,
+    pass_figure,
+    speed_figure,
+)
 from specviz.cost.figures.roofline import tokens as counted
-from specviz.cost.nearest import left_out, nearest
-from specviz.cost.roofline import free_tokens, memory_needed, pass_time
-from specviz.cost.serving import Prediction, predict
-from specviz.cost.spoken import machines, times
+from specviz.cost.formatting import describe_machines, format_speedup
+from specviz.cost.nearest_report import nearest_report, unstated_facts
+from specviz.cost.roofline import Prediction, free_tokens, memory_needed, pass_time, predict
 from specviz.ui.cost.roofline.question import Ask
 
 Part = str | dict[str, str]
@@ -33,13 +38,13 @@ def answer(ask: Ask) -> dict[str, Any]:
     """Everything that the page shows of a question, as plain data; kept, so not to be changed."""
     serving, guessing, batch = ask.serving, ask.guessing, ask.batch
     found = predict(serving, guessing, batch)
-    loss = batches.first_loss(serving, guessing, LARGEST)
+    loss = batches.first_losing_batch(serving, guessing, LARGEST)
     checked = 1 + sum(guessing.widths)
     return {
         "said": sentence(ask, found, loss),
         "beside": {
             "called": "At best" if ask.at_peak else "With this efficiency",
-            "speedup": times(found.speedup),
+            "speedup": format_speedup(found.speedup),
             "best": best_sentence(ask),
             "report": reported(ask),
         },
@@ -60,9 +65,9 @@ def answer_facts(ask: Ask) -> dict[str, str]:
     serving, guessing, batch = ask.serving, ask.guessing, ask.batch
     gains = [predict(serving, guessing, b).speedup for b in batches.BATCHES]
     passes = [duration(pass_time(serving, batch, n).seconds) for n in (1, 4, 16, 64)]
-    best = [batches.best_gamma(serving, ask.alpha, b, guessing.draft, LONGEST) for b in SOME]
+    best = [batches.best_gamma(serving, ask.alpha, b, guessing.draft, MAX_GAMMA) for b in SOME]
     return {
-        "speed": "Speed-up by batch size: " + listed(batches.BATCHES, map(times, gains)),
+        "speed": "Speed-up by batch size: " + listed(batches.BATCHES, map(format_speedup, gains)),
         "pass": f"Time of a target pass at batch {batch} by tokens: "
         + listed((1, 4, 16, 64), passes),
         "gamma": "Best number of guesses by batch size: " + listed(SOME, map(str, best)),
@@ -79,7 +84,7 @@ def listed(places: Iterable[int], values: Iterable[str]) -> str:
 def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     """The answer in two sentences."""
     number = 1 + sum(ask.guessing.widths)
-    start = f"On {machines(ask.machine.title, ask.cards)} at batch {ask.batch}, "
+    start = f"On {describe_machines(ask.machine.title, ask.cards)} at batch {ask.batch}, "
     if number == 1:
         return [
             f"{start}a plain pass of {sources.models()[ask.model].title} takes ",
@@ -94,24 +99,24 @@ def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
 
 def best_sentence(ask: Ask) -> str:
     """What the best draft length would give here, of chains up to LONGEST."""
-    best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, LONGEST)
+    best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
     if not best.gamma:
         return "No γ pays here: plain decoding is best."
     widths = ask.guessing.widths
     if len(widths) == best.gamma == sum(widths):
         return f"Your γ {best.gamma} is the best here."
-    longest = ", the longest looked at," if best.gamma == LONGEST else ""
+    longest = ", the longest looked at," if best.gamma == MAX_GAMMA else ""
     chain = "chain" if sum(widths) > len(widths) else "γ"
-    return f"The best {chain} here is {best.gamma}{longest} and would give {times(best.speedup)}."
+    return f"The best {chain} here is {best.gamma}{longest} and would give {format_speedup(best.speedup)}."
 
 
 def reported(ask: Ask) -> dict[str, Any] | None:
     """The nearest published measurement with its conditions; None where there is none."""
-    found = nearest(ask.wanted)
+    found = nearest_report(ask.wanted)
     if found is None:
         return None
-    said = [text for text in (found.model, found.hardware) if text != sources.NOT_SAID]
-    missing = left_out(found)
+    said = [text for text in (found.model, found.hardware) if text != sources.NOT_STATED]
+    missing = unstated_facts(found)
     notes = [f"What was read leaves out the {' and the '.join(missing)}."] if missing else []
     if found.batch and found.batch != ask.batch:
         notes.append(f"Its batch was {found.batch}, here it is {ask.batch}.")
@@ -135,7 +140,7 @@ def checking(ask: Ask, number: int) -> str:
 
 def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     """Whether speculation wins here, and from which batch size on it loses."""
-    gain: Part = {"n": times(found.speedup), "as": "u"}
+    gain: Part = {"n": format_speedup(found.speedup), "as": "u"}
     word = "loses" if found.speedup < 1 else "wins"
     bound = "at best " if ask.at_peak else ""
     return [f"Speculation {word} here, {bound}", gain, later(ask, found, loss)]
@@ -145,7 +150,7 @@ def later(ask: Ask, found: Prediction, loss: int | None) -> str:
     """The end of that sentence. loss: the smallest batch size that loses."""
     if loss is None:
         return f", and does not lose up to batch {LARGEST}."
-    larger = [predict(ask.serving, ask.guessing, b).speedup for b in STOPS if b > loss]
+    larger = [predict(ask.serving, ask.guessing, b).speedup for b in BATCH_STOPS if b > loss]
     on = " on" if all(gain < 1 for gain in larger) else ", though not at every larger one"
     if loss == 1:
         return ", as at every batch size." if on == " on" else f" and from batch 1{on}."
@@ -182,7 +187,7 @@ def bars(found: Prediction, drafts: bool) -> dict[str, Any]:
         "verify": verify,
         "said": [plain(found.tokens), plain(draft + verify)],
         "costs": costs,
-        "speedup": times(found.speedup),
+        "speedup": format_speedup(found.speedup),
     }
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from specviz.cost import sources as presets
-from specviz.cost.drafting import HEAD, NGRAM, drafters
-from specviz.cost.figures.roofline import STOPS
-from specviz.cost.shapes import WIDTHS
+from specviz.cost.figures.roofline import BATCH_STOPS
+from specviz.cost.model_shape import BYTES_PER_NUMBER
+from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
@@ -84,7 +84,7 @@ def config() -> dict[str, Any]:
         "machines": {name: machine_facts(one) for name, one in presets.machines().items()},
         "models": {name: model_facts(one) for name, one in presets.models().items()},
         "limits": {name: [least, most] for name, (_, least, most) in LIMITS.items()},
-        "stops": list(STOPS),
+        "stops": list(BATCH_STOPS),
         "evidence": dict(presets.EVIDENCE),
     }
 
@@ -108,7 +108,7 @@ def model_facts(model: presets.Model) -> dict[str, Any]:
         dtype: f"{people(shape.parameters)} parameters · a pass reads "
         f"{quantity(shape.weight_bytes(dtype), 'B')} of weights and "
         f"{quantity(shape.cache_bytes(dtype), 'B')} a cached token"
-        for dtype in WIDTHS
+        for dtype in BYTES_PER_NUMBER
     }
     offered = [[name, title] for name, (title, _) in drafters(model.name).items()]
     made = {"title": model.title, "facts": facts, "drafters": offered}

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from specviz.cost import law
+from specviz.cost import formula
 from specviz.cost.figures.server import outlook_figure, places_figure
-from specviz.cost.server import words
-from specviz.cost.server.report import Report, report
-from specviz.cost.server.told import SeveralModels, Unreadable, short
+from specviz.cost.server.report import Report, build_report, format_rate
+from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
 from specviz.ui.cost.server.question import ServerQuestion
 from specviz.ui.question import Unasked, number_of, packed
 
@@ -25,10 +24,10 @@ def answer(text: Any) -> str:
     if not asked.now.strip():
         return packed({"id": asked.number, "empty": True})
     try:
-        made = report(asked.now, asked.before, asked.named, asked.site.gamma, asked.site)
+        made = build_report(asked.now, asked.before, asked.named, asked.site.gamma, asked.site)
     except SeveralModels as problem:
         return packed({"id": asked.number, "problem": str(problem), "models": problem.models})
-    except Unreadable as problem:
+    except UnreadableStats as problem:
         return packed({"id": asked.number, "problem": str(problem), "field": "now"})
     return packed({"id": asked.number} | shown(made, asked))
 
@@ -41,7 +40,7 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
         "said": [f"{given} a pass of your server brought ", brought, " tokens."],
         "facts": [list(row) for row in made.facts],
         "places": [
-            [f"{place.number}", words.rate(place.reached), words.rate(place.given)]
+            [f"{place.number}", format_rate(place.reached), format_rate(place.given)]
             for place in made.places
         ],
         "unsaid": list(made.unsaid),
@@ -52,7 +51,7 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
             "outlook": made.outlook and outlook_figure(made.outlook),
         },
         "told": {
-            "places": ", ".join(f"{p.number}: {words.rate(p.reached)}" for p in made.places),
+            "places": ", ".join(f"{p.number}: {format_rate(p.reached)}" for p in made.places),
             "outlook": made.advice[0] if made.advice else made.open,
         },
         "takes": takes(made),
@@ -66,6 +65,6 @@ def takes(made: Report) -> dict[str, Any] | None:
     gamma = made.told.length
     if not gamma or made.told.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:
         return None
-    alpha = law.alpha_of(made.tokens.mean, gamma)
-    on = f" on {short(made.told.model)}" if made.told.model else ""
+    alpha = formula.solve_alpha(made.tokens.mean, gamma)
+    on = f" on {shorten(made.told.model)}" if made.told.model else ""
     return {"alpha": round(alpha, 3), "gamma": gamma, "said": f"told by {made.told.program}{on}"}

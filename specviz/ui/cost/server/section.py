@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specviz.cost import sources
-from specviz.cost.drafting import HEAD, drafters
+from specviz.cost.server.deployment import LIMITS
 from specviz.cost.server.example import example
-from specviz.cost.server.reading import JSON_NAMES, LONGEST
-from specviz.cost.server.site import LIMITS
+from specviz.cost.server.parsing import JSON_NAMES, MAX_CHARACTERS
+from specviz.cost.sources import HEAD, drafters
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.server.answer import answer
@@ -38,7 +38,7 @@ def config() -> dict[str, Any]:
         "start": START,
         "example": {"text": made.text, "said": made.said, "site": MEASURED},
         "names": JSON_NAMES,
-        "longest": LONGEST,
+        "longest": MAX_CHARACTERS,
         "limits": {name: [least, most] for name, (_, least, most) in LIMITS.items()},
         "machines": {
             name: {"title": one.title, "dtypes": list(one.peak)}

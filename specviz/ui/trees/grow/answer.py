@@ -10,20 +10,28 @@ from functools import cache
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.cost import trees as law
+from specviz.cost import tree_formula as law
 from specviz.cost.sweep import Sweep
 from specviz.figures.whole_tree import rows_of
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import count
-from specviz.trees import views
-from specviz.trees.field import Field
-from specviz.trees.figure import margins
-from specviz.trees.growing import Grown, grown, static
-from specviz.trees.judging import World
-from specviz.trees.ranks import known
-from specviz.trees.shapes import paths_of
-from specviz.trees.worth import Table, Worth, chances, greedy, passes, prices, worth
+from specviz.trees import tree_formats
+from specviz.trees.grown_tree import GrownTree, grow_tree, static_tree
+from specviz.trees.payoff import (
+    KeepChances,
+    Table,
+    fitted_pass_cost,
+    greedy_matches,
+    keep_chances,
+    marginal_prices,
+    payoff_figure,
+    target_probabilities,
+)
+from specviz.trees.rank_acceptance import shipped_tables
+from specviz.trees.recorded_position import RecordedPosition
+from specviz.trees.rule_comparison import PositionModels
+from specviz.trees.static_shapes import paths_of
 from specviz.ui.broken import spared
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
@@ -56,8 +64,8 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
         "layouts": {"all": layout(field, one, None), "kept": layout(field, one, one.kept)},
         "rows": rows_by_level(one),
         "steps": [*steps(field, one, asked.kind == "dynamic"), judged(field, one, verdict)],
-        "mask": views.mask(one.tree.parents),
-        "positions": views.positions(one.tree.parents, field.length),
+        "mask": tree_formats.mask(one.tree.parents),
+        "positions": tree_formats.positions(one.tree.parents, field.length),
         "views": lists(one),
         "names": asked.parameters.names if asked.kind == "dynamic" else {},
         "verdict": verdict,
@@ -67,30 +75,34 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
     }
 
 
-def tree_of(asked: GrowQuestion, field: Field, table: Table) -> Grown:
+def tree_of(asked: GrowQuestion, field: RecordedPosition, table: Table) -> GrownTree:
     """The tree that is asked for. Raises BadTree."""
     asked.parameters.check_vocabulary(field.vocabulary)
     if asked.kind == "dynamic":
-        return grown(field, asked.parameters)
+        return grow_tree(field, asked.parameters)
     first = list(table[0]) if table else list(field.rows[()].p)
-    return static(field, paths_of(asked.parents(first)))
+    return static_tree(field, paths_of(asked.parents(first)))
 
 
-def ranks(field: Field) -> Table:
+def ranks(field: RecordedPosition) -> Table:
     """Acceptance by rank of the position's drafter; nothing where it was not measured."""
-    found = known().get(field.drafter) if field.target == HOUSE else None
+    found = shipped_tables().get(field.drafter) if field.target == HOUSE else None
     return found.by_depth if found else []
 
 
-def chances_of(field: Field, one: Grown, table: Table, cold: bool) -> Worth:
+def chances_of(field: RecordedPosition, one: GrownTree, table: Table, cold: bool) -> KeepChances:
     """What the guesses are worth, at temperature 1 or 0."""
-    warm = worth(field, one, table)
+    warm = keep_chances(field, one, table)
     if not cold:
         return warm
-    return Worth(law.reached(one.growth.parents, greedy(field, one)), warm.ranks, warm.believed)
+    return KeepChances(
+        law.path_probabilities(one.growth.parents, greedy_matches(field, one)),
+        warm.ranks,
+        warm.believed,
+    )
 
 
-def origin(field: Field) -> dict[str, Any]:
+def origin(field: RecordedPosition) -> dict[str, Any]:
     """Whose numbers these are."""
     return {
         "drafter": title_of(field.drafter),
@@ -102,9 +114,9 @@ def origin(field: Field) -> dict[str, Any]:
     }
 
 
-def nodes(field: Field, one: Grown, value: Worth) -> list[dict[str, Any]]:
+def nodes(field: RecordedPosition, one: GrownTree, value: KeepChances) -> list[dict[str, Any]]:
     """By node of the pool, what it is and what is known of it."""
-    growth, p = one.growth, chances(field, one)
+    growth, p = one.growth, target_probabilities(field, one)
     at = {node: row for row, node in enumerate(one.kept)}
     rank = {node: number for number, node in enumerate(one.order, 1)}
     return [
@@ -124,7 +136,7 @@ def nodes(field: Field, one: Grown, value: Worth) -> list[dict[str, Any]]:
     ]
 
 
-def layout(field: Field, one: Grown, only: Sequence[int] | None) -> dict[str, Any]:
+def layout(field: RecordedPosition, one: GrownTree, only: Sequence[int] | None) -> dict[str, Any]:
     """Places in pixels by node of the pool, of all or of some of them."""
     chosen = list(range(len(one.growth.tokens))) if only is None else list(only)
     new = {node: place for place, node in enumerate(chosen)}
@@ -132,7 +144,7 @@ def layout(field: Field, one: Grown, only: Sequence[int] | None) -> dict[str, An
     return placed(field, [one.growth.tokens[node] for node in chosen], parents, names=chosen)
 
 
-def rows_by_level(one: Grown) -> list[list[int]]:
+def rows_by_level(one: GrownTree) -> list[list[int]]:
     """By depth, the rows of the pool's guesses down to there: a growing tree has no holes."""
     parents, depths = one.growth.parents, one.growth.depths
     return [
@@ -141,23 +153,23 @@ def rows_by_level(one: Grown) -> list[list[int]]:
     ]
 
 
-def lists(one: Grown) -> dict[str, Any]:
+def lists(one: GrownTree) -> dict[str, Any]:
     """The tree as engines write it."""
     parents = one.tree.parents
-    links = views.linked(parents)
+    links = tree_formats.linked_list(parents)
     paths = ";".join(",".join(map(str, path)) for path in paths_of(parents))
     return {
         "parents": list(parents),
         "next_token": links.next_token,
         "next_sibling": links.next_sibling,
-        "retrieve_indices": views.retrieve_indices(parents),
+        "retrieve_indices": tree_formats.retrieve_indices(parents),
         "rank_paths": paths,
     }
 
 
-def verified(field: Field, one: Grown, asked: GrowQuestion) -> dict[str, Any]:
+def verified(field: RecordedPosition, one: GrownTree, asked: GrowQuestion) -> dict[str, Any]:
     """One throw of the coins on this tree, by the rule for fixed guesses."""
-    verdict = World(field).verify(one, Chance(asked.seed, ROUND), asked.cold)
+    verdict = PositionModels(field).verify(one, Chance(asked.seed, ROUND), asked.cold)
     decisions = [
         {
             "node": one.kept[each.node],
@@ -170,7 +182,7 @@ def verified(field: Field, one: Grown, asked: GrowQuestion) -> dict[str, Any]:
     return {"path": [one.kept[node] for node in verdict.path], "decisions": decisions}
 
 
-def judged(field: Field, one: Grown, verdict: dict[str, Any]) -> dict[str, Any]:
+def judged(field: RecordedPosition, one: GrownTree, verdict: dict[str, Any]) -> dict[str, Any]:
     """The last step: what the target's pass lets stand."""
     path = verdict["path"]
     words = " ".join(quoted(field, one.growth.tokens[node]) for node in path)
@@ -181,7 +193,7 @@ def judged(field: Field, one: Grown, verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def lengths(
-    one: Grown, value: Worth, verdict: dict[str, Any], measured: bool
+    one: GrownTree, value: KeepChances, verdict: dict[str, Any], measured: bool
 ) -> list[dict[str, Any]]:
     """Accepted lengths by where they come from, in the order shown."""
     found = value.length(one.kept)
@@ -198,7 +210,7 @@ def lengths(
     ]
 
 
-def marginal(one: Grown, value: Worth) -> dict[str, Any]:
+def marginal(one: GrownTree, value: KeepChances) -> dict[str, Any]:
     """What each guess brings, in the order kept, and what it costs to check."""
     kept = one.order[: len(one.kept) - 1]
     gains = [value.exact[node] for node in kept]
@@ -206,13 +218,13 @@ def marginal(one: Grown, value: Worth) -> dict[str, Any]:
     for gain in gains:
         brought.append(brought[-1] + gain)
     sweep = measured_sweep()
-    costs = [passes(sweep, 1 + many) if sweep else None for many in range(len(kept) + 1)]
-    price = prices(brought, costs)
+    costs = [fitted_pass_cost(sweep, 1 + many) if sweep else None for many in range(len(kept) + 1)]
+    price = marginal_prices(brought, costs)
     forecast = [value.ranks[node] for node in kept]
     paying = [gain > cost for gain, cost in zip(gains, price, strict=True) if cost is not None]
     last = max((at for at, pays in enumerate(paying, 1) if pays), default=0)
     said = _paid(last, len(kept), sweep)
-    return {"figure": margins(gains, forecast, price), "said": said}
+    return {"figure": payoff_figure(gains, forecast, price), "said": said}
 
 
 def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
@@ -232,7 +244,7 @@ def measured_sweep() -> Sweep | None:
     return spared(Sweep.shipped, None)
 
 
-def notes(asked: GrowQuestion, field: Field, one: Grown) -> list[str]:
+def notes(asked: GrowQuestion, field: RecordedPosition, one: GrownTree) -> list[str]:
     """What is not as asked, if anything."""
     found = []
     if asked.kind == "dynamic" and asked.parameters.depth > field.deepest:

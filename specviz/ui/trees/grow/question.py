@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from specviz.trees import shapes
-from specviz.trees.faults import within
-from specviz.trees.parameters import Parameters
+from specviz.trees import static_shapes
+from specviz.trees.parameters import Parameters, check_range
 from specviz.ui.question import Unasked, read
 
 KINDS: Final[Mapping[str, str]] = {
@@ -43,12 +42,12 @@ class GrowQuestion:
         if not isinstance(kind, str) or kind not in KINDS:
             raise Unasked(f"A tree is one of these: {', '.join(KINDS)}.")
         return cls(
-            number=within("The number of a question", data.get("id"), -(2**53), 2**53),
+            number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
             kind=kind,
             parameters=Parameters.of(data.get("tree")),
             own=str(data.get("own", "")),
-            seed=within("The seed", data.get("seed"), 0, SEEDS),
+            seed=check_range("The seed", data.get("seed"), 0, SEEDS),
             cold=bool(data.get("cold")),
         )
 
@@ -56,11 +55,11 @@ class GrowQuestion:
         """The shape of a tree that does not grow. chances: by rank. Raises BadTree."""
         size = self.parameters
         if self.kind == "chain":
-            return shapes.chain(size.depth)
+            return static_shapes.chain(size.depth)
         if self.kind == "regular":
-            return shapes.regular(size.width, size.depth)
+            return static_shapes.regular(size.width, size.depth)
         if self.kind == "optimised":
-            return shapes.optimised(chances, size.budget, size.depth)
+            return static_shapes.optimised(chances, size.budget, size.depth)
         if self.kind == "own":
-            return shapes.from_text(self.own)
-        return shapes.published(self.kind)
+            return static_shapes.from_text(self.own)
+        return static_shapes.published(self.kind)

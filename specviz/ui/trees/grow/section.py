@@ -12,12 +12,17 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog.entry import entries, filled, title_of
+from specviz.catalog.entry import entries, title_of, with_defaults
 from specviz.settings.settings import Settings
 from specviz.shipped import EXAMPLE, prompts
-from specviz.trees.field import Field, is_field
 from specviz.trees.parameters import PRESETS
-from specviz.trees.recorded import LEVELS, WIDEST, recipes
+from specviz.trees.recorded_position import (
+    LEVELS,
+    WIDEST,
+    RecordedPosition,
+    is_position_file,
+    recipes,
+)
 from specviz.ui import question
 from specviz.ui.broken import spared
 from specviz.ui.component import TabContext, component
@@ -91,20 +96,20 @@ def tell(wish: RunRequest, skip: int, desk: Desk) -> Iterator[str]:
     """Load, then look: the last text is the whole field, for `kept`."""
     yield desk.says("loading")
     target, (drafter,) = desk.load(HOUSE, [wish.drafter])
-    from specviz.trees.recorded import looked
+    from specviz.trees.recording import record_position
 
     if desk.unwanted():
         return
     yield desk.says("drafting")
     said = {"sampling": {"temperature": 0.8}, "seed": 1}
-    settings = Settings.from_json(filled(wish.drafter, said))
-    yield looked(target, drafter, str(wish.prompt), settings, skip).to_text()
+    settings = Settings.from_json(with_defaults(wish.drafter, said))
+    yield record_position(target, drafter, str(wish.prompt), settings, skip).to_text()
 
 
 def kept(visitor: str, number: float, text: str) -> str:
     """What the page hears of a text: a state as it is, and of a field, where it is held now."""
-    if not is_field(text):
+    if not is_position_file(text):
         return text
     nonce = f"{number:.0f}"
-    place = HELD.keep(f"{visitor.split(maxsplit=1)[0]}-{nonce}", Field.from_text(text))
+    place = HELD.keep(f"{visitor.split(maxsplit=1)[0]}-{nonce}", RecordedPosition.from_text(text))
     return line("position", {"id": nonce, "place": place})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from specviz.trees.faults import within
-from specviz.trees.judging import SHAPES, WAYS
+from specviz.trees.parameters import check_range
+from specviz.trees.rule_comparison import SAMPLING_MODES, SHAPES
 from specviz.ui.question import Unasked, read
 
 SEEDS = 2**31
@@ -28,13 +28,13 @@ class JudgingQuestion:
         """What JSON text asks. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         drawn = data.get("drawn")
-        if not isinstance(drawn, str) or drawn not in WAYS:
-            raise Unasked(f"Guesses are drawn in one of these ways: {', '.join(WAYS)}.")
+        if not isinstance(drawn, str) or drawn not in SAMPLING_MODES:
+            raise Unasked(f"Guesses are drawn in one of these ways: {', '.join(SAMPLING_MODES)}.")
         return cls(
-            number=within("The number of a question", data.get("id"), -(2**53), 2**53),
+            number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
-            shape=within("The shape", data.get("shape"), 0, len(SHAPES) - 1),
+            shape=check_range("The shape", data.get("shape"), 0, len(SHAPES) - 1),
             drawn=drawn,
-            seed=within("The seed", data.get("seed"), 0, SEEDS),
+            seed=check_range("The seed", data.get("seed"), 0, SEEDS),
             average=bool(data.get("average")),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specviz.trees.recorded import recipes
+from specviz.trees.recorded_position import recipes
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from specviz.trees.examples import EXAMPLES, Example, field_of
-from specviz.trees.faults import within
-from specviz.trees.field import Field
-from specviz.trees.parameters import Parameters
+from specviz.trees.parameters import Parameters, check_range
+from specviz.trees.recorded_position import RecordedPosition
+from specviz.trees.rounding_examples import EXAMPLES, Example, as_position
 from specviz.ui.question import Unasked, read
 from specviz.ui.trees.places import place
 
@@ -28,7 +27,7 @@ class RankingQuestion:
         """What JSON text asks. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         return cls(
-            number=within("The number of a question", data.get("id"), -(2**53), 2**53),
+            number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
             parameters=Parameters.of(data.get("tree")),
         )
@@ -44,9 +43,9 @@ class RankingQuestion:
             raise Unasked(f"There is no example called {name!r:.40}.")
         return found
 
-    def field(self) -> tuple[Field, Parameters]:
+    def field(self) -> tuple[RecordedPosition, Parameters]:
         """Where the tree grows, and its size. Raises Unasked."""
         example = self.example
         if example is not None:
-            return field_of(example), example.parameters
+            return as_position(example), example.parameters
         return place(self.place), self.parameters

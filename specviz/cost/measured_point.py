@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from specviz.cost import law
+from specviz.cost import formula
 from specviz.trace import metrics
 from specviz.trace.events import Guess, Round
 from specviz.trace.file import Trace
@@ -41,7 +41,7 @@ class MeasuredPoint:
     @property
     def predicted(self) -> float:
         """What the law says at these α, γ, c and verify: simulated."""
-        return law.speedup(self.alpha, self.gamma, self.c, self.verify)
+        return formula.speedup(self.alpha, self.gamma, self.c, self.verify)
 
 
 def measured_point(trace: Trace) -> MeasuredPoint | None:

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specviz.cost.server import llamacpp, sglang, tensorrt, vllm
-from specviz.cost.server.prometheus import Family, parse
-from specviz.cost.server.told import Told, Unknown, Unreadable
-from specviz.cost.server.values import inner, loaded, rows
+from specviz.cost.server.json_fields import lookup, object_list, parse_json
+from specviz.cost.server.prometheus import Metrics, parse
+from specviz.cost.server.stats import ServerStats, UnknownFormat, UnreadableStats
 
-LONGEST: Final = 400_000  # characters
-READ: Final = (
+MAX_CHARACTERS: Final = 400_000  # characters
+READABLE: Final = (
     "What is read here: /metrics of vLLM, SGLang, TensorRT-LLM or llama.cpp, SGLang’s "
     "/server_info, and an answer of vLLM’s or llama.cpp’s with its own counts."
 )
@@ -31,28 +31,30 @@ JSON_NAMES: Final = (
 )  # fmt: skip
 
 
-def read(text: str, model: str | None = None) -> Told:
+def parse_stats(text: str, model: str | None = None) -> ServerStats:
     """What a text says. model: which, where it tells of several. Raises Unreadable."""
-    if len(text) > LONGEST:
-        raise Unreadable(
-            f"This text has {len(text):,} characters, and {LONGEST:,} are read at most: leave out "
+    if len(text) > MAX_CHARACTERS:
+        raise UnreadableStats(
+            f"This text has {len(text):,} characters, and {MAX_CHARACTERS:,} are read at most: leave out "
             "lines that have “_bucket” in their name."
         )
     stripped = text.strip()
     if not stripped:
-        raise Unreadable(f"There is no text. {READ}")
+        raise UnreadableStats(f"There is no text. {READABLE}")
     if stripped[0] in "{[":
-        return _of_json(loaded(stripped))
+        return _of_json(parse_json(stripped))
     if stripped[0] == "<":
-        raise Unknown(f"This is a web page. {READ}")
-    return _of_metrics(Family(parse(stripped)), model)
+        raise UnknownFormat(f"This is a web page. {READABLE}")
+    return _of_metrics(Metrics(parse(stripped)), model)
 
 
-def _of_metrics(family: Family, model: str | None) -> Told:
+def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
     """By the program's name, with which each of its metrics begins."""
     programs = family.programs()
     if len(programs) > 1:
-        raise Unreadable(f"This is of {' and '.join(sorted(programs))}: one program at a time.")
+        raise UnreadableStats(
+            f"This is of {' and '.join(sorted(programs))}: one program at a time."
+        )
     if "vllm" in programs:
         return vllm.from_metrics(family, model)
     if "sglang" in programs:
@@ -61,12 +63,12 @@ def _of_metrics(family: Family, model: str | None) -> Told:
         return tensorrt.from_metrics(family, model)
     if "llamacpp" in programs:
         return llamacpp.from_metrics(family)
-    raise Unknown(f"None of these metrics is known. {READ}")
+    raise UnknownFormat(f"None of these metrics is known. {READABLE}")
 
 
-def _of_json(data: Any) -> Told:
+def _of_json(data: Any) -> ServerStats:
     if isinstance(data, list):
-        return tensorrt.from_iterations(rows(data, "iterations"))
+        return tensorrt.from_iterations(object_list(data, "iterations"))
     if "internal_states" in data:
         return sglang.from_info(data)
     if "specDecodingStats" in data:
@@ -77,9 +79,9 @@ def _of_json(data: Any) -> Told:
     timings = _first(data, ("timings",))
     if timings is not None or "draft_n" in data:
         return llamacpp.from_timings(timings or data)
-    raise Unknown(f"This JSON has no counts of guesses that are known. {READ}")
+    raise UnknownFormat(f"This JSON has no counts of guesses that are known. {READABLE}")
 
 
 def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any] | None:
-    found = (inner(data, *path) for path in paths)
+    found = (lookup(data, *path) for path in paths)
     return next((each for each in found if isinstance(each, dict)), None)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
-from specviz.cost.checks import not_negative, positive
+from specviz.cost.checks import check_not_negative, check_positive
 
-WIDTHS: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes of a number
+BYTES_PER_NUMBER: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes of a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ModelShape:
     def __post_init__(self) -> None:
         for field in fields(self):
             if field.name not in ("tied", "qk_norm"):
-                positive(f"The model's {field.name}", getattr(self, field.name))
+                check_positive(f"The model's {field.name}", getattr(self, field.name))
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
@@ -81,22 +81,22 @@ class ModelShape:
         2 per weight and token; attention: 4 per head, its dimension, and pair of a token with what
         it may look at (scores, then the mix of values). The mask's empty half is computed too.
         """
-        not_negative("The number of tokens", tokens)
-        not_negative("The context", context)
+        check_not_negative("The number of tokens", tokens)
+        check_not_negative("The context", context)
         pairs = tokens * (context + tokens)
         return 2.0 * tokens * self.matrices + 4.0 * self.layers * self.heads * self.head_dim * pairs
 
     def weight_bytes(self, dtype: str) -> float:
         """Bytes of weights that one pass reads, whatever the number of tokens in it."""
-        return float(self._read * width(dtype))
+        return float(self._read * bytes_per_number(dtype))
 
     def cache_bytes(self, dtype: str) -> float:
         """Bytes of keys and values that one token leaves in the cache, all layers together."""
-        return 2.0 * self.layers * self.kv_heads * self.head_dim * width(dtype)
+        return 2.0 * self.layers * self.kv_heads * self.head_dim * bytes_per_number(dtype)
 
 
-def width(dtype: str) -> int:
+def bytes_per_number(dtype: str) -> int:
     """Bytes of one number."""
-    if dtype not in WIDTHS:
-        raise ValueError(f"{dtype} is none of {', '.join(WIDTHS)}.")
-    return WIDTHS[dtype]
+    if dtype not in BYTES_PER_NUMBER:
+        raise ValueError(f"{dtype} is none of {', '.join(BYTES_PER_NUMBER)}.")
+    return BYTES_PER_NUMBER[dtype]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from specviz.cost import sources
-from specviz.cost.drafting import drafters
+from specviz.cost.model_shape import ModelShape
 from specviz.cost.roofline import Serving
 from specviz.cost.server.outlook import Outlook, outlook
-from specviz.cost.server.told import Told
-from specviz.cost.shapes import ModelShape
+from specviz.cost.server.stats import ServerStats
+from specviz.cost.sources import drafters
 
 LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # how it is called, least, most
     "cards": ("The number of cards", 1, 64),
@@ -25,7 +25,7 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # how it is called, least
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class Deployment:
     """cards share the work of a pass. context: tokens in each cache. batch: sequences in a pass.
 
     gamma: guesses in a draft. batch, gamma: None for what the server says.
@@ -62,11 +62,11 @@ class Site:
         """The drafter's shape; None where drafting costs nothing."""
         return drafters(self.model)[self.drafter][1]
 
-    def batch_of(self, told: Told) -> int:
+    def batch_of(self, told: ServerStats) -> int:
         """The batch that was chosen, or the server's own; 1 where nobody says one."""
         return self.batch or min(told.batch or 1, LIMITS["batch"][2])
 
-    def outlook(self, told: Told) -> Outlook:
+    def outlook(self, told: ServerStats) -> Outlook:
         """What another γ would bring here. Raises Unreadable where it cannot be said."""
         gamma = told.length or self.gamma
         return outlook(told, self.serving, self.batch_of(told), self.draft, gamma)

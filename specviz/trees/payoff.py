@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
+from math import ceil, exp
 from statistics import linear_regression
+from typing import Final
 
-from specviz.cost import trees as law
+from specviz.cost import tree_formula as law
+from specviz.cost.figures.charts import axis, chart, curves, hover
 from specviz.cost.sweep import Sweep
-from specviz.trees.field import Field
-from specviz.trees.growing import Grown
+from specviz.figures.plot import Figure, Trace
+from specviz.trees.grown_tree import GrownTree
+from specviz.trees.recorded_position import RecordedPosition
 
 Table = Sequence[Sequence[float]]  # by depth from 1, by rank from 0
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class KeepChances:
     """By node of the pool, the chance that a round keeps it.
 
     exact: by the target's p. ranks: by acceptance measured by depth and rank. believed: by the
@@ -40,16 +43,18 @@ class Worth:
         }
 
 
-def worth(field: Field, one: Grown, table: Table) -> Worth:
+def keep_chances(field: RecordedPosition, one: GrownTree, table: Table) -> KeepChances:
     """What every guess of a pool is worth, before any coin."""
-    parents, keep = one.growth.parents, chances(field, one)
-    ranks = by_rank(parents, one.growth.depths, table)
+    parents, keep = one.growth.parents, target_probabilities(field, one)
+    ranks = acceptance_by_rank(parents, one.growth.depths, table)
     sums = one.growth.totals if one.growth.kind.how == "sum" else []
     believed = [exp(total) for total in sums] or list(one.growth.totals)
-    return Worth(law.reached(parents, keep), law.reached(parents, ranks), believed)
+    return KeepChances(
+        law.path_probabilities(parents, keep), law.path_probabilities(parents, ranks), believed
+    )
 
 
-def chances(field: Field, one: Grown) -> list[float]:
+def target_probabilities(field: RecordedPosition, one: GrownTree) -> list[float]:
     """By node, the target's p after its parent, at temperature 1; 1 for the root."""
     found = [1.0]
     for node, parent in enumerate(one.growth.parents):
@@ -59,7 +64,7 @@ def chances(field: Field, one: Grown) -> list[float]:
     return found
 
 
-def greedy(field: Field, one: Grown) -> list[float]:
+def greedy_matches(field: RecordedPosition, one: GrownTree) -> list[float]:
     """By node, 1 where it is the target's likeliest token after its parent, else 0."""
     found = [1.0]
     for node, parent in enumerate(one.growth.parents):
@@ -68,7 +73,7 @@ def greedy(field: Field, one: Grown) -> list[float]:
     return found
 
 
-def by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
+def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
     """By node, the acceptance measured at its depth and rank; the deepest level that was measured
     stands for those below it, and ranks that were not measured count as 0."""
     seen: dict[int, int] = {}
@@ -83,7 +88,7 @@ def by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list
     return found
 
 
-def passes(sweep: Sweep, tokens: int) -> float | None:
+def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
     """What a target pass over so many tokens takes, in plain passes: on the straight line through
     those that were measured; None beyond them, or where too few were.
 
@@ -96,7 +101,7 @@ def passes(sweep: Sweep, tokens: int) -> float | None:
     return (start + slope * tokens) / (start + slope)
 
 
-def prices(brought: Sequence[float], costs: Sequence[float | None]) -> list[float | None]:
+def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> list[float | None]:
     """By guess from the first, the tokens that its share of the pass would bring elsewhere.
 
     brought: tokens a round brings with so many guesses, from none on. costs: the pass with so many,
@@ -110,3 +115,39 @@ def prices(brought: Sequence[float], costs: Sequence[float | None]) -> list[floa
         else:
             found.append(brought[number - 1] / before * (after - before))
     return found
+
+
+HEIGHT: Final = 230
+
+
+def payoff_figure(
+    gains: Sequence[float], forecast: Sequence[float], prices: Sequence[float | None]
+) -> Figure:
+    """Bars: tokens that each guess brings, in the order kept; diamonds: by acceptance by rank.
+
+    Line: its price, the tokens that its share of the pass would bring elsewhere.
+    """
+    places = [float(place) for place in range(1, len(gains) + 1)]
+    data: dict[str, Trace] = {
+        "10-gains": {"type": "bar", "x": places, "y": list(gains), "marker": {"color": "--b"}}
+        | _said(gains, "brings {:.3f} tokens")
+    }
+    if any(forecast):
+        look = {"size": 5, "color": "--ink2", "symbol": "diamond"}
+        marks = {"mode": "markers", "x": places, "y": list(forecast), "marker": look}
+        data["20-forecast"] = marks | _said(forecast, "{:.3f} by rank")
+    both = zip(places, prices, strict=True)
+    curve = [(place, price) for place, price in both if price is not None]
+    if curve:
+        data["30-price"] = curves([curve], "--ink", 2)
+    top = max(0.2, *gains, *forecast)
+    step = 0.1 if top <= 0.5 else 0.25
+    up = [(at * step, f"{at * step:g}") for at in range(ceil(top / step) + 1)]
+    every = max(1, ceil(len(places) / 12))
+    along = [(place, f"{place:.0f}") for place in places[::every]]
+    x = axis(0.3, len(places) + 0.7, along, "guesses, in the order kept")
+    return chart(data, x, axis(0.0, 1.05 * top, up), HEIGHT)
+
+
+def _said(values: Sequence[float], form: str) -> Trace:
+    return hover([f"guess {at}: {form.format(value)}" for at, value in enumerate(values, 1)])

@@ -11,31 +11,31 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-MOST_PLACES: Final = 128  # guesses in a row
-LARGEST: Final = 1e15  # of any number: whole ones are exact below
+MAX_POSITIONS: Final = 128  # guesses in a row
+MAX_NUMBER: Final = 1e15  # of any number: whole ones are exact below
 SLACK: Final = 0.01  # share by which a sum over positions may miss the total, counted a bit later
-LONGEST_NAME: Final = 60  # characters of a model's name that are shown
+MAX_NAME: Final = 60  # characters of a model's name that are shown
 
 
-class Unreadable(ValueError):
+class UnreadableStats(ValueError):
     """A text that cannot be used; the message is a sentence for people."""
 
 
-class Unknown(Unreadable):
+class UnknownFormat(UnreadableStats):
     """A text of none of the programs whose words are read."""
 
 
-class SeveralModels(Unreadable):
+class SeveralModels(UnreadableStats):
     """The text tells of several models; `models` has their names."""
 
     def __init__(self, models: Sequence[str]) -> None:
-        names = ", ".join(short(name) for name in models[:8])
+        names = ", ".join(shorten(name) for name in models[:8])
         super().__init__(f"This server has several models: {names}. Say which one.")
         self.models = tuple(models)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ServerStats:
     """What a server said of its speculative decoding.
 
     program, place: who said it, and where. model: as the server calls it. rounds: drafts that were
@@ -66,36 +66,40 @@ class Told:
     def __post_init__(self) -> None:
         plain = (self.rounds, self.drafted, self.accepted, self.mean, self.running)
         for value in (*plain, *self.kept, *(self.between or ())):
-            if value is not None and not (isfinite(value) and 0 <= value <= LARGEST):
-                raise Unreadable(f"A count of {self.program} is {value:g}, which no count can be.")
+            if value is not None and not (isfinite(value) and 0 <= value <= MAX_NUMBER):
+                raise UnreadableStats(
+                    f"A count of {self.program} is {value:g}, which no count can be."
+                )
         self._checked_totals()
         self._checked_positions()
         if self.mean is not None and self.mean < 1:
-            raise Unreadable(
+            raise UnreadableStats(
                 f"{self.program} says {self.mean:g} tokens a pass, and a pass brings 1 at least."
             )
 
     def _checked_totals(self) -> None:
         drafted, accepted = self.drafted, self.accepted
         if drafted is not None and accepted is not None and accepted > drafted:
-            raise Unreadable(
+            raise UnreadableStats(
                 f"{accepted:,.0f} accepted guesses of {drafted:,.0f} drafted ones cannot be."
             )
 
     def _checked_positions(self) -> None:
-        if len(self.kept) > MOST_PLACES:
-            raise Unreadable(f"More than {MOST_PLACES} positions are no draft that is read here.")
+        if len(self.kept) > MAX_POSITIONS:
+            raise UnreadableStats(
+                f"More than {MAX_POSITIONS} positions are no draft that is read here."
+            )
         counts = (*(() if self.rounds is None else (self.rounds,)), *self.kept)
         for place, (before, here) in enumerate(pairwise(counts), 1):
             if here > before:
-                raise Unreadable(
+                raise UnreadableStats(
                     f"At one position {here:,.0f} guesses were kept, but only {before:,.0f} drafts "
                     f"came so far (step {place}): a guess is judged once all before it were kept."
                 )
         total = sum(self.kept)
         accepted = total if self.accepted is None or not self.kept else self.accepted
         if abs(total - accepted) > SLACK * max(total, accepted):
-            raise Unreadable(
+            raise UnreadableStats(
                 f"The positions sum to {total:,.0f} and {accepted:,.0f} guesses were accepted: a "
                 "line is missing, or the text is two snapshots."
             )
@@ -115,59 +119,61 @@ class Told:
         return None
 
 
-def difference(before: Told, after: Told) -> Told:
+def difference(before: ServerStats, after: ServerStats) -> ServerStats:
     """What happened between two snapshots of one server. Raises Unreadable with a sentence."""
     same = (before.program, before.place, before.model) == (after.program, after.place, after.model)
     if not same:
-        raise Unreadable(
-            f"The two snapshots are of different servers: {before.program} {short(before.model)} "
-            f"and {after.program} {short(after.model)}."
+        raise UnreadableStats(
+            f"The two snapshots are of different servers: {before.program} {shorten(before.model)} "
+            f"and {after.program} {shorten(after.model)}."
         )
     if not (before.counting and after.counting):
-        raise Unreadable(
+        raise UnreadableStats(
             f"{after.program}’s {after.place} is no list of counters, so two of them have no "
             "difference: leave the earlier one out."
         )
     made = replace(
         after,
-        rounds=_less(before.rounds, after.rounds),
-        drafted=_less(before.drafted, after.drafted),
-        accepted=_less(before.accepted, after.accepted),
-        kept=_each(before.kept, after.kept),
-        between=_pair(before.between, after.between),
+        rounds=_subtract(before.rounds, after.rounds),
+        drafted=_subtract(before.drafted, after.drafted),
+        accepted=_subtract(before.accepted, after.accepted),
+        kept=_subtract_each(before.kept, after.kept),
+        between=_subtract_pair(before.between, after.between),
     )
     if not (made.rounds or made.drafted):
-        raise Unreadable("Nothing was drafted between the two snapshots.")
+        raise UnreadableStats("Nothing was drafted between the two snapshots.")
     return made
 
 
-def _less(before: float | None, after: float | None) -> float | None:
+def _subtract(before: float | None, after: float | None) -> float | None:
     if before is None or after is None:
         return None
     if after < before:
-        raise Unreadable(
+        raise UnreadableStats(
             "A counter went backwards: the server was started anew between the two snapshots, or "
             "they stand in the wrong order."
         )
     return after - before
 
 
-def _each(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...]:
+def _subtract_each(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...]:
     if before and len(before) > len(after):
-        raise Unreadable("The later snapshot has fewer positions: the server was started anew.")
+        raise UnreadableStats(
+            "The later snapshot has fewer positions: the server was started anew."
+        )
     padded = (*before, *[0.0] * (len(after) - len(before)))
-    return tuple(_less(one, two) or 0.0 for one, two in zip(padded, after, strict=True))
+    return tuple(_subtract(one, two) or 0.0 for one, two in zip(padded, after, strict=True))
 
 
-def _pair(
+def _subtract_pair(
     before: tuple[float, float] | None, after: tuple[float, float] | None
 ) -> tuple[float, float] | None:
     if before is None or after is None:
         return None
-    return (_less(before[0], after[0]) or 0.0, _less(before[1], after[1]) or 0.0)
+    return (_subtract(before[0], after[0]) or 0.0, _subtract(before[1], after[1]) or 0.0)
 
 
-def short(name: str) -> str:
+def shorten(name: str) -> str:
     """A name of a server's as it is shown: not too long, nothing that steers a terminal."""
     plain = "".join(c if c.isprintable() else "\ufffd" for c in name)
-    return plain if len(plain) <= LONGEST_NAME else plain[: LONGEST_NAME - 1] + "…"
+    return plain if len(plain) <= MAX_NAME else plain[: MAX_NAME - 1] + "…"

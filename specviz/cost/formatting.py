@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def times(gain: float) -> str:
+def format_speedup(gain: float) -> str:
     """A speed-up with as many digits as it takes to see whether it is above 1."""
     for digits in range(2, 7):
         text = f"{gain:.{digits}f}"
@@ -12,7 +12,7 @@ def times(gain: float) -> str:
     return "1 ×"
 
 
-def machines(title: str, cards: int) -> str:
+def describe_machines(title: str, cards: int) -> str:
     """Machines inside a sentence, without their memory: one H100, 2 × H100, a laptop."""
     name = title.partition(",")[0].partition(" (")[0]
     thing = name.removeprefix("A ")

@@ -21,8 +21,8 @@ from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, of_shipped
-from specviz.trees.explore import WARM, Walk
-from specviz.verification.distributions import law
+from specviz.trees.walk import TEMPERATURE_ONE, Walk
+from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
 FILE: Final = ASSETS / "trees" / "ranks.json"
@@ -31,7 +31,7 @@ RANKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class RankAcceptance:
     """One drafter's. by_depth: (D, R), mean p of the guess of each rank. positions: how many."""
 
     positions: int
@@ -43,13 +43,13 @@ class Ranks:
         return {"positions": self.positions, "by_depth": table}
 
 
-def measure(
+def measure_rank_acceptance(
     target: Target,
     drafter: Drafter,
     texts: Sequence[Sequence[int]],
     settings: Settings,
     every: int = 1,
-) -> Ranks:
+) -> RankAcceptance:
     """Acceptance by depth and rank over these prompts, as token ids. settings: how texts go on."""
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
@@ -60,15 +60,17 @@ def measure(
             if place % every:
                 walk.step()
                 continue
-            for depth, row in enumerate(along(walk, told[place + 1 : place + DEEPEST])):
+            for depth, row in enumerate(
+                probabilities_along(walk, told[place + 1 : place + DEEPEST])
+            ):
                 total[depth, : len(row)] += row
                 seen[depth] += 1
     deep = int((seen > 0).sum())
-    return Ranks(int(seen[0]), (total / seen.clamp(min=1))[:deep].tolist())
+    return RankAcceptance(int(seen[0]), (total / seen.clamp(min=1))[:deep].tolist())
 
 
 @torch.inference_mode()
-def along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
+def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
     """By depth, the target's p of the drafter's guesses after the true tokens so far; one step on.
 
     future: the true tokens after the root, one fewer than there are rows.
@@ -80,16 +82,16 @@ def along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
         logits = walk.foresight.after(walk.text, tokens, parents, [node])
         guessed += [found for found, _ in likeliest(logits, RANKS, walk.title)]
     scores = walk.score(tree)
-    p = law(scores.logits, WARM).cpu()
+    p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
     walk.go_on(scores)
     return [p[node, tokens] for node, tokens in enumerate(guessed)]
 
 
 @cache
-def known(file: Path = FILE) -> Mapping[str, Ranks]:
+def shipped_tables(file: Path = FILE) -> Mapping[str, RankAcceptance]:
     """The measured ones by drafter; none where there is no file. Raises BrokenFile."""
     return of_shipped(file, _by_drafter) if file.is_file() else {}
 
 
-def _by_drafter(data: Any) -> dict[str, Ranks]:
-    return {name: Ranks(**row) for name, row in data["drafters"].items()}
+def _by_drafter(data: Any) -> dict[str, RankAcceptance]:
+    return {name: RankAcceptance(**row) for name, row in data["drafters"].items()}

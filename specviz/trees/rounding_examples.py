@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from specviz.trees.field import Field, Path, Row
 from specviz.trees.parameters import Parameters
+from specviz.trees.recorded_position import Path, RecordedPosition, Row
 
 Chances = Mapping[str, Sequence[tuple[str, float]]]  # by place, as letters: the guesses there
 
@@ -96,11 +96,11 @@ EXAMPLES: Final = (
 )
 
 
-def field_of(example: Example) -> Field:
+def as_position(example: Example) -> RecordedPosition:
     """An example as a field. Its places have no target, so p is 0."""
     rows = {path_of(place): row_of(guesses) for place, guesses in example.chances.items()}
     letters = {token for path in rows for token in (*path, *rows[path].tokens)}
-    return Field(
+    return RecordedPosition(
         target="",
         drafter="",
         title=example.title,

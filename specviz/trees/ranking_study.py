@@ -16,7 +16,7 @@ from specviz.shipped import ASSETS, of_shipped
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
 EXACT: Final = "sum float64"
-SURE: Final = 1.96  # standard errors at 95 %
+Z_95: Final = 1.96  # standard errors at 95 %
 Way = Mapping[str, Any]
 
 
@@ -36,32 +36,40 @@ class Reported:
         return self.accepted[1] - self.accepted[0]
 
 
-KEYS: Final = ("made_by", "prompts", "places", "processor", "versions", "arithmetic", "drafters")
+FILE_KEYS: Final = (
+    "made_by",
+    "prompts",
+    "places",
+    "processor",
+    "versions",
+    "arithmetic",
+    "drafters",
+)
 
 
 @cache
-def measured(file: Path = FILE) -> dict[str, Any] | None:
+def load_study(file: Path = FILE) -> dict[str, Any] | None:
     """The file's content; None where there is none. Raises BrokenFile."""
     return of_shipped(file, _whole) if file.is_file() else None
 
 
 def _whole(data: Any) -> dict[str, Any]:
-    return {key: data[key] for key in KEYS}
+    return {key: data[key] for key in FILE_KEYS}
 
 
-def spread(way: Way) -> float:
+def standard_deviation(way: Way) -> float:
     """The standard deviation of a round's accepted length."""
     return sqrt(max(0.0, way["square"] - way["length"] ** 2))
 
 
-def rounds_to_tell(gain: float, deviation: float) -> int:
+def rounds_needed(gain: float, deviation: float) -> int:
     """Rounds that each of two runs needs until luck alone would rarely part them by so much."""
-    return ceil(2 * (SURE * deviation / gain) ** 2)
+    return ceil(2 * (Z_95 * deviation / gain) ** 2)
 
 
-def luck(deviation: float, rounds: int) -> float:
+def noise_bound(deviation: float, rounds: int) -> float:
     """How far two runs of so many rounds lie apart by luck alone, at 95 %."""
-    return SURE * deviation * sqrt(2 / rounds)
+    return Z_95 * deviation * sqrt(2 / rounds)
 
 
 def verdict(ways: Mapping[str, Way], places: int, guesses: int) -> str:
@@ -77,25 +85,25 @@ def verdict(ways: Mapping[str, Way], places: int, guesses: int) -> str:
     return (
         f"{first} In bfloat16, sums change {_percent(sums['differ'])} of the trees"
         f"{_each(sums, guesses)} and products {_percent(products['differ'])}{_each(products)}. "
-        f"The accepted length moves by {signed(sums['gain'])} with sums and "
-        f"{signed(products['gain'])} with products, of {ways[EXACT]['length']:.2f}."
+        f"The accepted length moves by {format_signed(sums['gain'])} with sums and "
+        f"{format_signed(products['gain'])} with products, of {ways[EXACT]['length']:.2f}."
     )
 
 
 def noise(ways: Mapping[str, Way], reported: Reported) -> str:
     """Whether the difference that was reported can be told from luck."""
-    deviation = spread(ways[EXACT])
-    needed = rounds_to_tell(reported.gain, deviation)
+    deviation = standard_deviation(ways[EXACT])
+    needed = rounds_needed(reported.gain, deviation)
     tokens = needed * (1 + ways[EXACT]["length"])
     return (
         f"A round’s accepted length scatters by {deviation:.1f} here. Two runs whose trees are the "
-        f"same differ by {luck(deviation, 10_000):.3f} after 10,000 rounds by luck alone, so to "
+        f"same differ by {noise_bound(deviation, 10_000):.3f} after 10,000 rounds by luck alone, so to "
         f"tell {reported.gain:.3f} from it takes {needed:,} rounds each, about "
         f"{tokens / 1e6:.1f} million tokens; 80 answers have far fewer."
     )
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """A small difference with its sign."""
     return f"{value:+.4f}".replace("-", "−")
 

@@ -1,0 +1,383 @@
+"""The speed law as plotly figures: speed-up over γ, and time beside arithmetic over γ.
+
+Nothing here is a p or a q, so all is in ink; a measured point is a diamond, and what the law says
+of that run is a hollow one. Across and down, a chart counts in its own units, so it may be drawn
+narrower than WIDTH. The page takes plotly's clips away: what a chart cannot hold is cut here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil, floor, log2, log10
+from typing import Any, Final
+
+from specviz.cost import tree_formula
+from specviz.cost.figures.charts import (
+    GAP,
+    MARGIN,
+    Tick,
+    axis,
+    chart,
+    curves,
+    dots,
+    guesses_axis,
+    hollow_marks,
+    hover,
+    polyline,
+    words,
+)
+from specviz.cost.formula import SpeedupModel, contour_alpha, contour_cost, contour_gamma
+from specviz.cost.measured_point import MeasuredPoint
+from specviz.figures.plot import Figure, Point, Trace, layout
+
+HEIGHT: Final = 264
+MIN_GAMMA: Final = 16  # guesses; a chart of γ shows at least so many
+MAX_GAMMA: Final = 64
+ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, from the chosen one
+HEADROOM: Final = 2.2  # how far above the chosen curve a chart reaches for the faint ones
+
+
+def speed_figure(
+    terms: SpeedupModel, gamma: float, end: int, point: MeasuredPoint | None = None
+) -> Figure:
+    """Speed-up over γ: the chosen α's curve, its neighbours faint, the best γ, and a run's point.
+
+    gamma: the chosen one. end: the longest draft shown.
+    """
+    chosen = _curve(terms, end)
+    beside = [_curve(near, end) for near in _beside(terms)]
+    top = _top(chosen, beside, point)
+    best = terms.best()
+    data: dict[str, Trace] = {
+        "00-plain": polyline([(0, 1), (end, 1)], "--ink2", 1.5, "dash"),
+        "10-beside": curves([part for curve in beside for part in _under(curve, top)], "--dead", 1),
+        "20-chosen": dots(chosen, 6, "--ink")
+        | {"mode": "lines+markers", "line": {"width": 2.5, "color": "--ink"}}
+        | hover([f"γ {place}: {value:.2f} ×" for place, value in chosen]),
+        "30-here": dots([(gamma, terms.speedup(gamma))], 13, "--ink"),
+        "31-drop": polyline([(gamma, 0), (gamma, terms.speedup(gamma))], "--ink", 1, "dot"),
+        "50-names": words(_names(terms, top, end), 12, "middle right"),
+    }
+    if best.gamma is not None and 0 < best.gamma <= end:
+        data["40-best"] = hollow_marks([(best.gamma, best.speedup)])
+    if point is not None:
+        side = "right" if point.gamma < 0.6 * end else "left"
+        data |= run_marks(point, (point.gamma, point.speedup), side, point.predicted)
+    ticks = _ticks(top, " ×")
+    return chart(data, guesses_axis(end), axis(0, top, ticks), HEIGHT)
+
+
+def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
+    """Time and arithmetic per token over plain decoding's, by γ: one falls, the other rises."""
+    places = range(end + 1)
+    time = [1.0 / terms.speedup(place) for place in places]
+    work = [terms.arithmetic(place) for place in places]
+    low = max(-5, min(-1, floor(log2(min(time)) - 0.1)))
+    high = max(1, ceil(log2(max(*work, *time))))
+    here = [(gamma, 1.0 / terms.speedup(gamma)), (gamma, terms.arithmetic(gamma))]
+    ends = _apart([log2(time[-1]), log2(work[-1])], 0.07 * (high - low))
+    names = [
+        (end, 2.0**y, GAP + word, "--ink")
+        for y, word in zip(ends, ("time", "arithmetic"), strict=True)
+    ]
+    data: dict[str, Trace] = {
+        "00-plain": polyline([(0, 1), (end, 1)], "--ink2", 1.5, "dash"),
+        "10-drop": polyline(
+            [(gamma, 2.0**low), max(here, key=lambda at: at[1])], "--ink", 1, "dot"
+        ),
+        "20-work": polyline(list(zip(places, work, strict=True)), "--ink", 2.5, "dash")
+        | hover([f"γ {place}: {value:.2f} × the arithmetic" for place, value in enumerate(work)]),
+        "30-time": polyline(list(zip(places, time, strict=True)), "--ink", 2.5)
+        | hover([f"γ {place}: {value:.2f} × the time" for place, value in enumerate(time)]),
+        "40-here": dots(here, 13, "--ink"),
+        "50-names": words(names, 12, "middle right"),
+    }
+    ticks = [(2.0**power, _power(power)) for power in _some(range(low, high + 1), 7)]
+    made = axis(log10(2.0**low), log10(2.0**high), ticks) | {"type": "log"}
+    figure = chart(data, guesses_axis(end), made, HEIGHT)
+    figure["layout"]["margin"] = MARGIN | {"r": 76}
+    return figure
+
+
+def shown_to(terms: SpeedupModel, *gammas: float) -> int:
+    """The longest draft that a chart of these should show."""
+    best = terms.best().gamma or 0
+    longest = max(MIN_GAMMA, ceil(max(gammas, default=0)), best + 2)
+    return longest if longest <= MAX_GAMMA else MAX_GAMMA
+
+
+def run_marks(
+    run: MeasuredPoint, at: Point, side: str, predicted: float | None = None
+) -> dict[str, Trace]:
+    """A run's diamond where it was measured and, on a chart of speed-ups, the law's hollow one.
+
+    side: of the diamond on which its words stand.
+    """
+    made = {"80-run": dots([at], 15, "--ink", "diamond")}
+    if predicted is not None:
+        law = (at[0], predicted)
+        made["70-gap"] = polyline([at, law], "--ink", 1.5)
+        told = hover([f"the law, on this run's terms: {predicted:.2f} ×"])
+        made["71-law"] = hollow_marks([law], "diamond-open", 12) | told
+    return made | {"81-run": run_words(run, at, side)}
+
+
+def run_words(run: MeasuredPoint, at: Point, side: str) -> Trace:
+    """What the diamond is."""
+    said = f"measured {run.speedup:.2f} ×"
+    told = 2 * GAP + said if side == "right" else said + 2 * GAP
+    return words([(*at, told, "--ink")], 12, f"middle {side}")
+
+
+def _curve(terms: SpeedupModel, end: int) -> list[Point]:
+    return [(place, terms.speedup(place)) for place in range(end + 1)]
+
+
+def _beside(terms: SpeedupModel) -> list[SpeedupModel]:
+    """The same terms at the α of the faint curves."""
+    found = [round(terms.alpha + step, 9) for step in ALPHA_OFFSETS]
+    return [replace(terms, alpha=alpha) for alpha in found if 0.0 < alpha < 1.0]
+
+
+def _top(
+    chosen: Sequence[Point], beside: Sequence[Sequence[Point]], run: MeasuredPoint | None
+) -> float:
+    """How high the chart reaches: run and chosen curve whole, the others as far as fits."""
+    highest = max(y for _, y in chosen)
+    others = max((y for curve in beside for _, y in curve), default=0.0)
+    least = 1.5 if run is None else max(1.5, run.speedup, run.predicted)
+    return 1.12 * max(least, highest, min(others, HEADROOM * highest))
+
+
+def _under(curve: Sequence[Point], top: float) -> list[list[Point]]:
+    """The parts of a curve that a chart can hold, cut where they leave it."""
+    parts: list[list[Point]] = [[curve[0]]]
+    for (x, y), (to_x, to_y) in pairwise(curve):
+        inside, stays = y <= top, to_y <= top
+        if inside != stays:
+            edge = (x + (to_x - x) * (top - y) / (to_y - y), top)
+            parts[-1:] = [[*parts[-1], edge]] if inside else [parts[-1], [edge]]
+        if stays:
+            parts[-1].append((to_x, to_y))
+    return parts
+
+
+def _names(terms: SpeedupModel, top: float, end: int) -> list[tuple[float, float, str, str]]:
+    """What each curve's α is, at its right end where there is room; the chosen one first."""
+    told: list[tuple[float, float, str, str]] = []
+    for curve in (terms, *_beside(terms)):
+        y, ink = curve.speedup(end), "--ink" if curve is terms else "--ink3"
+        if y <= top and all(abs(y - other) > 0.065 * top for _, other, _, _ in told):
+            told.append((end, y, f"{GAP}α {curve.alpha:.2f}", ink))
+    return told
+
+
+def _ticks(top: float, unit: str) -> list[Tick]:
+    """Numbers from 0 up to `top`, at most seven."""
+    steps = (digit * 10.0**power for power in range(12) for digit in (1, 2, 5))
+    step = next(step for step in (0.25, 0.5, *steps) if top / step <= 6.5)
+    return [(at * step, f"{at * step:g}{unit}") for at in range(floor(top / step) + 1)]
+
+
+def _power(power: int) -> str:
+    """2 to the power, as people write it."""
+    return f"{2**power} ×" if power >= 0 else f"1/{2**-power} ×"
+
+
+def _some(values: Sequence[int], most: int) -> Sequence[int]:
+    """At most so many of them, evenly, 0 always among them."""
+    step = ceil(len(values) / most)
+    return [value for value in values if value % step == 0]
+
+
+def _apart(values: Sequence[float], least: float) -> list[float]:
+    """Two values, moved from each other to be `least` apart."""
+    low, high = sorted(values)
+    push = max(0.0, least - (high - low)) / 2
+    return [value - push if value == low else value + push for value in values]
+
+
+MAP_HEIGHT: Final = 300
+LEVELS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+SHADE: Final = 0.09  # of ink, once more at each level
+STEPS: Final = 40  # steps across a map
+LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # α between the last steps, where lines turn up
+LABEL_SHARE: Final = 0.05  # of a map's width, or height, that a level's number takes
+SLOWER: Final = "slower than plain"
+
+
+Words = tuple[float, float, str, str]
+
+
+def gamma_map(
+    terms: SpeedupModel, gamma: float, end: int, run: MeasuredPoint | None = None
+) -> Figure:
+    """Speed-up over α and γ at this c, with the best γ of each α as a dotted line."""
+    areas, names = {}, []
+    for order, level in enumerate(LEVELS):
+        edge = _edge(terms, level, end)
+        if len(edge) > 1:
+            areas[f"0{order}-area"] = _shade([*edge, (1.0, edge[-1][1]), (1.0, edge[0][1])])
+            areas[f"1{order}-line"] = curves([edge], "--ink", 2.5 if level == 1.0 else 1)
+            if edge[-1][1] == end:
+                names.append((edge[-1][0], float(end), _level(level), "--ink"))
+    data = areas | {
+        "30-best": curves(_ridge(terms, end), "--ink", 2) | _dotted(),
+        "40-names": words(_spread(names, 0, LABEL_SHARE), 12, "top center"),
+        "50-here": dots([(terms.alpha, max(1.0, gamma))], 13, "--ink"),
+    }
+    slower = contour_alpha(1.0, end, terms.c, terms.verify)
+    if slower is None or slower > 0.4:
+        data["41-slower"] = words([(0.02, end * 0.92, SLOWER, "--ink2")], 12, "middle right")
+    if run is not None:
+        data |= run_marks(run, (run.alpha, min(run.gamma, end)), _side(run))
+    step = 4 if end <= 32 else 8
+    ticks = [(1.0, "1"), *((float(at), str(at)) for at in range(step, end + 1, step))]
+    figure = chart(data, _alphas(), axis(1, end, ticks), MAP_HEIGHT)
+    return _with_margin(figure, 26, 20)
+
+
+def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
+    """Speed-up over α and c, at the best γ everywhere: what a guess must bring for its cost."""
+    top = max(1.0, ceil(2 * max(terms.c, run.c if run else 0.0)) / 2)
+    areas, names = {}, []
+    alphas = sorted([at / STEPS for at in range(STEPS + 1)] + [*LAST_ALPHAS])
+    for order, level in enumerate(LEVELS):
+        found = [(alpha, contour_cost(level, alpha, terms.verify)) for alpha in alphas]
+        edge = [(alpha, min(c, top)) for alpha, c in found if c is not None]
+        if len(edge) > 1:
+            areas[f"0{order}-area"] = _shade([*edge, (1.0, 0.0), (edge[0][0], 0.0)])
+            areas[f"1{order}-line"] = curves([edge], "--ink", 2.5 if level == 1.0 else 1)
+            names.append((1.0, edge[-1][1], "\u00a0" + _level(level), "--ink"))
+    data = areas | {
+        "40-names": words(_spread(names, 1, LABEL_SHARE * top), 12, "middle right"),
+        "41-slower": words([(0.02, 0.92 * top, SLOWER, "--ink2")], 12, "middle right"),
+        "50-here": dots([(terms.alpha, terms.c)], 13, "--ink"),
+    }
+    if run is not None:
+        data |= run_marks(run, (run.alpha, run.c), _side(run))
+    ticks = [(top * at / 5, f"{top * at / 5:.1f}") for at in range(6)]
+    return _with_margin(chart(data, _alphas(), axis(0, top, ticks), MAP_HEIGHT), 14, 44)
+
+
+def _edge(terms: SpeedupModel, level: float, end: int) -> list[Point]:
+    """The line on which the speed-up is `level`, by rising γ; it may end at α = 1."""
+    steps = [1 + (end - 1) * at / STEPS for at in range(STEPS + 1)]
+    found = [(contour_alpha(level, at, terms.c, terms.verify), at) for at in steps]
+    line: list[Point] = []
+    for (alpha, at), (after, above) in zip([(None, 1.0), *found], found, strict=False):
+        if (alpha is None) != (after is None) and at != above:
+            line.append((1.0, contour_gamma(level, terms.c, terms.verify, at, above)))
+        if after is not None:
+            line.append((after, above))
+    return line
+
+
+def _side(run: MeasuredPoint) -> str:
+    return "right" if run.alpha < 0.5 else "left"
+
+
+def _alphas() -> dict[str, Any]:
+    ticks = [(at / 5, f"{at / 5:.1f}") for at in range(6)]
+    return axis(0, 1, ticks, "α, the chance that a guess is kept")
+
+
+def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
+    """The best γ by α, as the steps that it takes."""
+    parts: list[list[Point]] = [[]]
+    for at in range(STEPS + 1):
+        best = SpeedupModel(at / STEPS, terms.c, terms.verify).best().gamma
+        if best is not None and 0 < best <= end:
+            last = parts[-1][-1:]
+            parts[-1] += [(at / STEPS, last[0][1])] if last and last[0][1] != best else []
+            parts[-1].append((at / STEPS, best))
+    return parts
+
+
+def _shade(outline: Sequence[Point]) -> Trace:
+    """One more layer of ink."""
+    area = curves([outline], "--ink", 0)
+    return area | {"fill": "toself", "fillcolor": "--ink", "opacity": SHADE}
+
+
+def _dotted() -> Trace:
+    return {"line": {"width": 2, "color": "--ink", "dash": "dot"}}
+
+
+def _level(level: float) -> str:
+    return f"{level:g} ×" if level == 1.0 else f"{level:g}"
+
+
+def _spread(names: Sequence[Words], by: int, room: float) -> list[Words]:
+    """Those of the names that have room, the first one always. by: 0 across, 1 down."""
+    told: list[Words] = []
+    for name in names:
+        if all(abs(float(name[by]) - float(other[by])) > room for other in told):
+            told.append(name)
+    return told
+
+
+def _with_margin(figure: Figure, above: int, right: int) -> Figure:
+    figure["layout"]["margin"] = MARGIN | {"t": above, "r": right}
+    return figure
+
+
+TREE_WIDTH: Final = 400
+TREE_HEIGHT: Final = 150
+FAINTEST: Final = 0.14  # a guess that is hardly ever kept is still there
+
+
+def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:
+    """The tree from left to right, a level a column. reached: as `trees.reached` gives it."""
+    levels = tree_formula.depths(parents)
+    rows = _rows(parents)
+    deepest, lowest = max(1, *levels), max(rows)
+    across = [level / deepest for level in levels]
+    down = [row / lowest if lowest else 0.5 for row in rows]
+    size = max(5.0, min(11.0, 120.0 / (lowest + 1), 300.0 / (deepest + 1)))
+    marks = {
+        "x": across,
+        "y": down,
+        "mode": "markers",
+        "marker": {
+            "size": size,
+            "color": "--ink",
+            "symbol": ["square", *["circle"] * (len(parents) - 1)],
+            "opacity": [max(FAINTEST, chance) for chance in reached],
+            "line": {"width": 1, "color": "--ink"},
+        },
+    } | hover(["the last token", *(f"kept in {100 * one:.1f}% of rounds" for one in reached[1:])])
+    made = layout(TREE_WIDTH, TREE_HEIGHT)
+    room = {"l": 10, "r": 10, "t": 10, "b": 10, "pad": 0}
+    for name, reach in (("xaxis", [0, 1]), ("yaxis", [1, 0])):
+        made[name] = made[name] | {"range": reach}
+    edges = _edges(parents, list(zip(across, down, strict=True)))
+    return {"data": {"00-edges": edges, "10-nodes": marks}, "layout": made | {"margin": room}}
+
+
+def _edges(parents: Sequence[int], places: Sequence[Point]) -> dict[str, object]:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for node, parent in enumerate(parents):
+        if node:
+            x += [places[parent][0], places[node][0], None]
+            y += [places[parent][1], places[node][1], None]
+    return {"x": x, "y": y, "line": {"width": 1, "color": "--dead"}}
+
+
+def _rows(parents: Sequence[int]) -> list[float]:
+    """By node, how far down it stands: leaves in the order tried, a first child by its parent."""
+    children: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents):
+        if node:
+            children[parent].append(node)
+    rows = [0.0] * len(parents)
+    waiting, leaves = [0], 0
+    while waiting:
+        node = waiting.pop()
+        rows[node] = float(leaves)
+        leaves += not children[node]
+        waiting += reversed(children[node])
+    return rows

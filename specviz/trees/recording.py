@@ -1,0 +1,70 @@
+"""Record a position: walk through a text to a place in it, and keep all that trees there ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specviz.drafters.kit.growth import SUMS
+from specviz.engine.protocol import Drafter
+from specviz.models.prompt import read
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.settings.shapes import PUBLISHED_TREES, Paths
+from specviz.trees.grown_tree import grow_tree
+from specviz.trees.off_by_one import SIZE, shift_parents
+from specviz.trees.parameters import DEEPEST, Parameters
+from specviz.trees.recorded_position import LEVELS, MOST, WIDEST, Recipe, RecordedPosition
+from specviz.trees.rule_comparison import MAX_DEPTH, TOP_Q
+from specviz.trees.static_shapes import paths_of, regular
+from specviz.trees.walk import TEMPERATURE_ONE, TreeRequest, Walk
+from specviz.verification.distributions import logits_to_probs
+from specviz.verification.tree import DraftTree
+
+
+def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedPosition:
+    """The position that a recipe tells of, made now."""
+    said = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
+    settings = Settings.from_json(with_defaults(recipe.drafter, said))
+    return record_position(target, drafter, recipe.text, settings, recipe.skip).titled(recipe.title)
+
+
+def record_position(
+    target: Target, drafter: Drafter, prompt: str, settings: Settings, skip: int = 0
+) -> RecordedPosition:
+    """All that the tab's trees can ask for, `skip` tokens into what the target writes.
+
+    Raises BadTree for a drafter on which no tree grows, and what reading a prompt raises.
+    """
+    walk = Walk(target, drafter, read(target, prompt, settings).ids, settings)
+    for _ in range(skip):
+        if walk.ended:
+            break
+        walk.step()
+    field, _ = walk.field(tree_requests(target.vocab_size), shape_requests())
+    return replace(field, prompt=prompt, exhibit=probabilities_off_by_one(walk, field))
+
+
+def probabilities_off_by_one(walk: Walk, field: RecordedPosition) -> list[float]:
+    """What the target says of the tree whose parents are off by one: by node, p of its token."""
+    tree = grow_tree(field, SIZE).tree
+    wrong = DraftTree(tree.tokens, tuple(shift_parents(tree.parents)))
+    p = logits_to_probs(walk.score(wrong).logits, TEMPERATURE_ONE).cpu()
+    chances = [
+        p[parent, token].item() for token, parent in zip(wrong.tokens, wrong.parents, strict=True)
+    ]
+    return [1.0, *(float(f"{chance:.6g}") for chance in chances[1:])]
+
+
+def tree_requests(vocabulary: int) -> list[TreeRequest]:
+    """Trees of every branching up to the widest, whose union covers what the controls allow."""
+    widest = min(WIDEST, vocabulary)
+    deep = min(LEVELS, DEEPEST)
+    return [(Parameters(deep, width, MOST), SUMS) for width in range(1, widest + 1)]
+
+
+def shape_requests() -> list[Paths]:
+    """Static trees that can be put on the position: published ones, and the judges' small ones."""
+    return [
+        *(one.paths for one in PUBLISHED_TREES.values()),
+        paths_of(regular(TOP_Q, MAX_DEPTH + 1)),
+    ]
