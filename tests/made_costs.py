@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from specviz.cost.shape_file import Costs, Drafter, Place, Round, ShapeFile
-from specviz.cost.shapes import ModelShape
-from specviz.cost.sweep import Point
+from specviz.cost.measured_costs import (
+    ContextCosts,
+    CostFile,
+    DrafterFacts,
+    ModelCosts,
+    RoundTimes,
+)
+from specviz.cost.model_shape import ModelShape
+from specviz.cost.sweep import PassSamples
 
 BIG = {
     "model_type": "qwen3", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 8,
@@ -16,17 +22,20 @@ BIG = {
 }  # fmt: skip
 
 
-def made(**changes: Any) -> ShapeFile:
+def made(**changes: Any) -> CostFile:
     """A file with round numbers: plain passes of 100 ms."""
     shape = ModelShape.of_config(BIG)
-    drafters = [Drafter("a", "A", "small", 5, 10, 4, 4), Drafter("b", "B", "large", 5, 10, 2, 2)]
-    place = Place(
-        128, 1000, [0.1] * 3, [Point(1, [0.09] * 3), Point(8, [0.18] * 3)],
-        [Round("a", [0.05] * 3, [0.12] * 3, [0.03] * 3),
-         Round("b", [0.3] * 3, [0.1] * 3, [0.0] * 3)],
+    drafters = [
+        DrafterFacts("a", "A", "small", 5, 10, 4, 4),
+        DrafterFacts("b", "B", "large", 5, 10, 2, 2),
+    ]
+    place = ContextCosts(
+        128, 1000, [0.1] * 3, [PassSamples(1, [0.09] * 3), PassSamples(8, [0.18] * 3)],
+        [RoundTimes("a", [0.05] * 3, [0.12] * 3, [0.03] * 3),
+         RoundTimes("b", [0.3] * 3, [0.1] * 3, [0.0] * 3)],
     )  # fmt: skip
-    costs = Costs("big", "Big", shape, 100, "usual", [1e12], [1e10], drafters, [place])
-    usual = ShapeFile(
+    costs = ModelCosts("big", "Big", shape, 100, "usual", [1e12], [1e10], drafters, [place])
+    usual = CostFile(
         "2026-11-22", "made", "A machine", "A processor", "cpu", "float32", 2, {"torch": "2"}, 1, 3,
         [costs], 0.1,
     )  # fmt: skip

@@ -64,7 +64,7 @@ def building() -> None:
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.drafters.kit import dynamic
     from specviz.drafters.kit.growth import likeliest
-    from specviz.models.prompt import read
+    from specviz.models.prompt import encode_prompt
     from specviz.settings.chance import Chance
     from specviz.settings.settings import Sampling, Settings
     from specviz.shipped import prompts
@@ -73,7 +73,7 @@ def building() -> None:
     target = load_target("house", "cpu")
     settings = Settings(Sampling(1.0), gamma=6, fan_out=10, budget=59)
     for name in ("eagle2", "eagle3", "moa"):
-        ids = read(target, prompts()["stories"][0], settings).ids
+        ids = encode_prompt(target, prompts()["stories"][0], settings).ids
         walk = Walk(target, load_drafter(name, target), ids, settings)
         session: Any = walk.session
         passes: list[float] = []

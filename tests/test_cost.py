@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.cost import law
+from specviz.cost import formula
 
 P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # their worked example
 COSTS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -36,81 +36,83 @@ def plain_sum(alpha, gamma):
 def test_tokens_of_a_round_are_those_of_the_worked_example(gamma, tokens):
     alpha = sum(map(min, P, Q))
     assert alpha == pytest.approx(0.65)
-    assert f"{law.expected_tokens(alpha, gamma):.4f}" == tokens
+    assert f"{formula.expected_tokens(alpha, gamma):.4f}" == tokens
 
 
 @pytest.mark.slow
 @given(chances, lengths)
 def test_the_closed_form_is_the_sum(alpha, gamma):
-    assert law.expected_tokens(alpha, gamma) == pytest.approx(plain_sum(alpha, gamma), rel=1e-9)
+    assert formula.expected_tokens(alpha, gamma) == pytest.approx(plain_sum(alpha, gamma), rel=1e-9)
 
 
 def test_at_the_ends_nothing_or_everything_is_kept():
-    assert law.expected_tokens(0, 7) == 1
-    assert law.expected_tokens(1, 7) == 8
-    assert law.expected_tokens(0.6, 0) == pytest.approx(1)
-    assert law.speedup(0.6, 0, 0.3) == pytest.approx(1)
+    assert formula.expected_tokens(0, 7) == 1
+    assert formula.expected_tokens(1, 7) == 8
+    assert formula.expected_tokens(0.6, 0) == pytest.approx(1)
+    assert formula.speedup(0.6, 0, 0.3) == pytest.approx(1)
 
 
 def test_the_closed_form_stays_exact_where_one_minus_alpha_vanishes():
-    assert law.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
+    assert formula.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
 
 
 @pytest.mark.slow
 @given(st.floats(0.001, 1), st.integers(1, 40))
 def test_the_law_turned_round_finds_the_alpha_again(alpha, gamma):
-    tokens = law.expected_tokens(alpha, gamma)
-    assert law.expected_tokens(law.alpha_of(tokens, gamma), gamma) == pytest.approx(tokens)
-    assert law.alpha_of(tokens, gamma) == pytest.approx(alpha, abs=1e-6)
+    tokens = formula.expected_tokens(alpha, gamma)
+    assert formula.expected_tokens(formula.solve_alpha(tokens, gamma), gamma) == pytest.approx(
+        tokens
+    )
+    assert formula.solve_alpha(tokens, gamma) == pytest.approx(alpha, abs=1e-6)
 
 
 @pytest.mark.parametrize(("tokens", "gamma"), [(0.9, 4), (5.1, 4), (1, 0), (float("nan"), 4)])
 def test_tokens_that_no_alpha_brings_are_refused(tokens, gamma):
     with pytest.raises(ValueError, match=r"."):
-        law.alpha_of(tokens, gamma)
+        formula.solve_alpha(tokens, gamma)
 
 
 def test_by_depth_is_the_law_where_every_depth_is_alike():
-    assert law.tokens_by_depth([0.65] * 3) == pytest.approx(law.expected_tokens(0.65, 3))
-    assert law.tokens_by_depth([]) == 1
-    assert law.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)
+    assert formula.tokens_by_depth([0.65] * 3) == pytest.approx(formula.expected_tokens(0.65, 3))
+    assert formula.tokens_by_depth([]) == 1
+    assert formula.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)
 
 
 @pytest.mark.slow
 @given(chances, lengths, costs)
 def test_speed_up_is_what_a_round_brings_by_what_it_costs(alpha, gamma, c):
     want = plain_sum(alpha, gamma) / (gamma * c + 1)
-    assert law.speedup(alpha, gamma, c) == pytest.approx(want, rel=1e-9)
+    assert formula.speedup(alpha, gamma, c) == pytest.approx(want, rel=1e-9)
 
 
 def test_a_checking_pass_of_two_passes_halves_what_drafting_for_nothing_brings():
-    assert law.speedup(0.8, 4, 0, verify=2) == pytest.approx(law.speedup(0.8, 4, 0) / 2)
-    assert law.speedup_of(3, 0.5, 1.5) == 1.5
+    assert formula.speedup(0.8, 4, 0, verify=2) == pytest.approx(formula.speedup(0.8, 4, 0) / 2)
+    assert formula.speedup_from_tokens(3, 0.5, 1.5) == 1.5
 
 
 @pytest.mark.slow
 @given(st.floats(0.001, 0.999), st.floats(0.001, 3))
 def test_some_draft_length_pays_exactly_where_alpha_is_above_c(alpha, c):
-    gains = [law.speedup(alpha, gamma, c) for gamma in range(1, 60)]
+    gains = [formula.speedup(alpha, gamma, c) for gamma in range(1, 60)]
     if abs(alpha - c) > 1e-9:
-        assert law.can_pay(alpha, c) == (max(gains) > 1)
-    if law.can_pay(alpha, c):
-        sure = law.sure_speedup(alpha, c)
+        assert formula.can_pay(alpha, c) == (max(gains) > 1)
+    if formula.can_pay(alpha, c):
+        sure = formula.guaranteed_speedup(alpha, c)
         assert sure == pytest.approx((1 + alpha) / (1 + c))
-        assert law.optimal_gamma(alpha, c).speedup >= sure * (1 - 1e-12)
+        assert formula.optimal_gamma(alpha, c).speedup >= sure * (1 - 1e-12)
 
 
 def test_a_guess_that_is_kept_as_often_as_it_costs_gains_nothing():
-    assert not law.can_pay(0.3, 0.3)
-    assert law.can_pay(0.31, 0.3)
-    assert law.sure_speedup(0.3, 0.3) == pytest.approx(1)
+    assert not formula.can_pay(0.3, 0.3)
+    assert formula.can_pay(0.31, 0.3)
+    assert formula.guaranteed_speedup(0.3, 0.3) == pytest.approx(1)
 
 
 def test_arithmetic_grows_by_the_number_of_the_notes():
-    assert f"{law.operations(0.8, 5, 0.05):.3f}" == "1.694"
-    assert law.operations(1, 5, 0) == 1  # nothing wasted, nothing spent on drafting
-    assert law.operations(0, 5, 0) == 6  # all five guesses wasted
-    assert law.operations(0.8, 0, 0.05) == pytest.approx(1)
+    assert f"{formula.relative_operations(0.8, 5, 0.05):.3f}" == "1.694"
+    assert formula.relative_operations(1, 5, 0) == 1  # nothing wasted, nothing spent on drafting
+    assert formula.relative_operations(0, 5, 0) == 6  # all five guesses wasted
+    assert formula.relative_operations(0.8, 0, 0.05) == pytest.approx(1)
 
 
 # The best length
@@ -118,48 +120,48 @@ def test_arithmetic_grows_by_the_number_of_the_notes():
 
 @pytest.mark.parametrize("alpha", BEST)
 def test_the_best_length_is_that_of_the_table(alpha):
-    found = [law.optimal_gamma(alpha, c) for c in COSTS]
+    found = [formula.optimal_gamma(alpha, c) for c in COSTS]
     assert [(best.gamma, f"{best.speedup:.2f}") for best in found] == BEST[alpha]
 
 
 @pytest.mark.slow
 @given(st.floats(0, 0.97), st.floats(0.005, 2))
 def test_the_best_length_is_the_one_that_brute_force_finds(alpha, c):
-    gains = [law.speedup(alpha, gamma, c) for gamma in range(400)]
-    best = law.optimal_gamma(alpha, c)
+    gains = [formula.speedup(alpha, gamma, c) for gamma in range(400)]
+    best = formula.optimal_gamma(alpha, c)
     assert best.speedup == pytest.approx(max(gains), rel=1e-9)
     assert best.gamma <= gains.index(max(gains))
     assert all(gain < best.speedup for gain in gains[: best.gamma])
 
 
 def test_of_equal_lengths_the_smallest_is_best():
-    assert law.speedup(0.5, 1, 0.2) == pytest.approx(law.speedup(0.5, 2, 0.2))
-    assert law.speedup(0.5, 0, 0.5) == pytest.approx(law.speedup(0.5, 1, 0.5))
-    assert law.optimal_gamma(0.5, 0.2).gamma == 1
-    assert law.optimal_gamma(0.5, 0.5).gamma == 0
+    assert formula.speedup(0.5, 1, 0.2) == pytest.approx(formula.speedup(0.5, 2, 0.2))
+    assert formula.speedup(0.5, 0, 0.5) == pytest.approx(formula.speedup(0.5, 1, 0.5))
+    assert formula.optimal_gamma(0.5, 0.2).gamma == 1
+    assert formula.optimal_gamma(0.5, 0.5).gamma == 0
 
 
 def test_without_a_cost_longer_is_always_better():
-    assert law.optimal_gamma(0.8, 0) == law.Optimum(None, pytest.approx(5))
-    assert law.optimal_gamma(1, 0) == law.Optimum(None, inf)
-    assert law.optimal_gamma(1, 0.25) == law.Optimum(None, 4)
-    assert law.optimal_gamma(0, 0) == law.Optimum(0, 1)
+    assert formula.optimal_gamma(0.8, 0) == formula.Optimum(None, pytest.approx(5))
+    assert formula.optimal_gamma(1, 0) == formula.Optimum(None, inf)
+    assert formula.optimal_gamma(1, 0.25) == formula.Optimum(None, 4)
+    assert formula.optimal_gamma(0, 0) == formula.Optimum(0, 1)
 
 
 def test_guesses_that_cost_as_much_as_they_bring_are_not_made():
     for alpha, c in [(0, 0.1), (1, 1), (1, 2), (0.3, 0.3), (0.2, 0.9)]:
-        assert law.optimal_gamma(alpha, c) == law.Optimum(0, pytest.approx(1))
+        assert formula.optimal_gamma(alpha, c) == formula.Optimum(0, pytest.approx(1))
 
 
 def test_the_best_length_is_found_at_once_even_where_it_is_huge():
-    best = law.optimal_gamma(1 - 1e-9, 1e-9)
+    best = formula.optimal_gamma(1 - 1e-9, 1e-9)
     assert best.gamma > 1e6
     for gamma in (best.gamma // 2, best.gamma * 2):
-        assert law.speedup(1 - 1e-9, gamma, 1e-9) < best.speedup
+        assert formula.speedup(1 - 1e-9, gamma, 1e-9) < best.speedup
 
 
 def test_predictions_say_that_they_are_simulated():
-    assert law.optimal_gamma(0.8, 0.1).origin == "simulated"
+    assert formula.optimal_gamma(0.8, 0.1).origin == "simulated"
 
 
 # Refusals
@@ -168,18 +170,27 @@ def test_predictions_say_that_they_are_simulated():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: law.expected_tokens(1.2, 3), "α must be a chance from 0 to 1, and 1.2 is not."),
-        (lambda: law.expected_tokens(float("nan"), 3), "α must be a chance from 0 to 1, and nan"),
-        (lambda: law.expected_tokens(0.5, -1), "γ must be 0 or more, and -1 is not."),
-        (lambda: law.speedup(0.5, 3, -0.1), "c must be 0 or more, and -0.1 is not."),
-        (lambda: law.speedup(0.5, 3, inf), "c must be 0 or more, and inf is not."),
-        (lambda: law.speedup(0.5, 3, 0.1, verify=0), "The cost of the checking pass must be more"),
-        (lambda: law.speedup_of(-1, 0.1), "The tokens of a round must be 0 or more"),
-        (lambda: law.operations(0.5, 3, -1), "ĉ must be 0 or more"),
-        (lambda: law.optimal_gamma(-0.1, 0.1), "α must be a chance"),
-        (lambda: law.optimal_gamma(0.1, -0.1), "c must be 0 or more"),
-        (lambda: law.can_pay(2, 0.1), "α must be a chance"),
-        (lambda: law.tokens_by_depth([0.5, 1.5]), "A chance by depth must be a chance"),
+        (
+            lambda: formula.expected_tokens(1.2, 3),
+            "α must be a chance from 0 to 1, and 1.2 is not.",
+        ),
+        (
+            lambda: formula.expected_tokens(float("nan"), 3),
+            "α must be a chance from 0 to 1, and nan",
+        ),
+        (lambda: formula.expected_tokens(0.5, -1), "γ must be 0 or more, and -1 is not."),
+        (lambda: formula.speedup(0.5, 3, -0.1), "c must be 0 or more, and -0.1 is not."),
+        (lambda: formula.speedup(0.5, 3, inf), "c must be 0 or more, and inf is not."),
+        (
+            lambda: formula.speedup(0.5, 3, 0.1, verify=0),
+            "The cost of the checking pass must be more",
+        ),
+        (lambda: formula.speedup_from_tokens(-1, 0.1), "The tokens of a round must be 0 or more"),
+        (lambda: formula.relative_operations(0.5, 3, -1), "ĉ must be 0 or more"),
+        (lambda: formula.optimal_gamma(-0.1, 0.1), "α must be a chance"),
+        (lambda: formula.optimal_gamma(0.1, -0.1), "c must be 0 or more"),
+        (lambda: formula.can_pay(2, 0.1), "α must be a chance"),
+        (lambda: formula.tokens_by_depth([0.5, 1.5]), "A chance by depth must be a chance"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):

@@ -2,28 +2,35 @@
 
 import pytest
 
-from specviz.cost.nearest import FAMILIES, Wanted, left_out, nearest, reports, same_machine
-from specviz.cost.sources import NOT_SAID, boards, headline
+from specviz.cost.nearest_report import (
+    FAMILIES,
+    Setup,
+    nearest_report,
+    reported_speedups,
+    same_machine,
+    unstated_facts,
+)
+from specviz.cost.sources import NOT_STATED, boards, published_numbers
 
 
 def found(kind, batch, model="llama-3.1-8b", machine="h100-sxm"):
-    return nearest(Wanted(kind, batch, model, machine))
+    return nearest_report(Setup(kind, batch, model, machine))
 
 
 def test_the_nearest_is_of_the_same_batch_before_anything_else():
     server = found("head", 64)
     assert (server.method, server.number, server.batch) == ("EAGLE-3", "1.38 ×", 64)
-    assert left_out(server) == ["model", "hardware"]
+    assert unstated_facts(server) == ["model", "hardware"]
     assert found("head", 512) == server
     alone = found("head", 1)
     assert (alone.number, alone.model, alone.hardware) == ("2.36 ×", "Llama-3.1-8B", "H100")
-    assert left_out(alone) == []
+    assert unstated_facts(alone) == []
 
 
 def test_a_busy_server_stands_for_large_batches():
     busy = found("n-gram", 512)
     assert (busy.number, busy.load) == ("1.8 × slower", "heavy")
-    assert left_out(busy) == ["batch"]
+    assert unstated_facts(busy) == ["batch"]
     assert found("model", 256).number == "1.4 × slower"
     assert found("n-gram", 1, "llama-3.1-70b").number == "2.8 ×"
 
@@ -45,14 +52,14 @@ def test_nobody_reports_on_the_house_models():
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_every_report_is_a_speed_up_of_the_page_by_its_row(kind):
-    for each in reports(kind):
+    for each in reported_speedups(kind):
         word, at, *method = each.place.split("-", 2)
         if word == "row":
-            row = headline()[int(at)]
+            row = published_numbers()[int(at)]
             assert row.unit != "%"
             assert (row.number, row.conditions) == (each.number, each.conditions)
         else:
             rows = {row.method: row.overall for row in boards()[int(at)].rows}
             assert each.number == f"{rows[method[0]]:.2f} ×"
         assert each.number.endswith(("×", "slower"))
-        assert each.model != NOT_SAID or "model" in left_out(each)
+        assert each.model != NOT_STATED or "model" in unstated_facts(each)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from specviz.cost import law
+from specviz.cost import formula
 from specviz.cost.sources import acceptances
 from specviz.ui.cost.law.section import START as LAW
 from specviz.ui.cost.roofline.section import USUAL
@@ -27,6 +27,6 @@ def test_every_preset_says_its_drafter_its_target_and_how_it_is_known():
 def test_an_alpha_that_was_derived_says_from_what():
     made = preset(next(each for each in acceptances() if each.name == "eagle3"))
     assert "5.71 tokens a pass. With γ 6 the speed law makes that α 0.931" in made["how"]
-    assert law.expected_tokens(made["alpha"], 6) == pytest.approx(5.71, abs=0.01)
+    assert formula.expected_tokens(made["alpha"], 6) == pytest.approx(5.71, abs=0.01)
     quoted = preset(next(each for each in acceptances() if each.name == "t5-small"))
     assert "read where others quote it" in quoted["how"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.cost import law, trees
+from specviz.cost import formula, tree_formula
 
 P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # the notes' worked example
 
@@ -57,10 +57,14 @@ def test_chances_by_place_are_those_of_the_notes():
     ("widths", "accepted"), [((2, 2), "1.32845"), ((2, 1), "1.24800"), ((1, 1), "1.07250")]
 )
 def test_trees_accept_as_many_as_the_notes_enumerated(widths, accepted):
-    parents = trees.full(widths)
-    tokens = trees.expected_tokens(parents, trees.by_position(parents, TWO))
+    parents = tree_formula.full_tree(widths)
+    tokens = tree_formula.expected_tokens(
+        parents, tree_formula.acceptance_by_position(parents, TWO)
+    )
     assert f"{tokens - 1:.5f}" == accepted
-    assert tokens - 1 == pytest.approx(enumerated(parents, trees.by_position(parents, TWO)))
+    assert tokens - 1 == pytest.approx(
+        enumerated(parents, tree_formula.acceptance_by_position(parents, TWO))
+    )
 
 
 def enumerated(parents, keep):
@@ -94,13 +98,17 @@ def trees_with_chances(draw, most=7):
 @given(trees_with_chances())
 def test_the_sum_over_nodes_is_the_mean_over_all_outcomes(tree):
     parents, keep = tree
-    assert trees.expected_tokens(parents, keep) == pytest.approx(1 + enumerated(parents, keep))
-    assert 1 + sum(trees.by_depth(parents, keep)) == pytest.approx(1 + enumerated(parents, keep))
+    assert tree_formula.expected_tokens(parents, keep) == pytest.approx(
+        1 + enumerated(parents, keep)
+    )
+    assert 1 + sum(tree_formula.acceptance_by_depth(parents, keep)) == pytest.approx(
+        1 + enumerated(parents, keep)
+    )
 
 
 def test_the_sum_over_nodes_is_what_rounds_bring_on_average():
-    parents = trees.full((3, 2, 2))
-    keep = trees.by_position(parents, (0.5, 0.25, 0.1))
+    parents = tree_formula.full_tree((3, 2, 2))
+    keep = tree_formula.acceptance_by_position(parents, (0.5, 0.25, 0.1))
     dice, rounds, accepted = Random(5), 40_000, 0
     kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
     for _ in range(rounds):
@@ -114,48 +122,58 @@ def test_the_sum_over_nodes_is_what_rounds_bring_on_average():
             if not found:
                 break
             node, accepted = found, accepted + 1
-    assert accepted / rounds == pytest.approx(trees.expected_tokens(parents, keep) - 1, abs=0.02)
+    assert accepted / rounds == pytest.approx(
+        tree_formula.expected_tokens(parents, keep) - 1, abs=0.02
+    )
 
 
 @pytest.mark.slow
 @given(st.lists(chances, max_size=12))
 def test_a_chain_is_a_tree_with_one_child_a_node(by_depth):
     parents = range(-1, len(by_depth))
-    tokens = trees.expected_tokens(parents, [1.0, *by_depth])
-    assert tokens == pytest.approx(law.tokens_by_depth(by_depth))
-    same = trees.expected_tokens(parents, [1.0] + [0.7] * len(by_depth))
-    assert same == pytest.approx(law.expected_tokens(0.7, len(by_depth)))
+    tokens = tree_formula.expected_tokens(parents, [1.0, *by_depth])
+    assert tokens == pytest.approx(formula.tokens_by_depth(by_depth))
+    same = tree_formula.expected_tokens(parents, [1.0] + [0.7] * len(by_depth))
+    assert same == pytest.approx(formula.expected_tokens(0.7, len(by_depth)))
 
 
 def test_a_full_tree_is_a_chain_of_all_siblings_chances():
-    parents = trees.full((2, 2, 2))
+    parents = tree_formula.full_tree((2, 2, 2))
     assert len(parents) == 1 + 2 + 4 + 8
-    tokens = trees.expected_tokens(parents, trees.by_position(parents, TWO))
-    assert trees.regular(TWO, 3) == pytest.approx(tokens)
+    tokens = tree_formula.expected_tokens(
+        parents, tree_formula.acceptance_by_position(parents, TWO)
+    )
+    assert tree_formula.regular_tree_tokens(TWO, 3) == pytest.approx(tokens)
     together = sum(TWO)
-    assert trees.regular(TWO, 3) == pytest.approx((1 - together**4) / (1 - together))
-    assert trees.regular((0.5, 0.5), 4) == 5
+    assert tree_formula.regular_tree_tokens(TWO, 3) == pytest.approx(
+        (1 - together**4) / (1 - together)
+    )
+    assert tree_formula.regular_tree_tokens((0.5, 0.5), 4) == 5
 
 
 def test_depths_and_chances_by_depth():
     parents, keep = [-1, 0, 0, 1, 1, 3], [1.0, 0.5, 0.3, 0.6, 0.2, 0.9]
-    assert trees.depths(parents) == [0, 1, 1, 2, 2, 3]
-    assert trees.reached(parents, keep) == pytest.approx([1, 0.5, 0.3, 0.3, 0.1, 0.27])
-    assert trees.by_depth(parents, keep) == pytest.approx([0.8, 0.4, 0.27])
-    assert trees.by_depth([-1], [1.0]) == []
-    assert trees.by_position(parents, (0.5, 0.3)) == [1, 0.5, 0.3, 0.5, 0.3, 0.5]
-    assert trees.by_position([-1, 0, 0, 0], (0.5, 0.3))[3] == 0
+    assert tree_formula.depths(parents) == [0, 1, 1, 2, 2, 3]
+    assert tree_formula.path_probabilities(parents, keep) == pytest.approx(
+        [1, 0.5, 0.3, 0.3, 0.1, 0.27]
+    )
+    assert tree_formula.acceptance_by_depth(parents, keep) == pytest.approx([0.8, 0.4, 0.27])
+    assert tree_formula.acceptance_by_depth([-1], [1.0]) == []
+    assert tree_formula.acceptance_by_position(parents, (0.5, 0.3)) == [1, 0.5, 0.3, 0.5, 0.3, 0.5]
+    assert tree_formula.acceptance_by_position([-1, 0, 0, 0], (0.5, 0.3))[3] == 0
 
 
 @pytest.mark.parametrize("by_place", [(0.6,), (0.5, 0.3), (0.4, 0.4, 0.2), (0.9, 0.05), (1.0,)])
 @pytest.mark.parametrize("nodes", range(5))
 def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
     def tokens(parents):
-        return trees.expected_tokens(parents, trees.by_position(parents, by_place))
+        return tree_formula.expected_tokens(
+            parents, tree_formula.acceptance_by_position(parents, by_place)
+        )
 
     every = product(*(range(node) for node in range(1, nodes + 1)))
     most = max(tokens([-1, *parents]) for parents in every)
-    best = trees.best(by_place, nodes)
+    best = tree_formula.best_tree(by_place, nodes)
     assert len(best) == nodes + 1
     assert tokens(best) == pytest.approx(most)
 
@@ -166,19 +184,31 @@ def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: trees.expected_tokens([], []), "A tree starts with its root"),
-        (lambda: trees.expected_tokens([0], [1.0]), "A tree starts with its root"),
-        (lambda: trees.depths([-1, 1]), "A node's parent must come before it."),
-        (lambda: trees.depths([-1, -1]), "A node's parent must come before it."),
-        (lambda: trees.reached([-1, 0], [1.0]), "2 nodes need as many chances, and there are 1."),
-        (lambda: trees.reached([-1, 0], [1.0, 1.1]), "The chance of a node must be a chance"),
-        (lambda: trees.reached([-1, 0, 0], [1, 0.7, 0.5]), "Only one sibling can be accepted"),
-        (lambda: trees.regular((0.7, 0.5), 2), "Only one sibling can be accepted"),
-        (lambda: trees.regular((0.7,), -2), "γ must be 0 or more"),
-        (lambda: trees.full((2, -1)), "A node cannot have -1 children."),
-        (lambda: trees.best((0.3, 0.5), 3), "none above the one before it"),
-        (lambda: trees.best((), 3), "There must be chances by place"),
-        (lambda: trees.best((0.5,), -1), "The number of guesses must be 0 or more"),
+        (lambda: tree_formula.expected_tokens([], []), "A tree starts with its root"),
+        (lambda: tree_formula.expected_tokens([0], [1.0]), "A tree starts with its root"),
+        (lambda: tree_formula.depths([-1, 1]), "A node's parent must come before it."),
+        (lambda: tree_formula.depths([-1, -1]), "A node's parent must come before it."),
+        (
+            lambda: tree_formula.path_probabilities([-1, 0], [1.0]),
+            "2 nodes need as many chances, and there are 1.",
+        ),
+        (
+            lambda: tree_formula.path_probabilities([-1, 0], [1.0, 1.1]),
+            "The chance of a node must be a chance",
+        ),
+        (
+            lambda: tree_formula.path_probabilities([-1, 0, 0], [1, 0.7, 0.5]),
+            "Only one sibling can be accepted",
+        ),
+        (
+            lambda: tree_formula.regular_tree_tokens((0.7, 0.5), 2),
+            "Only one sibling can be accepted",
+        ),
+        (lambda: tree_formula.regular_tree_tokens((0.7,), -2), "γ must be 0 or more"),
+        (lambda: tree_formula.full_tree((2, -1)), "A node cannot have -1 children."),
+        (lambda: tree_formula.best_tree((0.3, 0.5), 3), "none above the one before it"),
+        (lambda: tree_formula.best_tree((), 3), "There must be chances by place"),
+        (lambda: tree_formula.best_tree((0.5,), -1), "The number of guesses must be 0 or more"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.cost.sources import EVIDENCE, Published, Source, boards, headline
+from specviz.cost.sources import EVIDENCE, Published, Source, boards, published_numbers
 from specviz.shipped import measured
 from specviz.ui.component import script
 from specviz.ui.cost.published import section
@@ -36,8 +36,8 @@ def published(**changes):
 
 def test_every_published_number_is_there_with_its_source_and_how_it_was_read():
     rows = config()["rows"]
-    assert len(rows) == len(headline()) > 20
-    for made, known in zip(rows, headline(), strict=True):
+    assert len(rows) == len(published_numbers()) > 20
+    for made, known in zip(rows, published_numbers(), strict=True):
         assert made["method"] == known.method
         assert f"{known.high:g}" in made["number"]
         assert made["source"]["title"]
@@ -67,7 +67,9 @@ def test_every_row_has_a_place_of_its_own_and_second_hand_ones_are_counted():
     places += [row["place"] for board in known["boards"] for row in board["rows"]]
     assert len(set(places)) == len(places)
     number = sum(row["source"]["evidence"] == "2" for row in known["rows"])
-    assert known["secondhand"].startswith(f"{number} of these {len(headline())} numbers are second")
+    assert known["secondhand"].startswith(
+        f"{number} of these {len(published_numbers())} numbers are second"
+    )
 
 
 def test_slower_sorts_below_every_gain():
@@ -108,7 +110,7 @@ def test_a_family_that_we_did_not_measure_says_so():
 
 def test_every_family_has_a_drafter_of_ours_and_the_card_measured_it():
     names = {found["name"] for found in measured()["rows"]}
-    for each in headline():
+    for each in published_numbers():
         assert drafters()[each.method] in names
 
 
@@ -123,7 +125,7 @@ def test_without_a_card_that_can_be_read_there_is_no_column_of_ours(text, tmp_pa
 
 @pytest.mark.parametrize("name", ["method", "says", "model", "task", "hardware", "conditions"])
 def test_hostile_words_reach_the_script_as_data(name, monkeypatch):
-    monkeypatch.setattr(section, "headline", lambda: (published(**{name: HOSTILE}),))
+    monkeypatch.setattr(section, "published_numbers", lambda: (published(**{name: HOSTILE}),))
     text = script(NAME, "cost/published/published", config())
     assert "<" not in text
     data = json.loads(text.split("watch, trigger, ")[1].removesuffix("));"))

@@ -8,8 +8,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from specviz.cost.server.reading import LONGEST
-from specviz.cost.shape_file import LARGEST
+from specviz.cost.measured_costs import MAX_CHARACTERS as MAX_COST_FILE
+from specviz.cost.server.parsing import MAX_CHARACTERS as MAX_STATS
 from specviz.ui.body import EVENT_LIMIT, LIMIT, limit_of
 from specviz.ui.guard import Guard
 from specviz.ui.request import LONGEST_TEXT
@@ -99,9 +99,9 @@ def test_a_client_that_leaves_is_not_answered():
 
 
 WORST = {
-    "two texts of a server": {"now": "字" * LONGEST, "before": "字" * LONGEST},
-    "two texts of quotation marks": {"now": '"' * LONGEST, "before": '"' * LONGEST},
-    "a file of measured costs": {"text": '"' * LARGEST},
+    "two texts of a server": {"now": "字" * MAX_STATS, "before": "字" * MAX_STATS},
+    "two texts of quotation marks": {"now": '"' * MAX_STATS, "before": '"' * MAX_STATS},
+    "a file of measured costs": {"text": '"' * MAX_COST_FILE},
     "a run": {"prompt": '"' * (LONGEST_TEXT // 2)},
 }
 

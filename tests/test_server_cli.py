@@ -156,10 +156,10 @@ def test_a_server_that_is_down_slow_or_too_talkative_has_an_end(monkeypatch, cap
     with serving() as (url, _):
         pass
     assert "cannot be reached" in refused(capsys, url)
-    monkeypatch.setattr(fetching, "MOST", 1 << 20)
+    monkeypatch.setattr(fetching, "MAX_BYTES", 1 << 20)
     with serving(prometheus_metrics="a 1\n" * (1 << 19)) as (url, _):
         assert "answered more than 1 MiB" in refused(capsys, url)
-    monkeypatch.setattr(fetching.Line.__init__, "__defaults__", (0.05, 0.05))
+    monkeypatch.setattr(fetching.HttpClient.__init__, "__defaults__", (0.05, 0.05))
     with _silent() as url:
         assert "did not answer within 0.05 seconds" in refused(capsys, url)
 

@@ -17,18 +17,18 @@ from specviz.bench.shapes.rounds import PLAIN, SIZES, Rounds
 from specviz.bench.shapes.weights import random_target, weight_bytes
 from specviz.bench.sweep import PRODUCT, READ
 from specviz.commands.cli import main
-from specviz.cost import shape_text, sources
-from specviz.cost.law import expected_tokens
-from specviz.cost.shape_file import (
-    Price,
-    ShapeFile,
-    ShapeFileError,
-    paths,
-    shipped,
+from specviz.cost import measured_costs_text, sources
+from specviz.cost.formula import expected_tokens
+from specviz.cost.measured_costs import (
+    CostFile,
+    CostFileError,
+    RoundCost,
+    load_shipped,
+    shipped_paths,
 )
-from specviz.cost.shapes import ModelShape
+from specviz.cost.model_shape import ModelShape
 from specviz.cost.sources import Model, Source
-from specviz.cost.sweep import Point
+from specviz.cost.sweep import PassSamples
 from specviz.models.devices import free_memory
 from specviz.ui.cost.shapes import section
 
@@ -69,7 +69,7 @@ def measured(tmp_path_factory):
 
 @pytest.mark.slow
 def test_one_command_measures_everybody_behind_every_context(measured):
-    file = ShapeFile.from_text(measured)
+    file = CostFile.from_text(measured)
     (costs,) = file.models
     assert [place.context for place in costs.places] == [16, 24]
     assert [one.name for one in costs.drafters] == DRAFTERS
@@ -260,8 +260,8 @@ def test_a_stop_keeps_what_came(shapes):
     (place,) = file.models[0].places
     assert place.context == 8
     assert not file.complete
-    assert "stopped" in shape_text.caution(file, place)
-    assert ShapeFile.from_text(file.to_text()) == file
+    assert "stopped" in measured_costs_text.caution(file, place)
+    assert CostFile.from_text(file.to_text()) == file
 
 
 @pytest.mark.slow
@@ -313,17 +313,17 @@ def test_free_memory_is_read_where_the_system_tells_it(tmp_path):
 def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
     file = made()
     costs = file.models[0]
-    first, second = shape_text.rows(costs, costs.places[0], 0.5)
+    first, second = measured_costs_text.drafter_rows(costs, costs.places[0], 0.5)
     assert [first[name] for name in ("share", "level", "check", "rest", "whole")] == [
         "0.50", "0.125", "1.20", "0.30", "2.00",
     ]  # fmt: skip
     assert first["speedup"] == f"{expected_tokens(0.5, 4) / 2:.2f} ×" == "0.97 ×"
     assert not first["gains"]
     assert second["even"] == "never"
-    price = Price(0.5, 1.2, 0.3, 4)
+    price = RoundCost(0.5, 1.2, 0.3, 4)
     assert price.speedup(price.even) == pytest.approx(1.0)
-    assert Price(0.0, 0.9, 0.0, 4).even == 0.0
-    words = shape_text.answer(file, costs, costs.places[0])
+    assert RoundCost(0.0, 0.9, 0.0, 4).even == 0.0
+    words = measured_costs_text.summarize(file, costs, costs.places[0])
     assert "plain pass of Big takes 90.0 ms" in words
     assert "over 8 tokens 2.00" in words
 
@@ -331,12 +331,14 @@ def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
 def test_what_was_measured_on_a_busy_machine_says_so():
     file = made()
     place = file.models[0].places[0]
-    assert not shape_text.caution(file, place)
-    assert "3.0 processes" in shape_text.caution(replace(file, load=3.0), place)
-    wild = replace(place, plain=[0.1, 0.2, 0.4], passes=[Point(1, [0.1, 0.2, 0.4])], rounds=[])
-    assert "too busy" in shape_text.caution(file, wild)
-    first, second = shape_text.headline(file, file.models[0], wild)
-    assert first == shape_text.caution(file, wild)
+    assert not measured_costs_text.caution(file, place)
+    assert "3.0 processes" in measured_costs_text.caution(replace(file, load=3.0), place)
+    wild = replace(
+        place, plain=[0.1, 0.2, 0.4], passes=[PassSamples(1, [0.1, 0.2, 0.4])], rounds=[]
+    )
+    assert "too busy" in measured_costs_text.caution(file, wild)
+    first, second = measured_costs_text.headline(file, file.models[0], wild)
+    assert first == measured_costs_text.caution(file, wild)
     assert second.startswith("What came out, for what it is worth: Too little was")
 
 
@@ -379,8 +381,8 @@ BROKEN = [
 def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
     data = json.loads(made().to_text())
     changed(data, path, value)
-    with pytest.raises(ShapeFileError, match=sentence):
-        ShapeFile.from_text(json.dumps(data))
+    with pytest.raises(CostFileError, match=sentence):
+        CostFile.from_text(json.dumps(data))
 
 
 @pytest.mark.parametrize(
@@ -395,8 +397,8 @@ def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
     ],
 )
 def test_what_is_no_file_of_costs_is_refused_with_a_sentence(text, sentence):
-    with pytest.raises(ShapeFileError, match=sentence):
-        ShapeFile.from_text(text)
+    with pytest.raises(CostFileError, match=sentence):
+        CostFile.from_text(text)
 
 
 def asked(**changes):
@@ -437,7 +439,7 @@ def test_a_question_that_cannot_be_answered_gets_a_sentence(changes, sentence):
 
 
 def test_the_files_that_ship_can_be_used_and_are_offered():
-    files = {path.stem: shipped(path) for path in paths()}
+    files = {path.stem: load_shipped(path) for path in shipped_paths()}
     assert files
     offered = [name for name, _ in section.config()["files"]]
     assert offered == list(files)

@@ -11,9 +11,9 @@ from specviz.bench.sweep import FEWEST, MOST, PRODUCT, READ, Plan, Sweeping
 from specviz.commands.cli import main
 from specviz.cost import sweep_text
 from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.model_shape import ModelShape
 from specviz.cost.roofline import Hardware, Serving, pass_time
-from specviz.cost.shapes import ModelShape
-from specviz.cost.sweep import SIZES, Point, Sweep, SweepError
+from specviz.cost.sweep import SIZES, PassSamples, Sweep, SweepError
 from specviz.ui.cost.sweep import section
 from specviz.ui.cost.sweep.section import LIVE, picture
 from specviz.ui.task import Machine
@@ -34,7 +34,8 @@ def made(seconds=None, spread=0.0, **changes):
     """A sweep with given medians in ms by tokens."""
     given = seconds or {n: 5.0 + 0.1 * n for n in SIZES}
     points = [
-        Point(n, [ms / 1000 * f for f in (1 - spread, 1, 1 + spread)]) for n, ms in given.items()
+        PassSamples(n, [ms / 1000 * f for f in (1 - spread, 1, 1 + spread)])
+        for n, ms in given.items()
     ]
     usual = Sweep(
         "house", SHAPE, "2 CPU cores", "", "float32", 2, {"torch": "2"}, 128, 1, 3,
@@ -100,7 +101,7 @@ def test_a_stop_keeps_what_came(tiny_target):
     order = sweeping.plan.order(1)[:6]
     assert {point.tokens for point in sweep.points} == {n for n in order if n in SIZES}
     assert not sweep.complete
-    quiet = [Point(point.tokens, [0.1]) for point in sweep.points]
+    quiet = [PassSamples(point.tokens, [0.1]) for point in sweep.points]
     assert "stopped" in sweep_text.caution(replace(sweep, points=quiet))
     assert Sweep.from_text(sweep.to_text()) == sweep
     picture(sweep, "live")
@@ -188,15 +189,23 @@ def test_the_prediction_is_the_roofline_on_the_peaks_that_were_seen():
 
 def test_the_sentences_follow_from_the_numbers():
     sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
-    assert sweep_text.answer(sweep) == (
+    assert sweep_text.summarize(sweep) == (
         "On this machine a pass with 5 tokens takes 1.20 plain passes, with 17 tokens 1.70."
     )
-    assert sweep_text.answer(sweep, here=False).startswith("On 2 CPU cores a pass")
-    assert "a draft of 4 guesses must bring more than 1.20 tokens" in sweep_text.must(sweep)
-    assert "a tree of 16 more than 1.70" in sweep_text.must(sweep)
+    assert sweep_text.summarize(sweep, here=False).startswith("On 2 CPU cores a pass")
+    assert "a draft of 4 guesses must bring more than 1.20 tokens" in sweep_text.required_tokens(
+        sweep
+    )
+    assert "a tree of 16 more than 1.70" in sweep_text.required_tokens(sweep)
     line = 1000 * sweep.predicted(1).seconds
-    assert f"takes 10.0 ms, the roofline says {line:.2f} ms (simulated)" in sweep_text.gap(sweep)
-    assert f"The other {10.0 - line:.2f} ms are overhead, most of the pass" in sweep_text.gap(sweep)
+    assert (
+        f"takes 10.0 ms, the roofline says {line:.2f} ms (simulated)"
+        in sweep_text.overhead_sentence(sweep)
+    )
+    assert (
+        f"The other {10.0 - line:.2f} ms are overhead, most of the pass"
+        in sweep_text.overhead_sentence(sweep)
+    )
 
 
 def test_the_share_of_the_memory_s_speed_is_bytes_by_bandwidth_by_the_pass():
@@ -205,17 +214,17 @@ def test_the_share_of_the_memory_s_speed_is_bytes_by_bandwidth_by_the_pass():
     read = SHAPE.weight_bytes("fp32") + 129 * SHAPE.cache_bytes("fp32")
     share = read / 2e10 / 0.010
     assert sweep.share_of_memory_speed == pytest.approx(share)
-    assert sweep_text.memory(sweep).startswith(
+    assert sweep_text.memory_sentence(sweep).startswith(
         f"On this machine (measured just now) a plain pass reaches {share:.2f} of its memory's "
     )
     recorded = sweep_text.sweep_facts(sweep, here=False)["memory"]
     assert recorded.startswith("On 2 CPU cores (Some Chip, recorded) a plain pass reaches")
 
 
-@pytest.mark.parametrize("changes", [{"bandwidth": []}, {"points": [Point(5, [0.1])]}])
+@pytest.mark.parametrize("changes", [{"bandwidth": []}, {"points": [PassSamples(5, [0.1])]}])
 def test_no_share_of_the_memory_s_speed_is_said_where_it_was_not_measured(changes):
     assert made(**changes).share_of_memory_speed is None
-    assert sweep_text.memory(made(**changes)) == ""
+    assert sweep_text.memory_sentence(made(**changes)) == ""
 
 
 @pytest.mark.parametrize(
@@ -224,11 +233,11 @@ def test_no_share_of_the_memory_s_speed_is_said_where_it_was_not_measured(change
 )
 def test_the_gap_at_the_largest_pass_is_said_as_it_is(large, said):
     sweep = made({1: 10.0, 64: large})
-    assert said in sweep_text.grows(sweep)
+    assert said in sweep_text.overhead_growth_sentence(sweep)
 
 
 def test_where_checking_is_free_no_price_is_said():
-    assert "for nothing" in sweep_text.must(made({1: 10.0, 5: 9.9, 17: 10.0}))
+    assert "for nothing" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
 
 
 def test_times_that_vary_too_much_are_the_headline_and_get_no_reason():
@@ -250,7 +259,12 @@ def test_times_that_vary_too_much_are_the_headline_and_get_no_reason():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"points": []}, {"flops": []}, {"points": [Point(5, [0.1])]}, {"points": [Point(1, [0.1])]}],
+    [
+        {"points": []},
+        {"flops": []},
+        {"points": [PassSamples(5, [0.1])]},
+        {"points": [PassSamples(1, [0.1])]},
+    ],
 )
 def test_little_or_nothing_measured_still_makes_a_picture(changes):
     told = picture(made(**changes), "live")

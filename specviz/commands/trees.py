@@ -83,10 +83,14 @@ def chosen(drafter: str, tokens: int) -> Settings:
 
 def texts(target: Target, many: int) -> list[list[int]]:
     """The shipped prompts as tokens, domain by domain."""
-    from specviz.models.prompt import read
+    from specviz.models.prompt import encode_prompt
 
     settings = chosen("draft-model", 64)
-    return [read(target, text, settings).ids for some in prompts().values() for text in some[:many]]
+    return [
+        encode_prompt(target, text, settings).ids
+        for some in prompts().values()
+        for text in some[:many]
+    ]
 
 
 def positions(target: Target, folder: Path) -> None:

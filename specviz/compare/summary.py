@@ -14,7 +14,7 @@ from specviz.compare.race import PLAIN
 from specviz.compare.report import LaneReport, reports
 from specviz.compare.results import Results
 from specviz.compare.text import badge, caution, decimals, headline, sentence, words
-from specviz.cost.point import measured_point
+from specviz.cost.measured_point import measured_point
 from specviz.trace.file import Trace
 
 

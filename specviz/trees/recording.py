@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from specviz.catalog.entry import with_defaults
 from specviz.drafters.kit.growth import SUMS
 from specviz.engine.protocol import Drafter
-from specviz.models.prompt import read
+from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.settings.shapes import PUBLISHED_TREES, Paths
@@ -35,7 +36,7 @@ def record_position(
 
     Raises BadTree for a drafter on which no tree grows, and what reading a prompt raises.
     """
-    walk = Walk(target, drafter, read(target, prompt, settings).ids, settings)
+    walk = Walk(target, drafter, encode_prompt(target, prompt, settings).ids, settings)
     for _ in range(skip):
         if walk.ended:
             break

@@ -8,8 +8,7 @@ from costs import ROOFLINE as PART
 from costs import lent
 
 from specviz.cost import sources
-from specviz.cost.roofline import Serving
-from specviz.cost.serving import Guessing, first_loss, predict
+from specviz.cost.roofline import DraftPlan, Serving, first_losing_batch, predict
 
 SAY = ".sv-roofline-say"
 HOSTILE = "<img src=x onerror=window.hacked=1>${1}`</script>"
@@ -49,12 +48,12 @@ def test_questions_are_answered_with_the_formulas_numbers(roofline):
     assert button.get_attribute("aria-pressed") == "false"
     shapes = sources.models()
     serving = Serving(shapes["llama-3.1-8b"].shape, sources.machines()["h100-sxm"].hardware, "bf16")
-    guessing = Guessing.chain(0.7, 4, shapes["llama-3.2-1b"].shape)
+    guessing = DraftPlan.chain(0.7, 4, shapes["llama-3.2-1b"].shape)
     found = predict(serving, guessing, 512)
     said = page.inner_text(SAY)
     assert f"{found.speedup:.2f} ×" in said
     assert f"{found.verify / found.plain:.2f}" in said
-    assert f"from batch {first_loss(serving, guessing)} on" in said
+    assert f"from batch {first_losing_batch(serving, guessing)} on" in said
     assert "simulated" in said
     assert f"{found.tokens_per_second:,.0f}" in page.inner_text(".sv-roofline-table")
     assert f"{(found.draft + found.verify) / found.plain:.2f}" in page.inner_text(
@@ -140,7 +139,7 @@ def test_the_bound_and_the_published_number_stand_side_by_side_and_lead_to_the_r
     settled(page, page.get_by_role("button", name="8B on an H100, batch 512").click)
     shape = sources.models()["llama-3.1-8b"].shape
     serving = Serving(shape, sources.machines()["h100-sxm"].hardware, "bf16")
-    one = predict(serving, Guessing.chain(0.7, 1, replace(shape, layers=1, tied=True)), 512)
+    one = predict(serving, DraftPlan.chain(0.7, 1, replace(shape, layers=1, tied=True)), 512)
     best = f"The best γ here is 1 and would give {one.speedup:.2f} ×."
     assert page.inner_text(".sv-roofline-best") == best
     ask(page, hardware="a100-sxm", dtype="bf16", batch=1, drafter="n-gram")

@@ -3,7 +3,7 @@
 from made_costs import made
 from test_access import faint, faults
 
-from specviz.cost.shape_file import paths
+from specviz.cost.measured_costs import shipped_paths
 
 SHAPES = "window.specviz.shapes"
 SPEEDS = """() => [...document.querySelectorAll(".sv-shapes-drafters tbody tr")]
@@ -20,7 +20,7 @@ def test_shipped_costs_a_file_of_ones_own_and_an_alpha(visit, tmp_path):
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_selector(".sv-shapes-plot .main-svg", state="attached")
     answered(page)
-    assert page.locator("[name=file] option").count() == len(paths())
+    assert page.locator("[name=file] option").count() == len(shipped_paths())
     an_alpha_is_the_tabs(page)
     a_file_is_shown_as_text(page, tmp_path / "mine.json")
     page.evaluate(f"text => {SHAPES}.bring('pasted', text)", made().to_text())

@@ -4,7 +4,7 @@ import pytest
 from costs import lent
 from test_access import faint, faults
 
-from specviz.cost.sources import boards, headline
+from specviz.cost.sources import boards, published_numbers
 
 SWEEP = "window.specviz.sweeps['sv-sweep']"
 SOURCES = """() => [...document.querySelectorAll(".sv-headline-table tbody tr")].map((row) => {
@@ -85,7 +85,9 @@ def test_what_a_source_leaves_out_says_how_it_was_read(cost):
 
 def test_every_published_number_has_its_source_and_opens_it_apart(cost):
     found = cost.evaluate(SOURCES)
-    assert sorted(link[0] for link in found) == sorted(each.source.url for each in headline())
+    assert sorted(link[0] for link in found) == sorted(
+        each.source.url for each in published_numbers()
+    )
     assert {(rel, target) for _, rel, target, _ in found} == {("noopener noreferrer", "_blank")}
     assert all(meaning for *_, meaning in found)
     assert cost.inner_text(".sv-headline-badge >> nth=0") == "published"

@@ -22,7 +22,7 @@ from specviz.bench.shapes.weights import (
     weight_bytes,
 )
 from specviz.bench.sweep import MOST_READ
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.cost.measured_costs_text import format_bytes
 from specviz.cost.model_shape import BYTES_PER_NUMBER
 from specviz.cost.sources import Model, smaller_models
@@ -193,4 +193,4 @@ def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
 
 def _usual(entry: str) -> Settings:
     """What suits a drafter of the catalogue, at temperature 0, as `bench` has it."""
-    return Settings.from_json(filled(entry, {"sampling": {"temperature": 0.0}}))
+    return Settings.from_json(with_defaults(entry, {"sampling": {"temperature": 0.0}}))

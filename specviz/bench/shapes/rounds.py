@@ -25,9 +25,9 @@ from specviz.models.devices import synchronize
 from specviz.models.memory import unique_bytes
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import TargetRun
-from specviz.verification import choose
+from specviz.verification import choose_rule
 from specviz.verification.base import finish
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
@@ -121,7 +121,7 @@ class Rounds:
         """A token of plain decoding: the pass, its law, the drawing."""
         settings = self.cast.members[0].settings
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
-        laws = law(scores.logits, settings.sampling)
+        laws = logits_to_probs(scores.logits, settings.sampling)
         finish([], [], laws[0], settings.chance(len(self.text)))
         scores.check()
         self.run.keep(())
@@ -136,8 +136,8 @@ class Rounds:
         drafted = self._now()
         scores = run.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         checked = self._now()
-        laws = law(scores.logits, settings.sampling)
-        rule = choose(settings.rule, session.drawn, settings.sampling)
+        laws = logits_to_probs(scores.logits, settings.sampling)
+        rule = choose_rule(settings.rule, session.drawn, settings.sampling)
         rule.judge(proposal.tree, proposal.drawn, laws, proposal.q, chance)
         scores.check()
         run.keep(())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from specviz.catalog.entry import find, reads_of, title_of
+from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.measured_point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Frame, Scene, difference, frames, questions
@@ -203,7 +203,7 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
         "how": entry.how if entry else "",
         "on": title_of(header.target.name),
         "where": f"{header.machine} · {header.dtype}",
-        "said": summary_parts(settings, reads_of(header.drafter.name)),
+        "said": summary_parts(settings, settings_read_by(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from specviz.figures.whole_tree import GAP, spread
-from specviz.trees.field import Field
+from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.words import label, pill
 
 
 def placed(
-    field: Field,
+    field: RecordedPosition,
     tokens: Sequence[int],
     parents: Sequence[int],
     gap: float = GAP,

@@ -7,20 +7,20 @@ from typing import Final
 from specviz.figures.pen import SIZE, WIDER
 from specviz.figures.text_width import cut, width
 from specviz.frames.words import Word, flat, special, word
-from specviz.trees.field import Field
+from specviz.trees.recorded_position import RecordedPosition
 
 ROOM: Final = 96.0  # pixels of a word in its pill
 SIDES: Final = 16.0
 LEAST: Final = 30.0
 
 
-def shown(field: Field, token: int) -> Word:
+def shown(field: RecordedPosition, token: int) -> Word:
     """A token as pieces."""
     data = field.spelled(token)
     return special(data) if token in field.eos else word(data)
 
 
-def label(field: Field, token: int) -> str:
+def label(field: RecordedPosition, token: int) -> str:
     """A token as one line, cut to a pill's room."""
     return cut(flat(shown(field, token)), SIZE, ROOM)
 
@@ -30,6 +30,6 @@ def pill(text: str) -> float:
     return max(LEAST, round(width(text, SIZE) * WIDER + SIDES, 1))
 
 
-def quoted(field: Field, token: int) -> str:
+def quoted(field: RecordedPosition, token: int) -> str:
     """A token in a sentence."""
     return f"‘{flat(shown(field, token))}’"

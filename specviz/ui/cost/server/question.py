@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from specviz.cost.server.reading import LONGEST
-from specviz.cost.server.site import LIMITS, Site
+from specviz.cost.server.deployment import LIMITS, Deployment
+from specviz.cost.server.parsing import MAX_CHARACTERS
 from specviz.ui.question import Unasked, read
 
 # Two texts as JSON: a character may become six.
-LONGEST_QUESTION: Final = 4 * LONGEST
+LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
 NAMES: Final = ("hardware", "model", "dtype", "drafter")
 LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
 
@@ -24,7 +24,7 @@ class ServerQuestion:
     now: str
     before: str
     named: str | None
-    site: Site
+    site: Deployment
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
@@ -34,21 +34,21 @@ class ServerQuestion:
         named = _text(data, "named", LONGEST_NAME)
         return cls(
             number if type(number) is int else 0,
-            _text(data, "now", LONGEST),
-            _text(data, "before", LONGEST),
+            _text(data, "now", MAX_CHARACTERS),
+            _text(data, "before", MAX_CHARACTERS),
             named or None,
             _site(data),
         )
 
 
-def _site(data: Mapping[str, Any]) -> Site:
+def _site(data: Mapping[str, Any]) -> Deployment:
     names = {name: _text(data, name, 100) for name in NAMES}
     numbers = {name: _whole(data, name) for name in LIMITS}
     for name in ("cards", "context"):
         if numbers[name] is None:
             raise Unasked(f"{LIMITS[name][0]} must be a whole number.", name)
     try:
-        return Site(**names, **numbers)  # type: ignore[arg-type]
+        return Deployment(**names, **numbers)  # type: ignore[arg-type]
     except ValueError as problem:
         raise Unasked(str(problem)) from problem
 

@@ -18,10 +18,10 @@ from specviz.settings.settings import Sampling
 from specviz.trace.rule_specs import Drawn, select_rule
 from specviz.ui.lossless.sandbox.question import SandboxQuestion
 from specviz.ui.question import Unasked, number_of, packed
-from specviz.verification import MismatchedRule, Rule, named
-from specviz.verification.exact import Answer, Drawing, Round
+from specviz.verification import MismatchedRule, Rule, make_rule
+from specviz.verification.exact import Answer, CandidateMethod, Round
 from specviz.verification.exact import answer as answered
-from specviz.verification.exact.drawing import plainly
+from specviz.verification.exact.drawing import as_method
 from specviz.verification.exact.transport import ceiling
 
 DEEP: Final = 4  # positions of a round; p and q are the same at each, so the formula is exact
@@ -68,8 +68,8 @@ def round_of(asked: SandboxQuestion) -> Round:
     Raises:
         MismatchedRule: With a sentence, if the rule cannot check such guesses.
     """
-    rule = named(select_rule(asked.drawn, WARM) if asked.rule == "auto" else asked.rule)
-    drawing = Drawing(asked.drawn) if rule.spec.reads_q else plainly(asked.drawn)
+    rule = make_rule(select_rule(asked.drawn, WARM) if asked.rule == "auto" else asked.rule)
+    drawing = CandidateMethod(asked.drawn) if rule.spec.reads_q else as_method(asked.drawn)
     return Round.place(rule, tensor(asked.p), tensor(asked.q), drawing, asked.candidates)
 
 
@@ -84,7 +84,7 @@ def verdict(asked: SandboxQuestion, rule: Rule, found: Answer) -> dict[str, Any]
     worst = None if exact else int(found.wrong.abs().argmax())
     said = texts.text("lossless", "output_is_p")
     if worst is not None:
-        out, p = found.law[worst].item(), asked.p[worst]
+        out, p = found.distributions[worst].item(), asked.p[worst]
         numbers = {"out": f"{out:.3f}", "p": f"{p:.3f}"}
         said = texts.text("lossless", "output_differs", too_often=out > p, **numbers)
     name = "exact" if exact else "lossy"

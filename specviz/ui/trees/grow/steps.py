@@ -6,14 +6,14 @@ from math import exp
 from typing import Any
 
 from specviz.texts import count
-from specviz.trees.field import Field
-from specviz.trees.growing import Grown
+from specviz.trees.grown_tree import GrownTree
+from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.words import quoted
 
 Step = dict[str, Any]
 
 
-def steps(field: Field, one: Grown, dynamic: bool) -> list[Step]:
+def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
     """All steps up to the tree that goes to the target. born: how many nodes are there then."""
     found = [_start(field)]
     for number, level in enumerate(one.levels, 1):
@@ -27,12 +27,12 @@ def steps(field: Field, one: Grown, dynamic: bool) -> list[Step]:
     return found
 
 
-def _start(field: Field) -> Step:
+def _start(field: RecordedPosition) -> Step:
     said = f"The text ends with {quoted(field, field.root)}. Nothing is guessed yet."
     return {"kind": "start", "born": 1, "say": said}
 
 
-def _expand(field: Field, one: Grown, level: list[int], at: int) -> Step:
+def _expand(field: RecordedPosition, one: GrownTree, level: list[int], at: int) -> Step:
     node, growth = level[at], one.growth
     kids = [n for n, parent in enumerate(growth.parents) if parent == node and n]
     best = kids[0] if kids else node
@@ -50,7 +50,7 @@ def _expand(field: Field, one: Grown, level: list[int], at: int) -> Step:
     return {"kind": "expand", "born": born, "node": node, "level": level, "say": said}
 
 
-def _frontier(one: Grown, level: list[int], born: int) -> Step:
+def _frontier(one: GrownTree, level: list[int], born: int) -> Step:
     deep = one.growth.depths[level[0]]
     many = one.growth.depths.count(deep)
     said = (
@@ -60,7 +60,7 @@ def _frontier(one: Grown, level: list[int], born: int) -> Step:
     return {"kind": "frontier", "born": born, "level": level, "say": said}
 
 
-def _reranked(one: Grown) -> str:
+def _reranked(one: GrownTree) -> str:
     weighed, kept, totals = len(one.order), len(one.kept) - 1, one.growth.totals
     if weighed == kept:
         return f"All {count(weighed, 'guess', 'guesses')} weighed fit the budget; none is dropped."
@@ -72,7 +72,7 @@ def _reranked(one: Grown) -> str:
     )
 
 
-def _masked(field: Field, one: Grown) -> str:
+def _masked(field: RecordedPosition, one: GrownTree) -> str:
     rows, deep = len(one.kept), max(one.tree.depths)
     return (
         f"The tree goes to the target as {count(rows, 'row')} in one pass. Each row sees the text, "

@@ -10,8 +10,14 @@ from typing import Any, Final
 
 from specviz.settings.chance import Chance
 from specviz.texts import count
-from specviz.trees.field import Field
-from specviz.trees.judging import SHAPES, WAYS, Draft, World, average
+from specviz.trees.recorded_position import RecordedPosition
+from specviz.trees.rule_comparison import (
+    SAMPLING_MODES,
+    SHAPES,
+    PositionModels,
+    SampledTree,
+    average,
+)
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.judging.question import JudgingQuestion
@@ -34,7 +40,7 @@ def whole(asked: JudgingQuestion) -> dict[str, Any]:
     """Everything that the section shows of one drawn tree."""
     field = place(asked.place)
     chance = Chance(asked.seed, ROUND)
-    draft = World(field).draft(SHAPES[asked.shape], WAYS[asked.drawn], chance)
+    draft = PositionModels(field).draft(SHAPES[asked.shape], SAMPLING_MODES[asked.drawn], chance)
     tokens = [field.root, *(draft.vocabulary[at] for at in draft.tree.tokens[1:])]
     verdicts, expected = draft.verdicts(chance), draft.expected()
     words = [shown(field, token) for token in tokens]
@@ -58,7 +64,7 @@ def whole(asked: JudgingQuestion) -> dict[str, Any]:
     }
 
 
-def roles(draft: Draft, verdict: Verdict) -> list[str]:
+def roles(draft: SampledTree, verdict: Verdict) -> list[str]:
     """By node, what became of it."""
     found = ["unreached"] * len(draft.tree)
     for each in verdict.decisions:
@@ -69,7 +75,7 @@ def roles(draft: Draft, verdict: Verdict) -> list[str]:
     return found
 
 
-def coins(field: Field, tokens: list[int], verdict: Verdict) -> list[list[str]]:
+def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[list[str]]:
     """The decisions in the order made: guess, coin, chance to keep it, what it became."""
     return [
         [
@@ -82,7 +88,7 @@ def coins(field: Field, tokens: list[int], verdict: Verdict) -> list[list[str]]:
     ]
 
 
-def said(field: Field, tokens: list[int], verdict: Verdict) -> str:
+def said(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> str:
     """What a rule keeps, in words."""
     coins_ = count(len(verdict.decisions), "coin")
     if not verdict.path:
@@ -98,7 +104,7 @@ def mean(asked: JudgingQuestion) -> dict[str, Any]:
 
 @lru_cache(64)  # positions of visitors come and go
 def _mean(name: str, shape: int, drawn: str) -> tuple[tuple[str, Any], ...]:
-    found = average(World(place(name)), SHAPES[shape], WAYS[drawn], TREES, 1)
+    found = average(PositionModels(place(name)), SHAPES[shape], SAMPLING_MODES[drawn], TREES, 1)
     gain = found.lengths["traversal"] - found.lengths["top-down"]
     told = (
         f"Over {found.trees} drawn trees, each with all of its coins: top-down keeps "

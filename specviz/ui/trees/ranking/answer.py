@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from specviz.settings.chance import Chance
 from specviz.texts import count
-from specviz.trees import exhibit
-from specviz.trees.field import Field, Path
-from specviz.trees.growing import grown
-from specviz.trees.ranking import Ranked, ranked
-from specviz.trees.study import EXACT
-from specviz.trees.worth import chances, worth
+from specviz.trees import off_by_one
+from specviz.trees.grown_tree import grow_tree
+from specviz.trees.payoff import keep_chances, target_probabilities
+from specviz.trees.ranking import RankedTree, rank_all_ways
+from specviz.trees.ranking_study import EXACT
+from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.ranking.question import RankingQuestion
@@ -35,7 +35,7 @@ def answer(text: Any) -> str:
 def whole(asked: RankingQuestion) -> dict[str, Any]:
     """Everything that the lab shows of one tree."""
     field, parameters = asked.field()
-    made = ranked(field, parameters)
+    made = rank_all_ways(field, parameters)
     paths = union(made)
     at = {path: node for node, path in enumerate(paths)}
     parents = [at[path[:-1]] if path else -1 for path in paths]
@@ -46,11 +46,11 @@ def whole(asked: RankingQuestion) -> dict[str, Any]:
         "nodes": [{"w": word, "parent": up} for word, up in zip(words, parents, strict=True)],
         "layout": placed(field, tokens, parents, GAP),
         "ways": [way(field, one, paths, real) for one in made],
-        "exhibit": off_by_one(field) if real and field.exhibit else None,
+        "exhibit": off_by_one_facts(field) if real and field.exhibit else None,
     }
 
 
-def union(made: list[Ranked]) -> list[Path]:
+def union(made: list[RankedTree]) -> list[Path]:
     """Every path that some way keeps, and the guess that each just leaves out; level by level."""
     found: set[Path] = {()}
     for one in made:
@@ -63,13 +63,13 @@ def union(made: list[Ranked]) -> list[Path]:
     return sorted(found, key=lambda path: (len(path), order.get(path, len(order)), path))
 
 
-def way(field: Field, one: Ranked, paths: list[Path], real: bool) -> dict[str, Any]:
+def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool) -> dict[str, Any]:
     """One way of ranking. roles: by node drawn; totals: by node, where this way weighed it."""
     totals = one.grown.growth.totals
     at = {one.grown.path(node): node for node in range(len(totals))}
     last = totals[one.grown.order[len(one.grown.kept) - 2]]
     ties = {path for path, node in at.items() if totals[node] == last}
-    length = worth(field, one.grown, []).length(one.grown.kept)["exact"] if real else None
+    length = keep_chances(field, one.grown, []).length(one.grown.kept)["exact"] if real else None
     return {
         "name": one.way,
         "differ": len(one.gained),
@@ -83,7 +83,7 @@ def way(field: Field, one: Ranked, paths: list[Path], real: bool) -> dict[str, A
     }
 
 
-def role(path: Path, one: Ranked, ties: set[Path]) -> str:
+def role(path: Path, one: RankedTree, ties: set[Path]) -> str:
     """What a guess is under one way. ties: paths with the total of the last one kept."""
     if path in one.gained:
         return "gained"
@@ -99,7 +99,7 @@ def figure(total: float) -> str:
     return f"{total:.{DIGITS}g}".replace("-", "−")
 
 
-def said(one: Ranked) -> str:
+def said(one: RankedTree) -> str:
     """What this way does to the tree."""
     if one.way == EXACT:
         told = ["Exact but for float64’s own rounding: the measure of the others."]
@@ -120,12 +120,12 @@ def said(one: Ranked) -> str:
     return " ".join(told)
 
 
-def off_by_one(field: Field) -> dict[str, Any]:
+def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
     """The tree of the exhibit's size, right and with its parents off by one."""
-    one = grown(field, exhibit.SIZE)
+    one = grow_tree(field, off_by_one.SIZE)
     tree = one.tree
-    wrong = exhibit.shifted(tree.parents)
-    p = chances(field, one)
+    wrong = off_by_one.shift_parents(tree.parents)
+    p = target_probabilities(field, one)
     right = [p[node] for node in one.kept]
     shapes = (
         ("As drafted", list(tree.parents), right),
@@ -135,10 +135,10 @@ def off_by_one(field: Field) -> dict[str, Any]:
 
 
 def _hung(
-    field: Field, tree: DraftTree, name: str, parents: list[int], p: list[float]
+    field: RecordedPosition, tree: DraftTree, name: str, parents: list[int], p: list[float]
 ) -> dict[str, Any]:
     """The guesses of a tree under these parents, what they are worth, and one throw's verdict."""
-    kept = exhibit.verdict(parents, tree.tokens, p, COINS)
+    kept = off_by_one.kept_nodes(parents, tree.tokens, p, COINS)
     words = [shown(field, token) for token in tree.tokens]
     rows = zip(words, parents, strict=True)
     return {
@@ -146,6 +146,6 @@ def _hung(
         "nodes": [{"w": word, "parent": parent, "total": ""} for word, parent in rows],
         "layout": placed(field, tree.tokens, parents, SHORT),
         "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
-        "length": round(exhibit.length(parents, tree.tokens, p), 2),
+        "length": round(off_by_one.expected_length(parents, tree.tokens, p), 2),
         "kept": " ".join(quoted(field, tree.tokens[node]) for node in kept) or "nothing",
     }
