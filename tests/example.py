@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from specviz.settings.settings import Sampling
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 
 P = torch.tensor([0.40, 0.25, 0.20, 0.10, 0.05], dtype=torch.float64)
 Q = torch.tensor([0.10, 0.45, 0.15, 0.25, 0.05], dtype=torch.float64)
@@ -30,6 +30,8 @@ def model(seed: int, size: int, sampling: Sampling) -> Callable[[tuple[int, ...]
         for token in context:
             key = key * 31 + token + 1
         generator = torch.Generator().manual_seed(key)
-        return law(torch.randn(size, generator=generator, dtype=torch.float64) * 2, sampling)
+        return logits_to_probs(
+            torch.randn(size, generator=generator, dtype=torch.float64) * 2, sampling
+        )
 
     return next_law

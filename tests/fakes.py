@@ -14,7 +14,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.verification import Drawn
-from specviz.verification.distributions import draw, law, without
+from specviz.verification.distributions import draw, logits_to_probs, remove_token
 from specviz.verification.tree import DraftTree
 
 
@@ -81,7 +81,7 @@ class Branching(Recording):
             tree = DraftTree(tuple(tokens[: node + 1]), tuple(parents[: node + 1]))
             sees = tree.mask()[node:]
             states.append(self.target.shallow([tokens[node]], [tree.depths[node]], sees, 1))
-            left = law(self.target.head(states[-1]), self.settings.sampling)[0]
+            left = logits_to_probs(self.target.head(states[-1]), self.settings.sampling)[0]
             if tokens[node] in self.target.target.eos or tree.depths[node] >= room - 1:
                 continue
             for place in (i for i, parent in enumerate(self.shape) if parent == places[node]):
@@ -93,7 +93,7 @@ class Branching(Recording):
                     draws[child] = draw(left, chance.draft(child))
                     tokens.append(draws[child].token)
                 if self.drawn is not Drawn.SAMPLED:
-                    left = without(left, tokens[child])
+                    left = remove_token(left, tokens[child])
                 parents.append(node)
                 places.append(place)
         q = {} if self.drawn is Drawn.POINT_MASS else laws

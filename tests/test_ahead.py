@@ -26,7 +26,7 @@ from specviz.drafters.layerskip.drafter import LayerSkipSession
 from specviz.drafters.mtp.drafter import MTPSession
 from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
 from specviz.settings.settings import Sampling, Settings
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +167,7 @@ def test_nothing_stands_under_a_guess_that_ends_the_text(vain, drafter, settings
 @pytest.mark.parametrize("drafter", SESSIONS)
 def test_coins_that_lie_far_down_are_looked_for_again(monkeypatch, vain, drafter):
     here = played("cpu", drafter, HOT)
-    monkeypatch.setattr(siblings, "HEADS", (64, 2))
+    monkeypatch.setattr(siblings, "TOP_SIZES", (64, 2))
     with counted.gpu():
         there = played("cuda", drafter, HOT)
     assert same(there, here)
@@ -225,7 +225,7 @@ class Apart:
 def test_no_float64_goes_where_there_is_none(monkeypatch):
     sent = []
     monkeypatch.setattr(
-        Parcel, "put", lambda parcel, made: sent.append(made.dtype) or (lambda: made)
+        UploadBatch, "put", lambda parcel, made: sent.append(made.dtype) or (lambda: made)
     )
     grown = Growing("it", 1, WARM, (), WARM.chance(1))
     grow(grown, Apart(), [1], Shape(2))

@@ -24,7 +24,7 @@ from specviz.frames.words import flat
 from specviz.models.chat import read_chat, turn_end
 from specviz.models.errors import BadPrompt
 from specviz.models.passes import CaptureSpec
-from specviz.models.prompt import read
+from specviz.models.prompt import encode_prompt
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.chat import Chat, Piece, Turn
 from specviz.trace.check import CheckFailed, check
@@ -34,7 +34,7 @@ from specviz.trace.metrics import token_ids
 from specviz.ui.compare.race.lines import ended
 from specviz.ui.request import RunRequest
 from specviz.ui.step.lines import run_facts
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 
 USER = [Turn("user", "Where is the cat?")]
 SYSTEM = [Turn("system", "Be a dog."), *USER]
@@ -264,12 +264,12 @@ def chatty():
 
 
 def test_a_text_is_a_chat_where_there_is_a_template_and_raw_where_it_is_asked_for(chatty):
-    assert read(chatty, "the cat", Settings()).chat is not None
-    assert read(chatty, "the cat", Settings(chat="chat")).chat is not None
-    raw = read(chatty, "the cat", Settings(chat="raw"))
+    assert encode_prompt(chatty, "the cat", Settings()).chat is not None
+    assert encode_prompt(chatty, "the cat", Settings(chat="chat")).chat is not None
+    raw = encode_prompt(chatty, "the cat", Settings(chat="raw"))
     assert (raw.chat, raw.ids) == (None, chatty.tokenizer("the cat").input_ids)
-    assert read(tiny.target(), "the cat", Settings()).chat is None
-    asked = read(chatty, "the cat", Settings(system="Be brief."))
+    assert encode_prompt(tiny.target(), "the cat", Settings()).chat is None
+    asked = encode_prompt(chatty, "the cat", Settings(system="Be brief."))
     assert asked.chat.turns == [Turn("system", "Be brief."), Turn("user", "the cat")]
     assert asked.text == "the cat"
 
@@ -278,7 +278,7 @@ def test_a_text_is_a_chat_where_there_is_a_template_and_raw_where_it_is_asked_fo
 def test_a_base_model_says_that_it_has_no_template(settings):
     for prompt in ("the cat", USER):
         with pytest.raises(BadPrompt) as refused:
-            read(
+            encode_prompt(
                 tiny.target(), prompt, replace(settings, system="") if prompt is USER else settings
             )
         expected = "Tiny has no chat template: it only writes on from a text."
@@ -300,7 +300,7 @@ def test_a_base_model_says_that_it_has_no_template(settings):
 )
 def test_a_conversation_that_cannot_be_asked_is_one_sentence(chatty, prompt, settings, says):
     with pytest.raises(BadPrompt, match=says):
-        read(chatty, prompt, Settings(**settings))
+        encode_prompt(chatty, prompt, Settings(**settings))
 
 
 def test_raw_text_has_no_system_turn():
@@ -338,8 +338,8 @@ def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
 @pytest.mark.slow
 def test_a_run_stops_at_the_end_of_its_turn(chatty):
     warm = Sampling(3.0)
-    ids = read(chatty, USER, Settings()).ids
-    p = law(chatty.start(CaptureSpec()).prefill(ids).logits, warm)[0]
+    ids = encode_prompt(chatty, USER, Settings()).ids
+    p = logits_to_probs(chatty.start(CaptureSpec()).prefill(ids).logits, warm)[0]
     ahead = sum(x for i, x in enumerate(p.tolist()) if (-x, i) < (-p[2].item(), 2))
     coins = {"0 final 0": ahead + p[2].item() / 2}  # it falls on the end of a turn
     ended = run(chatty, USER, sampling=warm, coins=coins)
@@ -355,7 +355,7 @@ def test_a_race_reads_a_chat_as_a_run_does(chatty):
     results = Results(Race("the cat", "tiny", lanes, 1))
     for event in race(chatty, drafters, results.race):
         results.take(event)
-    ids = read(chatty, "the cat", settings).ids
+    ids = encode_prompt(chatty, "the cat", settings).ids
     assert [t.header.prompt_ids for t in results.traces.values()] == [ids] * 3
     for name in results.traces:
         check(results.measured(name))

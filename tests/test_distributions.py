@@ -10,16 +10,16 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 from specviz.settings.settings import Sampling
 from specviz.verification.distributions import (
-    HEADS,
+    TOP_SIZES,
     BadScores,
-    checked_later,
+    deferred_nan_check,
     draw,
     draw_each,
-    law,
+    logits_to_probs,
     overlap,
+    remove_token,
     residual,
     total_variation,
-    without,
 )
 
 
@@ -44,15 +44,17 @@ def test_a_law_is_what_transformers_samples_from(temperature, top_k, top_p):
     scores = TemperatureLogitsWarper(temperature)(None, logits.clone())
     scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
     scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
-    ours = law(logits, Sampling(temperature, top_k, top_p))
+    ours = logits_to_probs(logits, Sampling(temperature, top_k, top_p))
     assert torch.allclose(ours, scores.softmax(-1), atol=1e-15)
     assert ours.dtype == torch.float64
 
 
 def test_top_k_above_the_vocabulary_keeps_all_and_temperature_zero_keeps_one():
     logits = torch.tensor([[1.0, 3.0, 2.0]])
-    assert torch.equal(law(logits, Sampling(1.0, top_k=99)), law(logits, Sampling(1.0)))
-    assert law(logits, Sampling(0.0)).tolist() == [[0.0, 1.0, 0.0]]
+    assert torch.equal(
+        logits_to_probs(logits, Sampling(1.0, top_k=99)), logits_to_probs(logits, Sampling(1.0))
+    )
+    assert logits_to_probs(logits, Sampling(0.0)).tolist() == [[0.0, 1.0, 0.0]]
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -60,10 +62,10 @@ def test_scores_that_are_no_numbers_are_refused(bad):
     rows = torch.zeros(2, 5)
     rows[1, 3] = bad
     with pytest.raises(BadScores, match="The model gave scores that are not numbers"):
-        checked_later(rows, "The model")()
-    checked_later(torch.tensor([[0.0, -torch.inf]]), "The model")()
+        deferred_nan_check(rows, "The model")()
+    deferred_nan_check(torch.tensor([[0.0, -torch.inf]]), "The model")()
     with pytest.raises(BadScores):
-        checked_later(torch.full((1, 3), -torch.inf), "The model")()
+        deferred_nan_check(torch.full((1, 3), -torch.inf), "The model")()
 
 
 @pytest.mark.slow
@@ -86,7 +88,7 @@ def test_where_nothing_is_left_the_residual_is_p():
     p = torch.tensor([0.25, 0.75], dtype=torch.float64)
     assert torch.equal(residual(p, p), p)
     one = torch.tensor([0.0, 1.0], dtype=torch.float64)
-    assert torch.equal(without(one, 1), one)
+    assert torch.equal(remove_token(one, 1), one)
 
 
 @pytest.mark.slow
@@ -102,7 +104,7 @@ def test_a_draw_falls_in_its_interval_and_never_on_a_zero(p, u):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [HEADS[0] * 3, HEADS[1] + 7])
+@pytest.mark.parametrize("size", [TOP_SIZES[0] * 3, TOP_SIZES[1] + 7])
 @given(data=st.data(), u=COINS)
 @settings(max_examples=60)
 def test_ties_go_by_id_also_beyond_the_heads_that_are_looked_at_first(size, data, u):

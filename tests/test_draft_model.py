@@ -20,7 +20,7 @@ from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, tree_size
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, MismatchedRule
-from specviz.verification.distributions import draw, law
+from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.exact import g_test
 
 TEXT = [3, 5, 7, 9, 11]
@@ -83,7 +83,7 @@ def test_q_at_every_node_is_that_of_its_path_alone_round_after_round(make, atten
         laws = turn.proposal.q
         for node, logits in alone(drafter.model, text[:-1], tree, laws).items():
             q = laws[node]
-            assert torch.allclose(q, law(logits, settings.sampling), rtol=0, atol=1e-5)
+            assert torch.allclose(q, logits_to_probs(logits, settings.sampling), rtol=0, atol=1e-5)
             soft = logits.softmax(-1)
             for child in tree.children[node]:
                 score = turn.proposal.score[child]
@@ -201,7 +201,7 @@ def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
     for node, q in proposal.q.items():
         path = [tree.tokens[n] for n in tree.path(node)]
         logits = plainly(tiny.draft().model, [*TEXT[:-1], *path])
-        assert torch.allclose(q, law(logits, settings.sampling), rtol=0, atol=1e-5)
+        assert torch.allclose(q, logits_to_probs(logits, settings.sampling), rtol=0, atol=1e-5)
     target.eos = whole.tokens[1:4]
     assert proposed(settings, target=target).tree.parents == (-1, 0, 0, 0)
 

@@ -28,7 +28,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 
 GREEDY = Settings(Sampling(0.0), max_new_tokens=24, gamma=4, siblings=[4, 3, 3, 2])
 WARM = replace(GREEDY, sampling=Sampling(1.1))
@@ -54,7 +54,7 @@ def test_every_node_is_what_the_head_says_of_its_path_alone(siblings, temperatur
             scores = [proposal.score[kid] for kid in kids]
             assert scores == pytest.approx([soft[tree.tokens[k]].item() for k in kids], abs=1e-4)
             if temperature:
-                wanted = law(logits, settings.sampling)
+                wanted = logits_to_probs(logits, settings.sampling)
                 assert torch.allclose(proposal.q[node], wanted, rtol=0, atol=1e-4)
             else:
                 assert [tree.tokens[k] for k in kids] == logits.topk(len(kids)).indices.tolist()

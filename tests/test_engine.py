@@ -220,7 +220,7 @@ def test_the_first_two_tokens_of_a_real_run_with_sampled_siblings_follow_the_tar
 
 def joint(target, ids, sampling, depth=3):
     """The target's exact law of the next tokens, three or fewer (where the text ends)."""
-    from specviz.verification.distributions import law
+    from specviz.verification.distributions import logits_to_probs
 
     found = {(): 1.0}
     for _ in range(depth):
@@ -230,7 +230,9 @@ def joint(target, ids, sampling, depth=3):
                 longer[text] = mass
                 continue
             with torch.inference_mode():
-                row = law(target.model(torch.tensor([[*ids, *text]])).logits[0, -1], sampling)
+                row = logits_to_probs(
+                    target.model(torch.tensor([[*ids, *text]])).logits[0, -1], sampling
+                )
             for token in row.nonzero().flatten().tolist():
                 longer[*text, token] = mass * row[token].item()
         found = longer

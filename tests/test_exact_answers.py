@@ -11,15 +11,30 @@ import torch
 from example import P, Q, model
 
 from specviz.settings.settings import Sampling
-from specviz.verification import Drawn, named
-from specviz.verification.exact import Round, accepted_length, answer, exact_sampler_distance
-from specviz.verification.exact.closed import closed
-from specviz.verification.exact.darts import darts
-from specviz.verification.exact.drawing import plainly
-from specviz.verification.exact.laws import NoLaw, as_law, pair, weighed
-from specviz.verification.exact.monte_carlo import throw, throw_joint
-from specviz.verification.exact.statistics import g_test_of_two, seen_distance, wilson, wilson_each
-from specviz.verification.exact.transport import ceiling
+from specviz.verification import Drawn, make_rule
+from specviz.verification.exact import (
+    RoundSetup,
+    accepted_length,
+    enumerate_position,
+    exact_sampler_distance,
+)
+from specviz.verification.exact.candidates import as_method
+from specviz.verification.exact.closed_form import closed_form
+from specviz.verification.exact.darts import throw_darts
+from specviz.verification.exact.inputs import (
+    NotADistribution,
+    as_distribution,
+    as_pair,
+    normalize_weights,
+)
+from specviz.verification.exact.monte_carlo import sample_first_token, sample_strings
+from specviz.verification.exact.statistics import (
+    g_test_of_two,
+    sample_distance,
+    wilson,
+    wilson_intervals,
+)
+from specviz.verification.exact.transport import acceptance_ceiling
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
 SINGLE = ["without-replacement", "block", "traversal", "point-mass", "lenience:0.75", "ensemble",
@@ -33,26 +48,26 @@ SEVERAL = ["speculative", "accept-reject", "k-seq"]
 )
 def test_a_formula_gives_what_enumeration_gives(rule, candidates):
     for p, q in [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]:
-        found = closed(rule, p, q, candidates)
-        exact = answer(Round.place(named(rule), p, q, SAMPLED, candidates))
+        found = closed_form(rule, p, q, candidates)
+        exact = enumerate_position(RoundSetup.position(make_rule(rule), p, q, SAMPLED, candidates))
         assert torch.allclose(found.through_draft, exact.through_draft, atol=1e-14)
         assert torch.allclose(found.through_rest, exact.through_rest, atol=1e-14)
 
 
 def test_independent_candidates_never_make_a_rejection_impossible():
     """Not 1 − (1 − α)^k: each is judged by what those before it left."""
-    assert closed("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
-    assert closed("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
+    assert closed_form("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
+    assert closed_form("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
 
 
 @pytest.mark.slow
 def test_a_tree_brings_what_its_places_keep():
     """Under one p and q everywhere: Σ over nodes of Π v, v the chance of the child at a place."""
-    round = Round.place(named("without-replacement"), P, Q, REPLACED, 2)
-    first = answer(Round.place(round.rule, P, Q, REPLACED)).acceptance
-    second = answer(round).acceptance - first
+    round = RoundSetup.position(make_rule("without-replacement"), P, Q, REPLACED, 2)
+    first = enumerate_position(RoundSetup.position(round.rule, P, Q, REPLACED)).acceptance
+    second = enumerate_position(round).acceptance - first
     assert (first, second) == pytest.approx((0.65, 0.10636), abs=5e-6)
-    tree = Round(round.rule, round.target, round.draft, [-1, 0, 0, 1, 2], round.drawing)
+    tree = RoundSetup(round.rule, round.target, round.draft, [-1, 0, 0, 1, 2], round.drawing)
     kept = accepted_length(tree.rule, tree.target, tree.draft, tree.parents, tree.drawing)
     assert kept == pytest.approx((first + second) * (1 + first), abs=1e-12)
     assert kept == pytest.approx(1.248, abs=5e-4)
@@ -61,7 +76,7 @@ def test_a_tree_brings_what_its_places_keep():
 @pytest.mark.parametrize(("rule", "candidates"), [("lenience", 2), ("greedy", 1)])
 def test_where_there_is_no_formula_that_is_said(rule, candidates):
     with pytest.raises(ValueError, match="There is no formula for the rule"):
-        closed(rule, P, Q, candidates)
+        closed_form(rule, P, Q, candidates)
 
 
 def large(seed, size=151_936):
@@ -71,28 +86,30 @@ def large(seed, size=151_936):
 
 
 def test_the_law_of_a_real_vocabulary_is_exact_once_it_is_converted():
-    p, q = pair(large(1), large(2))
+    p, q = as_pair(large(1), large(2))
     assert (p.dtype, p.sum().item()) == (torch.float64, pytest.approx(1, abs=1e-14))
     for rule in ("speculative", "k-seq", "point-mass"):
-        assert closed(rule, p, q).tv < 1e-14
-    assert closed("speculative", p, q, 3).tv < 1e-14
-    assert closed("ensemble:0.9", p, q).tv == pytest.approx(0.1 * (p - q).abs().sum().item() / 2)
+        assert closed_form(rule, p, q).tv < 1e-14
+    assert closed_form("speculative", p, q, 3).tv < 1e-14
+    assert closed_form("ensemble:0.9", p, q).tv == pytest.approx(
+        0.1 * (p - q).abs().sum().item() / 2
+    )
 
 
 def test_rounding_that_comes_before_the_test_would_pass_for_loss():
     p, q = large(1), large(2)  # float32 throughout
-    tv = closed("speculative", p, q).tv
+    tv = closed_form("speculative", p, q).tv
     assert tv > 1e-9
-    assert closed("speculative", as_law(p.bfloat16()), as_law(q)).tv < 1e-15
+    assert closed_form("speculative", as_distribution(p.bfloat16()), as_distribution(q)).tv < 1e-15
 
 
 def test_a_formula_takes_milliseconds():
     """An answer at 151,936 tokens; CPU time, since others share the machine."""
-    p, q = pair(large(1), large(2))
-    closed("speculative", p, q)
+    p, q = as_pair(large(1), large(2))
+    closed_form("speculative", p, q)
     start = time.process_time()
     for _ in range(5):
-        assert closed("speculative", p, q).tv < 1e-14
+        assert closed_form("speculative", p, q).tv < 1e-14
     assert (time.process_time() - start) / 5 < 0.05
 
 
@@ -107,19 +124,19 @@ def test_a_formula_takes_milliseconds():
     ],
 )
 def test_numbers_that_are_no_law_are_refused(values, says):
-    with pytest.raises(NoLaw, match=says):
-        as_law(values)
+    with pytest.raises(NotADistribution, match=says):
+        as_distribution(values)
 
 
 def test_bars_are_weights_and_must_not_all_be_down():
-    assert weighed([1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
+    assert normalize_weights([1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
     for bars in ([0, 0], [float("inf"), 1]):
-        with pytest.raises(NoLaw, match="one bar at least"):
-            weighed(bars)
-    with pytest.raises(NoLaw, match="no probability"):
-        weighed([2, -1])
-    with pytest.raises(NoLaw, match="p is over 2 tokens and q over 3"):
-        pair([0.5, 0.5], [0.5, 0.25, 0.25])
+        with pytest.raises(NotADistribution, match="one bar at least"):
+            normalize_weights(bars)
+    with pytest.raises(NotADistribution, match="no probability"):
+        normalize_weights([2, -1])
+    with pytest.raises(NotADistribution, match="p is over 2 tokens and q over 3"):
+        as_pair([0.5, 0.5], [0.5, 0.25, 0.25])
 
 
 # The ceiling
@@ -134,7 +151,7 @@ def test_bars_are_weights_and_must_not_all_be_down():
     ],
 )
 def test_the_ceiling_of_the_worked_example(drawn, expected):
-    found = [ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
+    found = [acceptance_ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
     assert found == pytest.approx(expected, abs=5e-5)
 
 
@@ -151,15 +168,15 @@ def test_the_ceiling_is_the_largest_flow_from_tuples_to_their_tokens(drawn):
             graph.add_edge((x, y), token)
             graph.add_edge(token, "target", capacity=p[token].item())
     flow = networkx.maximum_flow_value(graph, "draft", "target")
-    assert ceiling(p, q, drawn, 2) == pytest.approx(flow, abs=1e-9)
+    assert acceptance_ceiling(p, q, drawn, 2) == pytest.approx(flow, abs=1e-9)
 
 
 def test_no_rule_keeps_more_than_the_ceiling_and_large_vocabularies_are_refused():
     for rule, drawn in [("k-seq", SAMPLED), ("speculative", SAMPLED), ("traversal", REPLACED)]:
-        found = answer(Round.place(named(rule), P, Q, drawn, 2)).acceptance
-        assert found < ceiling(P, Q, drawn, 2)
+        found = enumerate_position(RoundSetup.position(make_rule(rule), P, Q, drawn, 2)).acceptance
+        assert found < acceptance_ceiling(P, Q, drawn, 2)
     with pytest.raises(ValueError, match="16 at most, not 17"):
-        ceiling(torch.ones(17) / 17, torch.ones(17) / 17, SAMPLED, 1)
+        acceptance_ceiling(torch.ones(17) / 17, torch.ones(17) / 17, SAMPLED, 1)
 
 
 # Coins really thrown
@@ -177,22 +194,24 @@ def test_no_rule_keeps_more_than_the_ceiling_and_large_vocabularies_are_refused(
     ],
 )
 def test_coins_give_what_enumeration_gives(rule, drawn, candidates):
-    round = Round.place(named(rule), P, Q, drawn, candidates)
-    exact = answer(round)
+    round = RoundSetup.position(make_rule(rule), P, Q, drawn, candidates)
+    exact = enumerate_position(round)
     start = time.process_time()
-    thrown = throw(round, 20_000, seed=7)
+    thrown = sample_first_token(round, 20_000, seed=7)
     assert time.process_time() - start < 1
     assert thrown.throws == 20_000
-    noise = exact_sampler_distance(exact.law, 20_000)
-    assert seen_distance(thrown.counts, exact.law.tolist()) < 2.5 * noise
+    noise = exact_sampler_distance(exact.output, 20_000)
+    assert sample_distance(thrown.counts, exact.output.tolist()) < 2.5 * noise
     assert thrown.kept / 20_000 == pytest.approx(exact.acceptance, abs=0.012)
-    lossless = named(rule).spec.lossless
+    lossless = make_rule(rule).spec.lossless
     assert (thrown.test.p_value > 1e-3) == lossless
     assert (thrown.tv < 3 * thrown.noise) == lossless
 
 
 def test_coins_of_a_chain_give_its_strings():
-    strings, thrown = throw_joint(Round.chain(named("block"), P, Q, SAMPLED, 2), 20_000, 3, 2)
+    strings, thrown = sample_strings(
+        RoundSetup.chain(make_rule("block"), P, Q, SAMPLED, 2), 20_000, 3, 2
+    )
     assert strings == sorted(product(range(5), repeat=2))
     assert thrown.test.degrees == 24
     assert thrown.test.p_value > 1e-3
@@ -200,25 +219,27 @@ def test_coins_of_a_chain_give_its_strings():
 
 def test_the_impossible_needs_no_test():
     p, q = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.5, 0.5]).double()
-    thrown = throw(Round.place(named("unverified"), p, q, SAMPLED), 100, 1)
+    thrown = sample_first_token(RoundSetup.position(make_rule("unverified"), p, q, SAMPLED), 100, 1)
     assert thrown.impossible == thrown.counts[1] > 0
     assert thrown.test.p_value == 0.0
 
 
 def test_nothing_thrown_says_nothing():
-    thrown = throw(Round.place(named("speculative"), P, Q, plainly(SAMPLED)), 0, 1)
+    thrown = sample_first_token(
+        RoundSetup.position(make_rule("speculative"), P, Q, as_method(SAMPLED)), 0, 1
+    )
     assert (thrown.counts, thrown.tv, thrown.test.p_value) == ([0] * 5, 0.0, 1.0)
 
 
 def test_darts_under_p_are_p():
-    thrown = darts(P, Q, 20_000, seed=2)
+    thrown = throw_darts(P, Q, 20_000, seed=2)
     assert thrown.acceptance == pytest.approx(0.25)
     assert int(thrown.kept.sum()) / 20_000 == pytest.approx(0.25, abs=0.015)
     counts = thrown.counts(5)
-    assert seen_distance(counts, P.tolist()) < 2.5 * exact_sampler_distance(P, sum(counts))
+    assert sample_distance(counts, P.tolist()) < 2.5 * exact_sampler_distance(P, sum(counts))
     assert bool((thrown.heights <= thrown.bound * Q[thrown.tokens]).all())
     with pytest.raises(ValueError, match="no dart can ever say it"):
-        darts(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]), 1, 1)
+        throw_darts(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]), 1, 1)
 
 
 # What counts can say
@@ -229,7 +250,7 @@ def test_wilson_s_intervals_are_the_tables():
     assert (found.low, found.high) == pytest.approx((0.0552, 0.1744), abs=1e-4)
     assert (wilson(0, 50).low, wilson(50, 50).high) == (0.0, 1.0)
     assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
-    wide = wilson_each([10, 90])[0]
+    wide = wilson_intervals([10, 90])[0]
     assert wide.low < found.low < found.high < wide.high
 
 
@@ -248,7 +269,9 @@ def test_two_samples_of_one_law_are_told_from_two_of_two():
 def test_so_many_throws_are_enough_to_see_a_loss(rule, throws):
     """Power: of 40 tries at that N, nearly all fall below 0.001."""
     found = [
-        throw(Round.place(named(rule), P, Q, SAMPLED), throws, seed).test.p_value
+        sample_first_token(
+            RoundSetup.position(make_rule(rule), P, Q, SAMPLED), throws, seed
+        ).test.p_value
         for seed in range(40)
     ]
     assert sum(p < 1e-3 for p in found) >= 36

@@ -11,16 +11,23 @@ from test_distributions import laws
 from specviz.settings.settings import Sampling
 from specviz.trace.rule_specs import RULE_SPECS, parse_rule
 from specviz.trace.thresholds import THRESHOLDS
-from specviz.verification import MAKERS, RULES, Drawn, MismatchedRule, choose, named
+from specviz.verification import (
+    RULE_FACTORIES,
+    RULES,
+    Drawn,
+    MismatchedRule,
+    choose_rule,
+    make_rule,
+)
 from specviz.verification.exact import (
     acceptance,
     accepted_length,
     distance,
-    joint_law,
-    output_law,
-    plain_law,
+    joint_distribution,
+    output_distribution,
+    plain_distribution,
 )
-from specviz.verification.siblings import bound, k_seq_residual, least_rho
+from specviz.verification.siblings import k_seq_residual, least_rho, max_ratio
 from specviz.verification.tree import DraftTree
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
@@ -33,7 +40,7 @@ def tv(law):
 
 def away(rule, drawn, candidates=1):
     """How far the rule's output lies from p in the worked example."""
-    return tv(output_law(named(rule), P, Q, drawn, candidates))
+    return tv(output_distribution(make_rule(rule), P, Q, drawn, candidates))
 
 
 @pytest.mark.slow
@@ -50,7 +57,7 @@ def away(rule, drawn, candidates=1):
 )
 def test_acceptance_of_a_lossless_rule_on_the_worked_example(rule, drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
-        found = acceptance(named(rule), P, Q, drawn, candidates)
+        found = acceptance(make_rule(rule), P, Q, drawn, candidates)
         assert found == pytest.approx(alpha, abs=5e-5)
         assert away(rule, drawn, candidates) < 1e-14
 
@@ -63,13 +70,13 @@ def test_a_lossless_rule_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
         ("traversal", drawn) for drawn in EVERY
     ]:
         for candidates in (1, 2):
-            exact = output_law(RULES[rule], p, q, drawn, candidates)
+            exact = output_distribution(RULES[rule], p, q, drawn, candidates)
             assert torch.allclose(exact, p, atol=1e-9), (rule, drawn, candidates)
 
 
 def test_the_bound_of_accept_reject_is_the_example_s_four():
-    assert bound(P, Q).item() == pytest.approx(4)
-    assert bound(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == float("inf")
+    assert max_ratio(P, Q).item() == pytest.approx(4)
+    assert max_ratio(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == float("inf")
 
 
 def test_rho_is_the_least_that_leaves_no_negative_residual():
@@ -83,8 +90,8 @@ def test_rho_is_the_least_that_leaves_no_negative_residual():
 @pytest.mark.parametrize("shape", [[-1, 0, 1], [-1, 0, 0, 1], [-1, 0, 0, 1, 2]])
 def test_traversal_is_exact_on_trees_and_keeps_no_less(drawn, shape):
     target, draft = model(1, 3, Sampling(1.0)), model(2, 3, Sampling(1.0))
-    ours = joint_law(RULES["traversal"], target, draft, shape, drawn, 3)
-    assert distance(ours, plain_law(target, 3)) < 1e-14
+    ours = joint_distribution(RULES["traversal"], target, draft, shape, drawn, 3)
+    assert distance(ours, plain_distribution(target, 3)) < 1e-14
     usual = {SAMPLED: "speculative", REPLACED: "without-replacement", FIXED: "point-mass"}
     kept, least = (
         accepted_length(RULES[name], target, draft, shape, drawn)
@@ -155,23 +162,25 @@ def test_block_verification_judges_chains_alone():
     ],
 )
 def test_what_a_lossy_rule_keeps_and_loses(rule, drawn, candidates, kept, lost):
-    assert acceptance(named(rule), P, Q, drawn, candidates) == pytest.approx(kept, abs=5e-4)
+    assert acceptance(make_rule(rule), P, Q, drawn, candidates) == pytest.approx(kept, abs=5e-4)
     assert away(rule, drawn, candidates) == pytest.approx(lost, abs=5e-4)
 
 
 def test_relaxed_acceptance_is_to_be_compared_with_the_top_token():
     for rule, top in (("relaxed:2,0.2", 0.55), ("relaxed:10,0.6", 0.10)):
-        assert output_law(named(rule), P, Q, SAMPLED)[0].item() == pytest.approx(top)
+        assert output_distribution(make_rule(rule), P, Q, SAMPLED)[0].item() == pytest.approx(top)
 
 
 def test_lenience_never_says_a_token_more_often_than_p_over_l():
     for lenience in (0.75, 0.5, 0.25):
-        law = output_law(named(f"lenience:{lenience}"), P, Q, SAMPLED)
+        law = output_distribution(make_rule(f"lenience:{lenience}"), P, Q, SAMPLED)
         assert bool((law <= P / lenience + 1e-12).all())
 
 
 def test_the_ensemble_gives_its_mean_exactly():
-    assert torch.allclose(output_law(named("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q)
+    assert torch.allclose(
+        output_distribution(make_rule("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q
+    )
 
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if RULE_SPECS[name].lossless])
@@ -181,11 +190,11 @@ def test_equal_disjoint_and_single_token_laws_come_out_as_they_are(rule):
     drawn = next(iter(sorted(RULE_SPECS[rule].accepts, key=lambda d: d.value)))
     one, half = torch.ones(1).double(), torch.tensor([0.5, 0.5, 0.0, 0.0]).double()
     for p, q in [(one, one), (half, half), (half, half.flip(0))]:
-        assert torch.allclose(output_law(RULES[rule], p, q, drawn), p, atol=1e-15)
+        assert torch.allclose(output_distribution(RULES[rule], p, q, drawn), p, atol=1e-15)
 
 
 def test_every_rule_has_its_promise_its_test_and_its_maker():
-    assert set(RULE_SPECS) == set(THRESHOLDS) == set(MAKERS) == set(RULES)
+    assert set(RULE_SPECS) == set(THRESHOLDS) == set(RULE_FACTORIES) == set(RULES)
 
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if not RULE_SPECS[name].lossless])
@@ -208,7 +217,7 @@ def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
 )
 def test_a_rule_that_cannot_be_set_so_is_refused_with_a_sentence(text, says):
     with pytest.raises(MismatchedRule) as refused:
-        named(text)
+        make_rule(text)
     assert says in str(refused.value)
 
 
@@ -225,8 +234,8 @@ def test_dials_not_given_are_as_usual():
 )
 def test_a_rule_that_cannot_judge_a_run_is_refused(rule, drawn, says):
     with pytest.raises(MismatchedRule, match=says):
-        choose(rule, drawn, Sampling(0.8))
+        choose_rule(rule, drawn, Sampling(0.8))
 
 
 def test_a_lossy_rule_that_was_asked_for_is_taken():
-    assert not choose("typical:0.05", FIXED, Sampling(0.8)).spec.lossless
+    assert not choose_rule("typical:0.05", FIXED, Sampling(0.8)).spec.lossless

@@ -12,7 +12,7 @@ import torch
 from test_engine import PROMPTS, traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.drafters.layerskip.drafter import LayerSkip, LayerSkipSession
 from specviz.engine.loop import rounds
 from specviz.models.passes import UnsupportedModel
@@ -21,7 +21,7 @@ from specviz.settings.settings import BadSettings, Sampling, Settings, tree_size
 from specviz.trace.check import check
 from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn, MismatchedRule
-from specviz.verification.distributions import draw, law
+from specviz.verification.distributions import draw, logits_to_probs
 
 LAYERS = 6
 SHAPES = [[], [3, 2], [1, 3], [2, 2, 2]]
@@ -95,7 +95,7 @@ def test_q_is_the_exits_and_p_the_whole_models_law_of_the_path_alone(attention, 
         for node in range(len(tree)):
             path = [tree.tokens[n] for n in tree.path(node)]
             by_layer = said(target.model, [*text[:-1], *path])
-            p, q = (law(by_layer[k], settings.sampling) for k in (LAYERS, layer))
+            p, q = (logits_to_probs(by_layer[k], settings.sampling) for k in (LAYERS, layer))
             assert torch.allclose(turn.p[node], p, rtol=0, atol=1e-4)
             if node in turn.proposal.q:
                 assert torch.allclose(turn.proposal.q[node], q, rtol=0, atol=1e-4)
@@ -336,7 +336,7 @@ def test_an_exit_that_nobody_chose_is_after_half_of_the_layers_and_the_header_sa
     layers, half
 ):
     short = tiny.target(tiny.llama(num_hidden_layers=layers))
-    usual = Settings.from_json(filled("layerskip", {"sampling": {"temperature": 0.0}}))
+    usual = Settings.from_json(with_defaults("layerskip", {"sampling": {"temperature": 0.0}}))
     trace = traced(short, LayerSkip(short), tiny.PROMPT, replace(usual, max_new_tokens=12))
     assert trace.header.settings["exit_layer"] == half
     exits = {played.proposed.remark["exit"] for played in trace.rounds[1:]}

@@ -26,9 +26,9 @@ from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.thresholds import THRESHOLDS
 from specviz.verification import Drawn, MismatchedRule
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 from specviz.verification.exact import distance
-from specviz.verification.exact.of_run import worst
+from specviz.verification.exact.recorded_run import worst_bounds
 
 CHAIN, TREE = (-1, 0, 1, 2), (-1, 0, 0, 1, 1, 2, 3)
 WARM = Settings(Sampling(1.4, top_k=12), max_new_tokens=24, gamma=3, seed=3)
@@ -106,7 +106,7 @@ class Live:
         if text not in self.after:
             with torch.inference_mode():
                 row = self.target.model(torch.tensor([[*self.ids, *self.first, *text]])).logits
-            chances = law(row[0, -1], self.settings.sampling)
+            chances = logits_to_probs(row[0, -1], self.settings.sampling)
             tokens = chances.nonzero().flatten().tolist()
             self.after[text] = [(token, chances[token].item()) for token in tokens]
         return self.after[text]
@@ -174,7 +174,7 @@ def test_a_run_says_its_rule_is_proven_and_stands_up_to_check(runs, rule, drawn,
     check(trace)
     assert (trace.header.rule, trace.header.lossless) == (rule, True)
     assert sum(len(played.judged) for played in trace.rounds) > 20
-    assert worst(trace)[1] < 1e-14
+    assert worst_bounds(trace)[1] < 1e-14
     assert metrics.summary(trace)["alpha"] is None
 
 

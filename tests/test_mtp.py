@@ -22,7 +22,7 @@ from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import Drawn
-from specviz.verification.distributions import draw, law
+from specviz.verification.distributions import draw, logits_to_probs
 
 GREEDY = Settings(Sampling(0), gamma=4, max_new_tokens=30)
 WARM = Settings(Sampling(1.1, top_k=20), gamma=4, max_new_tokens=30)
@@ -73,7 +73,7 @@ def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
     assert set(proposal.q) == {0, 1, 2, 3}
     final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
     with torch.inference_mode():
-        first = law(by_hand(headed.heads("mtp"), ids(), final, 1)[0], WARM.sampling)
+        first = logits_to_probs(by_hand(headed.heads("mtp"), ids(), final, 1)[0], WARM.sampling)
     assert torch.allclose(proposal.q[0], first, atol=1e-5)
     for node in range(1, 5):
         assert proposal.draws[node] == draw(proposal.q[node - 1], chance.draft(node))

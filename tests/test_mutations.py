@@ -15,8 +15,14 @@ import torch
 from example import WARPERS, P, Q, model
 
 from specviz.verification import RULES, Drawn
-from specviz.verification.exact import Drawing, distance, joint_law, output_law, plain_law
-from specviz.verification.exact.drawing import itself
+from specviz.verification.exact import (
+    CandidateMethod,
+    distance,
+    joint_distribution,
+    output_distribution,
+    plain_distribution,
+)
+from specviz.verification.exact.candidates import identity
 
 MODULE = "specviz.verification.rules"
 RECURSIVE, POINT = "RecursiveRejection", "PointMass"  # the rules in it that are mutated
@@ -87,11 +93,11 @@ def worst(pairs: list[tuple[object, Drawn]]) -> float:
     found = []
     for rule, drawn in pairs:
         for candidates in (1, 2):
-            law = output_law(rule, P, Q, drawn, candidates)
+            law = output_distribution(rule, P, Q, drawn, candidates)
             found.append(float((law - P).abs().sum() / 2))
         target, draft = model(1, 3, WARPERS[0]), model(2, 3, WARPERS[0])
-        joint = joint_law(rule, target, draft, [-1, 0, 0, 1], drawn, 2)
-        found.append(distance(joint, plain_law(target, 2)))
+        joint = joint_distribution(rule, target, draft, [-1, 0, 0, 1], drawn, 2)
+        found.append(distance(joint, plain_distribution(target, 2)))
     return max(found)
 
 
@@ -131,13 +137,16 @@ def further(made: types.ModuleType, module: str) -> float:
     target, draft = model(1, 3, WARPERS[0]), model(2, 3, WARPERS[0])
     if module == SIBLINGS:
         made_rules = [made.AcceptReject("accept-reject"), made.KSeq("k-seq")]
-        laws = [output_law(rule, P, Q, SAMPLED, 2) for rule in made_rules]
+        laws = [output_distribution(rule, P, Q, SAMPLED, 2) for rule in made_rules]
         return max(float((law - P).abs().sum() / 2) for law in laws)
-    rule, plain = made.LeafFirst("traversal"), plain_law(target, 3)
+    rule, plain = made.LeafFirst("traversal"), plain_distribution(target, 3)
     shape = [-1, 0, 0, 1, 1]
-    told = Drawing(FIXED, itself)  # a q that is told though a point mass has no use for it
+    told = CandidateMethod(
+        FIXED, identity
+    )  # a q that is told though a point mass has no use for it
     return max(
-        distance(joint_law(rule, target, draft, shape, how, 3), plain) for how in (REPLACED, told)
+        distance(joint_distribution(rule, target, draft, shape, how, 3), plain)
+        for how in (REPLACED, told)
     )
 
 
@@ -154,8 +163,10 @@ def test_the_further_rules_as_they_are_pass(module):
 
 def test_wrong_pairs_really_are_lossy():
     """What `refusal` refuses: enumeration shows that it is right to."""
-    unmasked = output_law(RULES["speculative"], P, Q, REPLACED, 2)
+    unmasked = output_distribution(RULES["speculative"], P, Q, REPLACED, 2)
     assert float((unmasked - P).abs().sum() / 2) == pytest.approx(0.0305, abs=5e-5)
-    as_if_replaced = output_law(RULES["without-replacement"], P, Q, SAMPLED, 2)
+    as_if_replaced = output_distribution(RULES["without-replacement"], P, Q, SAMPLED, 2)
     assert float((as_if_replaced - P).abs().sum() / 2) == pytest.approx(0.0182, abs=5e-5)
-    assert torch.allclose(output_law(RULES["speculative"], P, Q, SAMPLED, 2), P, atol=1e-14)
+    assert torch.allclose(
+        output_distribution(RULES["speculative"], P, Q, SAMPLED, 2), P, atol=1e-14
+    )

@@ -17,7 +17,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import summary, token_ids
 from specviz.verification import Drawn
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 
 WARM = Settings(Sampling(1.1), max_new_tokens=32, gamma=4)
 SHAPES = [[], [3, 2]]
@@ -37,7 +37,7 @@ def test_q_at_every_node_is_the_targets_own_law_round_after_round(make, siblings
             path = [tree.tokens[n] for n in tree.path(node)]
             with torch.inference_mode():
                 logits = target.model(torch.tensor([[*text[:-1], *path]])).logits[0, -1]
-            assert torch.allclose(q, law(logits, settings.sampling), rtol=0, atol=1e-5)
+            assert torch.allclose(q, logits_to_probs(logits, settings.sampling), rtol=0, atol=1e-5)
             assert torch.allclose(q, turn.p[node], rtol=0, atol=1e-5)
             many += 1
         text += turn.tokens

@@ -14,7 +14,7 @@ from specviz.drafters.kit import siblings
 from specviz.drafters.uniform import UniformSession
 from specviz.models.target import TargetRun
 from specviz.verification import distributions
-from specviz.verification.crossing import Parcel, read, soon, together
+from specviz.verification.transfer import UploadBatch, to_host, to_host_async, upload_together
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
     top = torch.tensor([[0.1, 0.3], [1e-300, -torch.inf]], dtype=torch.float64).to("cuda")
     few, ids = torch.rand(3).to("cuda"), torch.tensor([2**40 + 1, 0]).to("cuda")
     gpu.counts.clear()
-    found = read(top, few, ids)
+    found = to_host(top, few, ids)
     assert gpu.counts["waits"] == 1
     for one, other in zip(found, (top, few, ids), strict=True):
         assert one.dtype == other.dtype
@@ -86,7 +86,7 @@ def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
 
 def test_a_copy_that_nobody_waits_for_is_there_once_something_else_was_read(gpu):
     here = torch.tensor([1.5, -2.0]).to("cuda")
-    copy = soon(here * 2)
+    copy = to_host_async(here * 2)
     assert gpu.counts["reads"] == 0
     assert copy.isnan().all(), "too early"
     here.sum().item()
@@ -101,7 +101,7 @@ def test_what_is_sent_together_is_one_upload_and_the_values_as_they_are(gpu):
         torch.rand(3, 5, dtype=torch.bfloat16),
     ]
     gpu.counts.clear()
-    there = together(DEVICE, *made)
+    there = upload_together(DEVICE, *made)
     assert (gpu.counts["uploads"], gpu.counts["waits"]) == (1, 0)
     for one, other in zip(there, made, strict=True):
         assert one.device == DEVICE
@@ -112,7 +112,7 @@ def test_what_is_sent_together_is_one_upload_and_the_values_as_they_are(gpu):
 @pytest.mark.parametrize("keys", [1, 7, 8, 9, 130])
 def test_a_mask_s_rows_begin_where_attention_need_not_copy_them(gpu, keys):
     mask = torch.rand(1, 1, 3, keys, dtype=torch.bfloat16)
-    _, there = together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
+    _, there = upload_together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
     assert all(step % 8 == 0 for step in there.stride()[:-1])  # as ATen's `preprocess_mask` asks
     assert there.stride(-1) == 1
     assert there.tolist() == mask.tolist()
@@ -130,7 +130,7 @@ def test_nothing_is_left_of_it_afterwards():
 # drafter and a temperature whose run meets it.
 SLIPS = [
     (TargetRun, "_pass", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
-    (Parcel, "_sent", "self._device", "torch.device('cpu')", "eagle", 0.8),
+    (UploadBatch, "_sent", "self._device", "torch.device('cpu')", "eagle", 0.8),
     (siblings, "_ranks", "values.device", "torch.device('cpu')", "eagle", 0.8),
     (distributions, "law", ", device=logits.device", "", "ngram", 0.0),
     (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),
@@ -154,6 +154,6 @@ def test_a_tensor_that_was_left_on_the_host_is_found(monkeypatch, slip):
     changed = slipped(owner, name, old, new)
     monkeypatch.setattr(owner, name, changed)
     if owner is distributions:
-        monkeypatch.setattr("specviz.engine.loop.law", changed)
+        monkeypatch.setattr("specviz.engine.loop.logits_to_probs", changed)
     with counted.gpu() as meetings, pytest.raises(RuntimeError, match="same device"):
         counted.row(drafter, temperature, meetings)

@@ -24,10 +24,10 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 from specviz.trace.thresholds import THRESHOLDS
-from specviz.verification import Drawn, MismatchedRule, named
-from specviz.verification.base import Decision, Law
-from specviz.verification.exact.closed import closed
-from specviz.verification.exact.of_run import PROOFS, excerpt, steps, worst
+from specviz.verification import Drawn, MismatchedRule, make_rule
+from specviz.verification.base import Decision, NodeDistributions
+from specviz.verification.exact.closed_form import closed_form
+from specviz.verification.exact.recorded_run import BOUNDS, excerpt, verdict_bounds, worst_bounds
 from specviz.verification.tree import DraftTree
 
 TAKES = {
@@ -190,7 +190,7 @@ def test_a_last_token_from_another_share_of_p_is_refused(runs):
 
 def verdict(rule, p, q, token, size):
     """A verdict of a rule as a trace keeps it, over laws of so many tokens."""
-    made = named(rule)
+    made = make_rule(rule)
     tree = DraftTree.chain(0, [token])
     rows = torch.stack([p, p])
 
@@ -203,7 +203,13 @@ def verdict(rule, p, q, token, size):
 
     drawn = Drawn.SAMPLED
     decided = made.judge(tree, drawn, rows, {0: q}, Coins()).decisions[0]
-    decision = Decision(1, decided.u, decided.threshold, decided.inputs, Law(p, decided.law.q))
+    decision = Decision(
+        1,
+        decided.u,
+        decided.threshold,
+        decided.inputs,
+        NodeDistributions(p, decided.distributions.q),
+    )
     row = decision_rows([decision], tree, None)[0]
     return Judged(1, 1, decided.u, decided.threshold, dict(decided.inputs), row, None)
 
@@ -213,8 +219,8 @@ def verdict(rule, p, q, token, size):
 def test_what_a_trace_keeps_bounds_what_the_whole_laws_say(rule, size):
     coins = torch.Generator().manual_seed(size)
     p, q = ((torch.randn(size, generator=coins, dtype=torch.float64) * 2).softmax(-1) for _ in "pq")
-    least, most = PROOFS[named(rule).spec.name](verdict(rule, p, q, 3, size))
-    exact = closed(rule, p, q).tv
+    least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, q, 3, size))
+    exact = closed_form(rule, p, q).tv
     assert least - 1e-12 <= exact <= most + 1e-12
     if size == 6 or rule in ("speculative", "ensemble:0.7"):
         assert most - least < 1e-12
@@ -229,8 +235,8 @@ def test_without_q_the_proof_is_of_this_very_guess(rule, given):
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
         fixed = torch.zeros_like(p).index_fill_(0, torch.tensor(token), 1.0)
-        least, most = PROOFS[named(rule).spec.name](verdict(rule, p, fixed, token, 4))
-        assert least == most == pytest.approx(closed(rule, p, fixed).tv, abs=1e-12)
+        least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, fixed, token, 4))
+        assert least == most == pytest.approx(closed_form(rule, p, fixed).tv, abs=1e-12)
         assert given is None or least == pytest.approx(given, abs=1e-12)
 
 
@@ -239,15 +245,15 @@ def test_a_lossless_run_is_proven_and_a_lossy_one_is_not(runs, tiny_target):
     for drawn in Drawn:
         settings = Settings(Sampling(1.1), max_new_tokens=16, gamma=3)
         trace = traced(tiny_target, Branching(drawn), settings)
-        assert worst(trace)[1] < 1e-14
-        found = list(steps(trace))
+        assert worst_bounds(trace)[1] < 1e-14
+        found = list(verdict_bounds(trace))
         assert len(found) == sum(len(played.judged) for played in trace.rounds)
         assert all(step.given == (drawn is Drawn.POINT_MASS) for step in found)
         assert found[0].place == 1  # the prompt's pass adds the first
     for rule in ("lenience:0.7", "ensemble:0.6", "typical", "unverified"):
-        assert worst(runs[rule])[0] > 0.01
-    assert worst(runs["k-seq"]) == (0.0, 1.0)  # what is kept does not tell
-    assert worst(Trace(runs["typical"].header, [])) == (0.0, 0.0)
+        assert worst_bounds(runs[rule])[0] > 0.01
+    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # what is kept does not tell
+    assert worst_bounds(Trace(runs["typical"].header, [])) == (0.0, 0.0)
 
 
 def test_a_residual_that_was_forged_shows_in_the_proof(tiny_target, tiny_draft):
@@ -255,7 +261,7 @@ def test_a_residual_that_was_forged_shows_in_the_proof(tiny_target, tiny_draft):
     trace = traced(tiny_target, tiny_draft, settings)
     event = next(e for e in trace.events if isinstance(e, Judged))
     rows = replace(event.rows, residual=event.rows.residual + 0.2)
-    assert worst(edited(trace, event, replace(event, rows=rows)))[0] == pytest.approx(0.1)
+    assert worst_bounds(edited(trace, event, replace(event, rows=rows)))[0] == pytest.approx(0.1)
 
 
 # The same prompt, many times
@@ -313,7 +319,7 @@ def test_every_recorded_run_is_proven():
     judged = 0
     for path in sorted(TRACES.glob("*.jsonl")):
         trace = Trace.read(path)
-        found = [step for step in steps(trace) if step.most > 1e-12]
+        found = [step for step in verdict_bounds(trace) if step.most > 1e-12]
         assert not found, (path.name, found[:1])
         judged += sum(len(played.judged) for played in trace.rounds)
     assert judged > 1_000

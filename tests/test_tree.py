@@ -45,10 +45,10 @@ def test_children_and_parents_agree(tree):
 
 def test_a_part_of_a_tree_keeps_tokens_and_ancestry():
     tree = DraftTree((0, 1, 2, 3, 4), (-1, 0, 0, 1, 3))
-    part = tree.kept([0, 1, 3, 4])
+    part = tree.subtree([0, 1, 3, 4])
     assert part == DraftTree((0, 1, 3, 4), (-1, 0, 1, 2))
     with pytest.raises(ValueError, match="with its parent"):
-        tree.kept([0, 4])
+        tree.subtree([0, 4])
 
 
 @pytest.mark.parametrize("parents", [(0, 0), (-1, 1), (-1,), (-1, -1)])

@@ -19,7 +19,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import summary
 from specviz.verification import Drawn
-from specviz.verification.distributions import draw, without
+from specviz.verification.distributions import draw, remove_token
 
 IDS = [3, 5, 7, 9, 6, 2, 3, 5, 8, 1, 7, 9, 6, 4, 10, 11, 9, 6, 2]
 WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=24, gamma=4)
@@ -57,7 +57,7 @@ def test_picks_are_draws_from_the_uniform_law_each_without_those_before(size, co
             again = draw(left, u)
             assert pick.token == again.token
             assert (pick.lo, pick.hi) == pytest.approx((again.lo, again.hi), abs=1e-9)
-        left = without(left, pick.token)
+        left = remove_token(left, pick.token)
     assert len({pick.token for pick in picks}) == len(picks)
 
 
@@ -76,7 +76,7 @@ def test_q_is_one_in_v_at_every_parent_and_every_guess_was_drawn_from_it(sibling
         left = q
         for kid in tree.children[node]:
             made = draw(left, chance.draft(kid))
-            left = without(left, made.token)
+            left = remove_token(left, made.token)
             assert proposal.draws[kid].token == made.token == tree.tokens[kid]
 
 

@@ -7,8 +7,8 @@ import torch
 
 from specviz.drafters.kit.growth import Growth, likeliest
 from specviz.drafters.kit.unseen import Picking, Sight, replay
-from specviz.verification.crossing import Parcel
 from specviz.verification.distributions import BadScores
+from specviz.verification.transfer import UploadBatch
 
 TOKENS, WIDTH, DEEPEST = 7, 3, 4
 HOST = torch.device("cpu")
@@ -70,7 +70,7 @@ def test_scores_that_are_no_numbers_are_told_where_the_tree_comes_to_them():
 
 
 def test_a_node_sees_the_text_and_its_own_path():
-    parcel = Parcel(HOST)
+    parcel = UploadBatch(HOST)
     sight = Sight(5, 2, 3, parcel)
     for above in ([0, 0], [1, 0], [0, 0]):
         where, sees = sight.under(torch.tensor(above))

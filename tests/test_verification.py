@@ -9,16 +9,16 @@ from hypothesis import given
 from test_distributions import laws
 
 from specviz.settings.settings import Sampling
-from specviz.verification import RULES, Drawn, MismatchedRule, choose
-from specviz.verification.alpha import keep_chance
-from specviz.verification.base import Law
+from specviz.verification import RULES, Drawn, MismatchedRule, choose_rule
+from specviz.verification.alpha import acceptance_probability
+from specviz.verification.base import NodeDistributions
 from specviz.verification.exact import (
     acceptance,
     accepted_length,
     distance,
-    joint_law,
-    output_law,
-    plain_law,
+    joint_distribution,
+    output_distribution,
+    plain_distribution,
     proposals,
     verdicts,
 )
@@ -45,23 +45,23 @@ SHAPES = {
 @pytest.mark.parametrize("sampling", WARPERS, ids=str)
 def test_two_tokens_follow_the_target_jointly_under_every_warper(rule, drawn, shape, sampling):
     target, draft = model(1, 3, sampling), model(2, 3, sampling)
-    ours = joint_law(RULES[rule], target, draft, SHAPES[shape], drawn, 2)
-    assert distance(ours, plain_law(target, 2)) < 1e-14
+    ours = joint_distribution(RULES[rule], target, draft, SHAPES[shape], drawn, 2)
+    assert distance(ours, plain_distribution(target, 2)) < 1e-14
 
 
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
 def test_three_tokens_of_a_deeper_tree_follow_the_target_jointly(rule, drawn):
     target, draft = model(3, 3, Sampling(1.0)), model(4, 3, Sampling(1.0))
-    ours = joint_law(RULES[rule], target, draft, [-1, 0, 0, 1, 1], drawn, 3)
-    assert distance(ours, plain_law(target, 3)) < 1e-14
+    ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1, 1], drawn, 3)
+    assert distance(ours, plain_distribution(target, 3)) < 1e-14
 
 
 @pytest.mark.parametrize("drawn", [SAMPLED, FIXED])
 @pytest.mark.parametrize("rule", ["greedy", "point-mass"])
 def test_at_temperature_zero_the_text_is_the_targets_own(rule, drawn):
     target, draft = model(5, 3, Sampling(0.0)), model(6, 3, Sampling(1.0))
-    ours = joint_law(RULES[rule], target, draft, [-1, 0, 0, 1], drawn, 3)
-    assert ours == plain_law(target, 3)
+    ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1], drawn, 3)
+    assert ours == plain_distribution(target, 3)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_acceptance_on_the_worked_example(rule, drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         found = acceptance(RULES[rule], P, Q, drawn, candidates)
         assert found == pytest.approx(alpha, abs=5e-5)
-        exact = output_law(RULES[rule], P, Q, drawn, candidates)
+        exact = output_distribution(RULES[rule], P, Q, drawn, candidates)
         assert torch.allclose(exact, P, atol=1e-14)
 
 
@@ -103,7 +103,7 @@ def test_accepted_length_of_the_worked_tree():
 def test_one_position_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
     for rule, drawn in LOSSLESS:
         for candidates in (1, 2):
-            exact = output_law(RULES[rule], p, q, drawn, candidates)
+            exact = output_distribution(RULES[rule], p, q, drawn, candidates)
             assert torch.allclose(exact, p, atol=1e-12), (rule, drawn, candidates)
 
 
@@ -111,7 +111,7 @@ def test_equal_laws_keep_everything_and_disjoint_ones_nothing():
     p = torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
     assert acceptance(RULES["speculative"], p, p, SAMPLED) == pytest.approx(1.0)
     assert acceptance(RULES["speculative"], p, p.flip(0), SAMPLED) == 0.0
-    assert torch.allclose(output_law(RULES["speculative"], p, p.flip(0), SAMPLED), p)
+    assert torch.allclose(output_distribution(RULES["speculative"], p, p.flip(0), SAMPLED), p)
 
 
 @pytest.mark.parametrize("rule", ["speculative", "without-replacement", "point-mass", "greedy"])
@@ -140,7 +140,7 @@ def test_alpha_told_before_the_coins_is_what_enumeration_finds(rule, drawn, cand
     tokens = [1, 3, 0][:candidates]
     tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
     rows, laws = P.repeat(4, 1), {} if drawn is FIXED else {0: Q}
-    found = keep_chance(Law(P, laws.get(0)), tokens, drawn)
+    found = acceptance_probability(NodeDistributions(P, laws.get(0)), tokens, drawn)
     kept = sum(w for w, v in verdicts(RULES[rule], tree, drawn, rows, laws) if v.path)
     alone = drawn is not FIXED and candidates == 1
     assert found.value == pytest.approx(0.65 if alone else kept, abs=1e-14)
@@ -155,7 +155,7 @@ def test_the_mean_of_alpha_over_all_draws_is_the_rules_acceptance(drawn, expecte
     for candidates, alpha in enumerate(expected, 1):
         shape = [-1] + [0] * candidates
         mean = sum(
-            weight * keep_chance(Law(P, Q), tree.tokens[1:], drawn).value
+            weight * acceptance_probability(NodeDistributions(P, Q), tree.tokens[1:], drawn).value
             for weight, tree, _ in proposals(lambda _: Q, shape, drawn)
         )
         assert mean == pytest.approx(alpha, abs=5e-5)
@@ -175,12 +175,12 @@ def test_the_mean_of_alpha_over_all_draws_is_the_rules_acceptance(drawn, expecte
 )
 def test_a_wrong_pair_is_refused_with_a_sentence(name, drawn, sampling, says):
     with pytest.raises(MismatchedRule, match=says) as refused:
-        choose(name, drawn, sampling)
+        choose_rule(name, drawn, sampling)
     assert str(refused.value).endswith(".")
 
 
 def test_auto_takes_the_rule_that_fits():
-    assert choose("auto", SAMPLED, Sampling(0.8)).spec.name == "speculative"
-    assert choose("auto", REPLACED, Sampling(0.8)).spec.name == "without-replacement"
-    assert choose("auto", FIXED, Sampling(0.8)).spec.name == "point-mass"
-    assert choose("auto", SAMPLED, Sampling(0.0)).spec.name == "greedy"
+    assert choose_rule("auto", SAMPLED, Sampling(0.8)).spec.name == "speculative"
+    assert choose_rule("auto", REPLACED, Sampling(0.8)).spec.name == "without-replacement"
+    assert choose_rule("auto", FIXED, Sampling(0.8)).spec.name == "point-mass"
+    assert choose_rule("auto", SAMPLED, Sampling(0.0)).spec.name == "greedy"

@@ -11,11 +11,11 @@ from example import P, Q
 
 from specviz.verification import RULES, Drawn
 from specviz.verification.exact import distance, exact_sampler_distance
-from specviz.verification.exact.drawing import plainly, tempered
-from specviz.verification.wild import EXACT, GALLERY, evidence, exhibit
-from specviz.verification.wild.blocks import stopping
-from specviz.verification.wild.chance import handicapped
-from specviz.verification.wild.exhibit import Ruled
+from specviz.verification.exact.candidates import as_method, at_temperature
+from specviz.verification.published_rules import EXACT, GALLERY, find_case_study, sample_counts
+from specviz.verification.published_rules.blocks import acceptance_counts
+from specviz.verification.published_rules.case_study import RuleProcedure
+from specviz.verification.published_rules.randomness import handicapped
 
 LOST = {
     "top-k-masked": 0,
@@ -74,14 +74,14 @@ def test_what_is_kept_is_the_reference_s_figure(key):
 
 
 def test_drafts_of_other_temperatures_lose_what_the_reference_says():
-    case = exhibit("draft-temperature").case
+    case = find_case_study("draft-temperature").case
     for temperature, lost in ((0.5, 0.125), (0.7, 0.0586), (1.3, 0.0354)):
 
         def source(q, temperature=temperature):
-            return tempered(q, temperature)
+            return at_temperature(q, temperature)
 
         other = replace(case, drawing=replace(case.drawing, source=source))
-        found = replace(exhibit("draft-temperature"), case=other).result()
+        found = replace(find_case_study("draft-temperature"), case=other).result()
         assert found.tv == pytest.approx(lost, abs=6e-4)
 
 
@@ -92,7 +92,7 @@ def test_a_remaining_mass_loses_as_much_as_other_shapes_did():
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
 def test_a_verdict_follows_from_the_distance(each):
     result = RESULTS[each.key]
-    assert sum(result.law.values()) == pytest.approx(1, abs=1e-12)
+    assert sum(result.distribution.values()) == pytest.approx(1, abs=1e-12)
     assert (result.verdict == "exact") == (result.tv < EXACT)
     assert result.tv < 1e-14 or result.tv > 0.01
     if result.verdict == "exact":
@@ -102,12 +102,12 @@ def test_a_verdict_follows_from_the_distance(each):
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
 def test_coins_show_what_is_computed(each):
     result, throws = RESULTS[each.key], 20_000
-    counts = evidence(each, throws, seed=5)
+    counts = sample_counts(each, throws, seed=5)
     assert sum(counts.values()) == throws
     seen = {string: many / throws for string, many in counts.items()}
-    law = torch.tensor(list(result.law.values()), dtype=torch.float64)
+    law = torch.tensor(list(result.distribution.values()), dtype=torch.float64)
     noise = exact_sampler_distance(law.clamp(max=1), throws)
-    assert distance(seen, result.law) < 2.5 * noise + 1e-12
+    assert distance(seen, result.distribution) < 2.5 * noise + 1e-12
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
@@ -124,7 +124,7 @@ def test_an_exhibit_stands_whatever_laws_it_is_given(each):
     apart = torch.tensor([0.75, 0.25, 0.0, 0.0], dtype=torch.float64)
     for p, q in [(one, one), (apart, apart), (apart, apart.flip(0))]:
         result = each.result(p, q)
-        assert sum(result.law.values()) == pytest.approx(1, abs=1e-12)
+        assert sum(result.distribution.values()) == pytest.approx(1, abs=1e-12)
         if RESULTS[each.key].verdict == "exact" or len(p) == 1:
             assert result.tv < 1e-12
 
@@ -142,8 +142,8 @@ def test_one_coin_shows_in_strings_alone():
 
 def test_a_cumulative_uniform_keeps_more_than_any_valid_rule_can():
     assert RESULTS["cumulative-uniform"].kept > 1.125
-    assert sum(stopping(0.5, 0.25)) == pytest.approx(1)
-    assert stopping(0.0, 0.0) == (1.0, 0.0, 0.0)
+    assert sum(acceptance_counts(0.5, 0.25)) == pytest.approx(1)
+    assert acceptance_counts(0.0, 0.0) == (1.0, 0.0, 0.0)
 
 
 def test_a_race_without_a_handicap_is_won_by_weight():
@@ -153,7 +153,7 @@ def test_a_race_without_a_handicap_is_won_by_weight():
 
 
 def test_the_pair_verified_as_if_drawn_without_replacement():
-    case = Ruled(RULES["without-replacement"], plainly(Drawn.SAMPLED), (-1, 0, 0))
+    case = RuleProcedure(RULES["without-replacement"], as_method(Drawn.SAMPLED), (-1, 0, 0))
     found = replace(GALLERY[0], case=case).result()
     assert found.tv == pytest.approx(0.0182, abs=5e-5)
-    assert found.kept == pytest.approx(0.717, abs=5e-4)
+    assert found.accepted_length == pytest.approx(0.717, abs=5e-4)

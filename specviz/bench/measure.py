@@ -18,7 +18,7 @@ from specviz.bench.limit import Limit, Limiter
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
 from specviz.bench.outcomes import total
 from specviz.engine.round import Stop, never
-from specviz.models.devices import describe, synchronize
+from specviz.models.devices import describe_device, synchronize
 from specviz.models.target import Target
 
 
@@ -193,7 +193,7 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
     return Row(
         name=method.name,
         domain=domain,
-        device=describe(target.device),
+        device=describe_device(target.device),
         dtype=str(target.dtype).removeprefix("torch."),
         threads=torch.get_num_threads(),
         temperature=method.settings.sampling.temperature,

@@ -23,7 +23,7 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.engine.round import RoundResult
 from specviz.models.products import as_published
-from specviz.models.prompt import read
+from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import prompts
@@ -63,7 +63,9 @@ def encoded(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt
     """The first `most` of the app's prompts of each domain, as the target reads them in a run."""
     room = Settings(max_new_tokens=new_tokens)
     return {
-        domain: [Prompt(text, tuple(read(target, text, room).ids)) for text in texts[:most]]
+        domain: [
+            Prompt(text, tuple(encode_prompt(target, text, room).ids)) for text in texts[:most]
+        ]
         for domain, texts in prompts().items()
     }
 

@@ -19,7 +19,7 @@ from specviz.cost.model_shape import ModelShape
 from specviz.cost.sweep import CONTEXT, SIZES, PassSamples, Sweep
 from specviz.engine.recorder import versions
 from specviz.engine.round import Stop, never
-from specviz.models.devices import describe, processor, synchronize
+from specviz.models.devices import cpu_name, describe_device, synchronize
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target
 from specviz.models.weights import bytes_read
@@ -122,8 +122,8 @@ class Sweeping:
         return Sweep(
             target=target.card.name,
             shape=self._shape,
-            machine=describe(target.device),
-            processor=processor() if target.device.type == "cpu" else "",
+            machine=describe_device(target.device),
+            cpu_name=cpu_name() if target.device.type == "cpu" else "",
             dtype=dtype_of(target),
             threads=torch.get_num_threads(),
             versions=dict(versions()),

@@ -12,6 +12,7 @@ from itertools import product
 from typing import Final
 
 from specviz import engine
+from specviz.compare.measures import seconds_of
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.results import (
     Ended,
@@ -23,19 +24,18 @@ from specviz.compare.results import (
     spent,
     whole,
 )
-from specviz.compare.timing import seconds_of
 from specviz.engine.decode import baseline_event, warm_up
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
-from specviz.models.prompt import Reading, read
+from specviz.models.prompt import EncodedPrompt, encode_prompt
 from specviz.models.target import Target
 from specviz.models.weights import causal
 from specviz.settings.settings import BadSettings
 from specviz.trace.events import Committed, EndReason, Event, Finished, Header, ModelCard
 from specviz.trace.file import Trace
-from specviz.verification import Drawn, choose
+from specviz.verification import Drawn, choose_rule
 
 TURNS: Final = 3  # runs of a short lane, whose one run a busy moment would decide
 SHORT: Final = 1.0  # seconds: a lane that takes less is short
@@ -49,7 +49,7 @@ class Field:
     race: Race
     target: Target
     drafters: Mapping[str, Drafter]
-    reading: Reading
+    reading: EncodedPrompt
 
     @property
     def ids(self) -> Sequence[int]:
@@ -66,7 +66,7 @@ def run(
     as it came, and no other starts. Raises BadPrompt, or BadSettings naming the lane that cannot
     run, before any lane runs.
     """
-    field = Field(race, target, drafters, read(target, race.prompt, race.shared))
+    field = Field(race, target, drafters, encode_prompt(target, race.prompt, race.shared))
     for lane in race.lanes:
         _check(field, lane)
     own = {lane.name: drafters[lane.name].weights(target) for lane in race.lanes}
@@ -140,7 +140,7 @@ def _plain(field: Field, stop: Stop) -> Iterator[RaceEvent]:
 def _header(field: Field) -> Header:
     """Plain decoding's: no drafter, and the rule that draws a token from p itself."""
     race, anyone = field.race, field.drafters[field.race.lanes[0].name]
-    rule = choose("auto", Drawn.POINT_MASS, race.sampling)
+    rule = choose_rule("auto", Drawn.POINT_MASS, race.sampling)
     known = header(field.target, anyone, field.reading, race.shared, rule)
     return replace(known, drafter=CARD)
 

@@ -29,7 +29,7 @@ from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
@@ -99,7 +99,7 @@ class DraftModelSession:
         device: torch.device = self.reader.model.device
         return device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
         """See `Reads`."""
         if level.nodes == (0,):
             text = self.reader.opened(self.own_text(context), parcel)

@@ -17,9 +17,9 @@ from specviz.models.memory import unique_bytes
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target, TargetRun
 from specviz.settings.settings import Settings
-from specviz.verification import Rule, Verdict, choose
-from specviz.verification.base import check_takes_trees, finish
-from specviz.verification.distributions import draw, law
+from specviz.verification import Rule, Verdict, choose_rule
+from specviz.verification.base import finish, refuse_tree
+from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
 
@@ -38,9 +38,9 @@ class Decoding:
         self.goal = len(ids) + settings.max_new_tokens
         self.cache: TargetRun = target.start(drafter.capture, settings.sampling)
         self.session: DraftSession = drafter.begin(self.cache, settings)
-        self.rule: Rule = choose(settings.rule, self.session.drawn, settings.sampling)
+        self.rule: Rule = choose_rule(settings.rule, self.session.drawn, settings.sampling)
         if can_branch(self.session):
-            check_takes_trees(self.rule.spec)
+            refuse_tree(self.rule.spec)
         self.schedule: GammaSchedule = schedule(settings)
 
     def rounds(self, stop: Stop = never) -> Iterator[RoundResult]:
@@ -72,7 +72,7 @@ class Decoding:
         start = self._now()
         scores = self.cache.prefill(self.text)
         scored = self._now()
-        p = law(scores.logits, self.settings.sampling)
+        p = logits_to_probs(scores.logits, self.settings.sampling)
         chance = self.settings.chance(0)
         verdict = finish([], [], p[0], chance)
         scores.check()
@@ -93,7 +93,7 @@ class Decoding:
         proposal.check(self.session.drawn, room, self.target.eos)
         scores = self.cache.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         scored = self._now()
-        p = law(scores.logits, self.settings.sampling)
+        p = logits_to_probs(scores.logits, self.settings.sampling)
         verdict = self.rule.judge(proposal.tree, proposal.drawn, p, proposal.q, chance)
         scores.check()
         self.schedule.observe(max(proposal.tree.depths), len(verdict.path))
@@ -141,7 +141,7 @@ def plain(
         else:
             scores = cache.prefill(ids)
         coin, logits = settings.chance(number).baseline(), scores.logits[0]
-        text.append(draw(law(logits, settings.sampling), coin).token)
+        text.append(draw(logits_to_probs(logits, settings.sampling), coin).token)
         scores.check()
         synchronize(target.device)
         seconds = perf_counter() - start

@@ -14,7 +14,7 @@ from torch import Tensor
 from specviz.engine.protocol import Drafter, Proposal
 from specviz.engine.round import alpha
 from specviz.engine.rows import decision_rows, most_likely
-from specviz.models.prompt import Reading
+from specviz.models.prompt import EncodedPrompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.events import (
@@ -31,25 +31,27 @@ from specviz.trace.events import (
 )
 from specviz.trace.rule_specs import RULE_SPECS, parse_rule
 from specviz.verification import Decision, Drawn, Rule
-from specviz.verification.alpha import Alpha
-from specviz.verification.distributions import without
+from specviz.verification.alpha import AcceptanceProbability
+from specviz.verification.distributions import remove_token
 
 if TYPE_CHECKING:
     from specviz.engine.round import RoundResult
 
 ELSEWHERE = 3  # likeliest next tokens listed at every node
-NO_ALPHA = Alpha(None, None)  # of a rule whose chances do not follow from the overlap
+NO_ALPHA = AcceptanceProbability(
+    None, None
+)  # of a rule whose chances do not follow from the overlap
 
 
 def header(
     target: Target,
     drafter: Drafter,
-    reading: Reading,
+    reading: EncodedPrompt,
     settings: Settings,
     rule: Rule,
 ) -> Header:
     """What was decided before the first round."""
-    where = target.surroundings
+    where = target.environment
     return Header(
         target=target.card,
         drafter=drafter.card,
@@ -168,7 +170,7 @@ class Recorder:
 
     def _drew(self, played: RoundResult, soft: Tensor | None) -> Drew:
         final = played.verdict.final
-        law, drawn = final.law, final.drawn
+        law, drawn = final.probs, final.drawn
         tokens = most_likely(law, drawn.token)
         index = torch.tensor(tokens, device=law.device)
         last = _fallen(played) if final.kind == "recovered" else None
@@ -183,8 +185,10 @@ class Recorder:
             soft=None if soft is None else soft[final.parent, index].tolist(),
             rest_p=law.index_fill(0, index, 0.0).sum().item(),
             rest_tokens=law.shape[-1] - len(tokens),
-            at_p=None if last is None else last.law.p[drawn.token].item(),
-            at_q=None if last is None or last.law.q is None else last.law.q[drawn.token].item(),
+            at_p=None if last is None else last.distributions.p[drawn.token].item(),
+            at_q=None
+            if last is None or last.distributions.q is None
+            else last.distributions.q[drawn.token].item(),
         )
 
     def _soft(self, played: RoundResult) -> Tensor | None:
@@ -207,7 +211,7 @@ def drawn_with(proposal: Proposal, node: int) -> float:
     q = proposal.q[parent]
     if proposal.drawn is Drawn.WITHOUT_REPLACEMENT:
         for sibling in tree.children[parent][: tree.children[parent].index(node)]:
-            q = without(q, tree.tokens[sibling])
+            q = remove_token(q, tree.tokens[sibling])
     return q[tree.tokens[node]].item()
 
 

@@ -11,7 +11,7 @@ from specviz.engine.protocol import Proposal
 from specviz.models.passes import Scores
 from specviz.settings.chance import Chance
 from specviz.verification import Decision, Verdict
-from specviz.verification.alpha import Alpha, keep_chance
+from specviz.verification.alpha import AcceptanceProbability, acceptance_probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Clocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RoundResult:
     """One round, as live objects. Round 0 is the prefill: an empty proposal, one plain token.
 
     p: (n, V), by node, the law of what follows it. tokens: what the round added to the text; the
@@ -60,10 +60,12 @@ def never() -> bool:
     return False
 
 
-def alpha(played: Played, decision: Decision) -> Alpha:
+def alpha(played: RoundResult, decision: Decision) -> AcceptanceProbability:
     """The chance that a position keeps one of its candidates; told at the first candidate only."""
     tree = played.proposal.tree
     siblings = tree.children[tree.parents[decision.node]]
     if decision.node != siblings[0]:
-        return Alpha(None, None)
-    return keep_chance(decision.law, [tree.tokens[n] for n in siblings], played.proposal.drawn)
+        return AcceptanceProbability(None, None)
+    return acceptance_probability(
+        decision.distributions, [tree.tokens[n] for n in siblings], played.proposal.drawn
+    )

@@ -20,7 +20,7 @@ LISTED = 8  # tokens listed of each law at a decision
 DRAWN_LISTED = 12  # tokens listed of the law that the last token is drawn from
 
 
-def laws_listed(
+def decision_rows(
     decisions: Sequence[Decision], tree: DraftTree, soft: Tensor | None, leaf_first: bool = False
 ) -> list[Rows]:
     """The laws at every decision, in one batch. soft: (n, V), by node, at temperature 0 only.
@@ -29,15 +29,17 @@ def laws_listed(
     """
     if not decisions:
         return []
-    p = torch.stack([decision.law.p for decision in decisions])
+    p = torch.stack([decision.distributions.p for decision in decisions])
     q = torch.stack([_draft_law(decision, tree.tokens) for decision in decisions])
     judged = torch.tensor([tree.tokens[d.node] for d in decisions], device=p.device)
-    has_q = decisions[0].law.q is not None
+    has_q = decisions[0].distributions.q is not None
     at = None if soft is None else soft[[tree.parents[d.node] for d in decisions]]
-    shares = torch.tensor([[d.law.reach] for d in decisions], dtype=p.dtype, device=p.device)
+    shares = torch.tensor(
+        [[d.distributions.reach] for d in decisions], dtype=p.dtype, device=p.device
+    )
     ids = torch.cat([judged[:, None], *_leaders(p, q, shares * p, at, has_q)], dim=1)
     batch = _summed(p, q, shares * p, at, ids)
-    reach = [d.law.reach if leaf_first else None for d in decisions]
+    reach = [d.distributions.reach if leaf_first else None for d in decisions]
     return [_row(batch, i, has_q, reach[i]) for i in range(len(decisions))]
 
 
@@ -58,9 +60,9 @@ def _leaders(
 
 def _draft_law(decision: Decision, tokens: Sequence[int]) -> Tensor:
     """q of a decision; for a point mass all mass sits on the candidate."""
-    if decision.law.q is not None:
-        return decision.law.q
-    mass = torch.zeros_like(decision.law.p)
+    if decision.distributions.q is not None:
+        return decision.distributions.q
+    mass = torch.zeros_like(decision.distributions.p)
     mass[tokens[decision.node]] = 1.0
     return mass
 
@@ -108,7 +110,7 @@ def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Row
     )
 
 
-def likeliest(law: Tensor, token: int) -> list[int]:
+def most_likely(law: Tensor, token: int) -> list[int]:
     """The top of a law (V,), by falling probability then id, and `token` among them."""
     values, ids = law.topk(min(DRAWN_LISTED, law.shape[-1]))
     pairs = zip((-values).tolist(), ids.tolist(), strict=True)

@@ -12,7 +12,7 @@ from typing import Final
 from torch import Tensor
 
 from specviz.adapters.transformers import CacheLayer, LayeredCache
-from specviz.verification.crossing import upload
+from specviz.verification.transfer import upload
 
 ROOM: Final = 64  # rows more than asked for, each time that room is made
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from specviz.models.chat import has_template, turn_end
-from specviz.models.devices import describe
+from specviz.models.devices import describe_device
 from specviz.models.errors import BadPrompt
-from specviz.models.masks import closed_window, layer_masks, longest_text
+from specviz.models.masks import hard_window, layer_masks, max_tokens
 from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.parallel import check_agreement, process_count
 from specviz.models.passes import (
@@ -37,13 +37,13 @@ from specviz.models.token_bytes import token_bytes
 from specviz.models.weights import bytes_read
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
-from specviz.verification.crossing import Parcel, together
-from specviz.verification.distributions import checked_later
+from specviz.verification.distributions import deferred_nan_check
+from specviz.verification.transfer import UploadBatch, upload_together
 from specviz.verification.tree import DraftTree
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """Where passes are made, for a trace's header. machine: in words. dtype: as torch names it.
 
     packing: see `products.words_of`; None where it is not known. versions: beside those of this
@@ -62,7 +62,7 @@ class Target:
     model: a transformers causal LM in eval mode. tokenizer: its own. card: what the trace keeps.
     """
 
-    within_window = False  # whether a sliding window is what limits its texts, see `closed_window`
+    within_window = False  # whether a sliding window is what limits its texts, see `hard_window`
 
     def __init__(self, model: Any, tokenizer: Any, card: ModelCard) -> None:
         self.model = model
@@ -73,11 +73,11 @@ class Target:
         self.dtype: torch.dtype = model.dtype
         self.layers: int = getattr(model.config.get_text_config(), "num_hidden_layers", 1)
         self.masks = layer_masks(model)
-        self.max_length: int = longest_text(model) or 2048
-        self.within_window = self.max_length == closed_window(model)
+        self.max_length: int = max_tokens(model) or 2048
+        self.within_window = self.max_length == hard_window(model)
         ends = model.generation_config.eos_token_id
         known = ends if isinstance(ends, list) else [ends]
-        self.eos: tuple[int, ...] = ends_of(tokenizer, known)
+        self.eos: tuple[int, ...] = end_tokens(tokenizer, known)
 
     def encode(self, prompt: str, new_tokens: int) -> list[int]:
         """The ids of raw text, with room for `new_tokens`. Raises BadPrompt with a sentence.
@@ -112,13 +112,13 @@ class Target:
         return b"".join(map(self.token_bytes, tokens)).decode("utf-8", errors="replace")
 
     @property
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """Where its passes are made."""
         dtype = str(self.dtype).removeprefix("torch.")
-        machine = describe(self.device)
+        machine = describe_device(self.device)
         if process_count() > 1:
             machine = f"{process_count()} processes, each on {machine}"
-        return Surroundings(machine, dtype, words_of(self.model))
+        return Environment(machine, dtype, words_of(self.model))
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """A run of its own over the shared weights.
@@ -223,12 +223,12 @@ class TargetRun:
 
         For early-exit drafting. sees: (r, c) bool over all nodes run so far, these included.
         """
-        parcel = Parcel(self.target.device)
+        parcel = UploadBatch(self.target.device)
         words = parcel.put(torch.tensor(list(tokens)))
         return self.planned(depths, sees, layer, parcel)(words())
 
     def planned(
-        self, depths: Sequence[int], sees: Tensor, layer: int, parcel: Parcel
+        self, depths: Sequence[int], sees: Tensor, layer: int, parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`shallow`, as what is to be called with the nodes' tokens (r,), there.
 
@@ -267,7 +267,7 @@ class TargetRun:
         positions = list(positions)
         check_agreement(self.target.device, tokens, positions)
         host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
-        rows, *masks = together(self.target.device, *host)
+        rows, *masks = upload_together(self.target.device, *host)
         where = Rows(rows[1:], masks)
         made = self.network.forward(rows[:1], where, self.cache, self.capture, keep_logits)
         return self._result(made, len(tokens))
@@ -283,7 +283,7 @@ class TargetRun:
         check_agreement(self.target.device, tokens, positions)
         done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
-        asked, *masks = together(self.target.device, asked, *self.target.masks.split(mask))
+        asked, *masks = upload_together(self.target.device, asked, *self.target.masks.split(mask))
         words, where = asked[:1], asked[1:]
         if done < len(tokens):
             late = self.network.embed(words[:, done:])
@@ -300,7 +300,7 @@ class TargetRun:
     def _result(self, made: Pass, rows: int) -> Scores:
         """The scores of a pass over so many rows, with a deferred check for NaN."""
         kept = {k: self.cache.newest(k, rows) for k in self.capture.keys_values}
-        check = checked_later(made.logits, self.target.card.name)
+        check = deferred_nan_check(made.logits, self.target.card.name)
         return Scores(made.logits, States(made.layers, made.final, kept), check=check)
 
     def _layers(
@@ -310,7 +310,7 @@ class TargetRun:
         return self.network.run_layers(hidden, rows, layers, self.cache, self.capture)
 
 
-def ends_of(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
+def end_tokens(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
     """The tokens that end a text: those known, and what ends a turn, which not all configs have."""
     found = [*known, turn_end(tokenizer) if has_template(tokenizer) else None]
     return tuple(dict.fromkeys(end for end in found if end is not None))

@@ -9,8 +9,8 @@ from specviz.drafters.kit.growth import SUMS
 from specviz.engine.protocol import Drafter
 from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
+from specviz.settings.published_trees import PUBLISHED_TREES, RankPaths
 from specviz.settings.settings import Settings
-from specviz.settings.shapes import PUBLISHED_TREES, Paths
 from specviz.trees.grown_tree import grow_tree
 from specviz.trees.off_by_one import SIZE, shift_parents
 from specviz.trees.parameters import DEEPEST, Parameters
@@ -63,7 +63,7 @@ def tree_requests(vocabulary: int) -> list[TreeRequest]:
     return [(Parameters(deep, width, MOST), SUMS) for width in range(1, widest + 1)]
 
 
-def shape_requests() -> list[Paths]:
+def shape_requests() -> list[RankPaths]:
     """Static trees that can be put on the position: published ones, and the judges' small ones."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),

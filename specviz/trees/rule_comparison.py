@@ -61,7 +61,9 @@ class SampledTree:
         return {
             way: sum(
                 mass * len(verdict.path)
-                for mass, verdict in verdicts(make_rule(rule), self.tree, self.drawn, self.p, self.q)
+                for mass, verdict in verdicts(
+                    make_rule(rule), self.tree, self.drawn, self.p, self.q
+                )
             )
             for way, rule in self.rules().items()
         }

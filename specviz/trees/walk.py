@@ -15,7 +15,7 @@ from torch import Tensor
 from specviz.drafters.kit.growth import Foresight, Growth, Totals, likeliest
 from specviz.engine.protocol import Drafter, DraftSession
 from specviz.engine.recorder import versions
-from specviz.models.devices import describe, synchronize
+from specviz.models.devices import describe_device, synchronize
 from specviz.models.passes import Scores
 from specviz.models.target import Target
 from specviz.settings.published_trees import RankPaths
@@ -207,7 +207,7 @@ class Walk:
             width=width,
             deepest=min(self.foresight.deepest, len(self.draft_seconds)),
             spelling=named,
-            machine=describe(self.target.device),
+            machine=describe_device(self.target.device),
             dtype=str(self.target.dtype).removeprefix("torch."),
             versions=versions(),
             draft_seconds=round_seconds(self.draft_seconds),

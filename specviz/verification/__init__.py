@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from specviz.settings.settings import Sampling
 from specviz.trace.rule_specs import Drawn, parse_rule, refuse_rule, select_rule
 from specviz.verification.base import (
-    Coins,
     Decision,
     Final,
-    Law,
     MismatchedRule,
+    NodeDistributions,
     Rule,
+    UniformSource,
     Verdict,
 )
 from specviz.verification.leaf_first import LeafFirst
@@ -26,10 +26,10 @@ from specviz.verification.lossy import Relaxed, Thresholds, Typical, Unverified
 from specviz.verification.rules import Greedy, PointMass, RecursiveRejection
 from specviz.verification.siblings import AcceptReject, KSeq
 
-Dials = Mapping[str, float]
+RuleParameters = Mapping[str, float]
 
 
-MAKERS: Mapping[str, Callable[[str, Dials], Rule]] = {
+RULE_FACTORIES: Mapping[str, Callable[[str, RuleParameters], Rule]] = {
     "speculative": RecursiveRejection,
     "without-replacement": RecursiveRejection,
     "point-mass": lambda name, dials: PointMass(),
@@ -45,26 +45,26 @@ MAKERS: Mapping[str, Callable[[str, Dials], Rule]] = {
     "thresholds": Thresholds,
     "unverified": Unverified,
 }
-RULES: Mapping[str, Rule] = {name: make(name, {}) for name, make in MAKERS.items()}
+RULES: Mapping[str, Rule] = {name: make(name, {}) for name, make in RULE_FACTORIES.items()}
 
 
 __all__ = [
     "RULES",
-    "Coins",
+    "UniformSource",
     "Decision",
     "Drawn",
     "Final",
-    "Law",
+    "NodeDistributions",
     "MismatchedRule",
     "Rule",
     "Verdict",
-    "choose",
-    "named",
+    "choose_rule",
+    "make_rule",
     "refuse_rule",
 ]
 
 
-def named(text: str) -> Rule:
+def make_rule(text: str) -> Rule:
     """The rule that a text asks for, with its dials: "typical", or "typical:0.09,0.3".
 
     Raises MismatchedRule with a sentence for an unknown name and for numbers it does not take.
@@ -73,12 +73,12 @@ def named(text: str) -> Rule:
         name, dials = parse_rule(text)
     except ValueError as error:
         raise MismatchedRule(str(error)) from error
-    if name not in MAKERS:
-        raise MismatchedRule(f"No rule is called {name!r}; there are {', '.join(MAKERS)}.")
-    return MAKERS[name](name, dials)
+    if name not in RULE_FACTORIES:
+        raise MismatchedRule(f"No rule is called {name!r}; there are {', '.join(RULE_FACTORIES)}.")
+    return RULE_FACTORIES[name](name, dials)
 
 
-def choose(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
+def choose_rule(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
     """The rule called `name`; "auto" is the one that fits the candidates and the temperature.
 
     Raises MismatchedRule with a sentence for an unknown name and for a pair that is not lossless
@@ -86,7 +86,7 @@ def choose(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
     """
     if name == "auto":
         return RULES[select_rule(drawn, sampling)]
-    rule = named(name)
+    rule = make_rule(name)
     problem = refuse_rule(rule.spec, drawn, sampling)
     if problem:
         raise MismatchedRule(problem)

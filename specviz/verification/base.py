@@ -22,7 +22,7 @@ class MismatchedRule(ValueError):
     """A rule and a proposal that would not be lossless together."""
 
 
-def check_takes_trees(promise: RuleSpec) -> None:
+def refuse_tree(promise: RuleSpec) -> None:
     """Raise MismatchedRule for the one rule that judges chains only."""
     if promise.name == "block":
         raise MismatchedRule(
@@ -31,7 +31,7 @@ def check_takes_trees(promise: RuleSpec) -> None:
         )
 
 
-class Coins(Protocol):
+class UniformSource(Protocol):
     """What a rule asks of chance; `specviz.settings.chance.Chance` gives it."""
 
     def judge(self, node: int) -> float:
@@ -44,7 +44,7 @@ class Coins(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class NodeDistributions:
     """The laws in force when a node was judged: p (V,), and q (V,) or None for a point mass.
 
     reach: the share of p that can be claimed there; less than 1 only where judging goes from the
@@ -64,7 +64,7 @@ class Decision:
     u: float
     threshold: float
     inputs: Mapping[str, float]
-    law: Law = field(compare=False, repr=False)
+    distributions: NodeDistributions = field(compare=False, repr=False)
 
     @property
     def accepted(self) -> bool:
@@ -79,7 +79,7 @@ class Final:
     parent: int
     kind: Literal["recovered", "bonus", "plain"]
     drawn: Draw
-    law: Tensor = field(compare=False, repr=False)
+    probs: Tensor = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,20 @@ class Rule(Protocol):
     spec: RuleSpec
 
     def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
     ) -> Verdict:
         """p (n, V): by node, the law of what follows it. q: by parent, the law of its children."""
         ...
 
 
-def decide(rule: str, node: int, u: float, inputs: Mapping[str, float], law: Law) -> Decision:
+def decide(
+    rule: str, node: int, u: float, inputs: Mapping[str, float], law: NodeDistributions
+) -> Decision:
     """Let the coin u fall on `node`, with the rule's own test."""
     return Decision(node, u, THRESHOLDS[rule](inputs), inputs, law)
 
@@ -112,7 +119,7 @@ def finish(
     decisions: list[Decision],
     path: list[int],
     law: Tensor,
-    chance: Coins,
+    chance: UniformSource,
     drawn: Draw | None = None,
 ) -> Verdict:
     """Draw the token that ends the round, and name what it is.

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from specviz.settings.settings import Sampling
-from specviz.verification.crossing import read, sent, soon
+from specviz.verification.transfer import to_device, to_host, to_host_async
 
-HEADS: Final = (64, 1024)  # a draw looks at so many top tokens before it sorts all of them
+TOP_SIZES: Final = (64, 1024)  # a draw looks at so many top tokens before it sorts all of them
 
 
 class BadScores(ValueError):
@@ -39,17 +39,17 @@ def exact_dtype(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
 
 
-def checked_later(logits: Tensor, who: str) -> Callable[[], None]:
+def deferred_nan_check(logits: Tensor, who: str) -> Callable[[], None]:
     """What raises BadScores unless every row of `logits` (..., V) can become a law.
 
     Minus infinity forbids a token; NaN, plus infinity and a row that forbids all are faults. To be
     called once anything else was read: then nobody waits for it.
     """
-    tops = soon(logits.amax(dim=-1).reshape(-1))  # NaN travels through amax
-    return lambda: check_tops(tops.tolist(), who)
+    tops = to_host_async(logits.amax(dim=-1).reshape(-1))  # NaN travels through amax
+    return lambda: check_finite(tops.tolist(), who)
 
 
-def check_tops(tops: Sequence[float], who: str) -> None:
+def check_finite(tops: Sequence[float], who: str) -> None:
     """Raise BadScores unless the top of every row is a number: its score, or what came of it."""
     if all(map(isfinite, tops)):
         return
@@ -60,7 +60,7 @@ def check_tops(tops: Sequence[float], who: str) -> None:
     )
 
 
-def law(logits: Tensor, sampling: Sampling) -> Tensor:
+def logits_to_probs(logits: Tensor, sampling: Sampling) -> Tensor:
     """Logits (..., V) as the law that tokens are drawn from (..., V).
 
     Temperature, then top-k, then top-p, as transformers orders and cuts them (ties at the k-th
@@ -97,48 +97,48 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
 
     Where nothing is left (p = q, where a rejection has probability zero) it is p itself.
     """
-    return scaled(torch.clamp(p - q, min=0.0), p)
+    return normalize(torch.clamp(p - q, min=0.0), p)
 
 
-def without(law: Tensor, token: int) -> Tensor:
-    """`law` (V,) with `token` taken out, scaled to 1; `law` itself where nothing would be left."""
+def remove_token(law: Tensor, token: int) -> Tensor:
+    """`logits_to_probs` (V,) with `token` taken out, scaled to 1; `logits_to_probs` itself where nothing would be left."""
     rest = law.clone()
     rest[token] = 0.0
-    return scaled(rest, law)
+    return normalize(rest, law)
 
 
-def scaled(weights: Tensor, otherwise: Tensor) -> Tensor:
+def normalize(weights: Tensor, otherwise: Tensor) -> Tensor:
     """Weights (V,) as a law; `otherwise` where they are all zero."""
     total = weights.sum()
     return torch.where(total > 0, weights / total, otherwise)
 
 
 def draw(law: Tensor, u: float) -> Draw:
-    """Draw from `law` (V,) with u in [0, 1): walk tokens by falling probability, ties by id.
+    """Draw from `logits_to_probs` (V,) with u in [0, 1): walk tokens by falling probability, ties by id.
 
     The order makes a draw readable: a person with the top rows can redo it. Tokens of probability
     zero are never drawn, whatever rounding leaves of the total.
     """
-    return draw_beside(law, u)[0]
+    return draw_and_read(law, u)[0]
 
 
-def draw_beside(law: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
+def draw_and_read(law: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
     """`draw`, and in the same read the values of other tensors, of one element each."""
-    told = [each.item() for each in read(*walk(*leading(law), u), *others)]
+    told = [each.item() for each in to_host(*walk_to(*top_tokens(law), u), *others)]
     token, lo, hi, _, *values = told
-    return settled(law, u, token, lo, hi), values
+    return finish_draw(law, u, token, lo, hi), values
 
 
 def draw_each(laws: Sequence[Tensor], coins: Sequence[float]) -> list[Draw]:
     """`draw` from each of some laws (V,) with its own u; what it takes is read at once."""
-    values, ids = leading(torch.stack(list(laws)))
-    thrown = sent(torch.tensor(coins, dtype=torch.float64)[:, None], values.device)
-    told = read(*walk(values, ids, thrown))
+    values, ids = top_tokens(torch.stack(list(laws)))
+    thrown = to_device(torch.tensor(coins, dtype=torch.float64)[:, None], values.device)
+    told = to_host(*walk_to(values, ids, thrown))
     rows = zip(*(each.flatten().tolist() for each in told), strict=True)
-    return [settled(law, u, *row) for law, u, row in zip(laws, coins, rows, strict=True)]
+    return [finish_draw(law, u, *row) for law, u, row in zip(laws, coins, rows, strict=True)]
 
 
-class Walked(NamedTuple):
+class WalkEnd(NamedTuple):
     """Where walks over the likeliest tokens ended, where the laws are: (..., 1) each.
 
     place: among those tokens. Where u is not in [lo, hi) it lies behind all of them: that draw is
@@ -151,7 +151,7 @@ class Walked(NamedTuple):
     place: Tensor
 
 
-def leading(laws: Tensor, many: int = HEADS[0]) -> tuple[Tensor, Tensor]:
+def top_tokens(laws: Tensor, many: int = TOP_SIZES[0]) -> tuple[Tensor, Tensor]:
     """The top probabilities of laws (..., V) as a draw walks them, and their tokens: (..., k).
 
     Those as likely as the last are set to zero: one that did not fit may come before them. They lie
@@ -167,29 +167,31 @@ def leading(laws: Tensor, many: int = HEADS[0]) -> tuple[Tensor, Tensor]:
     return values * (values > values[..., -1:]) if many < size else values, ids
 
 
-def walk(values: Tensor, ids: Tensor, u: float | Tensor) -> Walked:
+def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
     """The first token of each row (..., k) whose running total passes its u, (..., 1) or one."""
     totals = values.double().cumsum(-1)
     place = (totals <= u).sum(-1, keepdim=True)
     bounds = torch.nn.functional.pad(totals, (1, 1))
     here = place.clamp(max=ids.shape[-1] - 1)
     lo, hi = bounds.gather(-1, place), bounds.gather(-1, place + 1)
-    return Walked(ids.gather(-1, here), lo, hi, here)
+    return WalkEnd(ids.gather(-1, here), lo, hi, here)
 
 
-def settled(law: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0) -> Draw:
-    """The draw from `law` (V,) that a walk found; where it found none, the search goes on."""
+def finish_draw(law: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0) -> Draw:
+    """The draw from `logits_to_probs` (V,) that a walk found; where it found none, the search goes on."""
     return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(law, u)
 
 
 def _farther(law: Tensor, u: float) -> Draw:
     """`draw` among more tokens, and at last among all."""
-    if law.shape[-1] > HEADS[0]:
-        token, lo, hi, _ = (each.item() for each in read(*walk(*leading(law, HEADS[1]), u)))
+    if law.shape[-1] > TOP_SIZES[0]:
+        token, lo, hi, _ = (
+            each.item() for each in to_host(*walk_to(*top_tokens(law, TOP_SIZES[1]), u))
+        )
         if lo <= u < hi:
             return Draw(int(token), u, lo, hi)
-    values, ids = read(*law.sort(descending=True, stable=True))
-    token, lo, hi, _ = (each.item() for each in walk(values, ids, u))
+    values, ids = to_host(*law.sort(descending=True, stable=True))
+    token, lo, hi, _ = (each.item() for each in walk_to(values, ids, u))
     likely = int((values > 0).sum())
     return Draw(int(token), u, lo, hi) if lo <= u < hi else _last(values[:likely], ids, u)
 

@@ -15,15 +15,15 @@ from torch import Tensor
 
 from specviz.trace.rule_specs import RULE_SPECS, Drawn
 from specviz.verification.base import (
-    Coins,
     Decision,
     Final,
-    Law,
+    NodeDistributions,
+    UniformSource,
     Verdict,
-    check_takes_trees,
     decide,
+    refuse_tree,
 )
-from specviz.verification.distributions import draw, scaled, without
+from specviz.verification.distributions import draw, normalize, remove_token
 from specviz.verification.tree import DraftTree
 
 
@@ -47,16 +47,21 @@ class LeafFirst:
         self.spec = RULE_SPECS[name]
 
     def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
     ) -> Verdict:
         """See `Rule`. Raises MismatchedRule where block verification meets a tree."""
         if not tree.is_chain:
-            check_takes_trees(self.spec)
+            refuse_tree(self.spec)
         visit = _Visit(self, tree, drawn, p, q, chance)
         found = visit.below(0, 1.0)
-        return visit.verdict(found.kept or 0, found.law.p)
+        return visit.verdict(found.kept or 0, found.distributions.p)
 
-    def after(self, left: float, reach: float, untried: float) -> float:
+    def after_rejection(self, left: float, reach: float, untried: float) -> float:
         """The reach that a fallen child leaves its node: S/(S + 1 − a), 0/0 being 1.
 
         left: S, of what is owed the sum. untried: the mass of q that was not tried yet; it does not
@@ -73,7 +78,7 @@ class _Found:
     """
 
     kept: int | None
-    law: Law
+    distributions: NodeDistributions
     owed: dict[str, float]
 
 
@@ -86,13 +91,13 @@ class _Visit:
     drawn: Drawn
     p: Tensor
     q: Mapping[int, Tensor]
-    chance: Coins
+    chance: UniformSource
     decisions: list[Decision] = field(default_factory=list)
 
     def below(self, node: int, reach: float) -> _Found:
         """Visit a node's children, the node being come to with `reach`."""
         sampled = self.drawn is not Drawn.POINT_MASS
-        law = Law(self.p[node], self.q.get(node) if sampled else None, reach)
+        law = NodeDistributions(self.p[node], self.q.get(node) if sampled else None, reach)
         owed, untried = {"reach": reach}, 1.0
         for child in self.tree.children[node]:
             x = self.tree.tokens[child]
@@ -104,11 +109,11 @@ class _Visit:
             rest = (law.reach * law.p - guess).clamp(min=0.0)
             left, untried = rest.sum().item(), untried - untried * given
             owed = {"reach": law.reach, "left": left}
-            reach = self.rule.after(left, law.reach, untried)
-            law = Law(scaled(rest, law.p), self._without(law.q, x), reach)
+            reach = self.rule.after_rejection(left, law.reach, untried)
+            law = NodeDistributions(normalize(rest, law.p), self._without(law.q, x), reach)
         return _Found(None, law, owed)
 
-    def _try(self, child: int, law: Law, p: float, q: float) -> _Found:
+    def _try(self, child: int, law: NodeDistributions, p: float, q: float) -> _Found:
         """A child that stands under `law`: first all below it, then its own coin.
 
         p, q: of its token; q is 1 where it was fixed beforehand.
@@ -123,7 +128,7 @@ class _Visit:
         self.decisions.append(decide(name, child, self.chance.judge(child), inputs, law))
         return replace(found, kept=child if self.decisions[-1].accepted else None)
 
-    def _guess(self, law: Law, x: int) -> Tensor:
+    def _guess(self, law: NodeDistributions, x: int) -> Tensor:
         """The law that candidate x was drawn from; all on x where it was fixed beforehand."""
         if law.q is not None:
             return law.q
@@ -134,7 +139,7 @@ class _Visit:
         """q for the next candidate, where x fell."""
         if q is None or self.drawn is not Drawn.WITHOUT_REPLACEMENT:
             return q
-        return without(q, x)
+        return remove_token(q, x)
 
     def verdict(self, kept: int, law: Tensor) -> Verdict:
         """The verdict: the path to the node kept, and the last token."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from specviz.verification.base import Law
-from specviz.verification.crossing import read
-from specviz.verification.distributions import without
-from specviz.verification.walk import Facts, Walk
+from specviz.verification.base import NodeDistributions
+from specviz.verification.distributions import remove_token
+from specviz.verification.transfer import to_host
+from specviz.verification.walk import Inputs, Walk
 
 
-def top_alone(p: Tensor) -> Tensor:
+def one_hot_top(p: Tensor) -> Tensor:
     """All mass on the likeliest token of p (V,)."""
     return torch.zeros_like(p).scatter_(-1, p.argmax(dim=-1, keepdim=True), 1.0)
 
@@ -35,17 +35,17 @@ class Typical(Walk):
     paper's code keeps the longest path. (Its two functions swap the defaults of ε and δ.)
     """
 
-    def extra_inputs(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
         """See `Walk`: how unsure the target is."""
         return {"entropy": entropy(law.p).item()}
 
-    def rest(self, law: Law, facts: Facts) -> Tensor:
+    def final_probs(self, law: NodeDistributions, facts: Inputs) -> Tensor:
         """See `Walk`."""
-        return top_alone(law.p)
+        return one_hot_top(law.p)
 
-    def bonus(self, p: Tensor) -> Tensor:
+    def bonus_probs(self, p: Tensor) -> Tensor:
         """See `Walk`."""
-        return top_alone(p)
+        return one_hot_top(p)
 
 
 class Relaxed(Walk):
@@ -55,22 +55,22 @@ class Relaxed(Walk):
     A relaxation of greedy decoding: what it gives up is to be compared with the top token, not p.
     """
 
-    def extra_inputs(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
         """See `Walk`: the top token's chance."""
         return {"top": law.p.max().item()}
 
-    def own(self, law: Law, token: int, facts: Facts) -> Facts:
+    def candidate_inputs(self, law: NodeDistributions, token: int, facts: Inputs) -> Inputs:
         """See `Walk`: also the candidate's rank; of equals, all have the best."""
-        p, above = (one.item() for one in read(law.p[token], (law.p > law.p[token]).sum()))
+        p, above = (one.item() for one in to_host(law.p[token], (law.p > law.p[token]).sum()))
         return {"p": p, "rank": above + 1}
 
-    def rest(self, law: Law, facts: Facts) -> Tensor:
+    def final_probs(self, law: NodeDistributions, facts: Inputs) -> Tensor:
         """See `Walk`."""
-        return top_alone(law.p)
+        return one_hot_top(law.p)
 
-    def bonus(self, p: Tensor) -> Tensor:
+    def bonus_probs(self, p: Tensor) -> Tensor:
         """See `Walk`."""
-        return top_alone(p)
+        return one_hot_top(p)
 
 
 class Thresholds(Walk):
@@ -81,14 +81,16 @@ class Thresholds(Walk):
     kernel does. Below 1 either gives the candidates more than p does, all others less.
     """
 
-    def extra_inputs(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
         """See `Walk`: nothing was tried yet."""
         return {"before": 0.0}
 
-    def fell(self, law: Law, token: int, facts: Facts) -> tuple[Law, Facts]:
+    def after_rejection(
+        self, law: NodeDistributions, token: int, facts: Inputs
+    ) -> tuple[NodeDistributions, Inputs]:
         """See `Walk`: x is masked."""
         before = facts["before"] + (1.0 - facts["before"]) * law.p[token].item()
-        return Law(without(law.p, token), None), {"before": min(1.0, before)}
+        return NodeDistributions(remove_token(law.p, token), None), {"before": min(1.0, before)}
 
 
 class Unverified(Walk):

@@ -16,12 +16,19 @@ import torch
 from torch import Tensor
 
 from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleSpec
-from specviz.verification.base import Coins, Decision, Law, Verdict, decide, finish
-from specviz.verification.crossing import read
-from specviz.verification.distributions import Draw, draw_beside, residual, without
+from specviz.verification.base import (
+    Decision,
+    NodeDistributions,
+    UniformSource,
+    Verdict,
+    decide,
+    finish,
+)
+from specviz.verification.distributions import Draw, draw_and_read, remove_token, residual
+from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree
 
-Facts = dict[str, float]
+Inputs = dict[str, float]
 
 
 class Greedy:
@@ -34,14 +41,19 @@ class Greedy:
     spec = RULE_SPECS["greedy"]
 
     def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
     ) -> Verdict:
         """See `Rule`. The coins are kept in the decisions though none matters."""
         decisions: list[Decision] = []
         path: list[int] = []
-        node, tops = 0, [each.tolist() for each in read(*p.max(dim=-1))]
+        node, tops = 0, [each.tolist() for each in to_host(*p.max(dim=-1))]
         while tree.children[node]:
-            law, (sure, top) = Law(p[node], None), (each[node] for each in tops)
+            law, (sure, top) = NodeDistributions(p[node], None), (each[node] for each in tops)
             for child in tree.children[node]:
                 inputs = {"p": sure if tree.tokens[child] == top else 0.0}
                 decisions.append(decide(self.spec.name, child, chance.judge(child), inputs, law))
@@ -55,7 +67,7 @@ class Greedy:
         return finish(decisions, path, p[node], chance, final)
 
 
-class Falling:
+class SiblingRejection:
     """Walks down and tries siblings in order; each that falls leaves another law for the next.
 
     None of these laws depends on a coin. So where the first sibling of a place fell, those of all
@@ -66,25 +78,32 @@ class Falling:
     spec: RuleSpec
     parameters: Mapping[str, float]
 
-    def after(self, law: Law, x: int, drawn: Drawn) -> Law:
+    def after_rejection(self, law: NodeDistributions, x: int, drawn: Drawn) -> NodeDistributions:
         """The laws that the next sibling is judged by, where x fell."""
         raise NotImplementedError
 
     def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: Coins
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
     ) -> Verdict:
         """See `Rule`. Where the rule reads q, it must hold every node with children."""
         judged = Judging(self.spec.name, self.parameters, chance)
         path: list[int] = []
         node, q = 0, q if self.spec.reads_q else {}
-        first = openings(tree, p, q)
+        first = first_sibling_inputs(tree, p, q)
         while kids := tree.children[node]:
-            law = Law(p[node], q.get(node))
+            law = NodeDistributions(p[node], q.get(node))
             kept = judged.kept(kids[:1], [law], [first[node]])
             if kept is None:
                 tokens = [tree.tokens[kid] for kid in kids]
-                laws = list(accumulate(tokens, partial(self.after, drawn=drawn), initial=law))[1:]
-                final, told = asked(laws, tokens[1:], chance)
+                laws = list(
+                    accumulate(tokens, partial(self.after_rejection, drawn=drawn), initial=law)
+                )[1:]
+                final, told = later_sibling_inputs(laws, tokens[1:], chance)
                 kept = judged.kept(kids[1:], laws, told)
                 if kept is None:
                     return finish(judged.decisions, path, laws[-1].p, chance, final)
@@ -99,11 +118,11 @@ class Judging:
 
     name: str
     parameters: Mapping[str, float]
-    chance: Coins
+    chance: UniformSource
     decisions: list[Decision] = field(default_factory=list)
 
     def kept(
-        self, siblings: Sequence[int], laws: Sequence[Law], told: Sequence[Facts]
+        self, siblings: Sequence[int], laws: Sequence[NodeDistributions], told: Sequence[Inputs]
     ) -> int | None:
         """Let coins fall on siblings in order, until one is kept. told: p and q of each."""
         for child, law, facts in zip(siblings, laws, told, strict=False):
@@ -114,7 +133,7 @@ class Judging:
         return None
 
 
-class PointMass(Falling):
+class PointMass(SiblingRejection):
     """Walks down; q is never read.
 
     For candidates fixed beforehand: keep x with probability p(x), otherwise mask x. An argmax, a
@@ -126,12 +145,12 @@ class PointMass(Falling):
     spec = RULE_SPECS["point-mass"]
     parameters: Mapping[str, float] = MappingProxyType({})
 
-    def after(self, law: Law, x: int, drawn: Drawn) -> Law:
-        """See `Falling`: x is masked."""
-        return Law(without(law.p, x), None)
+    def after_rejection(self, law: NodeDistributions, x: int, drawn: Drawn) -> NodeDistributions:
+        """See `SiblingRejection`: x is masked."""
+        return NodeDistributions(remove_token(law.p, x), None)
 
 
-class RecursiveRejection(Falling):
+class RecursiveRejection(SiblingRejection):
     """One rule for both kinds of sampled siblings; they differ in what a rejection does to q.
 
     Speculative sampling on a chain (Leviathan et al. 2211.17192, Chen et al. 2302.01318): keep x
@@ -153,11 +172,11 @@ class RecursiveRejection(Falling):
             parameters or {}
         )
 
-    def after(self, law: Law, x: int, drawn: Drawn) -> Law:
-        """See `Falling`: p leaves its residual; q loses x where it is drawn without replacement."""
+    def after_rejection(self, law: NodeDistributions, x: int, drawn: Drawn) -> NodeDistributions:
+        """See `SiblingRejection`: p leaves its residual; q loses x where it is drawn without replacement."""
         assert law.q is not None
         left = residual(law.p, law.q)
-        return Law(left, without(law.q, x) if self._masks(drawn) else law.q)
+        return NodeDistributions(left, remove_token(law.q, x) if self._masks(drawn) else law.q)
 
     def _masks(self, drawn: Drawn) -> bool:
         """Whether q loses each candidate that fell: as drawn, where the rule takes both kinds."""
@@ -165,19 +184,21 @@ class RecursiveRejection(Falling):
         return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
 
 
-def openings(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) -> dict[int, Facts]:
+def first_sibling_inputs(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) -> dict[int, Inputs]:
     """By node with children, p of its first child, and q where there is one: all read at once."""
     firsts = {node: tree.tokens[kids[0]] for node, kids in enumerate(tree.children) if kids}
     if not firsts:
         return {}
     laws = [[p[node, x] for node, x in firsts.items()]]
     laws += [[q[node][x] for node, x in firsts.items()]] if q else []
-    pairs = zip(*(each.tolist() for each in read(*map(torch.stack, laws))), strict=True)
+    pairs = zip(*(each.tolist() for each in to_host(*map(torch.stack, laws))), strict=True)
     told = [dict(zip("pq", pair, strict=False)) for pair in pairs]
     return dict(zip(firsts, told, strict=True))
 
 
-def asked(laws: Sequence[Law], tokens: Sequence[int], chance: Coins) -> tuple[Draw, list[Facts]]:
+def later_sibling_inputs(
+    laws: Sequence[NodeDistributions], tokens: Sequence[int], chance: UniformSource
+) -> tuple[Draw, list[Inputs]]:
     """The draw that ends the round where all fell, and p and q of each token: read at once.
 
     laws: those that each of these tokens is judged by, and at last what all of them leave.
@@ -186,6 +207,6 @@ def asked(laws: Sequence[Law], tokens: Sequence[int], chance: Coins) -> tuple[Dr
         [part[x] for part in (law.p, law.q) if part is not None]
         for law, x in zip(laws, tokens, strict=False)
     ]
-    final, told = draw_beside(laws[-1].p, chance.final(), *chain.from_iterable(pairs))
+    final, told = draw_and_read(laws[-1].p, chance.final(), *chain.from_iterable(pairs))
     found = iter(told)
     return final, [dict(zip("pq", [next(found) for _ in pair], strict=False)) for pair in pairs]

@@ -10,16 +10,16 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from specviz.verification.base import Law
-from specviz.verification.crossing import read
-from specviz.verification.distributions import scaled
-from specviz.verification.walk import Facts, Walk
+from specviz.verification.base import NodeDistributions
+from specviz.verification.distributions import normalize
+from specviz.verification.transfer import to_host
+from specviz.verification.walk import Inputs, Walk
 
-STEPS: Final = 100  # of the search for ρ*; it takes about ten
+MAX_STEPS: Final = 100  # of the search for ρ*; it takes about ten
 ROUNDING: Final = 2.0**-52  # of an excess, which is a difference of numbers below 1
 
 
-def bound(p: Tensor, q: Tensor) -> Tensor:
+def max_ratio(p: Tensor, q: Tensor) -> Tensor:
     """M = max p/q over the tokens that p has; infinity where q misses one of them."""
     return torch.where(p > 0, p / q, torch.zeros_like(p)).amax(dim=-1)
 
@@ -33,10 +33,10 @@ class AcceptReject(Walk):
     follows p; and that all fell says nothing of the last draw. Chance of keeping: 1/M each.
     """
 
-    def extra_inputs(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
         """See `Walk`: 1/M, which is 0 where q misses a token."""
         assert law.q is not None
-        return {"least": (1.0 / bound(law.p, law.q)).item()}
+        return {"least": (1.0 / max_ratio(law.p, law.q)).item()}
 
 
 class KSeq(Walk):
@@ -48,19 +48,19 @@ class KSeq(Walk):
     mass plus what is left is p, token by token. The published bound: within 1 − 1/e of optimal.
     """
 
-    def extra_inputs(self, law: Law, candidates: int) -> Facts:
+    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
         """See `Walk`: ρ*."""
         assert law.q is not None
-        p, q = read(law.p, law.q)
+        p, q = to_host(law.p, law.q)
         return {"rho": least_rho(p, q, candidates)}
 
-    def rest(self, law: Law, facts: Facts) -> Tensor:
+    def final_probs(self, law: NodeDistributions, facts: Inputs) -> Tensor:
         """See `Walk`: (p − ρ q)₊."""
         assert law.q is not None
-        return scaled((law.p - facts["rho"] * law.q).clamp(min=0.0), law.p)
+        return normalize((law.p - facts["rho"] * law.q).clamp(min=0.0), law.p)
 
 
-def share(p: Tensor, q: Tensor, rho: float) -> Tensor:
+def acceptance_of_one(p: Tensor, q: Tensor, rho: float) -> Tensor:
     """β(ρ) = Σ min(q, p/ρ) over the last axis: the chance to keep one candidate."""
     return torch.minimum(q, p / rho).sum(dim=-1)
 
@@ -75,7 +75,7 @@ def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
     if candidates == 1 or below <= 0.0:
         return low
     moved = 0
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         middle = high - above * (high - low) / (above - below)
         excess = _excess(p, q, middle, candidates)
         if abs(excess) <= ROUNDING:
@@ -89,12 +89,12 @@ def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
 
 def _excess(p: Tensor, q: Tensor, rho: float, candidates: int) -> float:
     """What the accepted mass would be too much: above 0 below ρ*."""
-    beta = share(p, q, rho).item()
+    beta = acceptance_of_one(p, q, rho).item()
     return float(1.0 - (1.0 - beta) ** candidates - rho * beta)
 
 
 def k_seq_residual(p: Tensor, q: Tensor, rho: float, candidates: int) -> Tensor:
     """p − min(q, p/ρ) P/β (V,), not scaled: below ρ* some of it is negative, so no law at all."""
-    beta = share(p, q, rho)
+    beta = acceptance_of_one(p, q, rho)
     kept = 1.0 - (1.0 - beta) ** candidates
     return p - torch.minimum(q, p / rho) * torch.where(beta > 0, kept / beta, beta)

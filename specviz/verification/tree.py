@@ -72,15 +72,15 @@ class DraftTree:
                 seen[node] |= seen[parent]
         return seen
 
-    def kept(self, nodes: Sequence[int]) -> DraftTree:
+    def subtree(self, nodes: Sequence[int]) -> DraftTree:
         """The tree of `nodes` alone (ascending, each with its ancestors), numbered anew.
 
         Raises ValueError where a node is kept without its parent.
         """
-        return kept(self.tokens, self.parents, nodes)
+        return subtree(self.tokens, self.parents, nodes)
 
 
-def kept(tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> DraftTree:
+def subtree(tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int]) -> DraftTree:
     """The tree of some nodes of a larger one that is not made; see `DraftTree.kept`."""
     new = {old: i for i, old in enumerate(nodes)} | {-1: -1}
     try:

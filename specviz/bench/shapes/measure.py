@@ -17,11 +17,11 @@ import torch
 from specviz.bench.shapes.cast import Cast, cast
 from specviz.bench.shapes.rounds import SIZES, Rounds
 from specviz.bench.sweep import PRODUCT, READ
-from specviz.cost.measured_costs import ModelCosts, DrafterFacts, ContextCosts, CostFile
+from specviz.cost.measured_costs import ContextCosts, CostFile, DrafterFacts, ModelCosts
 from specviz.cost.sources import Model
 from specviz.engine.recorder import versions
 from specviz.engine.round import Stop, never
-from specviz.models.devices import describe, processor
+from specviz.models.devices import cpu_name, describe_device
 from specviz.models.memory import unique_bytes
 from specviz.models.products import words_of
 
@@ -107,8 +107,8 @@ class Measuring:
         return CostFile(
             date=datetime.now(UTC).date().isoformat(),
             command=self.command,
-            machine=describe(self.device),
-            processor=processor(),
+            machine=describe_device(self.device),
+            cpu_name=cpu_name(),
             device=str(self.device),
             dtype=str(self.dtype).removeprefix("torch."),
             threads=torch.get_num_threads(),

@@ -20,7 +20,7 @@ from specviz.engine.loop import Decoding, plain
 from specviz.settings.chance import FINAL, u_key
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids
-from specviz.verification.exact import g_test, plain_law
+from specviz.verification.exact import g_test, plain_distribution
 
 LIMITS: Final = (1, 2, 3, 7)
 FALSE_ALARM: Final = 1e-3  # how often a true drafter would fail the G-test, seeds being luck
@@ -86,7 +86,9 @@ def tokens_follow_the_target(case: Case) -> None:
         counts[tuple(text[1:3])] += 1
     few = f"Only {kept} guesses were kept and {fallen} fell in {case.runs} runs."
     demand(min(kept, fallen) >= FEWEST, few)
-    laws = plain_law(lambda more: law_after(target, [*ids, first, *more], case.sampling), 2)
+    laws = plain_distribution(
+        lambda more: law_after(target, [*ids, first, *more], case.sampling), 2
+    )
     demand(set(counts) <= set(laws), "It brought tokens that the target never says there.")
     cells = sorted(laws)
     result = g_test([counts[cell] for cell in cells], [laws[cell] for cell in cells])

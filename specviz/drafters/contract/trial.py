@@ -15,14 +15,14 @@ from specviz.drafters.contract.case import Case
 from specviz.engine.decode import run
 from specviz.engine.loop import Decoding
 from specviz.engine.protocol import Drafter, DraftSession, Proposal
-from specviz.engine.round import Played
+from specviz.engine.round import RoundResult
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Header
 from specviz.trace.file import Trace
-from specviz.verification.distributions import law
+from specviz.verification.distributions import logits_to_probs
 
 ROUNDING: Final = 1e-5  # of q, between rows that were read at once and one after another
 SURENESS: Final = 1e-4  # of scores and evidence, likewise
@@ -66,17 +66,17 @@ def reason(trace: Trace) -> str | None:
 
 def rounds_of(
     target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
-) -> list[Played]:
+) -> list[RoundResult]:
     """All rounds of a run."""
     return list(Decoding(target, drafter, ids, settings).rounds())
 
 
-def few(decoding: Decoding, many: int) -> list[Played]:
+def few(decoding: Decoding, many: int) -> list[RoundResult]:
     """The first rounds of a run, the prefill being one."""
     return [played for played, _ in zip(decoding.rounds(), range(many), strict=False)]
 
 
-def story(rounds: Iterable[Played]) -> list[tuple[tuple[int, ...], ...]]:
+def story(rounds: Iterable[RoundResult]) -> list[tuple[tuple[int, ...], ...]]:
     """What was guessed and what came, round by round."""
     return [(played.proposal.tree.tokens, played.tokens) for played in rounds]
 
@@ -124,7 +124,9 @@ def generated(target: Target, prompt: str, new: int) -> list[int]:
 @torch.inference_mode()
 def law_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor:
     """The target's law (V,) of what follows a text, by a pass without a cache."""
-    return law(target.model(torch.tensor([text], device=target.device)).logits[0, -1], sampling)
+    return logits_to_probs(
+        target.model(torch.tensor([text], device=target.device)).logits[0, -1], sampling
+    )
 
 
 def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
@@ -140,7 +142,7 @@ def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
         known |= {*fresh, *played.tokens}
 
 
-def ends(rounds: Sequence[Played], text: Sequence[int]) -> list[int]:
+def ends(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
     """Places of a text whose token is new there: those of kept guesses first."""
     kept, at = set(), 0
     for played in rounds:

@@ -25,8 +25,8 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import check_tops
+from specviz.verification.distributions import check_finite
+from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
 
 SHOWN: Final = 3  # guesses of a place that a reader can see
@@ -102,9 +102,9 @@ class DFlashSession:
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
             top = soft.argmax(-1, keepdim=True)
             shown = soft.topk(min(SHOWN, soft.shape[-1]))
-            told = read(soft.gather(-1, top), top, *shown)
+            told = to_host(soft.gather(-1, top), top, *shown)
             chances, ids = (each[:, 0].tolist() for each in told[:2])
-            check_tops(chances, self.name)
+            check_finite(chances, self.name)
             remark["places"] = block_shown(*told[2:])
             for node, token in enumerate(ids[:depth], start=1):
                 tokens.append(token)

@@ -31,7 +31,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.work import Weights, Work
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 
 
 class Eagle(HeadDrafter):
@@ -92,7 +92,7 @@ class EagleSession:
         """See `Reads`."""
         return self.reader.device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
         """See `Reads`."""
         if level.nodes == (0,):
             text = self.reader.opened(len(context), parcel)

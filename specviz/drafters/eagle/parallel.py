@@ -26,8 +26,8 @@ from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import read, upload
-from specviz.verification.distributions import check_tops
+from specviz.verification.distributions import check_finite
+from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
 
 
@@ -83,8 +83,8 @@ class PEagleSession:
             logits, work = self._guess(len(context), depth)
             soft = logits.float().softmax(-1)
             top = soft.argmax(-1, keepdim=True)
-            chances, ids = (each[:, 0].tolist() for each in read(soft.gather(-1, top), top))
-            check_tops(chances, self.name)
+            chances, ids = (each[:, 0].tolist() for each in to_host(soft.gather(-1, top), top))
+            check_finite(chances, self.name)
             for node, token in enumerate(ids, start=1):
                 tokens.append(token)
                 score[node] = chances[node - 1]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.kit.growing import Growing, Level, Shape
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 
 Reading = Callable[[Tensor], Tensor]  # a level's tokens (n,) to logits (n, V)
 
@@ -28,7 +28,7 @@ class Reads(Protocol):
         """See above."""
         ...
 
-    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
         """The pass over a level, to be made after those that were planned before.
 
         What it needs of the host travels in the parcel. The root's reads the text, whatever it is
@@ -53,7 +53,7 @@ def grow(grown: Growing, reads: Reads, context: Sequence[int], shape: Shape) -> 
 
 def _put(grown: Growing, reads: Reads, context: Sequence[int], levels: Sequence[Level]) -> None:
     """Put guesses under these levels."""
-    parcel = Parcel(reads.device)
+    parcel = UploadBatch(reads.device)
     known = parcel.put(torch.tensor([grown.tokens[node] for node in levels[0].nodes]))
     passes = [reads.planned(context, level, parcel) for level in levels]
     along = parcel if reads.device.type == "cuda" else None  # MPS has no float64: see `leading`

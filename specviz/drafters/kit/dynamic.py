@@ -25,7 +25,7 @@ from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.work import Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 
 
 class Reader(Protocol):
@@ -50,11 +50,11 @@ class Reader(Protocol):
         """Read nodes whose parents were read: logits (n, V). tokens, parents: of the whole tree."""
         ...
 
-    def opened(self, length: int, parcel: Parcel) -> Callable[[], Tensor]:
+    def opened(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         ...
 
-    def unseen(self, many: int, levels: int, parcel: Parcel) -> Deeper:
+    def unseen(self, many: int, levels: int, parcel: UploadBatch) -> Deeper:
         """Levels of so many nodes each, after the root's, to be called level by level."""
         ...
 
@@ -112,7 +112,7 @@ class DynamicSession:
 
     def _ahead(self, length: int, deepest: int) -> Picking:
         """All levels under a text of `length` tokens, none of which the host has read."""
-        parcel, many = Parcel(self.reader.device), min(self.fan_out, self.vocab_size)
+        parcel, many = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
         text = self.reader.opened(length, parcel)
         deeper = self.reader.unseen(many, deepest - 1, parcel)
         ends = parcel.put(torch.tensor(self.eos, dtype=torch.long))

@@ -18,7 +18,7 @@ from specviz.drafters.kit.unseen import Deeper, Sight
 from specviz.models.passes import States
 from specviz.models.target import Target
 from specviz.trace.work import Work
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 
 
 class FeatureReader:
@@ -61,19 +61,19 @@ class FeatureReader:
         Logits (1, V) of what follows the newest token, which is node 0 of the next tree. Raises
         ValueError where the states taken do not make up that text.
         """
-        return self.opened(length, Parcel(self.device))()
+        return self.opened(length, UploadBatch(self.device))()
 
     def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
         """Read nodes whose parents were read; logits (n, V) of what follows each.
 
         tokens, parents: by node, of the whole tree so far.
         """
-        parcel = Parcel(self.device)
+        parcel = UploadBatch(self.device)
         words = parcel.put(torch.tensor([tokens[node] for node in nodes]))
         reading = self.planned(nodes, [parents[node] for node in nodes], parcel)
         return reading(words())
 
-    def opened(self, length: int, parcel: Parcel) -> Callable[[], Tensor]:
+    def opened(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -98,7 +98,7 @@ class FeatureReader:
         return reading
 
     def planned(
-        self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
+        self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`level`, as what is to be called with the nodes' tokens (n,), there.
 
@@ -121,7 +121,7 @@ class FeatureReader:
 
         return reading
 
-    def unseen(self, many: int, levels: int, parcel: Parcel) -> Deeper:
+    def unseen(self, many: int, levels: int, parcel: UploadBatch) -> Deeper:
         """Levels of so many nodes each, after the root's, to be called level by level."""
         sight = Sight(self.rows, many, levels, parcel)
         outputs: Tensor | None = None

@@ -19,8 +19,8 @@ from specviz.drafters.kit.siblings import Coins
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Drawn
-from specviz.verification.crossing import Parcel, read
 from specviz.verification.distributions import Draw
+from specviz.verification.transfer import UploadBatch, to_host
 from specviz.verification.tree import DraftTree
 
 Ranks = tuple[int, ...]  # of a node's path from the root: each guess's place among its siblings
@@ -92,7 +92,7 @@ class Growing:
                 paths += [(*paths[node], rank) for rank in range(wide[node])]
             level = range(first, len(paths))
 
-    def coins(self, level: Level, parcel: Parcel | None) -> Coins | None:
+    def coins(self, level: Level, parcel: UploadBatch | None) -> Coins | None:
         """The coins of a level's guesses; None where none are drawn. parcel: see `Coins`."""
         if self.drawn is Drawn.POINT_MASS:
             return None
@@ -118,7 +118,7 @@ class Growing:
         """
         unread, self._unread = self._unread, []
         asked = [guesses.asked for _, guesses in unread]
-        values = iter(read(*chain(*asked)))
+        values = iter(to_host(*chain(*asked)))
         for (level, guesses), some in zip(unread, asked, strict=True):
             mine = [next(values) for _ in some]
             under = [node for node, width in zip(level.nodes, level.widths, strict=True) if width]

@@ -13,9 +13,9 @@ from typing import Final, Literal, Protocol
 import torch
 from torch import Tensor
 
-from specviz.verification.crossing import read
-from specviz.verification.distributions import check_tops
-from specviz.verification.tree import DraftTree, kept
+from specviz.verification.distributions import check_finite
+from specviz.verification.transfer import to_host
+from specviz.verification.tree import DraftTree, subtree
 
 
 class Foresight(Protocol):
@@ -155,7 +155,7 @@ class Growth:
         first; the tree has them in the order made, so that parents stand before children.
         """
         best = self.best(budget)
-        return kept(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
+        return subtree(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
 
 
 def likeliest(logits: Tensor, width: int, who: str) -> list[tuple[list[int], Tensor]]:
@@ -164,7 +164,7 @@ def likeliest(logits: Tensor, width: int, who: str) -> list[tuple[list[int], Ten
     Tokens that are forbidden are left out: a reduced vocabulary may have fewer. Raises BadScores,
     which says whose they are.
     """
-    logs, ids = read(*likely(logits, width))
+    logs, ids = to_host(*likely(logits, width))
     return told(logs, ids, who)
 
 
@@ -176,7 +176,7 @@ def likely(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 def told(logs: Tensor, ids: Tensor, who: str) -> list[tuple[list[int], Tensor]]:
     """The same as the host reads it; see `likeliest`. logs, ids: see `likely`."""
-    check_tops(logs[:, 0].tolist(), who)
+    check_finite(logs[:, 0].tolist(), who)
     logs = logs.clamp(max=0)
     if bool(logs.isfinite().all()):
         return list(zip(ids.tolist(), logs, strict=True))

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from specviz.drafters.kit.siblings import Coins, Drawing, distinct_draws
 from specviz.settings.settings import Sampling
-from specviz.verification.crossing import read
-from specviz.verification.distributions import Draw, check_tops, law
+from specviz.verification.distributions import Draw, check_finite, logits_to_probs
+from specviz.verification.transfer import to_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Ranked:
     def told(self, asked: Sequence[Tensor], who: str) -> Told:
         """See `Guesses`."""
         values, ids, chances = (each.tolist() for each in asked)
-        check_tops([row[0] for row in values], who)
+        check_finite([row[0] for row in values], who)
         possible = [sum(value > -inf for value in row) for row in values]
         many = list(map(min, possible, self.widths))
         tokens = [row[:some] for row, some in zip(ids, many, strict=True)]
@@ -99,7 +99,7 @@ class Sampled:
     ) -> None:
         """From logits (n, V), by these coins, which are `flip`'s."""
         self.flip = flip
-        self.laws, self.chances = law(logits, sampling), logits.float().softmax(-1)
+        self.laws, self.chances = logits_to_probs(logits, sampling), logits.float().softmax(-1)
         self.drawing = Drawing.start(self.laws, coins, self.chances)
 
     @property
@@ -116,7 +116,7 @@ class Sampled:
         """See `Guesses`. Where a law has fewer tokens than coins, all are drawn anew with fewer."""
         found = self.drawing.told(asked)
         settled = found.settled
-        check_tops([each for some in found.chances for each in some], who)
+        check_finite([each for some in found.chances for each in some], who)
         if any(len(set(tokens)) < len(tokens) for tokens in found.tokens):
             many = possible(self.laws, [len(some) for some in found.draws])
             found = distinct_draws(self.laws, dealt(many, self.flip), self.chances)
@@ -144,5 +144,5 @@ def tops(logits: Tensor, many: int, who: str) -> list[tuple[Sequence[int], Seque
     None that is forbidden is among them. Chances are those at temperature 1. Raises BadScores.
     """
     made = Ranked(logits, [many] * len(logits))
-    told = made.told(read(*made.asked), who)
+    told = made.told(to_host(*made.asked), who)
     return list(zip(told.tokens, told.chances, strict=True))

@@ -16,7 +16,7 @@ from specviz.models.masks import layer_masks
 from specviz.models.network import KeyValueCache, network_of
 from specviz.models.passes import CaptureSpec, Rows
 from specviz.trace.work import Work
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
@@ -44,19 +44,19 @@ class LevelReader:
 
         Guesses that the text took are kept, all others forgotten; one token is always read anew.
         """
-        return self.opened(context, Parcel(self.model.device))()
+        return self.opened(context, UploadBatch(self.model.device))()
 
     def level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
         """Read the nodes of a level, whose parents were read; logits (n, W) of what follows each.
 
         tree: all nodes up to this level. Its tokens must differ under one parent.
         """
-        self.tree, parcel = tree, Parcel(self.model.device)
+        self.tree, parcel = tree, UploadBatch(self.model.device)
         words = parcel.put(torch.tensor([tree.tokens[node] for node in nodes]))
         reading = self.planned(nodes, [tree.parents[node] for node in nodes], parcel)
         return reading(words())
 
-    def opened(self, context: Sequence[int], parcel: Parcel) -> Callable[[], Tensor]:
+    def opened(self, context: Sequence[int], parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
@@ -66,7 +66,7 @@ class LevelReader:
         return lambda: self._pass(words(), where(), [], last_only=1)
 
     def planned(
-        self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
+        self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`level`, as what is to be called with the nodes' tokens (n,), there.
 

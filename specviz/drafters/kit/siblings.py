@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from specviz.verification.crossing import Parcel, read, sent
-from specviz.verification.distributions import HEADS, Draw, Walked, draw, leading, walk, without
+from specviz.verification.distributions import (
+    TOP_SIZES,
+    Draw,
+    WalkEnd,
+    draw,
+    remove_token,
+    top_tokens,
+    walk_to,
+)
+from specviz.verification.transfer import UploadBatch, to_device, to_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Coins:
     in front.
     """
 
-    def __init__(self, rows: Sequence[Sequence[float]], parcel: Parcel | None = None) -> None:
+    def __init__(self, rows: Sequence[Sequence[float]], parcel: UploadBatch | None = None) -> None:
         """parcel: in which they go to the laws; None where they go when these are known."""
         self.rows = rows
         self.order = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
@@ -59,7 +67,7 @@ class Coins:
         """
         if self._there is None and len(self.rows) == 1:
             return self.rows[0]
-        there = sent(self._flat(), device) if self._there is None else self._there()
+        there = to_device(self._flat(), device) if self._there is None else self._there()
         return list(there.split(self.many))
 
     def _flat(self) -> Tensor:
@@ -74,7 +82,7 @@ class _Rank:
     """The draws of one rank. laws: (m, V), what they are from. chances: (m, 1), of the tokens."""
 
     laws: Tensor
-    walked: Walked
+    walked: WalkEnd
     chances: Tensor
 
 
@@ -146,7 +154,7 @@ def _ranks(laws: Tensor, chances: Tensor, coins: Coins) -> list[_Rank]:
     Where a read waits for the device, the walk is over so many tokens that hardly a coin lies
     beyond them.
     """
-    values, ids = leading(laws, HEADS[1] if laws.device.type == "cuda" else HEADS[0])
+    values, ids = top_tokens(laws, TOP_SIZES[1] if laws.device.type == "cuda" else TOP_SIZES[0])
     found: list[_Rank] = []
     for us, many in zip(coins.by_rank(values.device), coins.many, strict=True):
         if found:
@@ -156,7 +164,7 @@ def _ranks(laws: Tensor, chances: Tensor, coins: Coins) -> list[_Rank]:
             total = rest.sum(-1, keepdim=True)
             laws = torch.where(total > 0, rest / total, laws[:many])
             values = values[:many].scatter(-1, place, 0.0) / total.to(values.device)
-        walked = walk(values, ids[:many], us)
+        walked = walk_to(values, ids[:many], us)
         said = chances[:many].gather(-1, walked.token.to(laws.device))
         found.append(_Rank(laws, walked, said))
     return found
@@ -165,7 +173,7 @@ def _ranks(laws: Tensor, chances: Tensor, coins: Coins) -> list[_Rank]:
 def distinct_draws(laws: Tensor, coins: Sequence[Sequence[float]], chances: Tensor) -> Siblings:
     """See `Drawing`: all of it at once."""
     made = Drawing.start(laws, Coins(coins), chances)
-    return made.told(read(*made.asked))
+    return made.told(to_host(*made.asked))
 
 
 def _one_by_one(law: Tensor, coins: Sequence[float]) -> list[Draw]:
@@ -173,5 +181,5 @@ def _one_by_one(law: Tensor, coins: Sequence[float]) -> list[Draw]:
     found: list[Draw] = []
     for u in coins:
         found.append(draw(law, u))
-        law = without(law, found[-1].token)
+        law = remove_token(law, found[-1].token)
     return found

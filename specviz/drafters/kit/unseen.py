@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.kit.growth import Growth, likely, told
-from specviz.verification.crossing import Parcel, read
+from specviz.verification.transfer import UploadBatch, to_host
 
 Deeper = Callable[[Tensor, Tensor], Tensor]  # tokens (n,), by each its row above: logits (n, V)
 
@@ -26,7 +26,7 @@ class Sight:
     rows: of the text, which every node sees all of; the root is its last token.
     """
 
-    def __init__(self, rows: int, many: int, levels: int, parcel: Parcel) -> None:
+    def __init__(self, rows: int, many: int, levels: int, parcel: UploadBatch) -> None:
         self._many = many
         self._where = parcel.put(torch.arange(rows, rows + levels))
         self._own = parcel.put(torch.eye(many, dtype=torch.bool))
@@ -80,7 +80,7 @@ class Picking:
     def read(self) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
         """By level, logs and tokens on the host, and the picks from it; all read at once."""
         flat = [each for pair in self.asked for each in pair]
-        values = iter(read(*flat, *self.picks))
+        values = iter(to_host(*flat, *self.picks))
         pairs = [(next(values), next(values)) for _ in self.asked]
         picks = [[int(place) for place in each] for each in values]
         return ((*pair, some) for pair, some in zip(pairs, [*picks, []], strict=True))

@@ -29,7 +29,7 @@ from specviz.settings.settings import Settings, require
 from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
@@ -137,7 +137,7 @@ class LayerSkipSession:
         """See `Reads`."""
         return self.target.target.device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
         """See `Reads`. The root is a node like the others: its token is not in the cache yet."""
         return self.reader.planned(level.nodes, level.above, parcel)
 

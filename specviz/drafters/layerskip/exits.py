@@ -21,8 +21,8 @@ from specviz.models.passes import (
     concat_layers,
 )
 from specviz.models.target import Target, TargetRun
-from specviz.verification.crossing import Parcel
 from specviz.verification.distributions import total_variation
+from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
@@ -45,12 +45,12 @@ class ExitReader:
 
         tree: all nodes up to this level.
         """
-        parcel = Parcel(self.run.target.device)
+        parcel = UploadBatch(self.run.target.device)
         words = parcel.put(torch.tensor(tree.tokens[nodes.start :]))
         return self.planned(nodes, tree.parents[nodes.start :], parcel)(words())
 
     def planned(
-        self, nodes: Sequence[int], above: Sequence[int], parcel: Parcel
+        self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`level`, as what is to be called with the nodes' tokens (n,), there.
 

@@ -26,7 +26,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification.crossing import Parcel, together
+from specviz.verification.transfer import UploadBatch, upload_together
 
 
 class Moa(HeadDrafter):
@@ -127,9 +127,9 @@ class MemoryReader:
         Logits (1, V) of what follows the newest token, which is node 0 of the next tree and has
         no memory yet. Raises ValueError where the states taken do not make up that text.
         """
-        return self.opened(length, Parcel(self.device))()
+        return self.opened(length, UploadBatch(self.device))()
 
-    def opened(self, length: int, parcel: Parcel) -> Callable[[], Tensor]:
+    def opened(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -161,10 +161,10 @@ class MemoryReader:
             sees[i, self.paths[node]] = True
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
         asked = torch.tensor([[tokens[node] for node in nodes], positions])
-        (words, where), sees = together(self.device, asked, sees)
+        (words, where), sees = upload_together(self.device, asked, sees)
         return self._ask(self._hear(words, where, sees), where, self.remembered)
 
-    def unseen(self, many: int, levels: int, parcel: Parcel) -> Deeper:
+    def unseen(self, many: int, levels: int, parcel: UploadBatch) -> Deeper:
         """Levels of so many nodes each, after the root's, to be called level by level."""
         sight = Sight(self.rows, many, levels, parcel)
 

@@ -28,7 +28,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import Parcel
+from specviz.verification.transfer import UploadBatch
 
 
 class MTP(HeadDrafter):
@@ -102,7 +102,7 @@ class MTPSession:
         """See `Reads`."""
         return self.target.device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: Parcel) -> Reading:
+    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
         """See `Reads`. A module on all its new rows, or, used again, behind its own last."""
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.many)

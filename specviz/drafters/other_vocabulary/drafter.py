@@ -23,7 +23,7 @@ from specviz.drafters.other_vocabulary.rewriting import OwnText, Rewriting
 from specviz.drafters.other_vocabulary.shared import Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
-from specviz.models.masks import longest_text
+from specviz.models.masks import max_tokens
 from specviz.models.passes import ExtraRows, States
 from specviz.models.prompt_encoder import is_fast, special_ids
 from specviz.models.target import Target, TargetRun
@@ -33,8 +33,8 @@ from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Work
 from specviz.verification import Drawn
-from specviz.verification.crossing import read
-from specviz.verification.distributions import check_tops
+from specviz.verification.distributions import check_finite
+from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree
 
 NO_TEXT: Final = OwnText([], b"")
@@ -67,7 +67,7 @@ class OtherVocabulary(DraftModel):
         both = shared(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
         if not set(both.own) - set(target.eos):
             raise MismatchedVocabulary(STRANGERS.format(target.card.name, card.name))
-        return cls(model, card, tokenizer, both, longest_text(model))
+        return cls(model, card, tokenizer, both, max_tokens(model))
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """See `Drafter`."""
@@ -171,8 +171,8 @@ class WritesOn:
         own: list[int] = []
         for _ in range(most):
             chances = self.reader.text([*text.ids, *own])[0].float().softmax(-1)
-            sure, token = (each.item() for each in read(*chances.max(-1)))
-            check_tops([sure], self.reader.name)
+            sure, token = (each.item() for each in to_host(*chances.max(-1)))
+            check_finite([sure], self.reader.name)
             own.append(int(token))
             if own[-1] in self.special or sure < self.confidence:
                 break

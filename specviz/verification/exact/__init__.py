@@ -3,10 +3,10 @@
 A map, for who shows it:
 
 - `laws`: numbers that a person typed or dragged as a law (`as_law`), `total_variation` of two.
-- `drawing`: how candidates are drawn and what q the rule is told (`Drawing`; `plainly(drawn)`).
-- `enumeration`: the production rule itself on every branch, for small vocabularies: `answer` for
-  one position (law, α, what came through the draft and what through the residual), `joint_law`,
-  `plain_law`, `accepted_length` for chains and trees.
+- `drawing`: how candidates are drawn and what q the rule is told (`CandidateMethod`; `plainly(drawn)`).
+- `enumeration`: the production rule itself on every branch, for small vocabularies: `enumerate_position` for
+  one position (law, α, what came through the draft and what through the residual), `joint_distribution`,
+  `plain_distribution`, `accepted_length` for chains and trees.
 - `closed`: the same answer for one position by formula, for vocabularies of 150,000.
 - `monte_carlo`: `throw` (one position) and `throw_joint`: the rule itself, coins thrown.
 - `statistics`: G-tests against a law and of two samples, Wilson intervals, and what an exact
@@ -20,38 +20,38 @@ A map, for who shows it:
 
 from __future__ import annotations
 
-from specviz.verification.exact.drawing import Drawing, Model, proposals
+from specviz.verification.exact.candidates import CandidateMethod, Model, proposals
 from specviz.verification.exact.enumeration import (
-    Answer,
-    Law,
-    Round,
+    PositionResult,
+    RoundSetup,
+    StringDistribution,
     acceptance,
     accepted_length,
-    answer,
     distance,
-    joint_law,
-    output_law,
-    plain_law,
+    enumerate_position,
+    joint_distribution,
+    output_distribution,
+    plain_distribution,
     verdicts,
 )
 from specviz.verification.exact.statistics import GTest, exact_sampler_distance, g_test
 
 __all__ = [
-    "Answer",
-    "Drawing",
+    "PositionResult",
+    "CandidateMethod",
     "GTest",
-    "Law",
+    "StringDistribution",
     "Model",
-    "Round",
+    "RoundSetup",
     "acceptance",
     "accepted_length",
-    "answer",
+    "enumerate_position",
     "distance",
     "exact_sampler_distance",
     "g_test",
-    "joint_law",
-    "output_law",
-    "plain_law",
+    "joint_distribution",
+    "output_distribution",
+    "plain_distribution",
     "proposals",
     "verdicts",
 ]

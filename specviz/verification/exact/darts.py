@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specviz.verification.siblings import bound
+from specviz.verification.siblings import max_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Darts:
         return found
 
 
-def darts(p: Tensor, q: Tensor, many: int, seed: int) -> Darts:
+def throw_darts(p: Tensor, q: Tensor, many: int, seed: int) -> Darts:
     """So many darts under M q. p, q: laws (V,).
 
     Raises ValueError where q misses a token of p: no M is large enough, and no dart lands there.
     """
-    most = bound(p, q).item()
+    most = max_ratio(p, q).item()
     if most == float("inf"):
         raise ValueError("q gives a token no chance that p does, so no dart can ever say it.")
     generator = torch.Generator().manual_seed(seed)

@@ -19,19 +19,26 @@ from torch import Tensor
 from specviz.trace.rule_specs import Drawn
 from specviz.verification.base import Rule, Verdict
 from specviz.verification.distributions import total_variation
-from specviz.verification.exact.drawing import Context, Drawing, Model, plainly, proposals, words
-from specviz.verification.exact.masses import Chance, Mass
+from specviz.verification.exact.candidates import (
+    CandidateMethod,
+    Context,
+    Model,
+    as_method,
+    path_tokens,
+    proposals,
+)
+from specviz.verification.exact.masses import ExactMass, Mass
 from specviz.verification.tree import DraftTree
 
-Law = dict[Context, float]
+StringDistribution = dict[Context, float]
 
 
 M = TypeVar("M", bound=Mass)
-KEEP, REJECT = 0.0, 1.0 - 2.0**-53
+ACCEPT, REJECT = 0.0, 1.0 - 2.0**-53
 
 
 @dataclass
-class Script:
+class ScriptedSource:
     """Coins that fall as told, in the order asked for, REJECT where nothing is told.
 
     asked: the coins' names, in that order; one asked for twice stands there twice.
@@ -44,7 +51,7 @@ class Script:
         """The scripted coin of `node`."""
         place = len(self.asked)
         self.asked.append(node)
-        return KEEP if place < len(self.told) and self.told[place] else REJECT
+        return ACCEPT if place < len(self.told) and self.told[place] else REJECT
 
     def final(self) -> float:
         """Never matters: the law of the last token is taken whole."""
@@ -52,7 +59,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RoundSetup:
     """What is asked about: a rule, two models, the tree's shape, and how candidates are drawn.
 
     target, draft: contexts to laws. parents: by node, its parent; [-1, 0, 1] is a chain of two.
@@ -62,19 +69,21 @@ class Round:
     target: Model
     draft: Model
     parents: Sequence[int]
-    drawing: Drawing
+    drawing: CandidateMethod
 
     @classmethod
-    def place(
-        cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | Drawing, candidates: int = 1
-    ) -> Round:
+    def position(
+        cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
+    ) -> RoundSetup:
         """One position with so many candidates. p, q: (V,), whatever the context."""
-        return cls(rule, lambda _: p, lambda _: q, [-1] + [0] * candidates, plainly(how))
+        return cls(rule, lambda _: p, lambda _: q, [-1] + [0] * candidates, as_method(how))
 
     @classmethod
-    def chain(cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | Drawing, gamma: int) -> Round:
+    def chain(
+        cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, gamma: int
+    ) -> RoundSetup:
         """A chain of γ guesses, every one under the same p and q, whatever the context."""
-        return cls(rule, lambda _: p, lambda _: q, list(range(-1, gamma)), plainly(how))
+        return cls(rule, lambda _: p, lambda _: q, list(range(-1, gamma)), as_method(how))
 
 
 def branches(
@@ -84,7 +93,7 @@ def branches(
     waiting: list[tuple[tuple[bool, ...], M]] = [((), start)]
     while waiting:
         told, mass = waiting.pop()
-        script = Script(told)
+        script = ScriptedSource(told)
         verdict = rule.judge(tree, drawn, p, q, script)
         for place in range(len(told), len(verdict.decisions)):
             coin, threshold = script.asked[place], verdict.decisions[place].threshold
@@ -102,11 +111,11 @@ def verdicts(
     rule: Rule, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor]
 ) -> Iterator[tuple[float, Verdict]]:
     """Every verdict the rule can reach on this tree, with its probability (they sum to 1)."""
-    for mass, verdict in branches(rule, tree, p, q, drawn, Chance()):
+    for mass, verdict in branches(rule, tree, p, q, drawn, ExactMass()):
         yield mass.size, verdict
 
 
-def played(round: Round, start: M) -> Iterator[tuple[M, DraftTree, Verdict]]:
+def play_round(round: RoundSetup, start: M) -> Iterator[tuple[M, DraftTree, Verdict]]:
     """Every way that a round can go, with what of the mass goes it."""
     trees = list(proposals(round.draft, round.parents, round.drawing))
     if not trees:
@@ -115,25 +124,27 @@ def played(round: Round, start: M) -> Iterator[tuple[M, DraftTree, Verdict]]:
     shares = start.spread(weights)
     for mass, (_, tree, q) in zip(shares, trees, strict=True):
         if mass.size:
-            p = torch.stack([round.target(words(tree, node)) for node in range(len(tree))])
+            p = torch.stack([round.target(path_tokens(tree, node)) for node in range(len(tree))])
             for share, verdict in branches(round.rule, tree, p, q, round.drawing.drawn, mass):
                 yield share, tree, verdict
 
 
-def strings(round: Round, start: M, length: int) -> Law:
+def string_masses(round: RoundSetup, start: M, length: int) -> StringDistribution:
     """How much of a mass ends in every string of `length` tokens: a round, then plain decoding.
 
     length: at least the tree's depth plus 1 to see the whole round.
     """
     out: defaultdict[Context, float] = defaultdict(float)
-    for mass, tree, verdict in played(round, start):
-        kept = words(tree, verdict.path[-1]) if verdict.path else ()
-        for token, share in enumerate(mass.spread(verdict.final.law)):
+    for mass, tree, verdict in play_round(round, start):
+        kept = path_tokens(tree, verdict.path[-1]) if verdict.path else ()
+        for token, share in enumerate(mass.spread(verdict.final.probs)):
             _extend(out, round.target, (*kept, token), share, length)
     return dict(out)
 
 
-def _extend(out: Law, target: Model, context: Context, mass: Mass, length: int) -> None:
+def _extend(
+    out: StringDistribution, target: Model, context: Context, mass: Mass, length: int
+) -> None:
     """Add `mass` at `context`, cut or continued by plain decoding to `length` tokens."""
     if not mass.size:
         return
@@ -144,27 +155,29 @@ def _extend(out: Law, target: Model, context: Context, mass: Mass, length: int) 
         _extend(out, target, (*context, token), share, length)
 
 
-def joint_law(
+def joint_distribution(
     rule: Rule,
     target: Model,
     draft: Model,
     parents: Sequence[int],
-    how: Drawn | Drawing,
+    how: Drawn | CandidateMethod,
     length: int,
-) -> Law:
+) -> StringDistribution:
     """The law of the first `length` tokens that a round and plain decoding after it emit."""
-    return strings(Round(rule, target, draft, parents, plainly(how)), Chance(), length)
+    return string_masses(
+        RoundSetup(rule, target, draft, parents, as_method(how)), ExactMass(), length
+    )
 
 
-def plain_law(target: Model, length: int) -> Law:
+def plain_distribution(target: Model, length: int) -> StringDistribution:
     """The law of `length` tokens of plain decoding: what every lossless rule must give."""
     out: defaultdict[Context, float] = defaultdict(float)
-    _extend(out, target, (), Chance(), length)
+    _extend(out, target, (), ExactMass(), length)
     return dict(out)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PositionResult:
     """What a rule makes of one position: all laws and masses by token, (V,), in float64.
 
     through_draft: the mass of a token that came as a kept candidate. through_rest: what was drawn
@@ -176,7 +189,7 @@ class Answer:
     through_rest: Tensor
 
     @property
-    def law(self) -> Tensor:
+    def output(self) -> Tensor:
         """The output's law."""
         return self.through_draft + self.through_rest
 
@@ -188,54 +201,54 @@ class Answer:
     @property
     def tv(self) -> float:
         """Total variation ½ Σ |out − p|: 0 where nothing is lost, but for rounding."""
-        return total_variation(self.law, self.p).item()
+        return total_variation(self.output, self.p).item()
 
     @property
     def wrong(self) -> Tensor:
         """By token, what it gets beyond p; below 0 where it is robbed."""
-        return self.law - self.p
+        return self.output - self.p
 
 
-def answer(round: Round) -> Answer:
+def enumerate_position(round: RoundSetup) -> PositionResult:
     """The first token of a round whose tree is one position (see `Round.place`)."""
     p = round.target(())
-    found = Answer(p.double(), torch.zeros(len(p)).double(), torch.zeros(len(p)).double())
-    for mass, tree, verdict in played(round, Chance()):
+    found = PositionResult(p.double(), torch.zeros(len(p)).double(), torch.zeros(len(p)).double())
+    for mass, tree, verdict in play_round(round, ExactMass()):
         if verdict.path:
             found.through_draft[tree.tokens[verdict.path[0]]] += mass.size
         else:
-            found.through_rest.add_(verdict.final.law.cpu().double(), alpha=mass.size)
+            found.through_rest.add_(verdict.final.probs.cpu().double(), alpha=mass.size)
     return found
 
 
-def output_law(
-    rule: Rule, p: Tensor, q: Tensor, how: Drawn | Drawing, candidates: int = 1
+def output_distribution(
+    rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
 ) -> Tensor:
     """The law (V,) of the token at one position, with so many candidates tried there."""
-    return answer(Round.place(rule, p, q, how, candidates)).law
+    return enumerate_position(RoundSetup.position(rule, p, q, how, candidates)).output
 
 
 def acceptance(
-    rule: Rule, p: Tensor, q: Tensor, how: Drawn | Drawing, candidates: int = 1
+    rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
 ) -> float:
     """α at one position: the chance that one of the candidates is kept."""
-    return answer(Round.place(rule, p, q, how, candidates)).acceptance
+    return enumerate_position(RoundSetup.position(rule, p, q, how, candidates)).acceptance
 
 
 def accepted_length(
-    rule: Rule, target: Model, draft: Model, parents: Sequence[int], how: Drawn | Drawing
+    rule: Rule, target: Model, draft: Model, parents: Sequence[int], how: Drawn | CandidateMethod
 ) -> float:
     """The expected number of draft tokens kept in a round; one more are emitted."""
-    round = Round(rule, target, draft, parents, plainly(how))
-    return sum(mass.size * len(verdict.path) for mass, _, verdict in played(round, Chance()))
+    round = RoundSetup(rule, target, draft, parents, as_method(how))
+    return sum(mass.size * len(verdict.path) for mass, _, verdict in play_round(round, ExactMass()))
 
 
-def distance(a: Law, b: Law) -> float:
+def distance(a: StringDistribution, b: StringDistribution) -> float:
     """Total variation ½ Σ |a − b| between two laws over token strings."""
     return sum(abs(a.get(k, 0.0) - b.get(k, 0.0)) for k in a.keys() | b.keys()) / 2
 
 
-def marginal(law: Law, length: int) -> Law:
+def marginal(law: StringDistribution, length: int) -> StringDistribution:
     """The law of the first `length` tokens of each string."""
     out: defaultdict[Context, float] = defaultdict(float)
     for string, mass in law.items():

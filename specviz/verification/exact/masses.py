@@ -29,33 +29,33 @@ class Mass(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class ExactMass:
     """Probability. coins: by name, the interval [lo, hi) that one asked for lies in."""
 
     size: float = 1.0
     coins: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
-    def split(self, coin: int, threshold: float) -> tuple[Chance, Chance]:
+    def split(self, coin: int, threshold: float) -> tuple[ExactMass, ExactMass]:
         """See `Mass`."""
         lo, hi = self.coins.get(coin, (0.0, 1.0))
         at = min(max(threshold, lo), hi)
-        kept = Chance(self.size * ((at - lo) / (hi - lo)), {**self.coins, coin: (lo, at)})
-        return kept, Chance(self.size * ((hi - at) / (hi - lo)), {**self.coins, coin: (at, hi)})
+        kept = ExactMass(self.size * ((at - lo) / (hi - lo)), {**self.coins, coin: (lo, at)})
+        return kept, ExactMass(self.size * ((hi - at) / (hi - lo)), {**self.coins, coin: (at, hi)})
 
-    def spread(self, law: Tensor) -> list[Chance]:
+    def spread(self, law: Tensor) -> list[ExactMass]:
         """See `Mass`."""
-        return [Chance(self.size * share) for share in law.tolist()]
+        return [ExactMass(self.size * share) for share in law.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
-class Throws:
+class SampledMass:
     """Throws of coins, all at once. coins: by name, one number in [0, 1) for each throw."""
 
     size: int
     generator: torch.Generator
     coins: Mapping[int, Tensor] = field(default_factory=dict)
 
-    def split(self, coin: int, threshold: float) -> tuple[Throws, Throws]:
+    def split(self, coin: int, threshold: float) -> tuple[SampledMass, SampledMass]:
         """See `Mass`."""
         u = self.coins.get(coin)
         if u is None:
@@ -63,14 +63,14 @@ class Throws:
         below = u < threshold
         return self._where(below, coin, u), self._where(~below, coin, u)
 
-    def _where(self, taken: Tensor, coin: int, u: Tensor) -> Throws:
+    def _where(self, taken: Tensor, coin: int, u: Tensor) -> SampledMass:
         coins = {name: each[taken] for name, each in {**self.coins, coin: u}.items()}
-        return Throws(int(taken.sum()), self.generator, coins)
+        return SampledMass(int(taken.sum()), self.generator, coins)
 
-    def spread(self, law: Tensor) -> list[Throws]:
+    def spread(self, law: Tensor) -> list[SampledMass]:
         """See `Mass`: each throw draws one outcome, by the running total that it falls under."""
         u = torch.rand(self.size, generator=self.generator, dtype=torch.float64)
         totals = law.double().cumsum(0)
         found = torch.searchsorted(totals, u * totals[-1], right=True).clamp(max=len(law) - 1)
         counts = torch.bincount(found, minlength=len(law))
-        return [Throws(many, self.generator) for many in counts.tolist()]
+        return [SampledMass(many, self.generator) for many in counts.tolist()]

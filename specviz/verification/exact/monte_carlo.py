@@ -11,21 +11,26 @@ from functools import cached_property
 
 import torch
 
-from specviz.verification.exact.drawing import Context
-from specviz.verification.exact.enumeration import Round, plain_law, played, strings
-from specviz.verification.exact.masses import Throws
+from specviz.verification.exact.candidates import Context
+from specviz.verification.exact.enumeration import (
+    RoundSetup,
+    plain_distribution,
+    play_round,
+    string_masses,
+)
+from specviz.verification.exact.masses import SampledMass
 from specviz.verification.exact.statistics import (
     GTest,
     Interval,
     exact_sampler_distance,
     g_test,
-    seen_distance,
-    wilson_each,
+    sample_distance,
+    wilson_intervals,
 )
 
 
 @dataclass(frozen=True)
-class Thrown:
+class SampleCounts:
     """Counts of outcomes, the law that they should follow, and how many throws kept a guess.
 
     expected: by outcome, in the same order, its chance in plain decoding.
@@ -55,12 +60,12 @@ class Thrown:
     @cached_property
     def intervals(self) -> list[Interval]:
         """Wilson's interval of every outcome; all of them hold at once 19 times in 20."""
-        return wilson_each(self.counts)
+        return wilson_intervals(self.counts)
 
     @property
     def tv(self) -> float:
         """The distance seen: noise and, where the rule is lossy, loss."""
-        return seen_distance(self.counts, self.expected)
+        return sample_distance(self.counts, self.expected)
 
     @property
     def noise(self) -> float:
@@ -73,26 +78,28 @@ def _coins(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def throw(round: Round, throws: int, seed: int) -> Thrown:
+def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCounts:
     """The first token of so many rounds. round: of one position, or of a chain or tree."""
     p = round.target(())
     counts, kept = torch.zeros(len(p), dtype=torch.long), 0
-    for mass, tree, verdict in played(round, Throws(throws, _coins(seed))):
+    for mass, tree, verdict in play_round(round, SampledMass(throws, _coins(seed))):
         if verdict.path:
             counts[tree.tokens[verdict.path[0]]] += mass.size
             kept += mass.size
         else:
-            counts += torch.tensor([each.size for each in mass.spread(verdict.final.law)])
-    return Thrown(counts.tolist(), p.tolist(), kept)
+            counts += torch.tensor([each.size for each in mass.spread(verdict.final.probs)])
+    return SampleCounts(counts.tolist(), p.tolist(), kept)
 
 
-def throw_joint(round: Round, throws: int, seed: int, length: int) -> tuple[list[Context], Thrown]:
+def sample_strings(
+    round: RoundSetup, throws: int, seed: int, length: int
+) -> tuple[list[Context], SampleCounts]:
     """The first `length` tokens of so many rounds, each continued by plain decoding.
 
     Also the strings that the counts are of. kept is not counted here.
     """
-    seen = strings(round, Throws(throws, _coins(seed)), length)
-    expected = plain_law(round.target, length)
+    seen = string_masses(round, SampledMass(throws, _coins(seed)), length)
+    expected = plain_distribution(round.target, length)
     outcomes = sorted(seen.keys() | expected.keys())
     counts = [int(seen.get(outcome, 0)) for outcome in outcomes]
-    return outcomes, Thrown(counts, [expected.get(each, 0.0) for each in outcomes], 0)
+    return outcomes, SampleCounts(counts, [expected.get(each, 0.0) for each in outcomes], 0)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-LEAST: Final = 5.0  # a cell that expects fewer is merged: χ² is no good guide to it
+MIN_EXPECTED: Final = 5.0  # a cell that expects fewer is merged: χ² is no good guide to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class GTest:
     p_value: float
 
 
-def g_test(counts: Sequence[int], law: Sequence[float], least: float = LEAST) -> GTest:
+def g_test(counts: Sequence[int], law: Sequence[float], least: float = MIN_EXPECTED) -> GTest:
     """Compare counts with a law by cell; cells expecting fewer than `least` are merged.
 
     Raises ValueError where a token of probability zero was seen: no test is needed then.
@@ -43,7 +43,9 @@ def g_test(counts: Sequence[int], law: Sequence[float], least: float = LEAST) ->
     return _tested(statistic, len(big) - 1)
 
 
-def g_test_of_two(one: Mapping[Any, int], other: Mapping[Any, int], least: float = LEAST) -> GTest:
+def g_test_of_two(
+    one: Mapping[Any, int], other: Mapping[Any, int], least: float = MIN_EXPECTED
+) -> GTest:
     """Whether two samples are of one law: counts by outcome, expected ones from both together.
 
     Outcomes that either sample expects fewer than `least` of are merged.
@@ -98,7 +100,7 @@ def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
     return Interval(low, 1.0 if count == throws else centre + half)
 
 
-def wilson_each(counts: Sequence[int], level: float = 0.95) -> list[Interval]:
+def wilson_intervals(counts: Sequence[int], level: float = 0.95) -> list[Interval]:
     """An interval for every token, at the level at which all of them together are right so often.
 
     Bonferroni's: 1 − (1 − level)/V each.
@@ -115,7 +117,7 @@ def exact_sampler_distance(p: Tensor, samples: int) -> float:
     return float((2 * p * (1 - p) / (math.pi * samples)).sqrt().sum() / 2)
 
 
-def seen_distance(counts: Sequence[int], p: Sequence[float]) -> float:
+def sample_distance(counts: Sequence[int], p: Sequence[float]) -> float:
     """The total variation between what was seen and p; 0 where nothing was thrown."""
     throws = sum(counts)
     pairs = zip(counts, p, strict=True)

@@ -17,21 +17,23 @@ from torch import Tensor
 
 from specviz.trace.rule_specs import Drawn
 
-LARGEST: Final = 16  # tokens: 65,536 sets
+MAX_VOCABULARY: Final = 16  # tokens: 65,536 sets
 
 
-def ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:
+def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:
     """α* of so many candidates. p, q: laws (V,) of at most LARGEST tokens. Raises ValueError."""
     size = len(p)
-    if size > LARGEST:
-        raise ValueError(f"The ceiling tries all sets of tokens: {LARGEST} at most, not {size:,}.")
+    if size > MAX_VOCABULARY:
+        raise ValueError(
+            f"The ceiling tries all sets of tokens: {MAX_VOCABULARY} at most, not {size:,}."
+        )
     sets = torch.arange(2**size)
     held = ((sets[:, None] >> torch.arange(size)) & 1).to(torch.float64)
-    inside = within(held, q.double(), drawn, candidates)
+    inside = all_inside(held, q.double(), drawn, candidates)
     return min(1.0, (held @ p.double() + 1.0 - inside).min().item())
 
 
-def within(held: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
+def all_inside(held: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
     """By set, the chance that all candidates lie in it. held: (sets, V), 1 for a token of it."""
     if drawn is Drawn.SAMPLED:
         return (held @ q) ** candidates

@@ -17,11 +17,11 @@ from specviz.ui.lossless.sandbox.answer import EXACT, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
 from specviz.ui.question import Unasked, number_of, packed, read
 from specviz.verification import MismatchedRule
-from specviz.verification.exact import Round, answer
-from specviz.verification.exact.darts import darts
-from specviz.verification.exact.enumeration import played
-from specviz.verification.exact.masses import Throws
-from specviz.verification.exact.monte_carlo import Thrown
+from specviz.verification.exact import RoundSetup, enumerate_position
+from specviz.verification.exact.darts import throw_darts
+from specviz.verification.exact.enumeration import play_round
+from specviz.verification.exact.masses import SampledMass
+from specviz.verification.exact.monte_carlo import SampleCounts
 
 DARTS: Final = 600  # more could not be told apart on screen
 PARTS: Final = 25  # animation steps
@@ -41,20 +41,20 @@ def thrown(text: Any) -> str:
     pours = poured(round_, many, next(seeds))
     last = pours[-1]
     counts = [kept + rest for kept, rest in zip(last["kept"], last["filled"], strict=True)]
-    found = Thrown(counts, list(asked.p), sum(last["kept"]))
+    found = SampleCounts(counts, list(asked.p), sum(last["kept"]))
     return packed(
         {
             "id": asked.number,
             "pours": pours,
             "intervals": [[one.low, one.high] for one in found.intervals],
             "said": said(found),
-            "told": told(found, answer(round_).tv),
+            "told": told(found, enumerate_position(round_).tv),
             "darts": board(round_, next(seeds)),
         }
     )
 
 
-def board(round_: Round, seed: int) -> dict[str, Any] | None:
+def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:
     """Von Neumann's picture of his rule: darts below M q, accepted below p; None for other rules.
 
     Also None if q is 0 for a word of p, because then no M is large enough.
@@ -63,7 +63,7 @@ def board(round_: Round, seed: int) -> dict[str, Any] | None:
         return None
     p, q = round_.target(()), round_.draft(())
     try:
-        thrown = darts(p, q, DARTS, seed)
+        thrown = throw_darts(p, q, DARTS, seed)
     except ValueError:
         return None
     accepted = int(thrown.kept.sum())
@@ -89,7 +89,7 @@ def board(round_: Round, seed: int) -> dict[str, Any] | None:
     }
 
 
-def poured(round_: Round, throws: int, seed: int) -> list[dict[str, Any]]:
+def poured(round_: RoundSetup, throws: int, seed: int) -> list[dict[str, Any]]:
     """Count accepted guesses and replacements by word, after each animation step."""
     coins = torch.Generator().manual_seed(seed)
     size = len(round_.target(()))
@@ -97,17 +97,17 @@ def poured(round_: Round, throws: int, seed: int) -> list[dict[str, Any]]:
     ends = sorted({max(1, throws * part // PARTS) for part in range(1, PARTS + 1)})
     found, before = [], 0
     for end in ends:
-        for mass, tree, verdict in played(round_, Throws(end - before, coins)):
+        for mass, tree, verdict in play_round(round_, SampledMass(end - before, coins)):
             if verdict.path:
                 kept[tree.tokens[verdict.path[0]]] += mass.size
             else:
-                filled += torch.tensor([each.size for each in mass.spread(verdict.final.law)])
+                filled += torch.tensor([each.size for each in mass.spread(verdict.final.probs)])
         found.append({"thrown": end, "kept": kept.tolist(), "filled": filled.tolist()})
         before = end
     return found
 
 
-def said(found: Thrown) -> str:
+def said(found: SampleCounts) -> str:
     """Say what the counts show about the rule, and no more."""
     if found.impossible:
         return texts.text("lossless", "coins_impossible", times=found.impossible)
@@ -125,7 +125,7 @@ def seldom(chance: float) -> str:
     return texts.text("lossless", "odds", experiments=round(1 / chance / 100) * 100)
 
 
-def told(found: Thrown, exact: float) -> dict[str, str]:
+def told(found: SampleCounts, exact: float) -> dict[str, str]:
     """Format the numbers beside the columns."""
     chance = found.test.p_value
     return {

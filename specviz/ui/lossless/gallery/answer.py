@@ -1,6 +1,6 @@
-"""The gallery's answers: every exhibit on its own laws or the sandbox's, and evidence of one.
+"""Answer the gallery: all published rules, with their own p and q or the sandbox's, or one case.
 
-Text in, text out. A verdict is the exhibit's own computation; nothing about it is typed here.
+Text in, text out. Verdicts are computed; none is written down here.
 """
 
 from __future__ import annotations
@@ -9,27 +9,35 @@ from functools import cache
 from itertools import count
 from typing import Any, Final
 
+from specviz import texts
 from specviz.ui.lossless.coins.answer import SURE, seldom
 from specviz.ui.lossless.sandbox.answer import tensor
 from specviz.ui.lossless.sandbox.presets import WORDS
 from specviz.ui.lossless.sandbox.question import law, whole
 from specviz.ui.question import Unasked, number_of, packed, read
-from specviz.verification.exact.statistics import g_test, wilson_each
-from specviz.verification.wild import EXACT, GALLERY, Exhibit, Result, evidence, exhibit
+from specviz.verification.exact.statistics import g_test, wilson_intervals
+from specviz.verification.published_rules import (
+    EXACT,
+    GALLERY,
+    CaseResult,
+    CaseStudy,
+    find_case_study,
+    sample_counts,
+)
 
 THROWS: Final = 20_000
-STRANGEST: Final = 6  # strings that are listed where single words hide the fault
+STRANGEST: Final = 6  # sequences listed if single words do not show the fault
 ASKED: Final = ("list", "evidence")
 seeds = count(1)
 
 
 def answer(text: Any) -> str:
-    """JSON for the page: the list, or coins thrown for one exhibit; or what is wrong with it."""
+    """Answer with JSON: the list, evidence for one rule, or a sentence of what is wrong."""
     try:
         data = read(text)
-        number = whole(data.get("id"), "The number of a question", -(2**53), 2**53)
+        number = whole(data.get("id"), "A question's number", -(2**53), 2**53)
         if data.get("asked") not in ASKED:
-            raise Unasked(f"The gallery is asked for one of these: {', '.join(ASKED)}.")
+            raise Unasked(f"A question to the gallery is one of these: {', '.join(ASKED)}.")
         if data["asked"] == "list":
             return packed({"id": number, "exhibits": exhibits(data.get("p"), data.get("q"))})
         return packed({"id": number, "evidence": thrown(chosen(data.get("key")), next(seeds))})
@@ -37,38 +45,39 @@ def answer(text: Any) -> str:
         return packed({"id": number_of(text), "problem": str(problem)})
 
 
-def chosen(key: Any) -> Exhibit:
-    """The exhibit of this key. Raises Unasked with a sentence."""
+def chosen(key: Any) -> CaseStudy:
+    """Look up a rule by its key. Raises Unasked with a sentence."""
     try:
-        return exhibit(str(key))
+        return find_case_study(str(key))
     except KeyError as problem:
-        raise Unasked("The gallery has no such exhibit.") from problem
+        raise Unasked("The gallery has no such rule.") from problem
 
 
 def exhibits(p: Any, q: Any) -> list[dict[str, Any]]:
-    """All exhibits as the page shows them, on these laws, or each on its own where none are given.
+    """List all rules for the page, computed with this p and q, or each with its own.
 
-    Raises Unasked with a sentence where the laws are none.
+    Raises:
+        Unasked: With a sentence, if p or q is not a distribution.
     """
     if p is None:
         return [told(each, result) for each, result in own()]
     target, draft = law(p, "p"), law(q, "q")
     if len(target) != len(draft):
-        raise Unasked("p and q are laws over the same words, so they are equally long.")
+        raise Unasked("p and q must have a probability for the same words.")
     laws = tensor(target), tensor(draft)
     return [told(each, each.result(*laws)) for each in GALLERY]
 
 
 @cache
-def own() -> tuple[tuple[Exhibit, Result], ...]:
-    """Every exhibit with what it comes to on its own laws."""
+def own() -> tuple[tuple[CaseStudy, CaseResult], ...]:
+    """Every rule with its result for its own p and q."""
     return tuple((each, each.result()) for each in GALLERY)
 
 
-def told(each: Exhibit, result: Result) -> dict[str, Any]:
-    """An exhibit's texts, its verdict, and its law by first word."""
+def told(each: CaseStudy, result: CaseResult) -> dict[str, Any]:
+    """Convert a rule to JSON: its texts, its verdict, and its output by first word."""
     out, p = result.first()
-    rounding = result.tv < EXACT
+    tv = "0" if result.tv < EXACT else f"{result.tv:.4f}"
     return {
         "key": each.key,
         "name": each.name,
@@ -78,42 +87,49 @@ def told(each: Exhibit, result: Result) -> dict[str, Any]:
         "judged": each.judged,
         "why": each.why,
         "is": result.verdict,
-        "tv": "0" if rounding else f"{result.tv:.4f}",
-        "kept": f"{result.kept:.3f}",
-        "together": each.case.length,
+        "tv": tv,
+        "said": found(result, each.case.length, tv),
         "out": out,
         "p": p,
     }
 
 
-def thrown(each: Exhibit, seed: int) -> dict[str, Any]:
-    """What a detective sees: how often each first word came, the oddest strings, and no name."""
+def found(result: CaseResult, tokens: int, tv: str) -> str:
+    """Say what the rule's output is. tokens: the length of the sequences that are compared."""
+    shown = {"tokens": tokens, "accepted": f"{result.accepted_length:.3f}"}
+    if result.verdict == "exact":
+        return texts.text("lossless", "published_exact", **shown)
+    return texts.text("lossless", "published_lossy", tv=tv, **shown)
+
+
+def thrown(each: CaseStudy, seed: int) -> dict[str, Any]:
+    """Evidence for one rule without its name: counts of first words, and unusual sequences."""
     p, q = each.laws()
-    seen = evidence(each, THROWS, seed)
+    seen = sample_counts(each, THROWS, seed)
     firsts = [0] * len(p)
     for string, many in seen.items():
         firsts[string[0]] += round(many)
     chance = g_test(firsts, p.tolist()).p_value
+    draft = ", ".join(f"{WORDS[at].strip()} {share:.2f}" for at, share in enumerate(q.tolist()))
     return {
-        "throws": THROWS,
+        "lead": texts.text("lossless", "evidence", rounds=THROWS, fit=fit(chance)),
+        "draft": texts.text("lossless", "evidence_draft", words=draft),
         "p": p.tolist(),
-        "q": q.tolist(),
         "out": [many / THROWS for many in firsts],
-        "intervals": [[one.low, one.high] for one in wilson_each(firsts)],
-        "firsts": fit(chance),
+        "intervals": [[one.low, one.high] for one in wilson_intervals(firsts)],
         "strings": strings(each, seen) if each.case.length > 1 else [],
     }
 
 
 def fit(chance: float) -> str:
-    """How well single words fit p, in words. chance: of a worse fit by luck."""
+    """Say how well single words fit p. chance: the probability of a worse fit by luck."""
     if chance >= SURE:
-        return f"Word by word, luck alone would fit p worse {100 * chance:.1f} % of the time."
-    return f"Word by word, luck alone would miss p so far {seldom(chance)}."
+        return texts.text("lossless", "words_fit", percent=f"{100 * chance:.1f}")
+    return texts.text("lossless", "words_do_not_fit", odds=seldom(chance))
 
 
-def strings(each: Exhibit, seen: dict[tuple[int, ...], float]) -> list[list[str]]:
-    """The strings of words whose counts lie furthest from p's, by standard deviations of luck."""
+def strings(each: CaseStudy, seen: dict[tuple[int, ...], float]) -> list[list[str]]:
+    """The sequences of words whose counts differ most from p, in standard deviations."""
     plain = each.result().plain
     rows = []
     for string, chance in plain.items():

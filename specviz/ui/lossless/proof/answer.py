@@ -1,6 +1,6 @@
-"""How far the rule's law lies from the target's at every verdict of a recorded run.
+"""Distance of the rule's output from the target's distribution at every check of a recorded run.
 
-Needs no model: a trace keeps what it takes. See `verification.exact.of_run`.
+Needs no model: the trace contains all that is needed. See `verification.exact.recorded_run`.
 """
 
 from __future__ import annotations
@@ -8,58 +8,56 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from specviz import texts
 from specviz.frames import Scene
 from specviz.frames.numbers import significant
-from specviz.texts import count
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
 from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS, whole
 from specviz.ui.question import Unasked, number_of, packed, read
 from specviz.ui.step import recorded
-from specviz.verification.exact.of_run import Step, steps, worst
+from specviz.verification.exact.recorded_run import VerdictBounds, verdict_bounds, worst_bounds
 
-SHOWN: Final = MOST_WORDS - 1  # words of a verdict that the sandbox can hold
+SHOWN: Final = MOST_WORDS - 1  # words of one check that fit into the sandbox
 ROUNDING: Final = 1e-9
 
 
 def answer(text: Any) -> str:
-    """JSON for the page: the verdicts of the run asked for; or what is wrong with the question."""
+    """Answer with JSON: the checks of the run asked for, or a sentence of what is wrong."""
     try:
         data = read(text)
-        number = whole(data.get("id"), "The number of a question", -(2**53), 2**53)
+        number = whole(data.get("id"), "A question's number", -(2**53), 2**53)
         if data.get("run") not in recorded.names():
-            raise Unasked("There is no recorded run of this name here.")
+            raise Unasked("There is no recorded run with this name.")
         return packed({"id": number, **proof(str(data["run"]))})
-    except ValueError as problem:  # no question, or no trace: a sentence either way
+    except ValueError as problem:  # bad question or bad trace
         return packed({"id": number_of(text), "problem": str(problem)})
 
 
 @cache
 def proof(name: str) -> dict[str, Any]:
-    """Every verdict of a recorded run, and the largest distance in a sentence."""
+    """Every check of a recorded run, and the largest distance in a sentence."""
     trace = recorded.trace(name)
     judged = {(r.number, j.node): j for r in trace.rounds for j in r.judged}
-    verdicts = [told(trace, step, judged[step.round, step.node]) for step in steps(trace)]
+    verdicts = [told(trace, step, judged[step.round, step.node]) for step in verdict_bounds(trace)]
     return {"run": name, "title": recorded.title(name), "said": said(trace), "verdicts": verdicts}
 
 
 def said(trace: Trace) -> str:
-    """What all verdicts come to."""
-    least, most = worst(trace)
-    many = count(sum(1 for _ in steps(trace)), "verdict")
-    start = f"{many} by the rule “{trace.header.rule}”. The largest distance from the target’s law"
+    """Say what all checks show together."""
+    least, most = worst_bounds(trace)
+    shown = {"checks": sum(1 for _ in verdict_bounds(trace)), "rule": trace.header.rule}
     if most < ROUNDING:
-        shown = "0" if most == 0.0 else f"{significant(1)(most)}, which is rounding"
-        return f"{start} is {shown}: nothing is lost."
-    found = f"{least:.4f}" if most - least < ROUNDING else f"between {least:.4f} and {most:.4f}"
-    return f"{start} is {found}."
+        rounded = texts.text("lossless", "rounding", tv=significant(1)(most)) if most else "0"
+        return texts.text("lossless", "run_lossless", tv=rounded, **shown)
+    return texts.text("lossless", "run_lossy", least=f"{least:.4f}", most=f"{most:.4f}", **shown)
 
 
-def told(trace: Trace, step: Step, judged: Judged) -> dict[str, Any]:
-    """One verdict: where, of what, kept or not, how far off, and its laws for the sandbox."""
+def told(trace: Trace, step: VerdictBounds, judged: Judged) -> dict[str, Any]:
+    """Convert a check to JSON: round, token, accepted or not, distance, p and q for the sandbox."""
     scene = Scene.of(trace, step.round)
     proposed = scene.round.proposed
-    assert proposed is not None  # something was judged
+    assert proposed is not None  # a guess was checked
     token = proposed.guesses[step.node - 1].token
     laws = few(judged.rows, token)
     return {
@@ -72,10 +70,10 @@ def told(trace: Trace, step: Step, judged: Judged) -> dict[str, Any]:
 
 
 def few(rows: Rows, token: int) -> dict[str, Any] | None:
-    """The likeliest words of a verdict, the one on trial among them, p and q each scaled to 1.
+    """The likeliest tokens of a check, the guess among them, with p and q rescaled to sum to 1.
 
-    words: as tokens. None where the sandbox could show nothing of it. Cut and scaled, not lumped:
-    one bucket for all others would have another overlap than they have.
+    None if the sandbox could not show it. The other tokens are cut off rather than summed into one
+    bucket, because the overlap of p and q in one bucket would be larger than it really is.
     """
     drafted = rows.q or [float(each == token) for each in rows.tokens]
     by_weight = sorted(

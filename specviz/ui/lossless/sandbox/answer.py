@@ -19,10 +19,10 @@ from specviz.trace.rule_specs import Drawn, select_rule
 from specviz.ui.lossless.sandbox.question import SandboxQuestion
 from specviz.ui.question import Unasked, number_of, packed
 from specviz.verification import MismatchedRule, Rule, make_rule
-from specviz.verification.exact import Answer, CandidateMethod, Round
-from specviz.verification.exact import answer as answered
-from specviz.verification.exact.drawing import as_method
-from specviz.verification.exact.transport import ceiling
+from specviz.verification.exact import CandidateMethod, PositionResult, RoundSetup
+from specviz.verification.exact import enumerate_position as answered
+from specviz.verification.exact.candidates import as_method
+from specviz.verification.exact.transport import acceptance_ceiling
 
 DEEP: Final = 4  # positions of a round; p and q are the same at each, so the formula is exact
 EXACT: Final = 1e-9  # a distance below this is rounding
@@ -58,7 +58,7 @@ def answer(text: Any) -> str:
     )
 
 
-def round_of(asked: SandboxQuestion) -> Round:
+def round_of(asked: SandboxQuestion) -> RoundSetup:
     """Build the round that a question describes.
 
     A rule that reads q gets q even if the guess was not sampled: a common mistake, which visitors
@@ -70,7 +70,7 @@ def round_of(asked: SandboxQuestion) -> Round:
     """
     rule = make_rule(select_rule(asked.drawn, WARM) if asked.rule == "auto" else asked.rule)
     drawing = CandidateMethod(asked.drawn) if rule.spec.reads_q else as_method(asked.drawn)
-    return Round.place(rule, tensor(asked.p), tensor(asked.q), drawing, asked.candidates)
+    return RoundSetup.position(rule, tensor(asked.p), tensor(asked.q), drawing, asked.candidates)
 
 
 def tensor(law: Sequence[float]) -> Tensor:
@@ -78,13 +78,13 @@ def tensor(law: Sequence[float]) -> Tensor:
     return torch.tensor(law, dtype=torch.float64)
 
 
-def verdict(asked: SandboxQuestion, rule: Rule, found: Answer) -> dict[str, Any]:
+def verdict(asked: SandboxQuestion, rule: Rule, found: PositionResult) -> dict[str, Any]:
     """Say whether the output is p, and why. worst: index of the word with the largest error."""
     exact = found.tv < EXACT
     worst = None if exact else int(found.wrong.abs().argmax())
     said = texts.text("lossless", "output_is_p")
     if worst is not None:
-        out, p = found.distributions[worst].item(), asked.p[worst]
+        out, p = found.output[worst].item(), asked.p[worst]
         numbers = {"out": f"{out:.3f}", "p": f"{p:.3f}"}
         said = texts.text("lossless", "output_differs", too_often=out > p, **numbers)
     name = "exact" if exact else "lossy"
@@ -113,9 +113,9 @@ MISFIT: Final[Mapping[Drawn, str]] = {  # macros, by how the guesses were chosen
 }
 
 
-def told(asked: SandboxQuestion, found: Answer) -> dict[str, str]:
+def told(asked: SandboxQuestion, found: PositionResult) -> dict[str, str]:
     """Format the numbers beside the bars."""
-    best = ceiling(tensor(asked.p), tensor(asked.q), asked.drawn, asked.candidates)
+    best = acceptance_ceiling(tensor(asked.p), tensor(asked.q), asked.drawn, asked.candidates)
     return {
         "tv": "0" if found.tv < EXACT else f"{found.tv:.4f}",
         "kept": f"{found.acceptance:.4f}",
@@ -124,7 +124,7 @@ def told(asked: SandboxQuestion, found: Answer) -> dict[str, str]:
     }
 
 
-def rows(law: Sequence[float], found: Answer) -> list[list[str]]:
+def rows(law: Sequence[float], found: PositionResult) -> list[list[str]]:
     """Build the table: one row per word, then the sums. law: the draft's distribution."""
     p, q = found.p, tensor(law)
     both, above = torch.minimum(p, q), (p - q).clamp(min=0.0)

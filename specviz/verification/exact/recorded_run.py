@@ -19,7 +19,7 @@ Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class VerdictBounds:
     """One verdict. place: of the guess among the new tokens, from 0. least, most: between what the
     total variation lies; the same number where it is known. given: of this very guess, where the
     rule promises nothing on average over what q could have drawn, or where there is no q.
@@ -33,22 +33,22 @@ class Step:
     given: bool
 
 
-def steps(trace: Trace) -> Iterator[Step]:
+def verdict_bounds(trace: Trace) -> Iterator[VerdictBounds]:
     """Every verdict of a run, in order. A trace of a rule not known here has bounds 0 and 1."""
-    proof = PROOFS.get(trace.header.rule, _nothing)
+    proof = BOUNDS.get(trace.header.rule, _nothing)
     before = 0
     for played in trace.rounds:
         depths = played.proposed.depths if played.proposed else []
         for event in played.judged:
             place = before + depths[event.node - 1] - 1
             least, most = proof(event)
-            yield Step(played.number, event.node, place, least, most, event.rows.q is None)
+            yield VerdictBounds(played.number, event.node, place, least, most, event.rows.q is None)
         before += len(played.committed.tokens) if played.committed else 0
 
 
-def worst(trace: Trace) -> Bounds:
+def worst_bounds(trace: Trace) -> Bounds:
     """Between what the largest distance of a run's verdicts lies; nothing judged is 0."""
-    found = list(steps(trace))
+    found = list(verdict_bounds(trace))
     return (
         max((step.least for step in found), default=0.0),
         max((step.most for step in found), default=0.0),
@@ -144,7 +144,7 @@ def _top(rows: Rows) -> float:
     return max(rows.p, default=0.0)
 
 
-PROOFS: Mapping[str, Callable[[Judged], Bounds]] = {
+BOUNDS: Mapping[str, Callable[[Judged], Bounds]] = {
     "speculative": _residual,
     "without-replacement": _residual,
     "point-mass": _residual,

@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 from specviz.verification.base import Rule
-from specviz.verification.exact.drawing import Drawing
+from specviz.verification.exact.candidates import CandidateMethod
 from specviz.verification.exact.enumeration import (
-    Law,
-    Round,
+    RoundSetup,
+    StringDistribution,
     accepted_length,
     distance,
-    plain_law,
-    strings,
+    plain_distribution,
+    string_masses,
 )
-from specviz.verification.exact.masses import Chance, Throws
+from specviz.verification.exact.masses import ExactMass, SampledMass
 
 EXACT: Final = 1e-9  # a distance below it is rounding
 # The worked example: q ranks badly, so that every fault shows.
@@ -31,51 +31,51 @@ Q: Final = (0.10, 0.45, 0.15, 0.25, 0.05)
 Verdict = Literal["exact", "lossy"]
 
 
-class Case(Protocol):
+class Procedure(Protocol):
     """How an exhibit turns p and q into text. length: how many tokens are looked at together."""
 
     @property
     def length(self) -> int:
         """Tokens of a string; some faults leave the first token as it should be."""
 
-    def law(self, p: Tensor, q: Tensor) -> Law:
+    def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """The exact law over strings. p, q: (V,), the same in every context."""
 
-    def kept(self, p: Tensor, q: Tensor) -> float:
+    def accepted_length(self, p: Tensor, q: Tensor) -> float:
         """The expected number of draft tokens kept in a round."""
 
-    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
+    def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """How often each string came in so many rounds."""
 
 
 @dataclass(frozen=True)
-class Ruled:
+class RuleProcedure:
     """A case that is a rule on a drawing: its law is enumerated, its coins are really thrown.
 
-    parents: the shape of the draft, as `enumeration.Round` has it.
+    parents: the shape of the draft, as `enumeration.RoundSetup` has it.
     """
 
     rule: Rule
-    drawing: Drawing
+    drawing: CandidateMethod
     parents: Sequence[int] = (-1, 0)
     length: int = 1
 
-    def round(self, p: Tensor, q: Tensor) -> Round:
+    def round(self, p: Tensor, q: Tensor) -> RoundSetup:
         """The question that enumeration and coins are put."""
-        return Round(self.rule, lambda _: p, lambda _: q, self.parents, self.drawing)
+        return RoundSetup(self.rule, lambda _: p, lambda _: q, self.parents, self.drawing)
 
-    def law(self, p: Tensor, q: Tensor) -> Law:
-        """See `Case`."""
-        return strings(self.round(p, q), Chance(), self.length)
+    def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
+        """See `Procedure`."""
+        return string_masses(self.round(p, q), ExactMass(), self.length)
 
-    def kept(self, p: Tensor, q: Tensor) -> float:
-        """See `Case`."""
+    def accepted_length(self, p: Tensor, q: Tensor) -> float:
+        """See `Procedure`."""
         return accepted_length(self.rule, lambda _: p, lambda _: q, self.parents, self.drawing)
 
-    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
-        """See `Case`."""
-        coins = Throws(throws, torch.Generator().manual_seed(seed))
-        return strings(self.round(p, q), coins, self.length)
+    def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
+        """See `Procedure`."""
+        coins = SampledMass(throws, torch.Generator().manual_seed(seed))
+        return string_masses(self.round(p, q), coins, self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class CaseStudy:
     """A rule in the wild. claimed: what was said of it there, in our words. drawn: how candidates
     come about. judged: how they are judged, and what replaces one that fell. why: the reason of the
     verdict. p, q: laws to begin with; any of the same kind may be put in their place.
@@ -100,7 +100,7 @@ class Exhibit:
     drawn: str
     judged: str
     why: str
-    case: Case
+    case: Procedure
     p: tuple[float, ...] = P
     q: tuple[float, ...] = Q
 
@@ -108,27 +108,29 @@ class Exhibit:
         """p and q as tensors (V,)."""
         return torch.tensor(self.p, dtype=torch.float64), torch.tensor(self.q, dtype=torch.float64)
 
-    def result(self, p: Tensor | None = None, q: Tensor | None = None) -> Result:
+    def result(self, p: Tensor | None = None, q: Tensor | None = None) -> CaseResult:
         """The exact answer, at the exhibit's own laws or others."""
         own = self.laws()
         target, draft = own[0] if p is None else p, own[1] if q is None else q
         length = self.case.length
-        plain = plain_law(lambda _: target, length)
-        return Result(self.case.law(target, draft), plain, self.case.kept(target, draft))
+        plain = plain_distribution(lambda _: target, length)
+        return CaseResult(
+            self.case.distribution(target, draft), plain, self.case.accepted_length(target, draft)
+        )
 
 
 @dataclass(frozen=True)
-class Result:
+class CaseResult:
     """law: what comes out, over strings; plain: what should; kept: draft tokens kept a round."""
 
-    law: Law
-    plain: Law
-    kept: float
+    distribution: StringDistribution
+    plain: StringDistribution
+    accepted_length: float
 
     @property
     def tv(self) -> float:
         """The total variation between them."""
-        return distance(self.law, self.plain)
+        return distance(self.distribution, self.plain)
 
     @property
     def verdict(self) -> Verdict:
@@ -137,9 +139,9 @@ class Result:
 
     def first(self) -> tuple[list[float], list[float]]:
         """By token, the chance to come first: as it is, and as it should be."""
-        size = 1 + max(string[0] for string in self.law.keys() | self.plain.keys())
+        size = 1 + max(string[0] for string in self.distribution.keys() | self.plain.keys())
         found = []
-        for law in (self.law, self.plain):
+        for law in (self.distribution, self.plain):
             sums = [0.0] * size
             for string, mass in law.items():
                 sums[string[0]] += mass
@@ -147,7 +149,7 @@ class Result:
         return found[0], found[1]
 
 
-def evidence(exhibit: Exhibit, throws: int, seed: int) -> Law:
+def sample_counts(exhibit: CaseStudy, throws: int, seed: int) -> StringDistribution:
     """What a detective sees: how often each string came, and nothing of the rule."""
     p, q = exhibit.laws()
-    return exhibit.case.thrown(p, q, throws, seed)
+    return exhibit.case.sample(p, q, throws, seed)

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from specviz.trace.rule_specs import Drawn
 from specviz.verification.distributions import residual
-from specviz.verification.exact.closed import ratio
-from specviz.verification.exact.drawing import plainly
-from specviz.verification.exact.enumeration import Law
+from specviz.verification.exact.candidates import as_method
+from specviz.verification.exact.closed_form import acceptance_ratio
+from specviz.verification.exact.enumeration import StringDistribution
 from specviz.verification.leaf_first import LeafFirst
-from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
+from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
 
 GAMMA = 2
 
@@ -31,15 +31,15 @@ class CumulativeUniform:
 
     length: int = GAMMA + 1
 
-    def law(self, p: Tensor, q: Tensor) -> Law:
+    def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """See `Case`."""
         out: defaultdict[tuple[int, ...], float] = defaultdict(float)
-        ratios = ratio(p, q).tolist()
+        ratios = acceptance_ratio(p, q).tolist()
         owed = [residual(p, q).tolist(), *residuals(p, q).tolist()]
         chances, given = p.tolist(), q.tolist()
         for draft in product(range(len(p)), repeat=GAMMA):
             weight = prod(given[x] for x in draft)
-            stops = stopping(ratios[draft[0]], ratios[draft[0]] * ratios[draft[1]])
+            stops = acceptance_counts(ratios[draft[0]], ratios[draft[0]] * ratios[draft[1]])
             for many, stop in enumerate(stops):
                 next_ = chances if many == GAMMA else owed[many and 1 + draft[0]]
                 for rest in product(range(len(p)), repeat=GAMMA + 1 - many):
@@ -47,21 +47,21 @@ class CumulativeUniform:
                     out[(*draft[:many], *rest)] += weight * stop * after
         return dict(out)
 
-    def kept(self, p: Tensor, q: Tensor) -> float:
+    def accepted_length(self, p: Tensor, q: Tensor) -> float:
         """See `Case`."""
-        ratios, given = ratio(p, q).tolist(), q.tolist()
+        ratios, given = acceptance_ratio(p, q).tolist(), q.tolist()
         found = 0.0
         for x, y in product(range(len(p)), repeat=GAMMA):
-            _, one, two = stopping(ratios[x], ratios[x] * ratios[y])
+            _, one, two = acceptance_counts(ratios[x], ratios[x] * ratios[y])
             found += given[x] * given[y] * (one + 2 * two)
         return found
 
-    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
+    def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """See `Case`."""
         coins = torch.Generator().manual_seed(seed)
         draft = drawn_each(q, throws, GAMMA, coins)
         u = torch.rand(throws, GAMMA, generator=coins, dtype=torch.float64)
-        passed = ratio(p, q)[draft].cumprod(1) >= u.cumprod(1)
+        passed = acceptance_ratio(p, q)[draft].cumprod(1) >= u.cumprod(1)
         kept = torch.where(passed[:, 1], 2, torch.where(passed[:, 0], 1, 0))
         own = drawn_each(p, throws, GAMMA + 1, coins)
         owed = torch.cat([residual(p, q)[None], residuals(p, q)])
@@ -78,7 +78,7 @@ class CumulativeUniform:
 
 def residuals(p: Tensor, q: Tensor) -> Tensor:
     """By the one token kept, (R₁ p − q)₊ scaled to 1: (V, V)."""
-    return torch.stack([residual(each * p, q) for each in ratio(p, q)])
+    return torch.stack([residual(each * p, q) for each in acceptance_ratio(p, q)])
 
 
 def drawn_each(law: Tensor, throws: int, places: int, coins: torch.Generator) -> Tensor:
@@ -87,7 +87,7 @@ def drawn_each(law: Tensor, throws: int, places: int, coins: torch.Generator) ->
     return many.view(throws, places)
 
 
-def stopping(one: float, both: float) -> tuple[float, float, float]:
+def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
     """The chances to keep 0, 1 and 2 of two guesses. one: R₁; both: R₂, at most R₁."""
     if both <= 0:
         return 1 - one, one, 0.0
@@ -96,19 +96,19 @@ def stopping(one: float, both: float) -> tuple[float, float, float]:
     return 1 - first - two, first, two
 
 
-class Remaining(LeafFirst):
+class RemainingMass(LeafFirst):
     """Traversal verification that divides by the draft's mass not tried yet, not by S + 1 − a."""
 
     def __init__(self) -> None:
         super().__init__("traversal")
 
-    def after(self, left: float, reach: float, untried: float) -> float:
+    def after_rejection(self, left: float, reach: float, untried: float) -> float:
         """See `LeafFirst`."""
         return min(1.0, left / untried) if untried > 0.0 else 1.0
 
 
-EXHIBITS = (
-    Exhibit(
+CASE_STUDIES = (
+    CaseStudy(
         key="cumulative-uniform",
         name="Block verification with products of coins",
         claimed="Block verification: accept the longest prefix whose product of ratios is at "
@@ -126,7 +126,7 @@ EXHIBITS = (
         "can accept.",
         case=CumulativeUniform(),
     ),
-    Exhibit(
+    CaseStudy(
         key="remaining-mass",
         name="Traversal that divides by the remaining draft mass",
         claimed="Traversal verification of a tree keeps the target's distribution. (In the "
@@ -143,7 +143,9 @@ EXHIBITS = (
         why="The correct probability for the parent is S/(S + 1 − a), where a was its "
         "probability before the rejection. The untried mass of q is a different number, "
         "so the output misses p.",
-        case=Ruled(Remaining(), plainly(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3),
+        case=RuleProcedure(
+            RemainingMass(), as_method(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3
+        ),
         p=(0.5, 0.3, 0.2),
         q=(0.2, 0.3, 0.5),
     ),

@@ -6,12 +6,17 @@ from functools import partial
 
 from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
-from specviz.verification.exact.drawing import Drawing, itself, tempered, truncated
-from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
+from specviz.verification.exact.candidates import (
+    CandidateMethod,
+    at_temperature,
+    identity,
+    truncate,
+)
+from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
 
 TEMPERATURE = 0.7
 TOP = 2
-BOTH = partial(truncated, many=TOP)
+BOTH = partial(truncate, many=TOP)
 SAMPLING = Source(
     "vllm-project/vllm pull request 10198: sampling parameters in rejection sampling",
     "https://github.com/vllm-project/vllm/pull/10198",
@@ -22,8 +27,8 @@ WITHIN = Source(
 )
 TEXTBOOK = "Accept x with probability min(1, p/q). If rejected, sample from (p − q)₊, rescaled."
 
-EXHIBITS = (
-    Exhibit(
+CASE_STUDIES = (
+    CaseStudy(
         key="argmax-tested-soft",
         name="Argmax guesses, tested with softmax q",
         claimed="Both models decode greedily here, so why is the text not the target's? (The "
@@ -37,9 +42,9 @@ EXHIBITS = (
         why="The guess was not sampled with probability q(x): the top token is guessed every "
         "time, so it appears too often. An argmax is a point mass: test it with p(x), "
         "and mask it after a rejection.",
-        case=Ruled(RULES["speculative"], Drawing(Drawn.POINT_MASS, itself)),
+        case=RuleProcedure(RULES["speculative"], CandidateMethod(Drawn.POINT_MASS, identity)),
     ),
-    Exhibit(
+    CaseStudy(
         key="draft-temperature",
         name=f"Guessed at temperature {TEMPERATURE}, tested at 1",
         claimed="You are free to sample from the draft model however you like.",
@@ -48,12 +53,14 @@ EXHIBITS = (
         judged=f"{TEXTBOOK} The test uses q at temperature 1.",
         why="That is true if the test uses the q that was sampled from. Here the sharper q "
         "samples its favourite tokens more often than the test assumes.",
-        case=Ruled(
+        case=RuleProcedure(
             RULES["speculative"],
-            Drawing(Drawn.SAMPLED, source=partial(tempered, temperature=TEMPERATURE)),
+            CandidateMethod(
+                Drawn.SAMPLED, sampled_from=partial(at_temperature, temperature=TEMPERATURE)
+            ),
         ),
     ),
-    Exhibit(
+    CaseStudy(
         key="truncated-tested-full",
         name=f"Guessed from the top {TOP}, tested with the full q",
         claimed="A drafter may truncate its distribution to the top-k; the output does not change.",
@@ -63,9 +70,9 @@ EXHIBITS = (
         why="After rescaling, a top token is guessed more often than the full q says, so it "
         "is accepted too often. And tokens that are never guessed still have their q "
         "subtracted from the residual.",
-        case=Ruled(RULES["speculative"], Drawing(Drawn.SAMPLED, source=BOTH)),
+        case=RuleProcedure(RULES["speculative"], CandidateMethod(Drawn.SAMPLED, sampled_from=BOTH)),
     ),
-    Exhibit(
+    CaseStudy(
         key="truncated-tested-truncated",
         name=f"Guessed from the top {TOP}, tested with the truncated q",
         claimed="A drafter may truncate its distribution to the top-k; the output does not change.",
@@ -73,9 +80,11 @@ EXHIBITS = (
         drawn=f"One token sampled from the top {TOP} of q, rescaled to sum to 1.",
         judged=f"{TEXTBOOK} The test uses the truncated q, rescaled to sum to 1.",
         why="Any q works if the guesses are really sampled from it, a truncated q too.",
-        case=Ruled(RULES["speculative"], Drawing(Drawn.SAMPLED, told=BOTH, source=BOTH)),
+        case=RuleProcedure(
+            RULES["speculative"], CandidateMethod(Drawn.SAMPLED, reported_q=BOTH, sampled_from=BOTH)
+        ),
     ),
-    Exhibit(
+    CaseStudy(
         key="unmasked-siblings",
         name="Siblings without replacement, tested with unmasked q",
         claimed="Siblings are sampled without replacement, so q must be masked before the next "
@@ -89,6 +98,8 @@ EXHIBITS = (
         why="The second token was sampled from q without the first token, rescaled: with a "
         "higher probability than the test assumes. The error is small: it takes "
         "thousands of rounds to show.",
-        case=Ruled(RULES["speculative"], Drawing(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0)),
+        case=RuleProcedure(
+            RULES["speculative"], CandidateMethod(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0)
+        ),
     ),
 )

@@ -12,38 +12,38 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-ALIGNED: Final = 16  # bytes: where a tensor begins among others that travel with it
-ROW: Final = 8  # numbers: a mask whose rows begin elsewhere is copied by attention in every layer
+ALIGNMENT: Final = 16  # bytes: where a tensor begins among others that travel with it
+ROW_ALIGNMENT: Final = 8  # numbers: a mask whose rows begin elsewhere is copied by attention in every layer
 
 
 def upload(numbers: Sequence[Any], device: torch.device) -> Tensor:
     """Whole numbers, or lists of them of one length, as a tensor there; nobody waits for it."""
-    return sent(torch.tensor(numbers, dtype=torch.long), device)
+    return to_device(torch.tensor(numbers, dtype=torch.long), device)
 
 
-def sent(made: Tensor, device: torch.device) -> Tensor:
+def to_device(made: Tensor, device: torch.device) -> Tensor:
     """A tensor of the host there. CUDA copies small ones aside at once, so nobody waits."""
     return made.to(device, non_blocking=device.type == "cuda")
 
 
-def together(device: torch.device, *made: Tensor) -> list[Tensor]:
+def upload_together(device: torch.device, *made: Tensor) -> list[Tensor]:
     """Tensors of the host there, sent at once: their bytes stand side by side.
 
     Rows of a float mask begin at multiples of ROW there, though none is longer than it was.
     """
     if device.type != "cuda":
-        return [sent(each, device) for each in made]
+        return [to_device(each, device) for each in made]
     wide = [_in_rows(each) if each.is_floating_point() else each for each in made]
-    rooms = [-(-each.nbytes // ALIGNED) * ALIGNED for each in wide]
+    rooms = [-(-each.nbytes // ALIGNMENT) * ALIGNMENT for each in wide]
     parcel = torch.zeros(sum(rooms), dtype=torch.uint8)
     for part, each in zip(parcel.split(rooms), wide, strict=True):
         part[: each.nbytes] = each.reshape(-1).view(torch.uint8)
-    parts = zip(sent(parcel, device).split(rooms), wide, strict=True)
+    parts = zip(to_device(parcel, device).split(rooms), wide, strict=True)
     there = [part[: each.nbytes].view(each.dtype).view(each.shape) for part, each in parts]
     return [each[..., : own.shape[-1]] for each, own in zip(there, made, strict=True)]
 
 
-class Parcel:
+class UploadBatch:
     """Tensors of the host that go to a device together, once the first of them is asked for."""
 
     def __init__(self, device: torch.device) -> None:
@@ -59,21 +59,21 @@ class Parcel:
         return lambda: self._sent()[place]
 
     def _sent(self) -> list[Tensor]:
-        self._there = self._there or together(self._device, *self._made)
+        self._there = self._there or upload_together(self._device, *self._made)
         return self._there
 
 
 def _in_rows(mask: Tensor) -> Tensor:
     """Room behind the last dimension, up to a multiple of ROW."""
-    return torch.nn.functional.pad(mask, (0, -mask.shape[-1] % ROW))
+    return torch.nn.functional.pad(mask, (0, -mask.shape[-1] % ROW_ALIGNMENT))
 
 
-def soon(tensor: Tensor) -> Tensor:
+def to_host_async(tensor: Tensor) -> Tensor:
     """A copy on the host that nobody waits for: it is there once anything asked later was read."""
     return tensor.to("cpu", non_blocking=tensor.device.type == "cuda")
 
 
-def read(*tensors: Tensor) -> list[Tensor]:
+def to_host(*tensors: Tensor) -> list[Tensor]:
     """Copies on the host of tensors that live side by side, read at once: all from one device.
 
     They travel as float64, which holds a float32 and a token's id as they are. (MPS has none, so

@@ -11,10 +11,10 @@ from torch import Tensor
 from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
 from specviz.verification.distributions import residual
-from specviz.verification.exact.drawing import Drawing, itself, plainly
-from specviz.verification.exact.enumeration import Law
-from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
-from specviz.verification.wild.made import Patched
+from specviz.verification.exact.candidates import CandidateMethod, as_method, identity
+from specviz.verification.exact.enumeration import StringDistribution
+from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
+from specviz.verification.published_rules.patched import PatchedRule
 
 EAGLE = Source(
     "SafeAILab/EAGLE issue 329: non-greedy rejection sampling ignores draft (q)",
@@ -23,7 +23,7 @@ EAGLE = Source(
 
 
 @dataclass(frozen=True)
-class Matched:
+class SampleAndCompare:
     """The target draws its own token; a guess is kept where it is that token. One candidate.
 
     The token said is the target's own draw either way, so nothing of q can come into it.
@@ -31,7 +31,7 @@ class Matched:
 
     length: int = 1
 
-    def law(self, p: Tensor, q: Tensor) -> Law:
+    def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """See `Case`: every guess beside every draw."""
         out: defaultdict[tuple[int, ...], float] = defaultdict(float)
         for guess, given in enumerate(q.tolist()):
@@ -39,11 +39,11 @@ class Matched:
                 out[(guess if guess == own else own,)] += given * chance
         return dict(out)
 
-    def kept(self, p: Tensor, q: Tensor) -> float:
+    def accepted_length(self, p: Tensor, q: Tensor) -> float:
         """See `Case`: Σ p q."""
         return float((p * q).sum())
 
-    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
+    def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """See `Case`."""
         coins = torch.Generator().manual_seed(seed)
         guess, own = (
@@ -54,8 +54,8 @@ class Matched:
         return {(token,): float(count) for token, count in enumerate(counts) if count}
 
 
-EXHIBITS = (
-    Exhibit(
+CASE_STUDIES = (
+    CaseStudy(
         key="top-k-masked",
         name="qx = 1 with masking, for top-k guesses",
         claimed="EAGLE's sampling path never reads q, so it cannot be lossless.",
@@ -66,9 +66,9 @@ EXHIBITS = (
         why="A guess that is fixed in advance has q = 1 at its own token. x appears with "
         "probability p(x), and any other y with (1 − p(x)) · p(y)/(1 − p(x)) = p(y). "
         "This holds for every guess, so the rule needs no q.",
-        case=Ruled(RULES["point-mass"], plainly(Drawn.POINT_MASS), (-1, 0, 0)),
+        case=RuleProcedure(RULES["point-mass"], as_method(Drawn.POINT_MASS), (-1, 0, 0)),
     ),
-    Exhibit(
+    CaseStudy(
         key="suggested-fix",
         name="The textbook test, used on top-k guesses",
         claimed="Lossless means min(1, p/q) with the residual (p − q)₊, so EAGLE's code should "
@@ -79,9 +79,11 @@ EXHIBITS = (
         "rescaled.",
         why="The proof assumes that x was sampled with probability q(x). Here the top tokens "
         "are always guessed and the others never, so the top tokens appear too often.",
-        case=Ruled(RULES["speculative"], Drawing(Drawn.POINT_MASS, itself), (-1, 0, 0)),
+        case=RuleProcedure(
+            RULES["speculative"], CandidateMethod(Drawn.POINT_MASS, identity), (-1, 0, 0)
+        ),
     ),
-    Exhibit(
+    CaseStudy(
         key="sampled-masked",
         name="qx = 1 with masking, for sampled guesses",
         claimed="Without the draft's probabilities, the sampler falls back to a path that is not "
@@ -96,9 +98,9 @@ EXHIBITS = (
         why="The rule is exact for every x, so it is exact for a sampled x too. It is only "
         "wasteful: it accepts Σ p q of the guesses, where the test with q accepts Σ "
         "min(p, q).",
-        case=Ruled(RULES["point-mass"], plainly(Drawn.SAMPLED)),
+        case=RuleProcedure(RULES["point-mass"], as_method(Drawn.SAMPLED)),
     ),
-    Exhibit(
+    CaseStudy(
         key="half-a-fix",
         name="qx = 1 with the residual (p − q)₊",
         claimed="The replacement must be sampled from norm(max(0, p − q)).",
@@ -108,12 +110,12 @@ EXHIBITS = (
         why="This combines halves of two rules. The residual (p − q)₊ completes the test "
         "min(1, p/q), not the test p(x). So the tokens where p exceeds q most get too "
         "much probability, and the others too little.",
-        case=Ruled(
-            Patched("point-mass", lambda law, token: residual(law.p, _q(law.q))),
-            Drawing(Drawn.SAMPLED),
+        case=RuleProcedure(
+            PatchedRule("point-mass", lambda law, token: residual(law.p, _q(law.q))),
+            CandidateMethod(Drawn.SAMPLED),
         ),
     ),
-    Exhibit(
+    CaseStudy(
         key="draw-and-compare",
         name="Sample from the target, then compare",
         claimed="Accepting a guess only if it equals a token sampled from the target biases the "
@@ -126,7 +128,7 @@ EXHIBITS = (
         judged="Sample y from p. Accept x if it equals y; output y in either case.",
         why="Every output token is a fresh sample from p, whatever was guessed, so nothing "
         "is biased. The price is that only Σ p q of the guesses are accepted.",
-        case=Matched(),
+        case=SampleAndCompare(),
     ),
 )
 

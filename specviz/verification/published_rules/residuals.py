@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from specviz.trace.rule_specs import Drawn
-from specviz.verification.exact.drawing import Drawing
-from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
-from specviz.verification.wild.made import Patched, p_itself, without_it
+from specviz.verification.exact.candidates import CandidateMethod
+from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
+from specviz.verification.published_rules.patched import PatchedRule, p_itself, p_without_token
 
-EXHIBITS = (
-    Exhibit(
+CASE_STUDIES = (
+    CaseStudy(
         key="resample-from-p",
         name="Resampling from p itself",
         claimed="Why correct p after a rejection, instead of sampling from it directly?",
@@ -21,9 +21,9 @@ EXHIBITS = (
         why="Accepted guesses already contribute min(p, q). Sampling from p after a "
         "rejection gives the tokens that q likes a second share, and leaves the tokens "
         "with p above q too little.",
-        case=Ruled(Patched("speculative", p_itself), Drawing(Drawn.SAMPLED)),
+        case=RuleProcedure(PatchedRule("speculative", p_itself), CandidateMethod(Drawn.SAMPLED)),
     ),
-    Exhibit(
+    CaseStudy(
         key="mask-the-rejected",
         name="Masking only the rejected token",
         claimed="Should q not be subtracted from every token, instead of masking only the "
@@ -37,6 +37,8 @@ EXHIBITS = (
         "from the rest.",
         why="Masking belongs to the test with p(x). After the test min(1, p/q), the missing "
         "probability lies on the tokens with p above q, not on all tokens except x.",
-        case=Ruled(Patched("speculative", without_it), Drawing(Drawn.SAMPLED)),
+        case=RuleProcedure(
+            PatchedRule("speculative", p_without_token), CandidateMethod(Drawn.SAMPLED)
+        ),
     ),
 )

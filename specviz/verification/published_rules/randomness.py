@@ -11,14 +11,14 @@ from torch import Tensor
 from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
 from specviz.verification.distributions import overlap, residual
-from specviz.verification.exact.drawing import plainly
-from specviz.verification.exact.enumeration import Law
-from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
-from specviz.verification.wild.made import OneCoin
+from specviz.verification.exact.candidates import as_method
+from specviz.verification.exact.enumeration import StringDistribution
+from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
+from specviz.verification.published_rules.patched import ReusedUniform
 
 
 @dataclass(frozen=True)
-class SharedNoise:
+class SharedGumbelNoise:
     """Draft and replacement are the argmax of scores plus the same Gumbel noise. One candidate.
 
     Gumbel noise on log weights is a race: token i arrives at E_i/w_i, E_i exponential, and the
@@ -30,16 +30,16 @@ class SharedNoise:
 
     length: int = 1
 
-    def law(self, p: Tensor, q: Tensor) -> Law:
+    def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """See `Case`: min(p, q), and the handicapped race for the rest."""
         out = torch.minimum(p, q) + (1 - overlap(p, q)) * handicapped(residual(p, q), q)
         return {(token,): mass for token, mass in enumerate(out.tolist())}
 
-    def kept(self, p: Tensor, q: Tensor) -> float:
+    def accepted_length(self, p: Tensor, q: Tensor) -> float:
         """See `Case`: Σ min(p, q)."""
         return overlap(p, q).item()
 
-    def thrown(self, p: Tensor, q: Tensor, throws: int, seed: int) -> Law:
+    def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """See `Case`: the noise itself, thrown."""
         coins = torch.Generator().manual_seed(seed)
         u = torch.rand(throws, len(p) + 1, generator=coins, dtype=torch.float64)
@@ -73,8 +73,8 @@ def handicapped(weights: Tensor, starts: Tensor) -> Tensor:
     return torch.tensor([won[token] for token in range(len(weights))], dtype=torch.float64)
 
 
-EXHIBITS = (
-    Exhibit(
+CASE_STUDIES = (
+    CaseStudy(
         key="one-coin",
         name="One random number for the whole chain",
         claimed="A fixed seed makes a run repeatable. (Set inside the loop, it makes every coin "
@@ -90,9 +90,11 @@ EXHIBITS = (
         why="Each test alone is correct, so the first token is exact. But a u that accepted "
         "the first guess is probably low, so the second guess is accepted too often. "
         "Only sequences of tokens show the error.",
-        case=Ruled(OneCoin(RULES["speculative"]), plainly(Drawn.SAMPLED), (-1, 0, 1), length=3),
+        case=RuleProcedure(
+            ReusedUniform(RULES["speculative"]), as_method(Drawn.SAMPLED), (-1, 0, 1), length=3
+        ),
     ),
-    Exhibit(
+    CaseStudy(
         key="shared-noise",
         name="The same Gumbel noise for guess and replacement",
         claimed="The draft's noise is keyed by position, to match the noise of the target's own "
@@ -106,6 +108,6 @@ EXHIBITS = (
         "residual's logarithm plus the same noise.",
         why="x won, so the noise of every other token was low, most of all where q is high. "
         "The replacement therefore avoids the tokens that q likes.",
-        case=SharedNoise(),
+        case=SharedGumbelNoise(),
     ),
 )

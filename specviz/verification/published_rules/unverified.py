@@ -6,9 +6,9 @@ from torch import Tensor
 
 from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
-from specviz.verification.exact.drawing import Drawing
-from specviz.verification.wild.exhibit import Exhibit, Ruled, Source
-from specviz.verification.wild.made import Patched, p_itself
+from specviz.verification.exact.candidates import CandidateMethod
+from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
+from specviz.verification.published_rules.patched import PatchedRule, p_itself
 
 SURE = 0.2
 DISCARD = Source(
@@ -22,8 +22,8 @@ def unsure(law: Tensor, token: int) -> bool:
     return law[token].item() < SURE
 
 
-EXHIBITS = (
-    Exhibit(
+CASE_STUDIES = (
+    CaseStudy(
         key="dropped-when-unsure",
         name="Dropping low-confidence guesses",
         claimed="The last drafted token is often improbable: discard it and save its check.",
@@ -33,9 +33,9 @@ EXHIBITS = (
         "rescaled. If the guess was dropped, sample from p.",
         why="The remaining guesses are no longer samples of q: only likely tokens are left, "
         "yet each is tested as if unlikely ones could have been guessed too.",
-        case=Ruled(RULES["speculative"], Drawing(Drawn.SAMPLED, drops=unsure)),
+        case=RuleProcedure(RULES["speculative"], CandidateMethod(Drawn.SAMPLED, drop=unsure)),
     ),
-    Exhibit(
+    CaseStudy(
         key="dropped-and-masked",
         name="Dropping low-confidence guesses, with qx = 1",
         claimed="The last drafted token is often improbable: discard it and save its check.",
@@ -46,9 +46,9 @@ EXHIBITS = (
         why="The rule without q is exact for every guess, so also for every way of choosing "
         "which guesses it sees. (That project compares with a token sampled from the "
         "target.)",
-        case=Ruled(RULES["point-mass"], Drawing(Drawn.SAMPLED, told=None, drops=unsure)),
+        case=RuleProcedure(RULES["point-mass"], CandidateMethod(Drawn.SAMPLED, reported_q=None, drop=unsure)),
     ),
-    Exhibit(
+    CaseStudy(
         key="first-unseen",
         name="The first guess is never checked",
         claimed="Speculative decoding is supposed to be exact. (The issue reports that it was "
@@ -63,6 +63,6 @@ EXHIBITS = (
         why="The logits at a guess predict the token after it; whether the guess itself is "
         "right is decided by the logits one row earlier. The code is off by one row, so "
         "the drafter decides one token of every round.",
-        case=Ruled(Patched("unverified", p_itself, False), Drawing(Drawn.POINT_MASS, told=None)),
+        case=RuleProcedure(PatchedRule("unverified", p_itself, False), CandidateMethod(Drawn.POINT_MASS, reported_q=None)),
     ),
 )
