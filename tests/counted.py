@@ -16,7 +16,7 @@ from unittest.mock import patch
 from pretend import Meetings, pretended
 
 from specviz.catalog import entries, load, loading
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.drafters.contract.trial import story
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.recorder import versions
@@ -57,7 +57,7 @@ def gpu() -> Iterator[Meetings]:
 def asked(drafter: str, temperature: float) -> Settings:
     """The settings of a counted run."""
     given = {"max_new_tokens": NEW, "sampling": {"temperature": temperature}}
-    return Settings.from_json(filled(drafter, given))
+    return Settings.from_json(with_defaults(drafter, given))
 
 
 def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str, Any], Any]:

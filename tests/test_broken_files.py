@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from specviz.catalog import entry, public
 from specviz.commands.cli import main
-from specviz.compare import recipes as races
+from specviz.compare import storage as races
 from specviz.compare.domains import plan
 from specviz.cost import measured_costs, sources
 from specviz.cost.server import example

@@ -39,7 +39,7 @@ from specviz.catalog import (
     sources,
     training,
 )
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.drafters.medusa import Medusa
 from specviz.drafters.ngram import NGram
 from specviz.models import checkpoint, files
@@ -63,7 +63,7 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
@@ -297,7 +297,7 @@ def shipped(tmp_path, monkeypatch):
     data = (entry.ASSETS / "catalog.json").read_text(encoding="utf-8")
     (tmp_path / "catalog.json").write_text(data, encoding="utf-8")
     monkeypatch.setattr(entry, "ASSETS", tmp_path)
-    monkeypatch.setattr(entry, "here", lambda _: None)
+    monkeypatch.setattr(entry, "find_local", lambda _: None)
     return tmp_path
 
 
@@ -330,9 +330,9 @@ def test_a_row_of_the_listing_says_what_the_catalogue_promises():
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
 def test_a_drafter_s_usual_settings_are_settings_that_it_reads(entry):
     assert set(entry.usual) <= set(entry.reads)
-    usual = Settings.from_json(filled(entry.name, {}))
+    usual = Settings.from_json(with_defaults(entry.name, {}))
     assert {name: getattr(usual, name) for name in entry.usual} == entry.usual
-    said = filled(entry.name, {"gamma": 2, "sampling": {"temperature": 0.0}})
+    said = with_defaults(entry.name, {"gamma": 2, "sampling": {"temperature": 0.0}})
     assert Settings.from_json(said).gamma == 2
     assert said["sampling"] == {"temperature": 0.0, "top_k": 0, "top_p": 1.0}
 
@@ -493,7 +493,7 @@ def test_a_row_names_code_that_is_there(entry):
 def test_a_row_s_counterpart_is_a_way_of_transformers_that_is_measured():
     ways = {value for name, value in vars(methods).items() if name.isupper()}
     assert {entry.counterpart for entry in DRAFTERS if entry.counterpart} <= ways
-    assert methods.counterpart(NGram()) == methods.LOOKUP
+    assert methods.counterpart_of(NGram()) == methods.LOOKUP
 
 
 @pytest.mark.parametrize("name", training.names())
@@ -528,7 +528,7 @@ def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a" * 300, "o/" + "n" * 300, "~nobody-here/model", "a" * 5000])
 def test_a_name_that_no_folder_can_have_is_one_sentence(name):
-    for find in (load_target, lambda name: load("house", name), files.folder_of):
+    for find in (load_target, lambda name: load("house", name), files.find_or_fetch):
         with pytest.raises(NotAvailable, match="No model is called") as refused:
             find(name)
         assert str(refused.value).endswith(".")

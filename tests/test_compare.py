@@ -14,19 +14,19 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
 from specviz.compare import run as racing
-from specviz.compare import saved
-from specviz.compare.flops import flops
+from specviz.compare import storage
+from specviz.compare.measures import flops
 from specviz.compare.race import PLAIN, Lane, Race, distinct
 from specviz.compare.report import report, reports
 from specviz.compare.results import Ended, Opening, Progress, Report, Results, Started
 from specviz.compare.run import run
 from specviz.compare.summary import race_summary
-from specviz.compare.timing import seconds_of
+from specviz.compare.measures import seconds_of
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lookahead.drafter import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
-from specviz.engine.decode import WARM as WARM_UP
+from specviz.engine.decode import WARM_UP_ROUNDS
 from specviz.models.weights import causal
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
@@ -212,7 +212,7 @@ def test_every_lane_warms_up_and_that_is_not_measured(tiny_target, drafters, mon
     for (name, trace), cold, hot in zip(
         results.traces.items(), passes[::2], passes[1::2], strict=True
     ):
-        assert cold == WARM_UP
+        assert cold == WARM_UP_ROUNDS
         assert hot == (24 if name == PLAIN else len(trace.rounds))
 
 

@@ -76,9 +76,9 @@ def test_an_unknown_dtype_is_refused_with_a_sentence(name):
 
 def test_a_cpu_is_described_by_the_cores_that_may_be_used(monkeypatch):
     monkeypatch.setattr(devices, "usable_cores", lambda: 1)
-    assert devices.describe(CPU) == "1 CPU core"
+    assert devices.describe_device(CPU) == "1 CPU core"
     monkeypatch.setattr(devices, "usable_cores", lambda: 8)
-    assert devices.describe(CPU) == "8 CPU cores"
+    assert devices.describe_device(CPU) == "8 CPU cores"
 
 
 def test_running_out_of_memory_is_told_from_other_faults():
@@ -93,6 +93,6 @@ def test_running_out_of_memory_is_told_from_other_faults():
 
 def test_the_processor_says_its_own_name(tmp_path):
     listed = tmp_path / "cpuinfo"
-    assert devices.processor(listed)
+    assert devices.cpu_name(listed)
     listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")
-    assert devices.processor(listed) == "A Fast One"
+    assert devices.cpu_name(listed) == "A Fast One"

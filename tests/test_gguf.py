@@ -13,8 +13,8 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from specviz import engine
 from specviz.catalog import Unsuitable, load, load_drafter, load_target, loading
-from specviz.catalog.entry import find, place_of
-from specviz.models.gguf_tokenizer import CUTS
+from specviz.catalog.entry import find, weights_path
+from specviz.models.gguf_tokenizer import PRE_TOKENIZERS
 from specviz.models.model_cache import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
@@ -32,7 +32,7 @@ TEXTS = [
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
 
 
 def logits(model):
@@ -120,7 +120,7 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("name", CUTS)
+@pytest.mark.parametrize("name", PRE_TOKENIZERS)
 def test_each_way_to_cut_a_text(name, tmp_path):
     facts = {"tokenizer.ggml.pre": name}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
@@ -248,7 +248,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     refused(path, "no whole GGUF file: GGUF magic invalid")
 
 
-SMOLLM2 = place_of(find("smollm2", "target"))
+SMOLLM2 = weights_path(find("smollm2", "target"))
 
 
 @pytest.mark.skipif(SMOLLM2 is None, reason="smollm2 is not on this machine")

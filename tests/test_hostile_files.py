@@ -19,7 +19,7 @@ from specviz.models.config_file import check_numbers
 from specviz.models.errors import Unsuitable
 from specviz.models.pickled import count_tensors
 from specviz.models.weight_budget import SLACK, check_size
-from specviz.models.weight_headers import Held, held_by, read_header
+from specviz.models.weight_headers import StoredWeights, count_stored, read_header
 
 pytestmark = [
     pytest.mark.slow,
@@ -232,11 +232,11 @@ def test_mutated_files_are_refused_or_load(usual, mutants):
 
 def test_what_files_hold_is_counted(usual, tmp_path):
     model = tiny.llama()
-    every = Held(sum(p.numel() for p in model.parameters()), len(list(model.parameters())))
-    assert held_by("x", files.weight_files(usual)) == every
+    every = StoredWeights(sum(p.numel() for p in model.parameters()), len(list(model.parameters())))
+    assert count_stored("x", files.weight_files(usual)) == every
     shards = tiny.save(model, tmp_path / "shards", max_shard_size="60KB")
-    assert held_by("x", files.weight_files(shards)) == every
-    packed = held_by("x", files.weight_files(usual), quantized=True)
+    assert count_stored("x", files.weight_files(shards)) == every
+    packed = count_stored("x", files.weight_files(usual), quantized=True)
     assert packed.elements > every.elements
 
 
@@ -270,7 +270,7 @@ def test_a_header_is_read_as_it_was_written(usual):
     ],
 )
 def test_numbers_of_real_configs_are_no_hindrance(config):
-    check_numbers("x", config, Held(1000, 10))
+    check_numbers("x", config, StoredWeights(1000, 10))
 
 
 def test_a_drafter_s_memory_in_float32_asks_no_more_than_its_header(tmp_path):
@@ -300,7 +300,7 @@ def test_a_tied_output_head_larger_than_the_slack_counts_once():
     )
     with torch.device("meta"):
         stored = LlamaForCausalLM(config).model
-    held = Held(sum(weight.numel() for weight in stored.parameters()), 11)
+    held = StoredWeights(sum(weight.numel() for weight in stored.parameters()), 11)
     check_size("tied", config, LlamaForCausalLM, held)
     config.tie_word_embeddings = False
     with pytest.raises(Unsuitable, match=LARGER):

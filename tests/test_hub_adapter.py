@@ -12,7 +12,7 @@ from huggingface_hub import get_session
 
 from specviz.adapters import hub, spaces
 from specviz.adapters.warning import warn_once
-from specviz.models.files import Stopped, Watch, _bar
+from specviz.models.files import FetchMonitor, Stopped, _bar
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_the_private_factory_of_clients_is_not_needed(monkeypatch, warned):
 
 def test_a_bar_of_bytes_reports_and_others_do_not():
     told = []
-    kind = _bar(Watch(report=lambda *both: told.append(both)))
+    kind = _bar(FetchMonitor(report=lambda *both: told.append(both)))
     files, data = kind(total=2), kind(total=10, unit="B")
     files.update(1)
     data.update(4)
@@ -98,7 +98,7 @@ def test_a_bar_reports_where_progress_is_switched_off():
 
 
 def test_a_bar_ends_a_download_that_is_stopped():
-    bar = _bar(Watch(stop=lambda: True))(total=1)
+    bar = _bar(FetchMonitor(stop=lambda: True))(total=1)
     with pytest.raises(Stopped):
         bar.update()
     bar.close()
@@ -106,7 +106,7 @@ def test_a_bar_ends_a_download_that_is_stopped():
 
 def test_without_tqdm_there_is_no_bar(monkeypatch, warned):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    assert _bar(Watch()) is None
+    assert _bar(FetchMonitor()) is None
     assert _bar(None) is None
     assert len(warned()) == 1
 

@@ -34,7 +34,7 @@ from specviz.models.load_progress import (
 )
 from specviz.models.model_cache import ModelCache
 from specviz.models.weight_budget import check_size
-from specviz.models.weight_headers import Held
+from specviz.models.weight_headers import StoredWeights
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = [TOKENIZER, WEIGHTS, PRODUCTS, WARM_UP, FINGERPRINT]
@@ -44,7 +44,7 @@ OF_GGUF = [TOKENIZER, WEIGHTS, NETWORK, *STAGES[2:]]  # there, numbers are made 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded, or its checksum."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     files._sha256.cache_clear()
 
 
@@ -167,9 +167,9 @@ def test_pieces_of_a_tensor_are_the_numbers_of_the_whole(monkeypatch, tmp_path):
     """Quantized ones too, whatever their last piece leaves."""
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
-    whole = gguf_file.parts_of("a", path).tensors
+    whole = gguf_file.read_model("a", path).tensors
     monkeypatch.setattr(gguf_numbers, "PIECE", 96)
-    pieces = gguf_file.parts_of("a", path).tensors
+    pieces = gguf_file.read_model("a", path).tensors
     assert all(pieces[name].equal(values) for name, values in whole.items())
     assert all(values.data_ptr() % 64 == 0 for values in whole.values())
 
@@ -179,7 +179,7 @@ def test_tied_embeddings_count_once():
     sizes = {"vocab_size": 70_000, "hidden_size": 64, "intermediate_size": 64}
     config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
     config.tie_word_embeddings = True
-    held = Held(70_000 * 64 + 7 * 64 * 64 + 3 * 64, 11)
+    held = StoredWeights(70_000 * 64 + 7 * 64 * 64 + 3 * 64, 11)
     assert check_size("tied", config, LlamaForCausalLM, held) == held.elements
     config.tie_word_embeddings = False
     with pytest.raises(Unsuitable, match="announces a larger network"):

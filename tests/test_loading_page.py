@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded; what is sent is sent soon."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(worker, "LOOK", 0.005)
 
 
@@ -128,13 +128,13 @@ def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, wa
             return None
 
     text = asyncio.run(story())
-    assert loading.SHELF.kept() == []
+    assert loading.MODELS.kept() == []
     if way == "stop":
         assert kinds(text)[-1] == "stopped"
         assert {"drafting", "error"}.isdisjoint(kinds(text))
     again = asyncio.run(heard(runs, wish(), number=2))[-1]
     assert kinds(again)[-1] == "done"
-    assert len(loading.SHELF.kept()) == 2
+    assert len(loading.MODELS.kept()) == 2
 
 
 def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
@@ -150,7 +150,7 @@ def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
     text = asyncio.run(story())
     assert told(text)[-1] == {"kind": "state", "state": "overdue", "id": "1", "seconds": 0}
     assert "drafting" not in kinds(text)
-    assert loading.SHELF.kept() == []
+    assert loading.MODELS.kept() == []
 
 
 def test_the_api_says_why_a_limited_load_gave_nothing(wish, held):  # noqa: F811

@@ -17,7 +17,7 @@ from specviz.models.weight_budget import stoppable
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
@@ -44,7 +44,7 @@ def test_a_load_asks_at_every_weight(place):
 
 def test_a_load_that_is_stopped_leaves_nothing_and_can_be_made_again(place):
     often = times_asked(lambda: load_target(str(place), "cpu"))
-    loading.SHELF = ModelCache()
+    loading.MODELS = ModelCache()
     for last in range(0, often, 3):
         asked = count()
         with (
@@ -52,7 +52,7 @@ def test_a_load_that_is_stopped_leaves_nothing_and_can_be_made_again(place):
             pytest.raises(Stopped, match=r"^Loading was stopped\.$"),
         ):
             load_target(str(place), "cpu")
-        assert loading.SHELF.kept() == []
+        assert loading.MODELS.kept() == []
         assert next(asked) <= last + 2, "it goes on after it was told to stop"
     assert load_target(str(place), "cpu").card.parameters > 0
 

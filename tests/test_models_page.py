@@ -32,7 +32,7 @@ def _nothing_here(monkeypatch):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", absent)
     monkeypatch.setattr(sources, "find_spec", lambda _: None)  # no wheel either
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
@@ -111,7 +111,7 @@ def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "small one")
     target = load_target(str(folder), "cpu")
     weights = {p.data_ptr(): p.nbytes for p in target.model.parameters()}
-    (only,) = loading.loaded()
+    (only,) = loading.loaded_models()
     assert (only.title, only.device, only.dtype) == ("small one", "cpu", "torch.float32")
     assert sum(weights.values()) <= only.bytes < 3 * sum(weights.values())
     (row,) = answered()["loaded"]

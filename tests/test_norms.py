@@ -9,7 +9,7 @@ from torch import nn
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from specviz.models.norms import fuse
+from specviz.models.norms import fuse_norms
 
 GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
 
@@ -24,7 +24,7 @@ def test_a_llama_on_a_gpu_has_torch_s_norms_and_says_the_same():
     model = tiny.llama()
     ids = torch.arange(1, 20)[None]
     before, names = model(ids).logits, list(model.state_dict())
-    assert fuse(model, GPU) == 2 * model.config.num_hidden_layers + 1
+    assert fuse_norms(model, GPU) == 2 * model.config.num_hidden_layers + 1
     assert not any(isinstance(module, LlamaRMSNorm) for module in model.modules())
     torch.testing.assert_close(model(ids).logits, before, rtol=1e-4, atol=1e-5)
     assert list(model.state_dict()) == names
@@ -32,7 +32,7 @@ def test_a_llama_on_a_gpu_has_torch_s_norms_and_says_the_same():
 
 def test_on_a_cpu_nothing_is_exchanged():
     model = tiny.llama()
-    assert fuse(model, CPU) == 0
+    assert fuse_norms(model, CPU) == 0
     assert sum(isinstance(module, LlamaRMSNorm) for module in model.modules()) > 0
 
 
@@ -43,7 +43,7 @@ def test_on_a_cpu_nothing_is_exchanged():
 )
 def test_another_norm_stays(norm):
     network = holder(norm)
-    assert fuse(network, GPU) == 0
+    assert fuse_norms(network, GPU) == 0
     assert network[0] is norm
 
 
@@ -52,7 +52,7 @@ def test_a_norm_in_any_precision_is_the_same_but_for_its_rounding(dtype):
     network = holder(LlamaRMSNorm(16, 1e-5)).to(dtype)
     rows = torch.randn(4, 16, generator=torch.Generator().manual_seed(3)).to(dtype)
     before = network(rows)
-    assert fuse(network, GPU) == 1
+    assert fuse_norms(network, GPU) == 1
     after = network(rows)
     assert after.dtype == dtype
     error = 2 * torch.finfo(dtype).eps

@@ -12,11 +12,11 @@ from published import PUBLISHED, written
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from specviz.catalog import load_target, public
-from specviz.catalog.public import CAUSAL_LM, Public
+from specviz.catalog.public import CAUSAL_LM, PublicCheckpoint
 from specviz.commands.cli import main
 from specviz.drafters.kit.layouts.table import LAYOUTS, layout_in
 
-ROWS = public.public()
+ROWS = public.public_checkpoints()
 TITLES = {layout.title for layout in LAYOUTS}
 ASKED = [
     "SmolLM2-1.7B", "Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B", "Llama-3.1-8B",
@@ -50,7 +50,7 @@ def test_a_row_keeps_to_the_schema(row):
         "chat_template": bool | None, "verified": dict, "about": str, "sources": list,
     }  # fmt: skip
     wrong = {name for name, kind in types.items() if not isinstance(getattr(row, name), kind)}
-    assert types.keys() == set(Public.__slots__)
+    assert types.keys() == set(PublicCheckpoint.__slots__)
     assert not wrong
     assert row.name.count("/") == 1
     assert row.kind in ("target", "drafter")
@@ -107,7 +107,7 @@ def test_a_verified_target_is_of_a_kind_of_which_a_tiny_one_loads(tmp_path):
 
 @pytest.mark.usefixtures("nothing_here")
 def test_what_is_known_of_a_row_that_is_not_here():
-    rows = {row["name"]: row for row in public.published()}
+    rows = {row["name"]: row for row in public.public_rows()}
     four = rows["Qwen/Qwen3-4B"]
     assert not any(row["on_this_machine"] for row in rows.values())
     assert four["memory_bytes"] == 4 * four["parameters"] == 16_000_000_000
@@ -117,8 +117,8 @@ def test_what_is_known_of_a_row_that_is_not_here():
 def test_a_row_that_is_here_says_the_size_of_its_files(monkeypatch, tmp_path):
     name = "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"
     written("eagle3 of SafeAILab", tmp_path)
-    monkeypatch.setattr(public, "fetched_before", lambda each: tmp_path if each == name else None)
-    (row,) = [row for row in public.published() if row["on_this_machine"]]
+    monkeypatch.setattr(public, "find_fetched", lambda each: tmp_path if each == name else None)
+    (row,) = [row for row in public.public_rows() if row["on_this_machine"]]
     assert row["name"] == name
     assert row["bytes"] == (tmp_path / "model.safetensors").stat().st_size
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.catalog.entry import entries, filled, find
+from specviz.catalog.entry import entries, find, with_defaults
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.ui.compare.race import form, presets, recorded, request
@@ -72,7 +72,7 @@ def test_what_suits_a_drafter_is_typed_as_a_lane_understands_it(name):
     lanes = (LaneAsked(name, suits(name)), LaneAsked("ngram", ""))
     settings = replace(USUAL, lanes=lanes).race().lanes[0].settings
     shared = {"sampling": {"temperature": 0.0}, "seed": 7, "max_new_tokens": 12}
-    assert settings == Settings.from_json(filled(name, shared))
+    assert settings == Settings.from_json(with_defaults(name, shared))
     said = {pair.split("=")[0].replace("-", "_") for pair in suits(name).split()}
     assert "gamma" in said
     assert said <= set(find(name, "drafter").reads)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from specviz import engine
-from specviz.catalog.loading import SHELF, unload_last
+from specviz.catalog.loading import MODELS, unload_last
 from specviz.models import checkpoint
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
@@ -224,7 +224,7 @@ def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
 
 
 def loaded_places():
-    return {place for (place, *_), _ in SHELF.kept()}
+    return {place for (place, *_), _ in MODELS.kept()}
 
 
 @pytest.mark.parametrize("when", ["loading", "drafting"])

@@ -12,7 +12,7 @@ import torch
 from driven import Shifted
 
 from specviz.catalog import entries, load
-from specviz.catalog.entry import filled, find, place_of
+from specviz.catalog.entry import find, weights_path, with_defaults
 from specviz.engine.decode import run
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat
@@ -33,7 +33,7 @@ LENGTH = 10  # new tokens: several rounds of any drafter
 
 
 def usual(drafter, **given):
-    return Settings.from_json(filled(drafter, given))
+    return Settings.from_json(with_defaults(drafter, given))
 
 
 def traced(pair, prompt, settings, baseline=False):
@@ -132,7 +132,7 @@ def test_a_recorded_run_checks_and_is_what_its_recipe_says(recipe: Recipe):
     check(trace)
     head = trace.header
     assert head.prompt == recipe.text
-    wanted = filled(recipe.drafter, recipe.settings)
+    wanted = with_defaults(recipe.drafter, recipe.settings)
     drafter = find(recipe.drafter, "drafter")
     assert head.drafter.family == (drafter.family or drafter.name)
     assert trace.baseline is not None
@@ -140,7 +140,7 @@ def test_a_recorded_run_checks_and_is_what_its_recipe_says(recipe: Recipe):
     assert head.machine.startswith("vLLM ") is is_served(recipe.target)
     layers = 12 if recipe.target == "house" else 30
     assert Settings.from_json(head.settings) == Settings.from_json(wanted).at_depth(layers)
-    place = None if is_served(recipe.target) else place_of(find(recipe.target, "target"))
+    place = None if is_served(recipe.target) else weights_path(find(recipe.target, "target"))
     if place is not None and (recipe.target == "house" or is_gguf(place)):
         assert head.target.hash == fingerprint(weight_files(place)), "recorded by older weights"
     own = fingerprint(weight_files(drafter.path)) if drafter.path else None

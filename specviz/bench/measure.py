@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import torch
 
-from specviz.bench.limit import Limit, Limiter
+from specviz.bench.limit import MemoryLimit, Limiter
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
-from specviz.bench.outcomes import total
+from specviz.bench.outcomes import sum_tallies
 from specviz.engine.round import Stop, never
 from specviz.models.devices import describe_device, synchronize
 from specviz.models.target import Target
@@ -69,12 +69,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedCall:
     """One call: what it made, the seconds it took, and what memory allowed in its turn."""
 
     outcome: Outcome
     seconds: float
-    limit: Limit | None = None
+    limit: MemoryLimit | None = None
 
     @property
     def speed(self) -> float:
@@ -82,23 +82,23 @@ class Timed:
         return self.outcome.tokens / self.seconds
 
 
-Turns = Mapping[str, Sequence[Timed]]  # by method, its calls, those of one turn at one place
+Turns = Mapping[str, Sequence[TimedCall]]  # by method, its calls, those of one turn at one place
 
 
-def calls(methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int) -> int:
+def count_calls(methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int) -> int:
     """How many calls `measure` makes, those that warm up among them."""
     return len(methods) * (1 + repeats * sum(map(len, domains.values())))
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Progress:
     """Who waits for it. stop: asked before every call. tick: told after every call."""
 
     stop: Stop = never
     tick: Callable[[], object] = lambda: None
 
 
-NOBODY: Final = Watch()
+NO_PROGRESS: Final = Progress()
 
 
 def measure(
@@ -106,7 +106,7 @@ def measure(
     methods: Sequence[Method],
     domains: Mapping[str, Sequence[Prompt]],
     repeats: int,
-    watch: Watch = NOBODY,
+    watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Iterator[Row]:
     """Rows, as soon as a domain is done. The first call of each method only warms up.
@@ -135,18 +135,18 @@ def take_turns(
     target: Target,
     methods: Sequence[Method],
     prompts: Sequence[Prompt],
-    watch: Watch = NOBODY,
+    watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Turns:
     """Every method on every prompt, the first method of a turn being another each time.
 
     Where it is stopped, what the turn in progress had is dropped, since ratios are within turns.
     """
-    turns: dict[str, list[Timed]] = {method.name: [] for method in methods}
+    turns: dict[str, list[TimedCall]] = {method.name: [] for method in methods}
     for turn, prompt in enumerate(prompts):
         first = turn % len(methods)
         limit = None if limiter is None else limiter(prompt)
-        timed: dict[str, Timed] = {}
+        timed: dict[str, TimedCall] = {}
         for method in [*methods[first:], *methods[:first]]:
             if watch.stop():
                 return turns
@@ -162,10 +162,10 @@ def tokens_per_pass(outcomes: Sequence[Outcome]) -> float:
     return sum(o.tokens for o in outcomes) / sum(o.passes for o in outcomes)
 
 
-def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def guess_statistics(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What became of the guesses of all runs together, as the fields of a row; None untold."""
     tallies = [outcome.tally for outcome in outcomes if outcome.tally is not None]
-    fates = total(tallies) if tallies else None
+    fates = sum_tallies(tallies) if tallies else None
     rounds = fates.rounds - len(tallies) if fates else 0  # the prefill of each run drafts nothing
     return {
         "alpha": fates and fates.alpha,
@@ -176,13 +176,13 @@ def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _timed(target: Target, method: Method, prompt: Prompt) -> Timed:
+def _timed(target: Target, method: Method, prompt: Prompt) -> TimedCall:
     synchronize(target.device)
     start = perf_counter()
     outcome = method.decode(prompt)
     synchronize(target.device)
     seconds = perf_counter() - start
-    return Timed(outcome.counted(), seconds)
+    return TimedCall(outcome.finalize(), seconds)
 
 
 def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
@@ -206,14 +206,14 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
         draft_cost=_cost([o.draft_seconds for o in outcomes], usual),
         round_draft_cost=_cost([o.drafting for o in outcomes], usual),
         round_check_cost=_cost([o.checking for o in outcomes], usual),
-        **shares(outcomes),
+        **guess_statistics(outcomes),
         held_bytes=max((o.held_bytes for o in outcomes if o.held_bytes is not None), default=None),
         **_limits(mine, method.one_by_one),
         same_text=None if method.name == PLAIN else _same_text(mine, plain),
     )
 
 
-def _limits(mine: Sequence[Timed], one_by_one: bool) -> dict[str, Any]:
+def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
     """The limit and the share of it, as the fields of a row: medians over turns."""
     known = [(timed.speed, timed.limit) for timed in mine if timed.limit is not None]
     if not known:
@@ -226,14 +226,14 @@ def _limits(mine: Sequence[Timed], one_by_one: bool) -> dict[str, Any]:
     }
 
 
-def _same_text(mine: Sequence[Timed], plain: Sequence[Timed]) -> bool | None:
+def _same_text(mine: Sequence[TimedCall], plain: Sequence[TimedCall]) -> bool | None:
     """Whether all texts are plain decoding's; None where the method does not give its text."""
     pairs = [(a.outcome.text, b.outcome.text) for a, b in zip(mine, plain, strict=True)]
     known = [(text, other) for text, other in pairs if text is not None and other is not None]
     return all(text == other for text, other in known) if known else None
 
 
-def _ratio(mine: Sequence[Timed], theirs: Sequence[Timed]) -> float:
+def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
     """The median over turns of my speed by theirs."""
     return median(a.speed / b.speed for a, b in zip(mine, theirs, strict=True))
 

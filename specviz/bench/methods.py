@@ -17,7 +17,7 @@ from typing import Final
 
 from specviz import engine
 from specviz.bench import reference
-from specviz.bench.outcomes import Tally, tally
+from specviz.bench.outcomes import Tally, tally_rounds
 from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafter
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
@@ -30,7 +30,7 @@ from specviz.shipped import prompts
 from specviz.trace.events import Committed, Proposed
 
 
-def drafters_for(target: str, named: str | None) -> list[str]:
+def drafter_names(target: str, named: str | None) -> list[str]:
     """The drafter that was named; else all that suit the target, last those that fit any and have
     no weights.
     """
@@ -41,7 +41,7 @@ def drafters_for(target: str, named: str | None) -> list[str]:
     return [entry.name for entry in ranked]
 
 
-def entrants(
+def load_entrants(
     target: Target, names: Sequence[str], settings: Callable[[str], Settings], *, must: bool = False
 ) -> tuple[list[Entrant], dict[str, str]]:
     """The drafters of these names, each with its settings; and by name, why one is not among them.
@@ -59,7 +59,7 @@ def entrants(
     return found, absent
 
 
-def encoded(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:
+def encode_prompts(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:
     """The first `most` of the app's prompts of each domain, as the target reads them in a run."""
     room = Settings(max_new_tokens=new_tokens)
     return {
@@ -97,16 +97,16 @@ class Outcome:
     pass_seconds: float | None = None
     drafting: float | None = None
     checking: float | None = None
-    look: Callable[[], Tally] | None = None
-    weigh: Callable[[], int] | None = None
+    count_tally: Callable[[], Tally] | None = None
+    measure_memory: Callable[[], int] | None = None
     tally: Tally | None = None
     held_bytes: int | None = None
     text: tuple[int, ...] | None = None
 
-    def counted(self) -> Outcome:
+    def finalize(self) -> Outcome:
         """The same with the numbers instead of the run, whose rounds hold whole laws."""
-        tally = self.look() if self.look else self.tally
-        held = self.weigh() if self.weigh else self.held_bytes
+        tally = self.count_tally() if self.count_tally else self.tally
+        held = self.measure_memory() if self.measure_memory else self.held_bytes
         return replace(self, look=None, weigh=None, tally=tally, held_bytes=held)
 
 
@@ -148,18 +148,18 @@ MTP: Final = "transformers MTP"
 Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 
 
-def methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
+def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
     """Ours first, then transformers', each with the settings of the drafter that does the same.
 
     settings: of what drafts nothing, and of a way of transformers that no entrant stands beside.
     """
-    found = [plain(target, settings)]
+    found = [plain_method(target, settings)]
     for entrant in entrants:
-        found += [ours(target, entrant), _traced(target, entrant)]
+        found += [drafter_method(target, entrant), _traced(target, entrant)]
     return found + _theirs(target, entrants, settings)
 
 
-def plain(target: Target, settings: Settings) -> Method:
+def plain_method(target: Target, settings: Settings) -> Method:
     """Plain decoding, the measure of all."""
     return Method(
         PLAIN,
@@ -170,16 +170,16 @@ def plain(target: Target, settings: Settings) -> Method:
     )
 
 
-def ours(target: Target, entrant: Entrant) -> Method:
+def drafter_method(target: Target, entrant: Entrant) -> Method:
     """A drafter's loop, unrecorded."""
 
     def decode(prompt: Prompt) -> Outcome:
         return _rounds(target, entrant, prompt)
 
-    return Method(entrant.name, decode, entrant.settings, counterpart(entrant.drafter))
+    return Method(entrant.name, decode, entrant.settings, counterpart_of(entrant.drafter))
 
 
-def counterpart(drafter: Drafter) -> str | None:
+def counterpart_of(drafter: Drafter) -> str | None:
     """transformers' way of doing what this drafter does, by its row; None where it has none."""
     entry = find(drafter.name, "drafter")
     return entry.counterpart or None if entry else None
@@ -187,7 +187,7 @@ def counterpart(drafter: Drafter) -> str | None:
 
 def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> list[Method]:
     """transformers' own decoding: what needs a drafter of ours only where that takes part."""
-    beside = {counterpart(entrant.drafter): entrant for entrant in reversed(entrants)}
+    beside = {counterpart_of(entrant.drafter): entrant for entrant in reversed(entrants)}
     small = beside[ASSISTED].drafter if ASSISTED in beside else None
     assert small is None or isinstance(small, DraftModel)
     calls: dict[str, Call] = {GENERATE: reference.generate}
@@ -196,7 +196,7 @@ def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> lis
     if EARLY_EXIT in beside:
         calls[EARLY_EXIT] = reference.early_exit
     calls[LOOKUP] = reference.prompt_lookup
-    if reference.why_no_mtp(target) is None:
+    if reference.explain_no_mtp(target) is None:
         calls[MTP] = reference.mtp
     stock = Target(as_published(target.model), target.tokenizer, target.card)
     return [
@@ -234,8 +234,8 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
         draft_seconds=_a_guess(played),
         drafting=fmean(c.draft for c in after) if after else None,
         checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
-        look=partial(tally, played),
-        weigh=lambda: decoding.held_bytes,
+        count_tally=partial(tally_rounds, played),
+        measure_memory=lambda: decoding.held_bytes,
     )
 
 
@@ -259,4 +259,4 @@ def _traced(target: Target, entrant: Entrant) -> Method:
         return Outcome(tokens, len(rounds), seconds / drafted if drafted else None)
 
     name, settings = f"{entrant.name}, traced", entrant.settings
-    return Method(name, decode, settings, counterpart(entrant.drafter))
+    return Method(name, decode, settings, counterpart_of(entrant.drafter))

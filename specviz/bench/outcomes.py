@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class DepthTally:
     """At one depth of the tree (the first guess after the text is 1): judged guesses, the positions
     that they stood at (siblings share one), and kept guesses, at most one a position.
     """
@@ -27,8 +27,8 @@ class Depth:
     positions: int = 0
     kept: int = 0
 
-    def __add__(self, other: Depth) -> Depth:
-        return Depth(
+    def __add__(self, other: DepthTally) -> DepthTally:
+        return DepthTally(
             self.judged + other.judged, self.positions + other.positions, self.kept + other.kept
         )
 
@@ -42,10 +42,10 @@ class Tally:
     rounds: int = 0
     guesses: int = 0
     chance: float = 0.0
-    depths: tuple[Depth, ...] = ()
+    depths: tuple[DepthTally, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
-        pairs = zip_longest(self.depths, other.depths, fillvalue=Depth())
+        pairs = zip_longest(self.depths, other.depths, fillvalue=DepthTally())
         return Tally(
             self.rounds + other.rounds,
             self.guesses + other.guesses,
@@ -79,29 +79,29 @@ def share(part: float, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def total(fates: Iterable[Tally]) -> Tally:
+def sum_tallies(fates: Iterable[Tally]) -> Tally:
     """Runs taken together: every judged position counts the same, whichever run it was in."""
     return sum(fates, Tally())
 
 
-def tally(rounds: Sequence[RoundResult]) -> Tally:
+def tally_rounds(rounds: Sequence[RoundResult]) -> Tally:
     """What became of a run's guesses."""
-    return total(_of(played) for played in rounds)
+    return sum_tallies(_of(played) for played in rounds)
 
 
 def _of(played: RoundResult) -> Tally:
     tree, verdict = played.proposal.tree, played.verdict
-    found: dict[int, Depth] = {}
+    found: dict[int, DepthTally] = {}
     chances = [alpha(played, decision).value for decision in verdict.decisions]
     kept = set(verdict.path)
     for decision, chance in zip(verdict.decisions, chances, strict=True):
-        here = Depth(1, int(chance is not None), int(decision.node in kept))
+        here = DepthTally(1, int(chance is not None), int(decision.node in kept))
         depth = tree.depths[decision.node]
-        found[depth] = found.get(depth, Depth()) + here
+        found[depth] = found.get(depth, DepthTally()) + here
     deepest = max(found, default=0)
     return Tally(
         rounds=1,
         guesses=len(tree) - 1,
         chance=sum(chance for chance in chances if chance is not None),
-        depths=tuple(found.get(depth, Depth()) for depth in range(1, deepest + 1)),
+        depths=tuple(found.get(depth, DepthTally()) for depth in range(1, deepest + 1)),
     )

@@ -30,10 +30,10 @@ READ: Final = "read"
 
 
 EDGE, WIDE_EDGE = 1024, 4096  # of the large matrices
-MOST_READ: Final = 1 << 30  # bytes: beyond every cache, and no second copy of a large model
+MAX_READ_BYTES: Final = 1 << 30  # bytes: beyond every cache, and no second copy of a large model
 
 
-FEWEST, MOST = 5, 15  # rounds
+MIN_ROUNDS, MAX_ROUNDS = 5, 15  # rounds
 
 
 DIGITS: Final = 7  # of seconds: a tenth of a microsecond
@@ -43,7 +43,7 @@ Turn = int | str  # a size, or which peak
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SweepPlan:
     """How much is measured.
 
     budget: seconds for all rounds, if FEWEST of them fit. longest: seconds after which no other
@@ -64,33 +64,33 @@ class Plan:
 
     def rounds(self, seconds: float) -> int:
         """How many rounds fit, where one takes so long."""
-        return max(FEWEST, min(MOST, int(self.budget / seconds)))
+        return max(MIN_ROUNDS, min(MAX_ROUNDS, int(self.budget / seconds)))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SweepProgress:
     """One measurement is done. of: how many there will be; None while warming up."""
 
     done: int
     of: int | None
 
 
-class Sweeping:
+class SweepRun:
     """A sweep in the making. Asked at any time, `sweep` says what has been measured so far.
 
     Raises ValueError where the target cannot see so many tokens, or its shape is not known.
     """
 
-    def __init__(self, target: Target, plan: Plan | None = None) -> None:
+    def __init__(self, target: Target, plan: SweepPlan | None = None) -> None:
         self.target = target
-        self.plan = plan or Plan()
+        self.plan = plan or SweepPlan()
         self._shape = shape_of(target)
-        self.rounds = FEWEST
-        self._passes = Passes(target, self.plan.context, max(self.plan.sizes))
-        self._busy = {PRODUCT: product(target), READ: read(target)}
+        self.rounds = MIN_ROUNDS
+        self._passes = PassTimer(target, self.plan.context, max(self.plan.sizes))
+        self._busy = {PRODUCT: matmul_workload(target), READ: read_workload(target)}
         self._seen: dict[Turn, list[float]] = {}
 
-    def steps(self, stop: Stop = never) -> Iterator[Step]:
+    def steps(self, stop: Stop = never) -> Iterator[SweepProgress]:
         """Measure, a step at a time; a round to warm up comes first and is not kept.
 
         stop: asked between measurements; what came until then stays.
@@ -100,7 +100,7 @@ class Sweeping:
             if stop():
                 return
             spent += self._seconds(turn)
-            yield Step(done, None)
+            yield SweepProgress(done, None)
         self.rounds, held, counter = self.plan.rounds(spent), 0.0, count(1)
         of = self.rounds * len(self.plan.order(0))
         for number in range(1, self.rounds + 1):
@@ -113,7 +113,7 @@ class Sweeping:
                 start = perf_counter()
                 self._seen.setdefault(turn, []).append(round(self._seconds(turn), DIGITS))
                 held += perf_counter() - start  # of this alone: others may have their turn between
-                yield Step(next(counter), of)
+                yield SweepProgress(next(counter), of)
 
     def sweep(self) -> Sweep:
         """As far as it came."""
@@ -123,7 +123,7 @@ class Sweeping:
             target=target.card.name,
             shape=self._shape,
             machine=describe_device(target.device),
-            cpu_name=cpu_name() if target.device.type == "cpu" else "",
+            processor=cpu_name() if target.device.type == "cpu" else "",
             dtype=dtype_of(target),
             threads=torch.get_num_threads(),
             versions=dict(versions()),
@@ -138,7 +138,7 @@ class Sweeping:
     def _seconds(self, turn: Turn) -> float:
         if isinstance(turn, int):
             return self._passes.seconds(turn)
-        return timed(self.target.device, self._busy[turn].do)
+        return time_seconds(self.target.device, self._busy[turn].do)
 
     def _rates(self, turn: str) -> list[float]:
         """Operations or bytes a second, by measurement."""
@@ -146,7 +146,7 @@ class Sweeping:
         return [float(f"{size / seconds:.4g}") for seconds in self._seen.get(turn, [])]
 
 
-class Passes:
+class PassTimer:
     """A run's cache with a context in it, over which passes of any size can be timed."""
 
     def __init__(self, target: Target, context: int, most: int) -> None:
@@ -163,7 +163,7 @@ class Passes:
         """One pass over a chain of so many tokens, as a round makes it; the cache is then reset."""
         root, *guesses = self._ids(tokens)
         tree = DraftTree.chain(root, guesses)
-        taken = timed(self.target.device, lambda: self.run.score(tree))
+        taken = time_seconds(self.target.device, lambda: self.run.score(tree))
         self.run.cache.cut(self.run.length)
         return taken
 
@@ -173,33 +173,33 @@ class Passes:
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class Workload:
     """Work that keeps one part of the machine as busy as it gets. size: operations, or bytes."""
 
     do: Callable[[], object]
     size: float
 
 
-def product(target: Target) -> Busy:
+def matmul_workload(target: Target) -> Workload:
     """A product of two large square matrices, in the target's own dtype."""
     edge = _edge(target)
     matrix = torch.ones(edge, edge, dtype=target.dtype, device=target.device)
     made = torch.empty_like(matrix)
-    return Busy(lambda: torch.mm(matrix, matrix, out=made), 2.0 * edge**3)
+    return Workload(lambda: torch.mm(matrix, matrix, out=made), 2.0 * edge**3)
 
 
-def read(target: Target) -> Busy:
+def read_workload(target: Target) -> Workload:
     """The largest of as many bytes of numbers as the weights have: nothing reads them faster.
 
     As many, since what fits into a cache is read faster than what does not; MOST_READ at most.
     Not a matrix times a vector: on some processors torch's takes twice as long as reading does.
     """
-    size = min(MOST_READ, bytes_read(target.model))
+    size = min(MAX_READ_BYTES, bytes_read(target.model))
     numbers = torch.ones(size // torch.float32.itemsize, device=target.device)
-    return Busy(numbers.amax, float(numbers.nbytes))
+    return Workload(numbers.amax, float(numbers.nbytes))
 
 
-def timed(device: torch.device, do: Callable[[], object]) -> float:
+def time_seconds(device: torch.device, do: Callable[[], object]) -> float:
     """Seconds until the device has done it."""
     synchronize(device)
     start = perf_counter()

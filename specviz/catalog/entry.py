@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from specviz.catalog.sources import here
+from specviz.catalog.sources import find_local
 from specviz.models.files import size_of, weight_files
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.suggestions import did_you_mean
@@ -175,13 +175,13 @@ def title_of(name: str) -> str:
     return next((entry.title for entry in entries() if entry.name == name), name)
 
 
-def reads_of(drafter: str) -> list[str] | None:
+def settings_read_by(drafter: str) -> list[str] | None:
     """The fields of Settings that this drafter heeds; None where the catalogue lacks it."""
     entry = find(drafter, "drafter")
     return None if entry is None else entry.reads
 
 
-def filled(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """All settings as plain data: those given, else the drafter's usual ones, else the defaults.
 
     given: as `Settings.to_json` writes them, as far as they are said; nothing is checked here.
@@ -198,14 +198,14 @@ def listing() -> list[dict[str, Any]]:
     return [_row(entry) for entry in entries()]
 
 
-def place_of(entry: Entry) -> Path | None:
+def weights_path(entry: Entry) -> Path | None:
     """Where an entry's weights are on this machine, a folder or a GGUF file; None: nowhere."""
     if entry.path is None:
-        return here(entry.sources)
+        return find_local(entry.sources)
     return entry.path if weight_files(entry.path) else None
 
 
-def missing(entry: Entry) -> str:
+def missing_message(entry: Entry) -> str:
     """Why an entry cannot be used that is nowhere on this machine, and what helps."""
     if entry.sources:
         helps = f"`python -m specviz fetch {entry.name}` fetches it"
@@ -214,7 +214,7 @@ def missing(entry: Entry) -> str:
     return f"{entry.name!r} is not on this machine: {helps}."
 
 
-def facts(entry: Entry) -> str:
+def size_text(entry: Entry) -> str:
     """A target's size in words, known before it is loaded."""
     if entry.address:
         return entry.about[:1].lower() + entry.about[1:].rstrip(".")
@@ -226,7 +226,7 @@ def facts(entry: Entry) -> str:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    place = place_of(entry)
+    place = weights_path(entry)
     files = [] if place is None else weight_files(place)
     needs_none = entry.path is None and not entry.sources
     size = size_of(files) if files or needs_none else None
@@ -234,10 +234,10 @@ def _row(entry: Entry) -> dict[str, Any]:
     return asdict(entry) | found | {"memory_bytes": entry.memory or None}
 
 
-def settings_of(args: argparse.Namespace, drafter: str | None = None) -> Settings:
+def settings_from_args(args: argparse.Namespace, drafter: str | None = None) -> Settings:
     """The settings that the options say, for `drafter` or the one named. Raises BadSettings."""
     said = vars(args)
     given = {f.name: said[f.name] for f in fields(Settings) if f.name in said}
     sampling = {f.name: said[f.name] for f in fields(Sampling) if f.name in said}
-    filled_in = filled(drafter or args.drafter or "", {**given, "sampling": sampling})
+    filled_in = with_defaults(drafter or args.drafter or "", {**given, "sampling": sampling})
     return Settings.from_json(filled_in)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, find, missing, place_of, suggestion
+from specviz.catalog.entry import Entry, Kind, find, missing_message, suggestion, weights_path
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
@@ -28,7 +28,7 @@ from specviz.models.checkpoint import (
 from specviz.models.config_file import check_numbers, read_config
 from specviz.models.devices import pick_device, pick_dtype
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
-from specviz.models.files import called, folder_of, head_files, is_gguf, public_name
+from specviz.models.files import find_or_fetch, folder_label, head_files, is_gguf, public_name
 from specviz.models.load_progress import WEIGHTS, begin, loading
 from specviz.models.memory import unique_bytes
 from specviz.models.model_cache import ModelCache
@@ -37,9 +37,9 @@ from specviz.models.served.address import is_served
 from specviz.models.served.target import served
 from specviz.models.target import Target
 from specviz.models.weight_budget import check_stop, limited_to
-from specviz.models.weight_headers import held_by
+from specviz.models.weight_headers import count_stored
 
-SHELF: Final[ModelCache[Checkpoint]] = ModelCache()
+MODELS: Final[ModelCache[Checkpoint]] = ModelCache()
 HEADS: Final[ModelCache[Drafter]] = ModelCache()
 SMALL: Final = 1 << 28  # weights; a GPU waits for its host to launch such a model's ops, not for
 # its memory, so half precision would save no time and cost exactness
@@ -48,7 +48,7 @@ OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary.drafter:OtherVocabu
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedModel:
     """What is in memory now. bytes: that would be free without it. rounding: see `Checkpoint`."""
 
     title: str
@@ -58,42 +58,42 @@ class Loaded:
     rounding: tuple[str, ...] = ()
 
 
-def loaded() -> list[Loaded]:
+def loaded_models() -> list[LoadedModel]:
     """The checkpoints and the heads that this process keeps; blocks that both have count once."""
-    models, heads = SHELF.kept(), HEADS.kept()
+    models, heads = MODELS.kept(), HEADS.kept()
     bases = [model for _, model in models]
     made = [
-        Loaded(model.title, device, dtype, unique_bytes([model], []), model.rounding)
+        LoadedModel(model.title, device, dtype, unique_bytes([model], []), model.rounding)
         for (_, device, dtype), model in models
     ]
     for (name, _, device, dtype, _), head in heads:
         entry = find(name, "drafter")
         made.append(
-            Loaded(entry.title if entry else name, device, dtype, unique_bytes([head], bases))
+            LoadedModel(entry.title if entry else name, device, dtype, unique_bytes([head], bases))
         )
     return made
 
 
-def unload_last() -> Loaded | None:
+def unload_last() -> LoadedModel | None:
     """Forget the model that was used last and all guests' heads, which hold on to their targets.
 
     The house's models stay; None where nothing else is loaded.
     """
     while HEADS.drop_newest():
         pass
-    gone = SHELF.drop_newest()
+    gone = MODELS.drop_newest()
     if gone is None:
         return None
     (_, device, dtype), model = gone
-    return Loaded(model.title, device, dtype, unique_bytes([model], []), model.rounding)
+    return LoadedModel(model.title, device, dtype, unique_bytes([model], []), model.rounding)
 
 
 def load(
     target: str, drafter: str, device: str | None = None, dtype: str | None = None
 ) -> tuple[Target, Drafter]:
     """The target and the drafter of these names: see load_target and load_drafter."""
-    loaded = load_target(target, device, dtype)
-    return loaded, load_drafter(drafter, loaded)
+    loaded_models = load_target(target, device, dtype)
+    return loaded_models, load_drafter(drafter, loaded_models)
 
 
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
@@ -107,8 +107,8 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     if is_served(name) or (entry is not None and entry.address):
         if process_count() > 1:
             raise Unsuitable(f"{name!r} is at a server, which cuts its models up by itself.")
-        address, called = (entry.address, "the host's address") if entry else (name, None)
-        return served(address, called, place, pick_dtype(place, dtype))
+        address, label = (entry.address, "the host's address") if entry else (name, None)
+        return served(address, label, place, pick_dtype(place, dtype))
     if dtype is None and entry is not None and entry.parameters < SMALL:
         dtype = "float32"
     found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
@@ -185,7 +185,7 @@ def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Dr
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
     """A head, which may have no more weights than its files hold. Raises Unsuitable, Stopped."""
-    title = called(folder)
+    title = folder_label(folder)
     check_stop()
     with loading(title):
         begin(WEIGHTS)
@@ -194,7 +194,7 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
 
 def _read_parts(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
     """See `_read_head`. title: what errors call it."""
-    stored = held_by(title, head_files(folder))
+    stored = count_stored(title, head_files(folder))
     check_numbers(title, read_config(title, folder), stored)
     with limited_to(title, stored):
         drafter: Drafter = kind.load(name, folder, target)
@@ -212,20 +212,20 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
         found = read(public_name(name), place, device, dtype, cut)
         return found if entry is None else replace(found, title=entry.title)
 
-    return SHELF.get(key, load, entry is not None)
+    return MODELS.get(key, load, entry is not None)
 
 
 def _place_of(name: str, kind: Kind) -> Path:
     """Where a model is that the catalogue lacks. Raises NotAvailable, with a suggestion."""
     try:
-        return folder_of(name)
+        return find_or_fetch(name)
     except UnknownModel as error:
         raise UnknownModel(f"{error}{suggestion(name, kind)}") from error
 
 
 def _here(entry: Entry) -> Path:
     """Where a catalogue entry's weights are. Raises NotAvailable where this machine lacks them."""
-    place = place_of(entry)
+    place = weights_path(entry)
     if place is None:
-        raise NotAvailable(missing(entry))
+        raise NotAvailable(missing_message(entry))
     return place

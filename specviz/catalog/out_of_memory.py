@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from specviz.catalog.entry import entries, place_of
+from specviz.catalog.entry import entries, weights_path
 from specviz.catalog.loading import unload_last
 from specviz.models.devices import free_memory, pick_device
 
@@ -33,7 +33,7 @@ def models_that_fit(free: int) -> str:
     most = [
         f"{free / each / 1e6:,.0f} million parameters in {name}" for name, each in BYTES.items()
     ]
-    here = [e for e in entries() if e.kind == "target" and not e.address and place_of(e)]
+    here = [e for e in entries() if e.kind == "target" and not e.address and weights_path(e)]
     fits = [each for each in here if each.memory < free]
     largest = max(fits, key=lambda each: each.memory, default=None)
     such = "" if largest is None else f"; of those here, {largest.title} is the largest that does"

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 
 from specviz.catalog.entry import Kind
-from specviz.models.files import fetched_before, head_files, size_in_float32, size_of
+from specviz.models.files import find_fetched, head_files, size_in_float32, size_of
 from specviz.shipped import ASSETS, of_shipped
 
 CAUSAL_LM: Final = "causal LM"  # the layout of targets: transformers' own
@@ -21,7 +21,7 @@ UNKNOWN: Final = "not checked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Public:
+class PublicCheckpoint:
     """One public checkpoint. None, of any field: nobody looked.
 
     name: its id on the Hub. family: a target's kind of network in transformers, a drafter's method.
@@ -62,21 +62,23 @@ class Public:
 
 
 @cache
-def public() -> tuple[Public, ...]:
+def public_checkpoints() -> tuple[PublicCheckpoint, ...]:
     """All rows: targets first. Raises BrokenFile."""
-    return of_shipped(ASSETS / "public.json", lambda rows: tuple(Public(**row) for row in rows))
+    return of_shipped(
+        ASSETS / "public.json", lambda rows: tuple(PublicCheckpoint(**row) for row in rows)
+    )
 
 
-def published() -> list[dict[str, Any]]:
+def public_rows() -> list[dict[str, Any]]:
     """The rows as plain data, with on_this_machine, and memory_bytes in float32.
 
     bytes, memory_bytes: of the files here, or as the row has them.
     """
-    return [_row(each) for each in public()]
+    return [_row(each) for each in public_checkpoints()]
 
 
-def _row(each: Public) -> dict[str, Any]:
-    place = fetched_before(each.pinned)
+def _row(each: PublicCheckpoint) -> dict[str, Any]:
+    place = find_fetched(each.pinned)
     found: dict[str, Any] = asdict(each) | {"memory_bytes": each.memory}
     size = each.bytes if place is None else size_of(head_files(place))
     if place is not None:

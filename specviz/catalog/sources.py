@@ -23,7 +23,7 @@ from time import sleep
 from typing import Final
 
 from specviz.models.errors import DiskFull, HubUnreachable, NotAvailable
-from specviz.models.files import Stopped, Watch, fetched_before, weight_files
+from specviz.models.files import FetchMonitor, Stopped, find_fetched, weight_files
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
 
@@ -33,13 +33,16 @@ RAW: Final = (24, 1)  # the first version of pip that prints progress as numbers
 PROGRESS: Final = re.compile(r"Progress (\d+) of (\d+)")
 
 
-def here(sources: Sequence[Source]) -> Path | None:
+def find_local(sources: Sequence[Source]) -> Path | None:
     """The first of the sources that is on this machine, whole: a folder or a GGUF file."""
     return next(filter(None, map(_here, sources)), None)
 
 
 def fetch(
-    name: str, sources: Sequence[Source], say: Callable[[str], object], watch: Watch | None = None
+    name: str,
+    sources: Sequence[Source],
+    say: Callable[[str], object],
+    watch: FetchMonitor | None = None,
 ) -> Path:
     """Fetch a model from the first source that has it. Without a connection, the Hub is skipped.
 
@@ -50,9 +53,9 @@ def fetch(
     failed: list[str] = []
     while waiting:
         source = waiting.pop(0)
-        say(f"Downloading {words(source)}.")
+        say(f"Downloading {describe_source(source)}.")
         try:
-            return _fetched(source, watch or Watch())
+            return _fetched(source, watch or FetchMonitor())
         except DiskFull:
             raise
         except HubUnreachable:
@@ -66,7 +69,7 @@ def fetch(
     raise NotAvailable(f"{name!r} could not be fetched: {'; '.join(failed)}.")
 
 
-def words(source: Source) -> str:
+def describe_source(source: Source) -> str:
     """The name of a source in a sentence."""
     if "wheel" in source:
         return f"the wheel {source['wheel']} {source['version']}"
@@ -76,7 +79,7 @@ def words(source: Source) -> str:
 def _here(source: Source) -> Path | None:
     """Where this source is on this machine; None if it is not."""
     if "hub" in source:
-        return fetched_before(source["hub"])
+        return find_fetched(source["hub"])
     place = _in_wheel(source) if "wheel" in source else ASSETS / source["folder"]
     return place if place is not None and weight_files(place) else None
 
@@ -89,7 +92,7 @@ def _in_wheel(source: Source) -> Path | None:
     return next((Path(place) / file for place in places or ()), None)
 
 
-def _fetched(source: Source, watch: Watch) -> Path:
+def _fetched(source: Source, watch: FetchMonitor) -> Path:
     """Download one source. Raises NotAvailable, Stopped."""
     if "hub" in source:
         return fetch_from_hub(source["hub"], watch)
@@ -97,11 +100,13 @@ def _fetched(source: Source, watch: Watch) -> Path:
     importlib.invalidate_caches()
     place = _here(source)
     if place is None:
-        raise NotAvailable(f"{words(source)} was installed, but holds no {source['file']}.")
+        raise NotAvailable(
+            f"{describe_source(source)} was installed, but holds no {source['file']}."
+        )
     return place
 
 
-def _install(source: Source, watch: Watch) -> None:
+def _install(source: Source, watch: FetchMonitor) -> None:
     """Install a wheel into this Python, without the packages that its code would need.
 
     Raises NotAvailable with pip's error message, Stopped.
@@ -133,7 +138,7 @@ def _progress() -> list[str]:
     return ["--progress-bar", "raw" if (int(major), int(minor)) >= RAW else "off"]
 
 
-def _read(lines: Iterable[str], output: list[str], watch: Watch) -> None:
+def _read(lines: Iterable[str], output: list[str], watch: FetchMonitor) -> None:
     """Pass pip's progress on to the watch, and keep its other lines."""
     for line in lines:
         if found := PROGRESS.match(line):

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from specviz.catalog.entry import settings_of
+from specviz.catalog.entry import settings_from_args
 from specviz.commands.console import CallProgress, Column, print_table, say
 from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
@@ -54,32 +54,32 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, print the rows of a domain when it is done, and return the exit status."""
-    settings = settings_of(args)
+    settings = settings_from_args(args)
     require_writable(args.json)
     with loading_shown():
-        from specviz.bench.limit import limiter
-        from specviz.bench.measure import Watch, calls, measure
-        from specviz.bench.methods import drafters_for, encoded, entrants, methods
+        from specviz.bench.limit import make_limiter
+        from specviz.bench.measure import Progress, count_calls, measure
+        from specviz.bench.methods import drafter_names, encode_prompts, load_entrants, all_methods
         from specviz.catalog.loading import load_target
 
         target = load_target(args.target, args.device, args.dtype)
-        taking, absent = entrants(
+        taking, absent = load_entrants(
             target,
-            drafters_for(args.target, args.drafter),
-            lambda name: settings_of(args, name),
+            drafter_names(args.target, args.drafter),
+            lambda name: settings_from_args(args, name),
             must=args.drafter is not None,
         )
-    texts = encoded(target, args.prompts, settings.max_new_tokens)
-    ways = methods(target, taking, settings)
+    texts = encode_prompts(target, args.prompts, settings.max_new_tokens)
+    ways = all_methods(target, taking, settings)
     quiet = args.json == STANDARD_OUTPUT
     with ExitStack() as stack, interruptible() as stop:
         ways += add_others(target, settings, texts, absent, stack)
         for name, why in absent.items():
             say(f"{name} is left out: {why}", "yellow", stderr=True)
         columns = table_columns(list(texts), [way.name for way in ways])
-        with CallProgress(calls(ways, texts, args.repeats)) as progress:
+        with CallProgress(count_calls(ways, texts, args.repeats)) as progress:
             printer = Printer(columns, progress, quiet)
-            watch, limit = Watch(stop, progress.advance), limiter(target, settings.max_new_tokens)
+            watch, limit = Progress(stop, progress.advance), make_limiter(target, settings.max_new_tokens)
             rows = printer.print(measure(target, ways, texts, args.repeats, watch, limit))
     if not quiet:
         print_limit(rows)
@@ -102,25 +102,25 @@ def add_others(
 
     stack: ends them.
     """
-    from specviz.bench.llamacpp import LLAMA_CPP, NoLlamaCpp, llama_cpp
+    from specviz.bench.llamacpp import LLAMA_CPP, LlamaCppError, llama_cpp
     from specviz.bench.methods import MTP
-    from specviz.bench.reference import why_no_mtp
+    from specviz.bench.reference import explain_no_mtp
 
-    if why := why_no_mtp(target):
+    if why := explain_no_mtp(target):
         absent[MTP] = why
     prompts = [prompt for several in texts.values() for prompt in several]
     try:
         return [stack.enter_context(llama_cpp(target, settings, prompts))]
-    except NoLlamaCpp as error:
+    except LlamaCppError as error:
         absent[LLAMA_CPP] = str(error)
     return []
 
 
 def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
     """Say what memory allows, how much of it plain ways reached, and whose text was another."""
-    from specviz.bench.limit_text import limit_text, other_text
+    from specviz.bench.limit_text import limit_text, text_mismatches
 
-    for sentence, style in ((limit_text(rows), ""), (other_text(rows), "yellow")):
+    for sentence, style in ((limit_text(rows), ""), (text_mismatches(rows), "yellow")):
         if sentence:
             say(sentence, style)
 

@@ -11,7 +11,7 @@ import argparse
 from specviz.catalog.fetching import fetch
 from specviz.commands.console import DownloadProgress, say
 from specviz.commands.parser import Parser
-from specviz.models.files import Watch, size_of, weight_files
+from specviz.models.files import FetchMonitor, size_of, weight_files
 
 
 def add_options(parser: Parser) -> None:
@@ -23,7 +23,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fetch a model and show the progress. Raises ValueError if no source has it."""
     with DownloadProgress() as progress:
-        place = fetch(args.model, progress.say, Watch(report=progress.update))
+        place = fetch(args.model, progress.say, FetchMonitor(report=progress.update))
     size = size_of(weight_files(place)) / 1e6
     say(f"{args.model} is on this machine: {size:.1f} MB.", "green")
     return 0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from specviz.catalog import listing
-from specviz.catalog.entry import find, missing
-from specviz.catalog.public import UNKNOWN, published
+from specviz.catalog.entry import find, missing_message
+from specviz.catalog.public import UNKNOWN, public_rows
 from specviz.commands.console import Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, write_json
 from specviz.commands.parser import Parser
@@ -61,7 +61,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the catalogue, then checkpoints that others publish."""
     if args.json:
-        write_json(STANDARD_OUTPUT, [*listing(), *published()])
+        write_json(STANDARD_OUTPUT, [*listing(), *public_rows()])
         return 0
     rows = listing()
     _print("Targets", TARGETS, [target_cells(row) for row in rows if row["kind"] == "target"])
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         say(sentence, "yellow")
     say()
     say(OTHERS)
-    _print("Published by others", PUBLISHED, [published_cells(row) for row in published()])
+    _print("Published by others", PUBLISHED, [published_cells(row) for row in public_rows()])
     return 0
 
 
@@ -129,4 +129,4 @@ def _on_disk(row: dict[str, Any]) -> str:
 def _how_to_get(row: dict[str, Any]) -> str:
     """How to get a model that is not on this machine; empty if it is."""
     entry = find(row["name"], row["kind"])
-    return "" if entry is None or row["on_this_machine"] else missing(entry)
+    return "" if entry is None or row["on_this_machine"] else missing_message(entry)

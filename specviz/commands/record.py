@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from specviz.catalog.entry import filled, find, missing, place_of
+from specviz.catalog.entry import find, missing_message, weights_path, with_defaults
 from specviz.commands.console import say
 from specviz.commands.parser import Parser
-from specviz.compare import recipes as races
-from specviz.compare.recipes import RaceRecipe
+from specviz.compare import storage as races
+from specviz.compare.storage import RaceRecipe
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER, Recipe, recipes
 
@@ -43,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
 def _reason_to_skip(recipe: Recipe | RaceRecipe) -> str | None:
     """Why a recipe cannot be run on this machine; None if it can."""
     target = find(recipe.target, "target")
-    if target is None or place_of(target) is not None:
+    if target is None or weights_path(target) is not None:
         return None
-    return f"{recipe.name}: not recorded. {missing(target)}"
+    return f"{recipe.name}: not recorded. {missing_message(target)}"
 
 
 def _record(recipe: Recipe, folder: Path) -> str:
@@ -62,7 +62,7 @@ def _record(recipe: Recipe, folder: Path) -> str:
         pair = load(recipe.target, recipe.drafter)
     except ServerFault as fault:
         return f"{recipe.name}: not recorded. {fault}"
-    settings = Settings.from_json(filled(recipe.drafter, recipe.settings))
+    settings = Settings.from_json(with_defaults(recipe.drafter, recipe.settings))
     for _ in range(2):  # the first is a warm-up
         header, *events = decode(*pair, recipe.text, settings)
     assert isinstance(header, Header)
@@ -81,7 +81,7 @@ def record(recipe: RaceRecipe, folder: Path) -> str:
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.compare.results import Results
     from specviz.compare.run import run
-    from specviz.compare.saved import write
+    from specviz.compare.storage import write
     from specviz.compare.summary import race_summary
     from specviz.trace.check import check
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from specviz.catalog.entry import settings_of
+from specviz.catalog.entry import settings_from_args
 from specviz.commands.console import say
 from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises ServerFault, once all that was made is written, where a server failed in the run.
     """
-    settings = settings_of(args)
+    settings = settings_from_args(args)
     require_writable(args.json, args.trace)
     with loading_shown():
         from specviz.catalog.loading import load

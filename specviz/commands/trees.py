@@ -62,14 +62,14 @@ def run(args: argparse.Namespace) -> int:
 def provenance(target: Target, command: str, many: int) -> dict[str, Any]:
     """The provenance of a file."""
     from specviz.engine.recorder import versions
-    from specviz.models.devices import describe, processor
+    from specviz.models.devices import cpu_name, describe_device
 
     return {
         "made_by": command,
         "target": target.card.name,
         "hash": target.card.hash,
-        "machine": describe(target.device),
-        "processor": processor(),
+        "machine": describe_device(target.device),
+        "processor": cpu_name(),
         "versions": versions(),
         "prompts": many * len(prompts()),
     }

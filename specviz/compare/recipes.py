@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, HOUSE, of_shipped, text_of
@@ -34,7 +34,7 @@ class RaceRecipe:
     def race(self) -> Race:
         """The race itself."""
         lanes = tuple(
-            Lane(name, drafter, Settings.from_json(filled(drafter, self.settings | own)))
+            Lane(name, drafter, Settings.from_json(with_defaults(drafter, self.settings | own)))
             for name, (drafter, own) in self.lanes.items()
         )
         return Race(text_of(self.prompt), self.target, lanes, self.order_seed)

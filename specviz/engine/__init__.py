@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from specviz.engine.decode import run, run_stepwise
 from specviz.engine.loop import Decoding, plain, rounds
-from specviz.engine.round import Clocks, PlainStep, Played, Stop, never
+from specviz.engine.round import Clocks, PlainStep, RoundResult, Stop, never
 
 __all__ = [
     "Clocks",
     "Decoding",
     "PlainStep",
-    "Played",
+    "RoundResult",
     "Stop",
     "never",
     "plain",

@@ -13,15 +13,15 @@ from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.engine.round import PlainStep, Stop, never
 from specviz.models.errors import ServerFault
-from specviz.models.prompt import Prompt, read
+from specviz.models.prompt import Prompt, encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
 
-WARM: Final = 4  # rounds, the prompt's among them, before a clock counts
+WARM_UP_ROUNDS: Final = 4  # rounds, the prompt's among them, before a clock counts
 
 
-def baseline_of(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
+def baseline_event(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
     """Plain decoding's passes as an event; top logits and margins at temperature 0 only."""
     return Baseline(
         [step.token for step in steps],
@@ -70,12 +70,12 @@ def run_stepwise(
     BadScores, each with a sentence; ServerFault if a served target fails: if that was before the
     end of the text, the run's end, as of one that was stopped, is yielded first.
     """
-    reading = read(target, prompt, settings)
+    reading = encode_prompt(target, prompt, settings)
     ids = reading.ids
     decoding = Decoding(target, drafter, ids, settings)
     recorder = Recorder(target, settings)
     if target.device.type == "cuda":
-        _warm_up(target, drafter, ids, settings, baseline, stop)
+        _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
     yield header(target, drafter, reading, settings, decoding.rule)
     yield from recorder.words(ids)
     spent = 0.0
@@ -108,10 +108,10 @@ def _measure_baseline(
     if stop():
         return  # half a baseline would be no measure, and would read as a shorter text
     yield from recorder.words([step.token for step in steps])
-    yield baseline_of(steps, settings.sampling)
+    yield baseline_event(steps, settings.sampling)
 
 
-def _warm_up(
+def _warm_up_gpu(
     target: Target,
     drafter: Drafter,
     ids: Sequence[int],
@@ -120,12 +120,12 @@ def _warm_up(
     stop: Stop,
 ) -> None:
     """A few rounds that nobody measures, and plain passes where those are measured too."""
-    spend(Decoding(target, drafter, ids, settings).rounds(stop))
+    warm_up(Decoding(target, drafter, ids, settings).rounds(stop))
     if baseline:
-        spend(plain(target, ids, settings, stop))
+        warm_up(plain(target, ids, settings, stop))
 
 
-def spend(rounds: Iterator[object]) -> None:
+def warm_up(rounds: Iterator[object]) -> None:
     """Play WARM rounds that nobody measures; what they held is gone when this returns."""
-    for _ in islice(rounds, WARM):
+    for _ in islice(rounds, WARM_UP_ROUNDS):
         pass

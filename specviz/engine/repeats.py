@@ -76,13 +76,13 @@ def repeat(
         if stop():
             return
         chosen = replace(settings, seed=_seed(settings.seed, number))
-        ours[beginning(target, drafter, ids, chosen)] += 1
+        ours[first_tokens(target, drafter, ids, chosen)] += 1
         steps = islice(plain(target, ids, chosen), min(TOKENS, chosen.max_new_tokens))
         theirs[tuple(step.token for step in steps)] += 1
         yield Tally(number + 1, times, dict(ours), dict(theirs))
 
 
-def beginning(target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings) -> Text:
+def first_tokens(target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings) -> Text:
     """The first tokens of one speculative run, cut where its last round goes on."""
     found: list[int] = []
     for played in Decoding(target, drafter, ids, settings).rounds():

@@ -42,13 +42,13 @@ from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
-from specviz.models.masks import layer_masks, longest_text
+from specviz.models.masks import layer_masks, max_tokens
 from specviz.models.network import prepare
-from specviz.models.norms import fuse
+from specviz.models.norms import fuse_norms
 from specviz.models.parallel import process_count, sharding_options
-from specviz.models.pickled import refusal
+from specviz.models.pickled import pickle_error
 from specviz.models.weight_budget import begin_weights, check_size, check_stop
-from specviz.models.weight_headers import held_by
+from specviz.models.weight_headers import count_stored
 from specviz.trace.events import ModelCard
 
 # The SHA-256 of the one target's weights that a drafter fits, or of each that it does: the same
@@ -102,7 +102,7 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
 
 def check_reach(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
     """Raise Unsuitable where the drafter cannot see as many tokens as a run of the target has."""
-    sees = longest_text(model)
+    sees = max_tokens(model)
     if sees is not None and sees < length:
         raise Unsuitable(
             f"{drafter!r} sees {sees:,} tokens at most; a run of {target!r} can have {length:,}."
@@ -209,7 +209,7 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
     plain = read_config(name, folder)
     if plain.get("transformers_weights") is not None:
         raise Unsuitable(f"{name!r} names its weight file in its config, which is not read here.")
-    held = held_by(name, weight_files(folder), quantized="quantization_config" in plain)
+    held = count_stored(name, weight_files(folder), quantized="quantization_config" in plain)
     check_numbers(name, plain, held)
     check_stop()
     config: PreTrainedConfig = AutoConfig.from_pretrained(
@@ -223,11 +223,11 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a GGUF file, its weights in full precision again."""
-    from specviz.models.gguf_file import parts_of  # a package that nothing else needs
+    from specviz.models.gguf_file import read_model  # a package that nothing else needs
 
     if cut and process_count() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
-    parts = parts_of(name, path)
+    parts = read_model(name, path)
     check_config(name, parts.config)
     begin(NETWORK)
     load: Any = parts.network.from_pretrained
@@ -266,7 +266,7 @@ def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
     Raises Unsuitable, with `name`, where it cannot.
     """
     check_stop()
-    fuse(model, device)
+    fuse_norms(model, device)
     model.eval().requires_grad_(False).to(device)
     check_stop()
     begin(PRODUCTS)
@@ -285,6 +285,6 @@ def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:
     if "trust_remote_code" in str(error):
         return Unsuitable(f"{name!r} brings program code of its own, which is never run here.")
     if isinstance(error, UnpicklingError):
-        return refusal(name)
+        return pickle_error(name)
     reason = str(error).strip().split("\n")[0]
     return Unsuitable(f"{name!r} could not be loaded: {reason or type(error).__name__}")

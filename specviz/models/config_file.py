@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.models.errors import NotAvailable, Unsuitable
-from specviz.models.weight_headers import Held
+from specviz.models.weight_headers import StoredWeights
 
 LARGEST_JSON: Final = 1 << 22  # bytes of a config; the largest that are published have a tenth
 LARGEST_WORDS: Final = 1 << 26  # bytes of a tokenizer's file: twice the largest that are published
@@ -63,7 +63,7 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
     return found
 
 
-def check_numbers(name: str, config: Mapping[str, Any], held: Held | None = None) -> None:
+def check_numbers(name: str, config: Mapping[str, Any], held: StoredWeights | None = None) -> None:
     """Raise Unsuitable where a number in a config is one that no network has.
 
     held: what the weight files hold, where that is known: no dimension of a tensor is larger.

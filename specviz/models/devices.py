@@ -35,12 +35,12 @@ def pick_device(name: str | None = None) -> torch.device:
     from specviz.models.parallel import own_device
 
     if name is None:
-        name = next(kind for kind in KINDS if count(kind))
+        name = next(kind for kind in KINDS if device_count(kind))
     kind, _, index = name.partition(":")
     if kind not in KINDS or (index and not index.isdecimal()):
         raise ValueError(f"No device is called {name!r}; choose {' or '.join(KINDS)}.")
     number = int(index or (own_device() if kind == "cuda" else 0))
-    if number >= count(kind):
+    if number >= device_count(kind):
         raise ValueError(f"This machine has no device {name!r}; it has {_those_here()}.")
     if kind == "cpu":
         return torch.device(kind)
@@ -51,7 +51,7 @@ def pick_device(name: str | None = None) -> torch.device:
     return torch.device(kind, number)
 
 
-def count(kind: str) -> int:
+def device_count(kind: str) -> int:
     """How many devices of a kind torch can use here."""
     import torch
 
@@ -92,7 +92,7 @@ def has_fast_bf16(device: torch.device) -> bool:
     return has_bf16_instructions()
 
 
-def describe(device: torch.device) -> str:
+def describe_device(device: torch.device) -> str:
     """The device in words: "2 CPU cores", or what the GPU calls itself."""
     import torch
 
@@ -104,7 +104,7 @@ def describe(device: torch.device) -> str:
     return f"{cores} CPU core{'s' if cores > 1 else ''}"
 
 
-def processor(listed: Path = Path("/proc/cpuinfo")) -> str:
+def cpu_name(listed: Path = Path("/proc/cpuinfo")) -> str:
     """What the processor calls itself, or its kind where it does not say."""
     lines = listed.read_text(encoding="utf-8").split("\n") if listed.is_file() else []
     named = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
@@ -151,4 +151,4 @@ def ran_out_of_memory(error: BaseException) -> bool:
 
 
 def _those_here() -> str:
-    return ", ".join(kind for kind in KINDS if count(kind))
+    return ", ".join(kind for kind in KINDS if device_count(kind))

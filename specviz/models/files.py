@@ -59,22 +59,22 @@ class Stopped(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class FetchMonitor:
     """Callbacks of a fetch. report: takes bytes so far and in all; stop: whether to cancel."""
 
     report: Callable[[int, int], object] = lambda _here, _all: None
     stop: Callable[[], bool] = lambda: False
 
 
-def folder_of(name: str) -> Path:
+def find_or_fetch(name: str) -> Path:
     """The folder or the GGUF file of the model called `name`: its path, or its id on the Hub.
 
     Raises NotAvailable where there is none, or where the Hub cannot be reached.
     """
-    return _whole(name, _local(name) or fetched_before(name) or fetch(name))
+    return _whole(name, _local(name) or find_fetched(name) or fetch(name))
 
 
-def fetch(name: str, watch: Watch | None = None) -> Path:
+def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     """Bring a model from the Hub to this machine: its folder, or its GGUF file.
 
     name: owner/name, or owner/name/file.gguf, and @revision where it is pinned: a commit, a branch
@@ -113,7 +113,7 @@ def fetch(name: str, watch: Watch | None = None) -> Path:
     return _whole(name, place if file is None else place / file)
 
 
-def fetched_before(name: str) -> Path | None:
+def find_fetched(name: str) -> Path | None:
     """Where a model is that was fetched from the Hub earlier; None unless it is there whole.
 
     Raises NotAvailable for a name that no model can have.
@@ -161,7 +161,7 @@ def _whole(name: str, place: Path) -> Path:
     )
 
 
-def _bar(watch: Watch | None) -> type[Any] | None:
+def _bar(watch: FetchMonitor | None) -> type[Any] | None:
     """A progress bar that reports to `watch`, and raises Stopped once it says so; None for none."""
     if watch is None:
         return None
@@ -200,7 +200,7 @@ def _shards(folder: Path, index: str) -> list[Path]:
 
     All are in the index's own folder: a name with another folder in it could lead anywhere.
     """
-    name, path = called(folder), folder / index
+    name, path = folder_label(folder), folder / index
     if path.stat().st_size > LARGEST_INDEX:
         raise Unsuitable(f"{name!r}: its {index} has more than {LARGEST_INDEX:,} bytes.")
     try:
@@ -221,7 +221,7 @@ def head_files(folder: Path) -> list[Path]:
     return weight_files(folder) or named[:1]
 
 
-def called(folder: Path) -> str:
+def folder_label(folder: Path) -> str:
     """How errors name a model's folder: its id where it was fetched from the Hub."""
     if folder.parent.name == "snapshots":
         return folder.parent.parent.name.removeprefix("models--").replace("--", "/")
@@ -245,7 +245,7 @@ def size_in_float32(files: Sequence[Path]) -> int | None:
 
 def _in_float32(path: Path) -> int:
     """Bytes of one file's tensors once their numbers are float32."""
-    stored = read_header(called(path.parent), path).values()
+    stored = read_header(folder_label(path.parent), path).values()
     return sum(4 * each.elements if each.floating else each.bytes for each in stored)
 
 

@@ -27,11 +27,11 @@ from specviz.models.gguf_header import (
     TensorInfo,
     read_gguf,
 )
-from specviz.models.gguf_numbers import Block, pair_halves, write_numbers
-from specviz.models.gguf_tokenizer import tokenizer_of
+from specviz.models.gguf_numbers import FloatBlock, dequantize_into, pair_halves
+from specviz.models.gguf_tokenizer import build_tokenizer
 from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin
 from specviz.models.weight_budget import check_size, check_stop
-from specviz.models.weight_headers import Held
+from specviz.models.weight_headers import StoredWeights
 
 NEEDED: Final = {  # what the file says of the network, and what transformers calls it
     "block_count": "num_hidden_layers",
@@ -63,7 +63,7 @@ NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class GgufModel:
     """What a GGUF file holds. tensors: float32, by transformers' names, rows in its order.
 
     network: the class of the model. kinds: how its weights are rounded, such as Q4_K and F32, the
@@ -80,7 +80,7 @@ class Parts:
     generation: GenerationConfig
 
 
-def parts_of(name: str, path: Path) -> Parts:
+def read_model(name: str, path: Path) -> GgufModel:
     """Read the whole file; errors call it `name`. Raises Unsuitable."""
     file = _opened(name, path)
     said = file.values
@@ -94,19 +94,19 @@ def parts_of(name: str, path: Path) -> Parts:
     found = dict(file.tensors)
     config = reading.config()
     network = NETWORKS[type(config)]
-    held = Held(sum(tensor.elements for tensor in found.values()), len(found))
+    held = StoredWeights(sum(tensor.elements for tensor in found.values()), len(found))
     check_size(name, config, network, held)
     factors = found.pop(ROPE_FACTORS, None) if kind == "llama" else None
     begin(TOKENIZER)
-    tokenizer = tokenizer_of(name, said, config.max_position_embeddings)
+    tokenizer = build_tokenizer(name, said, config.max_position_embeddings)
     begin(WEIGHTS, sum(tensor.bytes for tensor in found.values()))
-    block = Block(found.values())
-    return Parts(
+    block = FloatBlock(found.values())
+    return GgufModel(
         config,
         network,
         _roundings(found.values()),
         {reading.named(key): reading.values(it, config, block) for key, it in found.items()},
-        None if factors is None else reading.values(factors, config, Block([factors])),
+        None if factors is None else reading.values(factors, config, FloatBlock([factors])),
         tokenizer,
         GenerationConfig(**_ends(said)),
     )
@@ -195,12 +195,12 @@ class _Reading:
         where = "" if layer is None else f"model.layers.{layer}."
         return f"{where}{known[part]}.{kind}"
 
-    def values(self, tensor: TensorInfo, config: PreTrainedConfig, block: Block) -> Tensor:
+    def values(self, tensor: TensorInfo, config: PreTrainedConfig, block: FloatBlock) -> Tensor:
         """A tensor's numbers as transformers has them, float32. Raises Unsuitable, Stopped."""
         check_stop()
         numbers = block.take(tensor)
         try:
-            write_numbers(self.file, tensor, numbers)
+            dequantize_into(self.file, tensor, numbers)
         except NotImplementedError as error:
             kind = tensor.kind.name
             raise Unsuitable(

@@ -14,7 +14,7 @@ PIECE: Final = 1 << 17  # numbers made at a time: they fit into a processor's ca
 ALIGNED: Final = 16  # float32 numbers in a line of a processor's cache
 
 
-class Block:
+class FloatBlock:
     """One block of memory for all tensors, which the system gives out much faster than many."""
 
     def __init__(self, tensors: Iterable[TensorInfo]) -> None:
@@ -33,7 +33,7 @@ def _padded(tensor: TensorInfo) -> int:
     return -(-tensor.elements // ALIGNED) * ALIGNED
 
 
-def write_numbers(file: GgufFile, tensor: TensorInfo, numbers: Any) -> None:
+def dequantize_into(file: GgufFile, tensor: TensorInfo, numbers: Any) -> None:
     """Write a tensor's numbers into an array of its shape, in the order of the file.
 
     Raises NotImplementedError for a kind of block that cannot be read.

@@ -24,7 +24,7 @@ SPACE: Final = "▁"
 LONGEST: Final = 1024  # letters of a token, each place in which is looked at: the usual limit is 16
 
 
-def bare(name: str, own: Mapping[str, Any]) -> Tokenizer:
+def build_sentencepiece(name: str, own: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer without its special tokens. own: the file's values. Raises Unsuitable."""
     tokens: Sequence[str] = own.get("tokens", ())
     scores: Sequence[float] = own.get("scores", ())

@@ -27,7 +27,7 @@ SPECIAL: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PreTokenizer:
     """How text is cut before the merges; the patterns are those of llama.cpp's `llama-vocab.cpp`.
 
     digits: each digit stands alone. pattern: None for GPT-2's. composed: letters and their accents
@@ -58,15 +58,15 @@ WORDS: Final = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{number}"
     r"| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-CUTS: Final = {
-    "gpt-2": Cut(),
-    "smollm": Cut(digits=True),
-    "llama-bpe": Cut(pattern=WORDS.format(number=r"\p{N}{1,3}"), whole=True, begins=True),
-    "qwen2": Cut(pattern=WORDS.format(number=r"\p{N}"), composed=True),
+PRE_TOKENIZERS: Final = {
+    "gpt-2": PreTokenizer(),
+    "smollm": PreTokenizer(digits=True),
+    "llama-bpe": PreTokenizer(pattern=WORDS.format(number=r"\p{N}{1,3}"), whole=True, begins=True),
+    "qwen2": PreTokenizer(pattern=WORDS.format(number=r"\p{N}"), composed=True),
 }
 
 
-def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrainedTokenizerFast:
+def build_tokenizer(name: str, said: Mapping[str, Any], longest: int) -> PreTrainedTokenizerFast:
     """The tokenizer of the file called `name`; longest: tokens that its model can see.
 
     said: the file's values by key. Raises Unsuitable.
@@ -77,7 +77,7 @@ def tokenizer_of(name: str, said: Mapping[str, Any], longest: int) -> PreTrained
         if key.startswith("tokenizer.ggml.")
     }
     if own.get("model") == sentencepiece.KIND:
-        bare, begins = sentencepiece.bare(name, own), True
+        bare, begins = sentencepiece.build_sentencepiece(name, own), True
     else:
         bare, begins = _byte_level(name, own)
     tokens: Sequence[str] = own["tokens"]
@@ -107,7 +107,7 @@ def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
     return bare, cut.begins
 
 
-def _cut(name: str, own: Mapping[str, Any]) -> Cut:
+def _cut(name: str, own: Mapping[str, Any]) -> PreTokenizer:
     """How the file's tokenizer cuts. Raises Unsuitable for a kind or a name that is not known."""
     if own.get("model") != "gpt2":
         raise Unsuitable(
@@ -115,11 +115,11 @@ def _cut(name: str, own: Mapping[str, Any]) -> Cut:
             f"can be read of the kinds 'gpt2' (byte-level BPE) and {sentencepiece.KIND!r} "
             "(SentencePiece's)."
         )
-    cut = CUTS.get(str(own.get("pre")))
+    cut = PRE_TOKENIZERS.get(str(own.get("pre")))
     if cut is None:
         raise Unsuitable(
             f"{name!r} cuts text in a way called {own.get('pre')!r:.40}, which is not known here; "
-            f"known are {', '.join(CUTS)}."
+            f"known are {', '.join(PRE_TOKENIZERS)}."
         )
     return cut
 

@@ -33,7 +33,7 @@ class LayerMasks:
             return [] if full is None else [full]
         if full.shape[-1] <= self.windows.rows:
             return [full]
-        sliding = within(full, self.windows.rows)
+        sliding = windowed_mask(full, self.windows.rows)
         return [full, sliding] if self.windows.by_kind else [sliding]
 
     def argument(self, masks: Sequence[Tensor]) -> Any:
@@ -59,24 +59,24 @@ def layer_masks(model: Any) -> LayerMasks:
     return _MADE[model]
 
 
-def longest_text(model: Any) -> int | None:
+def max_tokens(model: Any) -> int | None:
     """The most tokens that a causal LM can see; None where its config names no limit.
 
-    A window is no limit, unless `closed_window` says so.
+    A window is no limit, unless `hard_window` says so.
     """
     text = model.config.get_text_config(decoder=True)
     limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
-    limits.append(closed_window(model))
+    limits.append(hard_window(model))
     return min((limit for limit in limits if limit), default=None)
 
 
-def closed_window(model: Any) -> int | None:
+def hard_window(model: Any) -> int | None:
     """The window that texts must not outgrow, since its masks cannot be given to the model."""
     windows = sliding_windows(model.config)
     return windows.rows if windows and layer_masks(model).windows is None else None
 
 
-def within(full: Tensor, rows: int) -> Tensor:
+def windowed_mask(full: Tensor, rows: int) -> Tensor:
     """An additive mask (1, 1, r, n) in which each row sees only the newest `rows` that it saw."""
     sees = full == 0
     age = sees.flip(-1).cumsum(-1).flip(-1)  # 1: the row itself, or the newest that it sees

@@ -16,7 +16,7 @@ from specviz.adapters.torch import has_hooks
 NEAR: Final = 1e-5  # relative: how far float32 lets two orders of the same sums come apart
 
 
-def fuse(network: nn.Module, device: torch.device) -> int:
+def fuse_norms(network: nn.Module, device: torch.device) -> int:
     """Put torch's own norm in the place of each that equals it, if CUDA runs it; how many.
 
     Weights, their names and what `state_dict` gives stay as they were.

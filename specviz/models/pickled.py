@@ -36,7 +36,7 @@ def count_tensors(name: str, path: Path) -> int:
         with path.open("rb") as file:
             return sum(_calls(file) for _ in range(PICKLES))
     except UnpicklingError as error:
-        raise refusal(name) from error
+        raise pickle_error(name) from error
     except (ValueError, BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise Unsuitable(
@@ -44,7 +44,7 @@ def count_tensors(name: str, path: Path) -> int:
         ) from error
 
 
-def refusal(name: str) -> Unsuitable:
+def pickle_error(name: str) -> Unsuitable:
     """Why a pickle with more than tensors in it is not loaded."""
     return Unsuitable(f"{name!r} has more than plain weights in its pickle; none is loaded.")
 

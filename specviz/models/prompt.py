@@ -18,7 +18,7 @@ Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn is th
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EncodedPrompt:
     """A prompt as the target reads it. text: as it was typed, in a conversation its last turn."""
 
     text: str
@@ -26,12 +26,12 @@ class Reading:
     chat: Chat | None
 
 
-def read(target: Target, prompt: Prompt, settings: Settings) -> Reading:
+def encode_prompt(target: Target, prompt: Prompt, settings: Settings) -> EncodedPrompt:
     """Read a prompt as the settings say. Raises BadPrompt with a sentence."""
     _check_letters([prompt] if isinstance(prompt, str) else [turn.text for turn in prompt])
     if isinstance(prompt, str):
         if not _asks_for_chat(target, settings):
-            return Reading(prompt, target.encode(prompt, settings.max_new_tokens), None)
+            return EncodedPrompt(prompt, target.encode(prompt, settings.max_new_tokens), None)
         system = [Turn("system", settings.system)] if settings.system else []
         turns = [*system, Turn("user", prompt)]
     else:
@@ -41,7 +41,7 @@ def read(target: Target, prompt: Prompt, settings: Settings) -> Reading:
         raise BadPrompt("The prompt is empty. Write a few words for the model to answer.")
     ids, chat = read_chat(target.card.name, target.tokenizer, turns)
     target.check_room(ids, settings.max_new_tokens)
-    return Reading(turns[-1].text, ids, chat)
+    return EncodedPrompt(turns[-1].text, ids, chat)
 
 
 def _check_letters(texts: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specviz.models.errors import Unsuitable
 from specviz.models.files import Stopped
 from specviz.models.load_progress import WEIGHTS, advance, begin
-from specviz.models.weight_headers import Held
+from specviz.models.weight_headers import StoredWeights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,7 +35,7 @@ class _Budget:
     """What may still be registered. name: of the model, for the sentence."""
 
     name: str
-    held: Held
+    held: StoredWeights
     elements: int
     tensors: int
     buffers: int
@@ -49,7 +49,7 @@ _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 _STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
 
 
-def too_large(name: str, held: Held) -> Unsuitable:
+def too_large(name: str, held: StoredWeights) -> Unsuitable:
     """That a config announces more than the weight files hold."""
     return Unsuitable(
         f"{name!r} announces a larger network in its config than its weight files hold: they have "
@@ -58,7 +58,7 @@ def too_large(name: str, held: Held) -> Unsuitable:
 
 
 @contextmanager
-def limited_to(name: str, held: Held) -> Iterator[None]:
+def limited_to(name: str, held: StoredWeights) -> Iterator[None]:
     """Within, modules that this thread builds have no more weights than `held`, with some slack.
 
     Raises Unsuitable, calling the model `name`, from the constructor that goes beyond it.
@@ -102,7 +102,7 @@ def begin_weights(size: int) -> None:
     begin(WEIGHTS, size)
 
 
-def check_size(name: str, config: PreTrainedConfig, network: Any, held: Held) -> int:
+def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWeights) -> int:
     """How many weights a config's network has. Raises Unsuitable for more than are `held`.
 
     network: makes the model of a config, such as `AutoModelForCausalLM.from_config`. It is built

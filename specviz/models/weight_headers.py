@@ -26,7 +26,7 @@ BITS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredWeights:
     """What weight files hold. elements: numbers in all their tensors. tensors: how many."""
 
     elements: int
@@ -52,7 +52,7 @@ class StoredTensor:
         return self.dtype.lstrip("B").startswith("F")
 
 
-def held_by(name: str, files: Sequence[Path], quantized: bool = False) -> Held:
+def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> StoredWeights:
     """What these files hold together; errors call the model `name`.
 
     quantized: whether each number may be one of 4 bits, several to an element. Raises Unsuitable
@@ -72,7 +72,7 @@ def held_by(name: str, files: Sequence[Path], quantized: bool = False) -> Held:
             elements += size // 2  # of 2 bytes each at least
         if quantized:
             elements += 2 * size
-    return Held(elements, tensors)
+    return StoredWeights(elements, tensors)
 
 
 def read_header(name: str, path: Path) -> dict[str, StoredTensor]:

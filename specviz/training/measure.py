@@ -19,18 +19,18 @@ from typing import Any, Final
 import torch
 from tqdm import tqdm
 
-from specviz.bench.measure import Row, measure, shares, tokens_per_pass
-from specviz.bench.methods import Entrant, Prompt, drafters_for, encoded, entrants, ours, plain
+from specviz.bench.measure import Row, measure, guess_statistics, tokens_per_pass
+from specviz.bench.methods import Entrant, Prompt, drafter_names, encode_prompts, load_entrants, drafter_method, plain_method
 from specviz.catalog import entries, find, load_target
-from specviz.catalog.entry import filled
-from specviz.models.devices import describe, processor
+from specviz.catalog.entry import with_defaults
+from specviz.models.devices import cpu_name, describe_device
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import HOUSE, MEASURED
 from specviz.training.export import versions
 
 SIBLINGS: Final = [4, 3, 3, 2]  # EAGLE's tree by depth: see `drafters.eagle.width_under`
-NAMES: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
+TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
 
 
 def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
@@ -46,10 +46,10 @@ def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
 BUDGET: Final = len(eagle_paths())
 
 
-def of_equal_size(drafter: str) -> dict[str, Any] | None:
+def equal_budget_settings(drafter: str) -> dict[str, Any] | None:
     """The settings that give such a draft; None for a drafter that makes no such trees."""
     entry = find(drafter, "drafter")
-    if entry is None or drafter not in NAMES:
+    if entry is None or drafter not in TREE_DRAFTERS:
         return None
     depth = {"gamma": len(SIBLINGS)}
     if "budget" in entry.reads:
@@ -62,7 +62,7 @@ def of_equal_size(drafter: str) -> dict[str, Any] | None:
 TEMPERATURES: Final = (0.0, 1.0)
 SEED: Final = 1
 DIGITS: Final = 4
-SAID_ONCE: Final = (
+SHARED_FIELDS: Final = (
     "device",
     "dtype",
     "threads",
@@ -78,7 +78,7 @@ SAID_ONCE: Final = (
 
 
 @dataclass(frozen=True)
-class Extent:
+class MeasurementPlan:
     """How much is measured. prompts: a domain, at most. drafters: which; all of them if empty."""
 
     prompts: int = 3
@@ -96,35 +96,35 @@ class Extent:
 
     def settings(self, drafter: str, temperature: float) -> Settings:
         """The drafter's usual settings at this temperature."""
-        return Settings.from_json(filled(drafter, self._said(temperature)))
+        return Settings.from_json(with_defaults(drafter, self._run_settings(temperature)))
 
-    def of_equal_size(self, drafter: str, temperature: float) -> Settings:
+    def equal_budget_settings(self, drafter: str, temperature: float) -> Settings:
         """The same with a draft of as many guesses as all others that are compared so."""
-        said = self._said(temperature) | (of_equal_size(drafter) or {})
-        return Settings.from_json(filled(drafter, said))
+        settings_json = self._run_settings(temperature) | (equal_budget_settings(drafter) or {})
+        return Settings.from_json(with_defaults(drafter, settings_json))
 
-    def _said(self, temperature: float) -> dict[str, Any]:
+    def _run_settings(self, temperature: float) -> dict[str, Any]:
         sampling = {"temperature": temperature}
         return {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
 
 
-def write_measured(folder: Path, extent: Extent, target: str = HOUSE) -> Path:
+def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> Path:
     """Measure, and write `folder`/measured.json. What is not on this machine is left out, told why.
 
     Raises ValueError for a folder of other models than those that the catalogue names.
     """
-    home = home_of(target)
+    home = measurements_folder(target)
     if home is None:
         raise ValueError(f"The catalogue has no weights that were made for {target!r}.")
     if folder.resolve() != home.resolve():
         raise ValueError(f"Only the app's own models can be measured, in {str(home)!r}.")
-    facts = measure_drafters(load_target(target, extent.device), extent)
+    facts = measure_drafters(load_target(target, plan.device), plan)
     path = folder / MEASURED.name
-    path.write_text(as_text(facts), encoding="utf-8")
+    path.write_text(to_text(facts), encoding="utf-8")
     return path
 
 
-def home_of(target: str) -> Path | None:
+def measurements_folder(target: str) -> Path | None:
     """Where the numbers of a target belong: above the house's; beside a head of one that is no
     part of the app. None where the app has neither.
     """
@@ -134,36 +134,38 @@ def home_of(target: str) -> Path | None:
     return next((each.path for each in heads), None)
 
 
-def as_text(facts: Mapping[str, Any]) -> str:
+def to_text(facts: Mapping[str, Any]) -> str:
     """Indented JSON with every list of numbers on a line of its own."""
     text = json.dumps(facts, indent=1, allow_nan=False)
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
 
 
-def measure_drafters(target: Target, extent: Extent) -> dict[str, Any]:
+def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
     """What the file says, drafter by drafter and domain by domain."""
-    names = list(extent.drafters) or drafters_for(target.card.name, None)
-    taking, absent = entrants(target, names, lambda name: extent.settings(name, 0.0))
+    names = list(plan.drafters) or drafter_names(target.card.name, None)
+    chosen, absent = load_entrants(target, names, lambda name: plan.settings(name, 0.0))
     for name, why in absent.items():
         tqdm.write(f"{name} is left out: {why}")
-    domains = encoded(target, extent.prompts, extent.new_tokens)
+    domains = encode_prompts(target, plan.prompts, plan.new_tokens)
     rows = [
-        row for entrant in with_progress(taking) for row in _rows(target, entrant, domains, extent)
+        row for entrant in with_progress(chosen) for row in _rows(target, entrant, domains, plan)
     ]
     return {
-        "machine": {"device": describe(target.device), "processor": processor()},
+        "machine": {"device": describe_device(target.device), "processor": cpu_name()},
         "threads": torch.get_num_threads(),
         "dtype": str(target.dtype).removeprefix("torch."),
         "versions": versions(),
         "target": target.card.hash,
         "seed": SEED,
-        "prompts": extent.prompts,
-        "repeats": extent.repeats,
-        "new_tokens": extent.new_tokens,
-        "drafters": {entrant.name: _about(target, entrant, entrant.settings) for entrant in taking},
+        "prompts": plan.prompts,
+        "repeats": plan.repeats,
+        "new_tokens": plan.new_tokens,
+        "drafters": {
+            entrant.name: _describe(target, entrant, entrant.settings) for entrant in chosen
+        },
         "left_out": absent,
         "rows": rows,
-        "same_budget": _same_budget(target, taking, domains, extent),
+        "same_budget": _same_budget(target, chosen, domains, plan),
     }
 
 
@@ -175,54 +177,58 @@ def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
         yield entrant
 
 
-def _about(target: Target, entrant: Entrant, settings: Settings) -> dict[str, Any]:
+def _describe(target: Target, entrant: Entrant, settings: Settings) -> dict[str, Any]:
     """A drafter's weights, and those of its settings that change what it guesses."""
     card = entrant.drafter.card
     entry = find(entrant.name, "drafter")
     reads = entry.reads if entry else []
-    said = settings.at_depth(target.layers).to_json()
+    settings_json = settings.at_depth(target.layers).to_json()
     own = entry is not None and entry.path is not None  # an oracle's card is its target's
     return {
         "hash": card.hash if own else None,
         "bytes": card.bytes if own else 0,
         "parameters": card.parameters if own else 0,
-        "settings": {name: said[name] for name in reads},
+        "settings": {name: settings_json[name] for name in reads},
     }
 
 
 def _rows(
-    target: Target, entrant: Entrant, domains: Mapping[str, Sequence[Prompt]], extent: Extent
+    target: Target, entrant: Entrant, domains: Mapping[str, Sequence[Prompt]], plan: MeasurementPlan
 ) -> Iterator[dict[str, Any]]:
     for temperature in TEMPERATURES:
-        settings = extent.settings(entrant.name, temperature)
-        ways = [plain(target, settings), ours(target, Entrant(entrant.drafter, settings))]
-        for row in measure(target, ways, domains, extent.repeats):
+        settings = plan.settings(entrant.name, temperature)
+        ways = [plain_method(target, settings), drafter_method(target, Entrant(entrant.drafter, settings))]
+        for row in measure(target, ways, domains, plan.repeats):
             if row.name == entrant.name:
-                yield _short(row)
+                yield _round_row(row)
 
 
-def _short(row: Row) -> dict[str, Any]:
+def _round_row(row: Row) -> dict[str, Any]:
     """A row without what the file says once, its numbers rounded."""
-    return {name: rounded(v) for name, v in asdict(row).items() if name not in SAID_ONCE}
+    return {name: rounded(v) for name, v in asdict(row).items() if name not in SHARED_FIELDS}
 
 
 def _same_budget(
     target: Target,
     entrants: Iterable[Entrant],
     domains: Mapping[str, Sequence[Prompt]],
-    extent: Extent,
+    plan: MeasurementPlan,
 ) -> dict[str, Any]:
     """Lengths alone, untimed: drafts of equal size, all prompts of a temperature together."""
     rows, drafters = [], {}
-    for entrant in with_progress([e for e in entrants if of_equal_size(e.name) is not None]):
-        drafters[entrant.name] = _about(target, entrant, extent.of_equal_size(entrant.name, 0.0))
+    for entrant in with_progress(
+        [e for e in entrants if equal_budget_settings(e.name) is not None]
+    ):
+        drafters[entrant.name] = _describe(
+            target, entrant, plan.equal_budget_settings(entrant.name, 0.0)
+        )
         for temperature in TEMPERATURES:
-            settings = extent.of_equal_size(entrant.name, temperature)
-            way = ours(target, Entrant(entrant.drafter, settings))
+            settings = plan.equal_budget_settings(entrant.name, temperature)
+            way = drafter_method(target, Entrant(entrant.drafter, settings))
             for domain, prompts in domains.items():
                 made = [way.decode(prompt).counted() for prompt in prompts]
                 row = {"name": entrant.name, "domain": domain, "temperature": temperature}
-                row |= {"tokens_per_pass": tokens_per_pass(made), **shares(made)}
+                row |= {"tokens_per_pass": tokens_per_pass(made), **guess_statistics(made)}
                 rows.append({name: rounded(value) for name, value in row.items()})
     return {"guesses": BUDGET, "drafters": drafters, "rows": rows}
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
-from specviz.catalog.entry import Kind, entries, filled, find
+from specviz.catalog.entry import Kind, entries, find, with_defaults
 from specviz.settings.settings import BadSettings, Settings, require
 from specviz.trace.chat import Turn
 from specviz.trace.codec import from_plain
@@ -109,7 +109,7 @@ def settings_of(data: Any, drafter: str) -> Settings:
     require(isinstance(given, Mapping), "Settings are a JSON object.")
     sampling = given.get("sampling", {})
     require(isinstance(sampling, Mapping), "The setting sampling is a JSON object.")
-    whole = filled(drafter, given)  # a damaged catalogue has a sentence of its own
+    whole = with_defaults(drafter, given)  # a damaged catalogue has a sentence of its own
     try:
         made: Settings = from_plain(Settings, whole)
     except BadSettings:

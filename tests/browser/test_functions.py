@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from specviz.catalog.entry import entries, filled, reads_of
+from specviz.catalog.entry import entries, settings_read_by, with_defaults
 from specviz.settings.summary import summarize_draft
 from specviz.ui.compare.race import form, lane, presets
 from specviz.ui.compare.race.request import LaneAsked, RaceRequest, suits
@@ -345,7 +345,7 @@ def settings_of(name, text):
 def test_a_lane_s_fields_write_what_suits_a_drafter_as_it_is_typed(call, name):
     rows, known = lane.rows(), drafter(name)
     assert call("compare/race/knobs", "written", rows, known, "", known["usual"]) == suits(name)
-    told = summarize_draft(filled(name, {}), reads_of(name))
+    told = summarize_draft(with_defaults(name, {}), settings_read_by(name))
     assert call("compare/race/knobs", "words", rows, known, suits(name)) == told
 
 
@@ -366,7 +366,7 @@ def test_what_a_lane_says_fills_its_fields_in_and_comes_out_again(call, name, te
         wanted = getattr(settings, field["name"])
         said = ", ".join(map(str, wanted)) if field["kind"] == "wholes" else wanted
         assert field["kind"] == "paths" or by_name[field["name"]] == said
-    told = summarize_draft(settings.to_json(), reads_of(name))
+    told = summarize_draft(settings.to_json(), settings_read_by(name))
     assert call("compare/race/knobs", "words", rows, known, text) == told
 
 

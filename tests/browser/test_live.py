@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from serve import HELD, SLOW
 from visit import Visit
 
-from specviz.catalog.entry import entries, filled
+from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.specs import find_spec
 
 SPEED = re.compile("× plain|measure again")  # the second on a machine that is busy
@@ -338,17 +338,21 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     paths, siblings = drawer.get_by_label("Or paths"), drawer.get_by_label("Siblings at each")
     budget = drawer.get_by_label("Budget").first
     pick(page, "Medusa")
-    expect(paths).to_have_value(find_spec("rank_paths").filled(filled("medusa", {})["rank_paths"]))
-    assert values(page)["γ, guesses"] == filled("medusa", {})["gamma"]
+    expect(paths).to_have_value(
+        find_spec("rank_paths").filled(with_defaults("medusa", {})["rank_paths"])
+    )
+    assert values(page)["γ, guesses"] == with_defaults("medusa", {})["gamma"]
     expect(page.locator("#sv-settings")).to_contain_text("8 paths")
     pick(page, "EAGLE-2")
     expect(paths).to_have_value("")
-    expect(budget).to_have_value(str(filled("eagle2", {})["budget"]))
+    expect(budget).to_have_value(str(with_defaults("eagle2", {})["budget"]))
     expect(budget).to_be_visible()
     expect(siblings).not_to_be_visible()
     expect(paths).not_to_be_visible()
     pick(page, "EAGLE")
-    expect(siblings).to_have_value(find_spec("siblings").filled(filled("eagle", {})["siblings"]))
+    expect(siblings).to_have_value(
+        find_spec("siblings").filled(with_defaults("eagle", {})["siblings"])
+    )
     expect(siblings).to_be_visible()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specviz.catalog import find
-from specviz.catalog.entry import filled
+from specviz.catalog.entry import with_defaults
 from specviz.settings.settings import Settings
 
 NEW_TOKENS = 64
@@ -35,7 +35,7 @@ class Peer:
     def settings(self) -> Settings:
         """Ours, at temperature 0."""
         said = {"sampling": {"temperature": 0}, "seed": 1, "max_new_tokens": NEW_TOKENS}
-        return Settings.from_json(filled(self.drafter, said | self.ours))
+        return Settings.from_json(with_defaults(self.drafter, said | self.ours))
 
     @property
     def folder(self) -> Any:

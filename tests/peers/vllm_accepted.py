@@ -183,7 +183,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
     from peers.environment import PACKAGE, VERSION, installed
     from peers.table import NEW_TOKENS
 
-    from specviz.models.devices import processor
+    from specviz.models.devices import cpu_name
     from specviz.shipped import ASSETS
     from specviz.training.export import versions
 
@@ -192,7 +192,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
         "program": "vLLM",
         "package": PACKAGE,
         "version": VERSION,
-        "processor": processor(),
+        "processor": cpu_name(),
         "dtype": "float32",
         "versions": {
             "vllm": {name: installed(comparison.python, name) for name in packages},

@@ -52,12 +52,12 @@ def recorded() -> dict[str, Answer]:
 
 def settings(name: str) -> Any:
     """A scenario's settings."""
-    from specviz.catalog.entry import filled
+    from specviz.catalog.entry import with_defaults
     from specviz.settings.settings import Settings
 
     drafter, given = SCENARIOS[name]
     greedy = {"sampling": {"temperature": 0}, "seed": 5, "max_new_tokens": 14}
-    return Settings.from_json(filled(drafter, greedy | given))
+    return Settings.from_json(with_defaults(drafter, greedy | given))
 
 
 @contextmanager

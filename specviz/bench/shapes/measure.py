@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 import torch
 
-from specviz.bench.shapes.cast import Cast, cast
-from specviz.bench.shapes.rounds import SIZES, Rounds
+from specviz.bench.shapes.lineup import Lineup, build_lineup
+from specviz.bench.shapes.rounds import SIZES, ShapeRounds
 from specviz.bench.sweep import PRODUCT, READ
 from specviz.cost.measured_costs import ContextCosts, CostFile, DrafterFacts, ModelCosts
 from specviz.cost.sources import Model
@@ -27,7 +27,7 @@ from specviz.models.products import words_of
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShapePlan:
     """How much is measured: texts of which lengths, sizes of bare passes, how many rounds."""
 
     contexts: tuple[int, ...]
@@ -51,7 +51,7 @@ def _load() -> float | None:
 
 
 @dataclass
-class Measuring:
+class ShapeMeasurement:
     """A file in the making. command: what was typed. Asked at any time, `file` says what there is.
 
     load: see `ShapeFile`.
@@ -59,7 +59,7 @@ class Measuring:
 
     device: torch.device
     dtype: torch.dtype
-    plan: Plan
+    plan: ShapePlan
     command: str
     models: list[ModelCosts] = field(default_factory=list)
     load: float | None = field(default_factory=_load)
@@ -69,12 +69,12 @@ class Measuring:
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         found: list[ContextCosts] = []
-        everybody = cast(row, self.device, self.dtype, self.plan.longest)
+        everybody = build_lineup(row, self.device, self.dtype, self.plan.longest)
         rates: dict[str, list[float]] = {PRODUCT: [], READ: []}
         drafters: dict[str, DrafterFacts] = {}
         try:
             for context in self.plan.contexts:
-                rounds = Rounds(everybody, context, self.plan.sizes)
+                rounds = ShapeRounds(everybody, context, self.plan.sizes)
                 try:
                     yield from self._turns(rounds, stop)
                 finally:
@@ -93,7 +93,7 @@ class Measuring:
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
 
-    def _turns(self, rounds: Rounds, stop: Stop) -> Iterator[None]:
+    def _turns(self, rounds: ShapeRounds, stop: Stop) -> Iterator[None]:
         for number in range(self.plan.rounds + 1):
             for turn in rounds.order(self.plan.seed, number):
                 if stop():
@@ -108,7 +108,7 @@ class Measuring:
             date=datetime.now(UTC).date().isoformat(),
             command=self.command,
             machine=describe_device(self.device),
-            cpu_name=cpu_name(),
+            processor=cpu_name(),
             device=str(self.device),
             dtype=str(self.dtype).removeprefix("torch."),
             threads=torch.get_num_threads(),
@@ -121,7 +121,7 @@ class Measuring:
 
 
 def _costs(
-    everybody: Cast,
+    everybody: Lineup,
     rates: Mapping[str, list[float]],
     drafters: Mapping[str, DrafterFacts],
     places: Sequence[ContextCosts],
@@ -140,7 +140,7 @@ def _costs(
     )
 
 
-def _drafters(rounds: Rounds) -> dict[str, DrafterFacts]:
+def _drafters(rounds: ShapeRounds) -> dict[str, DrafterFacts]:
     """Who drafted, by name, with the size of the last draft."""
     found = {}
     for name, each in rounds.drafting.items():

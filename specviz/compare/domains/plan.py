@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.catalog.entry import entries, filled
+from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.chance import random_u
 from specviz.settings.settings import Settings, require
 from specviz.shipped import MEASURED, of_shipped, prompts
@@ -88,7 +88,7 @@ class Plan:
         """The drafter's usual settings, as in the recorded measurement."""
         sampling = {"temperature": self.temperature}
         said = {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
-        return Settings.from_json(filled(drafter, said))
+        return Settings.from_json(with_defaults(drafter, said))
 
     @property
     def size(self) -> str:

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from specviz.models import config_file
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
-from specviz.models.files import called, fingerprint, head_files, size_of
-from specviz.models.norms import fuse
-from specviz.models.pickled import count_tensors, refusal
+from specviz.models.files import fingerprint, folder_label, head_files, size_of
+from specviz.models.norms import fuse_norms
+from specviz.models.pickled import count_tensors, pickle_error
 from specviz.models.products import speed_up
 from specviz.trace.events import ModelCard
 
@@ -38,7 +38,7 @@ def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json. Raises NotAvailable, or Unsuitable where it cannot be used."""
-    return config_file.read_config(called(folder), folder)
+    return config_file.read_config(folder_label(folder), folder)
 
 
 def made_for(folder: Path) -> MadeFor:
@@ -50,7 +50,7 @@ def made_for(folder: Path) -> MadeFor:
     if isinstance(said, list) and said and all(isinstance(each, str) for each in said):
         return tuple(said)
     if not isinstance(said, str | None):
-        raise Unsuitable(f"{called(folder)!r}: made_for must be a SHA-256, not {said!r:.80}.")
+        raise Unsuitable(f"{folder_label(folder)!r}: made_for must be a SHA-256, not {said!r:.80}.")
     return said
 
 
@@ -61,7 +61,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     """
     found: dict[str, Tensor] = {}
     for file in _files(folder):
-        found |= _tensors(called(folder), file)
+        found |= _tensors(folder_label(folder), file)
     return found
 
 
@@ -73,14 +73,14 @@ def tensor_names(folder: Path) -> set[str]:
             with safe_open(file, "pt") as opened:
                 found |= set(opened.keys())
         except SafetensorError:  # a pickle, or a damaged file, which is for `_tensors` to say
-            found |= _tensors(called(folder), file).keys()
+            found |= _tensors(folder_label(folder), file).keys()
     return found
 
 
 def _files(folder: Path) -> list[Path]:
     files = head_files(folder)
     if not files:
-        raise NotAvailable(f"{called(folder)!r} has no weights.")
+        raise NotAvailable(f"{folder_label(folder)!r} has no weights.")
     return files
 
 
@@ -91,7 +91,7 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
     except Unsuitable:
         raise
     except UnpicklingError as error:
-        raise refusal(name) from error
+        raise pickle_error(name) from error
     except Exception as error:  # a damaged file can raise anything
         reason = str(error).strip().split("\n")[0]
         raise Unsuitable(f"{name!r} could not be loaded as tensors: {reason}") from error
@@ -189,7 +189,7 @@ def freeze_like(module: nn.Module, model: Any) -> None:
     for weight in module.parameters():
         weight.data = weight.data.to(model.dtype)
     module.eval().requires_grad_(False)
-    fuse(module, model.device)
+    fuse_norms(module, model.device)
     nn.Module.to(module, device=model.device)
     speed_up(module)
 

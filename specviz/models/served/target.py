@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from specviz.models.config_file import check_folder, read_config
 from specviz.models.errors import NotAvailable, ServerFault, Unsuitable
-from specviz.models.files import fetched_before
+from specviz.models.files import find_fetched
 from specviz.models.passes import (
     CaptureSpec,
     ExtraRows,
@@ -28,7 +28,7 @@ from specviz.models.passes import (
 from specviz.models.served.address import Address
 from specviz.models.served.logprobs import LogProbs, to_logits
 from specviz.models.served.server import Server
-from specviz.models.target import Surroundings, Target, TargetRun, ends_of
+from specviz.models.target import Environment, Target, TargetRun, end_tokens
 from specviz.settings.settings import BadSettings, Sampling
 from specviz.trace.events import ModelCard
 from specviz.verification.distributions import exact_dtype
@@ -65,7 +65,7 @@ def _folder(address: Address, server: Server) -> Path:
 
 def _fetched(name: str) -> Path | None:
     try:
-        found = fetched_before(name)
+        found = find_fetched(name)
     except NotAvailable:
         return None
     return found if found is None or found.is_dir() else None
@@ -85,7 +85,7 @@ class ServedTarget(Target):
         self.vocab_size: int = config.vocab_size
         self.layers: int = getattr(config, "num_hidden_layers", 1)
         self.max_length: int = server.longest
-        self.eos = ends_of(self.tokenizer, known)
+        self.eos = end_tokens(self.tokenizer, known)
         self.card = ModelCard(Path(server.model).name, FAMILY, 0, 0, None)
         self._check_words()
 
@@ -98,10 +98,10 @@ class ServedTarget(Target):
         raise AttributeError(name)
 
     @property
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> Environment:
         """See `Target`. A server does not say its precision."""
         version = self.server.version
-        return Surroundings(f"vLLM {version}", "precision not told", None, {"vllm": version})
+        return Environment(f"vLLM {version}", "precision not told", None, {"vllm": version})
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> ServedRun:
         """See `Target`. Raises Unsupported for taps, BadSettings where a law would not be whole."""

@@ -1,7 +1,7 @@
-"""The target answers questions in batches, and what it thought on the way is kept.
+"""Generates a target's answers in batches and stores them with the hidden states.
 
-Rule: a batch is a function of (target, questions, seed, number) and is written once: a run that was
-stopped goes on where it was, and what is there already can be learned from.
+A batch is a function of (target, questions, seed, number) and is written once: an interrupted run
+resumes, and finished shards can already be trained on.
 """
 
 from __future__ import annotations
@@ -17,26 +17,40 @@ from torch import Tensor
 from tqdm import tqdm
 
 from specviz.models.errors import BadPrompt
-from specviz.models.prompt import read
+from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.training.answers.batched_decode import Book, Many
+from specviz.training.answers.batched_decode import BatchedDecoder, GenerationBatch
 from specviz.training.answers.questions import Question
-from specviz.training.answers.shards import Answer, agree, own_tokens, shard, shards, write_shard
+from specviz.training.answers.shards import (
+    Answer,
+    check_settings,
+    count_own_tokens,
+    shard_path,
+    shard_paths,
+    write_shard,
+)
 
-LEAST_QUESTION: Final = 4  # tokens of a question that the target thought of
-FEW: Final = 0.25  # of a batch: so few texts are not written to their end, since a pass of them
+MIN_QUESTION_TOKENS: Final = 4  # a shorter question that the target made up is discarded
+ACTIVE_SHARE: Final = (
+    0.25  # of a batch: so few texts are not written to their end, since a pass of them
+)
 # costs nearly as much as one of all
-CROWDED: Final = 0.8  # of a pass's texts; when fewer go on, the others leave it
-NEIGHBOURS: Final = 16  # batches whose questions are sorted by length among themselves
+BATCH_SHARE: Final = 0.8  # of a pass's texts; when fewer go on, the others leave it
+SORTED_BATCHES: Final = 16  # batches whose questions are sorted by length among themselves
 
 
 @dataclass(frozen=True)
-class Writing:
-    """How answers are written: `rows` at a time, at these temperatures in turn.
+class AnswerSettings:
+    """How answers are generated.
 
-    layers: whose outputs are kept, counted from 1. answer, question: tokens at most; a longer
-    question is left out.
+    Attributes:
+        seed: Seed of the order of questions and of sampling.
+        layers: Layers whose outputs are stored, counted from 1.
+        rows: Answers per batch.
+        answer: Most tokens of an answer.
+        question: Most tokens of a question; longer ones are skipped.
+        temperatures: Temperatures of successive answers, repeated.
     """
 
     seed: int
@@ -48,103 +62,121 @@ class Writing:
 
 
 def write_answers(
-    target: Target, questions: Sequence[Question], writing: Writing, folder: Path, tokens: int
+    target: Target,
+    questions: Sequence[Question],
+    settings: AnswerSettings,
+    folder: Path,
+    tokens: int,
 ) -> None:
-    """Write until the target wrote so many tokens, or every question is answered.
+    """Answer questions until the target has written `tokens` tokens, or none is left.
 
-    A folder that holds some of them is gone on with. Raises ValueError where it holds others.
+    Args:
+        target: The target.
+        questions: What it is asked.
+        settings: How answers are generated.
+        folder: Folder of the shards; a partly filled one is continued.
+        tokens: Tokens to write.
+
+    Raises:
+        ValueError: If the folder has shards that were written with other settings.
     """
-    agree(folder, {"target": target.card.hash, **_plain(writing), "questions": len(questions)})
-    batches, done = ordered(questions, writing), own_tokens(shards(folder))
+    check_settings(
+        folder, {"target": target.card.hash, **_as_json(settings), "questions": len(questions)}
+    )
+    batches, done = order_batches(questions, settings), count_own_tokens(shard_paths(folder))
     with tqdm(total=tokens, initial=done, unit="token", mininterval=5) as bar:
         for number, batch in enumerate(batches):
             if done >= tokens:
                 break
-            if shard(folder, number).is_file():
+            if shard_path(folder, number).is_file():
                 continue
-            answers = answered(target, batch, writing, number)
-            write_shard(shard(folder, number), answers)
+            answers = answer_batch(target, batch, settings, number)
+            write_shard(shard_path(folder, number), answers)
             written = sum(each.own - 1 for each in answers)
             done += written
             bar.update(written)
             bar.set_postfix_str(f"{number + 1} of {len(batches)} batches", refresh=False)
 
 
-def _plain(writing: Writing) -> dict[str, object]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(writing).items()}
+def _as_json(settings: AnswerSettings) -> dict[str, object]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(settings).items()}
 
 
-def ordered(questions: Sequence[Question], writing: Writing) -> list[list[Question]]:
-    """The questions in batches: those that are held out first, the others in a shuffled order.
+def order_batches(questions: Sequence[Question], settings: AnswerSettings) -> list[list[Question]]:
+    """Group the questions in batches: the held-out ones first, the others in a shuffled order.
 
-    Those of a batch are of similar length, and either all written or all to be thought of.
+    Questions of a batch have similar lengths, and either all have a text or none does.
     """
-    chance = np.random.default_rng([writing.seed, 1])
-    mixed = [questions[int(i)] for i in chance.permutation(len(questions))]
-    first = _batches([q for q in mixed if q.held_out], writing)
+    rng = np.random.default_rng([settings.seed, 1])
+    mixed = [questions[int(i)] for i in rng.permutation(len(questions))]
+    first = _batches([q for q in mixed if q.held_out], settings)
     learned = [q for q in mixed if not q.held_out]
-    rest = _batches([q for q in learned if q.text], writing)
-    rest += _batches([q for q in learned if not q.text], writing)
-    return first + [rest[int(i)] for i in chance.permutation(len(rest))]
+    rest = _batches([q for q in learned if q.text], settings)
+    rest += _batches([q for q in learned if not q.text], settings)
+    return first + [rest[int(i)] for i in rng.permutation(len(rest))]
 
 
-def _batches(questions: Sequence[Question], writing: Writing) -> list[list[Question]]:
-    found, many = [], writing.rows * NEIGHBOURS
-    for begin in range(0, len(questions), many):
-        near = sorted(questions[begin : begin + many], key=lambda question: len(question.text))
-        found += [near[i : i + writing.rows] for i in range(0, len(near), writing.rows)]
+def _batches(questions: Sequence[Question], settings: AnswerSettings) -> list[list[Question]]:
+    found, size = [], settings.rows * SORTED_BATCHES
+    for begin in range(0, len(questions), size):
+        near = sorted(questions[begin : begin + size], key=lambda question: len(question.text))
+        found += [near[i : i + settings.rows] for i in range(0, len(near), settings.rows)]
     return found
 
 
 @torch.inference_mode()
-def answered(
-    target: Target, batch: Sequence[Question], writing: Writing, number: int
+def answer_batch(
+    target: Target, batch: Sequence[Question], settings: AnswerSettings, number: int
 ) -> list[Answer]:
-    """The answers to a batch of questions; those that are too long have none."""
-    chance = torch.Generator(device=target.device).manual_seed(_seed(writing, number))
-    asked = [q for q in batch if q.text] + _thought(target, batch, writing, chance)
-    read_in = [(q, ids) for q in asked if (ids := _ids(target, q.text, writing)) is not None]
+    """Answer a batch of questions, without those that are too long."""
+    generator = torch.Generator(device=target.device).manual_seed(_batch_seed(settings, number))
+    asked = [q for q in batch if q.text] + _self_asked(target, batch, settings, generator)
+    read_in = [(q, ids) for q in asked if (ids := _encode(target, q.text, settings)) is not None]
     if not read_in:
         return []
-    heats = [writing.temperatures[i % len(writing.temperatures)] for i in range(len(read_in))]
-    texts = _written(target, [ids for _, ids in read_in], heats, writing, chance)
+    temperatures = [
+        settings.temperatures[i % len(settings.temperatures)] for i in range(len(read_in))
+    ]
+    texts = _continue(target, [ids for _, ids in read_in], temperatures, settings, generator)
     pairs = zip(read_in, texts, strict=True)
     return [replace(text, domain=q.domain, held_out=q.held_out) for (q, _), text in pairs]
 
 
-def _seed(writing: Writing, number: int) -> int:
-    return int(np.random.default_rng([writing.seed, 2, number]).integers(2**62))
+def _batch_seed(settings: AnswerSettings, number: int) -> int:
+    return int(np.random.default_rng([settings.seed, 2, number]).integers(2**62))
 
 
-def _ids(target: Target, text: str, writing: Writing) -> list[int] | None:
-    """A question as the target reads it; None where it is too long."""
+def _encode(target: Target, text: str, settings: AnswerSettings) -> list[int] | None:
+    """Return a question's token ids, or None if there are too many."""
     try:
-        ids = read(target, text, Settings(max_new_tokens=writing.answer)).ids
+        ids = encode_prompt(target, text, Settings(max_new_tokens=settings.answer)).ids
     except BadPrompt:
         return None
-    return ids if len(ids) <= writing.question else None
+    return ids if len(ids) <= settings.question else None
 
 
-def _thought(
-    target: Target, batch: Sequence[Question], writing: Writing, chance: torch.Generator
+def _self_asked(
+    target: Target, batch: Sequence[Question], settings: AnswerSettings, generator: torch.Generator
 ) -> list[Question]:
-    """Questions that the target thinks of itself after an empty turn's beginning (2406.08464)."""
+    """Let the target make up questions by continuing an empty user turn (Magpie, 2406.08464)."""
     blank = [question for question in batch if not question.text]
     if not blank:
         return []
-    begun = [_empty_turn(target)] * len(blank)
-    texts = _written(target, begun, [1.0] * len(blank), writing, chance)
+    prompts = [_empty_turn(target)] * len(blank)
+    texts = _continue(target, prompts, [1.0] * len(blank), settings, generator)
     found = []
     for question, text in zip(blank, texts, strict=True):
-        said = target.text(t for t in text.tokens[text.prompt :].tolist() if t not in target.eos)
-        if text.own > LEAST_QUESTION and said.strip():
-            found.append(replace(question, text=said.strip()))
+        question_text = target.text(
+            t for t in text.tokens[text.prompt :].tolist() if t not in target.eos
+        )
+        if text.own > MIN_QUESTION_TOKENS and question_text.strip():
+            found.append(replace(question, text=question_text.strip()))
     return found
 
 
 def _empty_turn(target: Target) -> list[int]:
-    """What the target's template writes before the user's words; an end of text without one."""
-    reading = read(target, "?", Settings(max_new_tokens=1))
+    """Return what the chat template writes before the user's words; without one, an end token."""
+    reading = encode_prompt(target, "?", Settings(max_new_tokens=1))
     if reading.chat is None:
         return list(target.eos[:1]) or reading.ids
     before = 0
@@ -155,43 +187,53 @@ def _empty_turn(target: Target) -> list[int]:
     return reading.ids[:before]
 
 
-def _written(
+def _continue(
     target: Target,
-    begun: Sequence[list[int]],
-    heats: Sequence[float],
-    writing: Writing,
-    chance: torch.Generator,
+    prompts: Sequence[list[int]],
+    temperatures: Sequence[float],
+    settings: AnswerSettings,
+    generator: torch.Generator,
 ) -> list[Answer]:
-    """Go on from each text until it ends. Domains are for the caller to say."""
-    many = Many(target.model, writing.layers, begun, writing.answer)
-    book, passed = Book(begun, heats, writing.answer), many.read()
+    """Continue each prompt until it ends. The caller fills in the domains."""
+    decoder = BatchedDecoder(target.model, settings.layers, prompts, settings.answer)
+    batch_texts, output = GenerationBatch(prompts, temperatures, settings.answer), decoder.read()
     ends = torch.tensor(target.eos, device=target.device)
-    for left in range(writing.answer, -1, -1):
-        logits = many.logits(passed.final[:, -1]).float()
+    for left in range(settings.answer, -1, -1):
+        logits = decoder.logits(output.final[:, -1]).float()
         tops = logits.argmax(-1)
-        book.put(passed, tops)
+        batch_texts.record(output, tops)
         if not left:
             break
-        tokens = drawn(logits, tops, book.heat, chance)
-        book.end(torch.isin(tokens, ends))
-        if book.going.sum() < FEW * len(begun):
+        tokens = sample(logits, tops, batch_texts.temperature, generator)
+        batch_texts.mark_ended(torch.isin(tokens, ends))
+        if batch_texts.active.sum() < ACTIVE_SHARE * len(prompts):
             break
-        if book.going.float().mean() < CROWDED:
-            kept = book.going.nonzero().flatten()
-            many.keep(kept)
-            book.keep(kept)
+        if batch_texts.active.float().mean() < BATCH_SHARE:
+            kept = batch_texts.active.nonzero().flatten()
+            decoder.keep(kept)
+            batch_texts.keep(kept)
             tokens = tokens[kept]
-        book.say(tokens)
-        passed = many.step(tokens)
-    return book.answers()
+        batch_texts.append(tokens)
+        output = decoder.step(tokens)
+    return batch_texts.answers()
 
 
-def drawn(logits: Tensor, tops: Tensor, heat: Tensor, chance: torch.Generator) -> Tensor:
-    """A token a row (B,): the likeliest, tops, at temperature 0. logits: (B, V). heat: (B,)."""
-    warm = (heat > 0).nonzero().flatten()
+def sample(logits: Tensor, tops: Tensor, temperature: Tensor, generator: torch.Generator) -> Tensor:
+    """Sample one token per row.
+
+    Args:
+        logits: (B, V).
+        tops: Most probable token of each row, (B,), taken at temperature 0.
+        temperature: (B,).
+        generator: Source of randomness.
+
+    Returns:
+        Token ids, (B,).
+    """
+    warm = (temperature > 0).nonzero().flatten()
     if not len(warm):
         return tops
-    walk = (logits[warm] / heat[warm, None]).softmax(-1).cumsum(-1)
-    coins = torch.rand(len(warm), 1, generator=chance, device=logits.device) * walk[:, -1:]
+    walk = (logits[warm] / temperature[warm, None]).softmax(-1).cumsum(-1)
+    coins = torch.rand(len(warm), 1, generator=generator, device=logits.device) * walk[:, -1:]
     found = torch.searchsorted(walk, coins, right=True)[:, 0].clamp(max=logits.shape[1] - 1)
     return tops.index_copy(0, warm, found)

@@ -12,9 +12,9 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.bench.methods import drafters_for
+from specviz.bench.methods import drafter_names
 from specviz.catalog import find
-from specviz.catalog.entry import Entry, filled
+from specviz.catalog.entry import Entry, with_defaults
 from specviz.training.card.base import FINISHED, Models, read_models, table
 from specviz.training.card.measured import heads_section, measured_sections, other_programs
 from specviz.training.corpus import SOURCES
@@ -23,7 +23,7 @@ from specviz.training.head_training import HeadRecipe
 from specviz.training.losses import EXIT_WEIGHT, LABEL_WEIGHT, LARGEST_DROPOUT
 from specviz.training.measure import eagle_paths
 
-FROZEN: Final = (
+FROZEN_NOTE: Final = (
     "All heads were trained on the finished, frozen target, one pass of which served them all, and "
     "learned its law at every position rather than the text's token, except where said. Most "
     "papers train multi-token heads and blockwise heads jointly with the trunk; on a frozen one "
@@ -161,9 +161,9 @@ def _exits(models: Models) -> str:
 
 def differences(models: Models) -> str:
     """What differs from the papers, drafter by drafter."""
-    found = (find(name, "drafter") for name in drafters_for("house", None))
-    lines = [f"- `{entry.name}`: {difference(entry)}" for entry in found if entry]
-    return "## What differs from the papers\n\n" + FROZEN + "\n\n" + "\n".join(lines)
+    found = (find(name, "drafter") for name in drafter_names("house", None))
+    lines = [f"- `{entry.name}`: {difference_text(entry)}" for entry in found if entry]
+    return "## What differs from the papers\n\n" + FROZEN_NOTE + "\n\n" + "\n".join(lines)
 
 
 def _training(models: Models) -> str:
@@ -246,19 +246,19 @@ SECTIONS: tuple[Callable[[Models], str], ...] = (
 )
 
 
-HEADS: Final = ("medusa_num_heads", "n_head")
+HEAD_COUNT_KEYS: Final = ("medusa_num_heads", "n_head")
 
 
-def difference(entry: Entry) -> str:
+def difference_text(entry: Entry) -> str:
     """What is said of how a drafter of the catalogue differs from its paper's."""
     many = head_count(entry) if "{heads}" in entry.smaller else None
-    size = entry.smaller.format(guesses=guesses(entry), heads=many) if entry.smaller else ""
+    size = entry.smaller.format(guesses=guess_count(entry), heads=many) if entry.smaller else ""
     return f"{entry.differences} {size}".rstrip()
 
 
-def guesses(entry: Entry) -> int:
+def guess_count(entry: Entry) -> int:
     """The most guesses of a draft with the drafter's usual settings."""
-    settings, reads = filled(entry.name, {}), entry.reads
+    settings, reads = with_defaults(entry.name, {}), entry.reads
     if "rank_paths" in reads and settings["rank_paths"]:
         return len(settings["rank_paths"])
     if "budget" in reads:
@@ -275,4 +275,4 @@ def head_count(entry: Entry) -> int:
     """How many heads the drafter's checkpoint has."""
     assert entry.path is not None
     config: dict[str, Any] = json.loads((entry.path / "config.json").read_text(encoding="utf-8"))
-    return int(next(config[key] for key in HEADS if key in config))
+    return int(next(config[key] for key in HEAD_COUNT_KEYS if key in config))

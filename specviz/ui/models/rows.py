@@ -8,20 +8,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from specviz.catalog.entry import Entry, entries, find, listing, place_of
-from specviz.catalog.public import UNKNOWN, public, published
+from specviz.catalog.entry import Entry, entries, find, listing, weights_path
+from specviz.catalog.public import UNKNOWN, public_checkpoints, public_rows
 from specviz.models.files import head_files, size_in_float32
 from specviz.shipped import ASSETS
 
 if TYPE_CHECKING:
-    from specviz.catalog.loading import Loaded
+    from specviz.catalog.loading import LoadedModel
 
 Row = dict[str, Any]
 
 
 def answer(any_model: bool, asked: str) -> str:
     """The list as JSON. asked: the question's number, as the page counts them."""
-    rows = [*map(own, weighty()), *map(other, published())]
+    rows = [*map(own, weighty()), *map(other, public_rows())]
     for row in rows:
         row["fetch"] = any_model and row["name"] in fetchable() and not row["here"]
         row["use"] = row["kind"] == "target" and row["here"] and row["runs"] is not False
@@ -38,7 +38,7 @@ def number(asked: Any) -> int:
 def fetchable() -> set[str]:
     """Names of models that can be fetched and might run."""
     own_names = {entry.name for entry in entries() if entry.sources}
-    return own_names | {each.name for each in public() if each.runs is not False}
+    return own_names | {each.name for each in public_checkpoints() if each.runs is not False}
 
 
 def weighty() -> list[Row]:
@@ -105,7 +105,7 @@ def layout(row: Row) -> str:
 
 def in_float32(entry: Entry | None) -> int | None:
     """Bytes of the weights that are here, in memory."""
-    place = None if entry is None else place_of(entry)
+    place = None if entry is None else weights_path(entry)
     return None if place is None else size_in_float32(head_files(place))
 
 
@@ -116,7 +116,7 @@ def shipped(entry: Entry) -> bool:
 
 def in_memory() -> list[Row]:
     """What is loaded, in words."""
-    from specviz.catalog.loading import loaded
+    from specviz.catalog.loading import loaded_models
 
     return [
         {
@@ -124,11 +124,11 @@ def in_memory() -> list[Row]:
             "where": where(each),
             "memory": size(each.bytes),
         }
-        for each in loaded()
+        for each in loaded_models()
     ]
 
 
-def where(model: Loaded) -> str:
+def where(model: LoadedModel) -> str:
     """Where a model is computed, in which precision, and how its file has rounded its weights."""
     said = f"{model.device}, {model.dtype.removeprefix('torch.')}"
     if not model.rounding:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.catalog import fetching
-from specviz.models.files import Stopped, Watch
+from specviz.models.files import FetchMonitor, Stopped
 from specviz.settings.settings import require
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
@@ -83,7 +83,7 @@ def tell(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
     story.say("fetching")
     progress = Progress(story)
     try:
-        fetching.fetch(name, progress.say, Watch(progress.told, ticket.unwanted))
+        fetching.fetch(name, progress.say, FetchMonitor(progress.told, ticket.unwanted))
     except Stopped:
         if not ticket.unwanted():
             raise

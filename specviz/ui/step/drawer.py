@@ -10,7 +10,15 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.adapters.gradio import LIST_ENTRY
-from specviz.catalog.entry import Entry, entries, facts, filled, group_of, missing, place_of
+from specviz.catalog.entry import (
+    Entry,
+    entries,
+    group_of,
+    missing_message,
+    size_text,
+    weights_path,
+    with_defaults,
+)
 from specviz.figures.diagram import diagram
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.specs import READ_BY_ALL, Group, SettingSpec, page_fields
@@ -64,7 +72,7 @@ def drafters() -> list[Entry]:
 def targets() -> list[Entry]:
     """The catalogue's targets that can be chosen: House, what else is here, and a server's."""
     known = [entry for entry in entries() if entry.kind == "target"]
-    return [e for e in known if e.name == HOUSE or e.address or place_of(e) is not None]
+    return [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
 
 
 def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
@@ -132,7 +140,11 @@ def about_targets() -> Iterator[str]:
     here = [entry.name for entry in targets()]
     for entry in entries():
         if entry.kind == "target" and entry.name != HOUSE:
-            yield f"{entry.title}: {facts(entry)}." if entry.name in here else missing(entry)
+            yield (
+                f"{entry.title}: {size_text(entry)}."
+                if entry.name in here
+                else missing_message(entry)
+            )
 
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
@@ -267,7 +279,7 @@ def suits_of() -> str:
 
 def suited(drafter: str) -> list[Any]:
     """What suits a drafter, as the fields of drafting have it, in their order."""
-    usual = filled(drafter, {})
+    usual = with_defaults(drafter, {})
     return [row.form_value(usual[row.name]) for row in page_fields("drafting")]
 
 

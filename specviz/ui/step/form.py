@@ -11,7 +11,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.adapters.gradio import scroll_to_start
-from specviz.catalog.entry import reads_of, title_of
+from specviz.catalog.entry import settings_read_by, title_of
 from specviz.settings import specs
 from specviz.settings.specs import SettingSpec
 from specviz.settings.summary import summarize
@@ -170,7 +170,7 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 
 def first_words(first: RunRequest) -> dict[str, str]:
     """The settings as they are when the page opens, as the page will write them."""
-    rest = " · " + summarize(first.settings.to_json(), reads_of(first.drafter))
+    rest = " · " + summarize(first.settings.to_json(), settings_read_by(first.drafter))
     return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
 
 

@@ -6,7 +6,7 @@ import gzip
 from functools import cache, partial
 from typing import Final
 
-from specviz.catalog.entry import filled, group_of, title_of
+from specviz.catalog.entry import group_of, title_of, with_defaults
 from specviz.models.served.address import is_served
 from specviz.settings.settings import Settings
 from specviz.shipped import EXAMPLE, FOLDER, Recipe, prompts, recipes
@@ -68,7 +68,7 @@ def opening() -> RunRequest:
     made = recipe(names()[0]) if names() else None
     if made is None:
         return RunRequest(spared(lambda: prompts()["stories"][0], EXAMPLE))
-    settings = Settings.from_json(filled(made.drafter, made.settings))
+    settings = Settings.from_json(with_defaults(made.drafter, made.settings))
     return RunRequest(spared(lambda: made.text, EXAMPLE), HOUSE, made.drafter, settings)
 
 

@@ -15,7 +15,7 @@ from specviz.drafters.kit.checkpoint import read_config, read_tensors, tensor_na
 from specviz.drafters.kit.layouts import eagle, eagle3, medusa, others
 from specviz.drafters.kit.layouts.layout import Head, Layout, Names
 from specviz.models.errors import Unsuitable
-from specviz.models.files import called
+from specviz.models.files import folder_label
 
 LAYOUTS: Final = (*eagle3.LAYOUTS, *others.LAYOUTS, *medusa.LAYOUTS, *eagle.LAYOUTS)
 TABLE: Final = r"(^|\.)(wte|word_embeddings|shared)\.weight$|\.(embed_\w+|\w*embeddings?)\.weight$"
@@ -35,7 +35,7 @@ def layout_in(folder: Path) -> Layout | None:
     config, names = read_config(folder), tensor_names(folder)
     layout = layout_of(config, names)
     if layout is None and not any(re.search(TABLE, name) for name in names):
-        raise _unknown(called(folder), config, names)
+        raise _unknown(folder_label(folder), config, names)
     return layout
 
 
@@ -45,7 +45,7 @@ def read_head(folder: Path, family: str) -> Head:
     Raises NotAvailable where there is none, Unsuitable where it is of no known layout, or of
     another family.
     """
-    name, config, tensors = called(folder), read_config(folder), read_tensors(folder)
+    name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
     layout = layout_of(config, tensors)
     if layout is None:
         raise _unknown(name, config, tensors)

@@ -56,9 +56,9 @@ def tell(plan: Plan, desk: Desk) -> Iterator[str]:
 
 def where(target: Target) -> str:
     """Machine and precision."""
-    from specviz.models.devices import describe
+    from specviz.models.devices import describe_device
 
-    return f"{describe(target.device)} · {str(target.dtype).removeprefix('torch.')}"
+    return f"{describe_device(target.device)} · {str(target.dtype).removeprefix('torch.')}"
 
 
 class Lines:

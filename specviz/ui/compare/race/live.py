@@ -54,7 +54,7 @@ def tell(race: Race, desk: Desk) -> Iterator[str]:
 
 def ground(target: Target) -> Ground:
     """Where a race on this target runs."""
-    from specviz.models.devices import describe
+    from specviz.models.devices import describe_device
 
     dtype = str(target.dtype).removeprefix("torch.")
-    return Ground(target.card.name, describe(target.device), dtype)
+    return Ground(target.card.name, describe_device(target.device), dtype)

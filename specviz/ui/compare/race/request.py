@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
-from specviz.catalog.entry import filled, reads_of, title_of
-from specviz.compare.lane_text import LaneRequest, parse_lane
+from specviz.catalog.entry import settings_read_by, title_of, with_defaults
+from specviz.compare.lane_parser import LaneRequest, parse_lane
 from specviz.compare.race import LONGEST_NAME, MOST, Lane, Race, distinct
 from specviz.models.files import public_name
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
@@ -93,9 +93,9 @@ class RaceRequest:
 
     def _shared(self) -> argparse.Namespace:
         """What all lanes have. Raises BadSettings."""
-        filled = {**asdict(self), "max_new_tokens": self.new_tokens}
-        law, rest = read("sampling", filled), read("run", filled)
-        rest |= read_turns(self._named, filled)
+        values = {**asdict(self), "max_new_tokens": self.new_tokens}
+        law, rest = read("sampling", values), read("run", values)
+        rest |= read_turns(self._named, values)
         Settings(sampling=Sampling(**law), **rest)  # checked before any lane is
         return argparse.Namespace(**law, **rest)
 
@@ -128,13 +128,13 @@ def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
 
 
 def _name(lane: Lane, drafter: str, twice: bool) -> str:
-    said = brief_shape(lane.settings.to_json(), reads_of(drafter)) if twice else ""
+    said = brief_shape(lane.settings.to_json(), settings_read_by(drafter)) if twice else ""
     return f"{title_of(drafter)}, {said}" if said else title_of(drafter)
 
 
 def suits(drafter: str) -> str:
     """What suits a drafter, as it is typed into a lane."""
-    return shape(drafter, filled(drafter, {}))
+    return shape(drafter, with_defaults(drafter, {}))
 
 
 def shape(drafter: str, settings: Mapping[str, Any]) -> str:
@@ -142,7 +142,7 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
 
     settings: as `Settings.to_json` writes them.
     """
-    usual, reads = filled(drafter, {}), reads_of(drafter) or ["gamma"]
+    usual, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
     loud = [name for name in reads if name not in QUIET]
     shaping = [name for name in loud if settings[name] or find_spec(name).at_depth]
     said = [

@@ -1,7 +1,7 @@
-"""A recorded run's verdicts, and the same prompt many times with and without a draft.
+"""A recorded run's checks, and the same prompt run many times with and without a draft.
 
-Rule: the verdicts need no model; the repeats are one ticket in the line of all that computes, and
-what was counted before they were stopped is kept.
+The checks need no model. The repeated runs are one job in the queue; runs counted before a stop are
+kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gradio as gr
 
-from specviz.catalog.entry import filled
+from specviz import texts
+from specviz.catalog.entry import with_defaults
 from specviz.settings.settings import Settings
 from specviz.shipped import Recipe
 from specviz.ui import question
@@ -29,21 +30,21 @@ if TYPE_CHECKING:
 
 NAME: Final = "sv-proof"
 OURS: Final = "window.specviz.proof"
-LOOKED_AT: Final = 3  # tokens of each run
-TIMES: Final = 200  # pairs of runs: under a minute on the house's models
-RARE: Final = 0.001  # what luck brings less often than that is called no luck
-OFTEN: Final = 5  # pairs between two lines of progress
+LOOKED_AT: Final = 3  # tokens of each run that are compared
+TIMES: Final = 200  # pairs of runs: under a minute on the House models
+RARE: Final = 0.001  # a p-value below this is not luck
+OFTEN: Final = 5  # pairs of runs between two lines of progress
 
 
 def answered(text: Any) -> str:
-    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    """Call `answer.answer`. torch is imported for the first question, not for the page."""
     from specviz.ui.lossless.proof.answer import answer
 
     return answer(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and connect its events."""
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
     words = {"bound": limit_text(place.runs.limit)}
     view = component(NAME, "lossless/proof/proof", known, words=words)
@@ -58,36 +59,38 @@ def build(place: TabContext) -> None:
 
 
 def wanted(runs: Worker, name: Any) -> Texts:
-    """The story of a run's repeats. Raises ValueError with a sentence where there is no such."""
+    """Queue repeated runs of a recorded run. Raises ValueError with a sentence if it is unknown."""
     made = recipe(name) if isinstance(name, str) and name in names() else None
     if made is None:
-        raise ValueError("How this run was made is not known here, so it cannot be repeated.")
+        raise ValueError(
+            "This run cannot be repeated, because its settings were not recorded with it."
+        )
     return partial(runs.texts, live(made))
 
 
 def live(made: Recipe) -> Task:
-    """The repeats as the page hears them. Stopped, they end after a pair of runs."""
+    """Create the task of the repeated runs. A stop takes effect after a pair of runs."""
     return Task(partial(tell, made), lasting(made.target, 2 * TIMES * LOOKED_AT))
 
 
 def tell(made: Recipe, desk: Desk) -> Iterator[str]:
-    """Load, then repeat."""
+    """Load the models, then run the pairs."""
     yield desk.says("loading")
     target, (drafter,) = desk.load(made.target, [made.drafter])
     from specviz.engine.repeats import repeat
-    from specviz.models.prompt import read
+    from specviz.models.prompt import encode_prompt
 
-    settings = Settings.from_json(filled(made.drafter, made.settings))
-    ids = read(target, made.text, settings).ids
+    settings = Settings.from_json(with_defaults(made.drafter, made.settings))
+    ids = encode_prompt(target, made.text, settings).ids
     yield desk.says("drafting")
     tallies = repeat(target, drafter, ids, settings, TIMES, desk.unwanted)
     yield from paced(lines(tallies, settings.sampling.greedy, desk.nonce))
 
 
 def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
-    """Progress now and then, and the result once, at the end: many looks find something.
+    """Yield progress, and the result only at the end: testing repeatedly would find false alarms.
 
-    Empty texts between, where the job may be interrupted.
+    Yields empty texts in between, where the job may be interrupted.
     """
     last = None
     for last in tallies:
@@ -98,18 +101,20 @@ def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
 
 
 def counted(tally: Tally, greedy: bool) -> dict[str, Any]:
-    """What all pairs of runs together say."""
+    """Say what all pairs of runs show together."""
     beginnings = len(tally.speculative.keys() | tally.plain.keys())
     if greedy:
-        same = "the same each time" if beginnings == 1 else f"{beginnings} in all"
-        said = f"At temperature 0 there is nothing to draw: one beginning, {same}."
+        said = texts.text("lossless", "repeats_greedy", beginnings=beginnings)
     else:
         chance = tally.test.p_value
-        verdict = "no sign of another law" if chance >= RARE else "hardly one law"
-        said = (
-            f"{tally.done} runs with a draft and {tally.done} without began in {beginnings:,} "
-            f"ways. Their distance is {tally.tv:.3f}; two samples of one law would show about "
-            f"{tally.noise:.3f}. Luck alone would part them further "
-            f"{100 * chance:.0f} % of the time (G-test): {verdict}."
+        said = texts.text(
+            "lossless",
+            "repeats_sampled",
+            pairs=tally.done,
+            beginnings=beginnings,
+            tv=f"{tally.tv:.3f}",
+            noise=f"{tally.noise:.3f}",
+            percent=f"{100 * chance:.0f}",
+            differ=chance < RARE,
         )
     return {"done": tally.done, "of": tally.of, "said": said}
