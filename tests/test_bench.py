@@ -11,9 +11,9 @@ from specviz import engine
 from specviz.adapters import llamacpp
 from specviz.bench import methods as entrants
 from specviz.bench import reference
-from specviz.bench.measure import Timed, measure, take_turns
-from specviz.bench.methods import Entrant, Method, Outcome, Prompt, methods
-from specviz.bench.outcomes import Depth, tally, total
+from specviz.bench.measure import TimedCall, measure, take_turns
+from specviz.bench.methods import Entrant, Method, Outcome, Prompt, all_methods
+from specviz.bench.outcomes import DepthTally, sum_tallies, tally_rounds
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import console
 from specviz.commands.cli import main
@@ -48,7 +48,7 @@ def without_llama_cpp(monkeypatch):
 
 def ways_of(target, drafters, settings):
     """All methods, every drafter with the same settings."""
-    return methods(target, [Entrant(drafter, settings) for drafter in drafters], settings)
+    return all_methods(target, [Entrant(drafter, settings) for drafter in drafters], settings)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monk
     clock = iter([2.0, 4.0, 2.0, 4.0, 40.0, 10.0])  # plain, fast; fast, plain; plain, fast
 
     def timed(_target, method, prompt):
-        return Timed(method.decode(prompt), next(clock))
+        return TimedCall(method.decode(prompt), next(clock))
 
     monkeypatch.setattr("specviz.bench.measure._timed", timed)
     ways = [Method(name, lambda _: Outcome(4, 4), GREEDY, "plain") for name in ("plain", "fast")]
@@ -162,7 +162,7 @@ TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
 @pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
 def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_draft, settings):
     ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
-    found = tally(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
+    found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
     said = summary(trace := Trace(header, events))
     assert found.alpha == pytest.approx(said["alpha"])
@@ -171,7 +171,7 @@ def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_d
     judged = sum(depth.judged for depth in found.depths)
     assert sum(depth.kept for depth in found.depths) / judged == said["acceptance_rate"]
     assert found.guesses == sum(len(r.proposed.guesses) for r in trace.rounds if r.proposed)
-    again = total([found, found])
+    again = sum_tallies([found, found])
     assert (again.alpha, again.kept_by_depth) == (found.alpha, found.kept_by_depth)
     assert again.guesses == 2 * found.guesses
 
@@ -181,7 +181,7 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
     """Against the events: siblings share a position, and their depth is that of their path."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
-    found = tally(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
+    found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
     expected = {}
     for played in Trace(header, events).rounds[1:]:
@@ -190,8 +190,8 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
             depth, node = 0, event.node
             while node:
                 depth, node = depth + 1, parents[node]
-            new = Depth(1, int(event.alpha is not None), int(event.accepted))
-            expected[depth] = expected.get(depth, Depth()) + new
+            new = DepthTally(1, int(event.alpha is not None), int(event.accepted))
+            expected[depth] = expected.get(depth, DepthTally()) + new
     assert dict(enumerate(found.depths, 1)) == expected
     first = found.depths[0]
     assert first.judged > first.positions > first.kept > 0
@@ -203,7 +203,7 @@ def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_ta
     """By position: with siblings it would be another number by guess."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
-    bench = tally(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
+    bench = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
     compare = by_depth(Trace(header, events))
     assert bench == [depth.kept / depth.positions if depth.positions else None for depth in compare]
@@ -222,7 +222,7 @@ def test_every_way_has_the_settings_of_the_drafter_that_does_the_same(tiny_targe
         Entrant(NGram(), narrow),
         Entrant(LayerSkip(tiny_target), replace(GREEDY, exit_layer=1, gamma=6)),
     ]
-    gamma = {way.name: way.settings.gamma for way in methods(tiny_target, taking, GREEDY)}
+    gamma = {way.name: way.settings.gamma for way in all_methods(tiny_target, taking, GREEDY)}
     assert gamma == {
         "plain": 3,
         "tiny-draft": 4,
@@ -296,9 +296,9 @@ def test_all_layers_are_back_after_a_failed_early_exit(monkeypatch):
 
 def test_why_transformers_has_no_mtp_for_a_llama_is_its_own_sentence():
     target = tiny.target(tiny.llama(seed=6))
-    assert "Could not find `num_mtp_layers`" in reference.why_no_mtp(target)
+    assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
     target.model.config.num_mtp_layers = 1  # and were it there, the class knows no such weights
-    assert "does not seem to register any known MTP" in reference.why_no_mtp(target)
+    assert "does not seem to register any known MTP" in reference.explain_no_mtp(target)
 
 
 @pytest.mark.slow
@@ -348,7 +348,7 @@ def interrupted(pair, monkeypatch, after, *options):
     way = Interrupted(after)
     ways = [Method(name, way.decode, GREEDY) for name in ("plain", "other")]
     monkeypatch.setattr(entrants, "prompts", lambda: texts)
-    monkeypatch.setattr(entrants, "methods", lambda *_: ways)
+    monkeypatch.setattr(entrants, "all_methods", lambda *_: ways)
     return main(
         ["bench", "--target", str(pair[0]), "--drafter", "ngram", "--repeats", "1", *options]
     )
@@ -390,11 +390,11 @@ def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
 def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():
     drafters = [entry for entry in entries() if entry.kind == "drafter"]
     fitting = sorted(e.name for e in drafters if e.made_for in ("house", None))
-    assert sorted(entrants.drafters_for("house", None)) == fitting
+    assert sorted(entrants.drafter_names("house", None)) == fitting
     anywhere = [entry.name for entry in drafters if entry.made_for is None]
-    assert entrants.drafters_for("some/model", None) == anywhere
+    assert entrants.drafter_names("some/model", None) == anywhere
     assert {"ngram", "suffix", "lookahead"} <= {*anywhere}
-    assert entrants.drafters_for("some/model", "small/model") == ["small/model"]
+    assert entrants.drafter_names("some/model", "small/model") == ["small/model"]
 
 
 @pytest.mark.slow
@@ -406,7 +406,7 @@ def test_the_command_gives_each_drafter_what_suits_it_unless_told(capsys, monkey
         return [Entrant(NGram(), settings("ngram"))], {}
 
     usual = {e.name: e.usual.get("gamma", Settings().gamma) for e in entries()}
-    monkeypatch.setattr(entrants, "entrants", spied)
+    monkeypatch.setattr(entrants, "load_entrants", spied)
     monkeypatch.setattr(entrants, "prompts", lambda: {"a": ["The"]})
     monkeypatch.setattr(loading, "load_target", lambda *_: tiny_target)
     few = ["bench", "--repeats", "1", "--max-new-tokens", "2"]
@@ -424,11 +424,11 @@ def test_absent_weights_are_left_out_with_a_sentence_unless_asked_for(tiny_targe
         return NGram()
 
     monkeypatch.setattr(entrants, "load_drafter", load)
-    found, absent = entrants.entrants(tiny_target, ["eagle", "ngram"], lambda _: GREEDY)
+    found, absent = entrants.load_entrants(tiny_target, ["eagle", "ngram"], lambda _: GREEDY)
     assert [entrant.name for entrant in found] == ["ngram"]
     assert absent == {"eagle": "'eagle' is not on this machine."}
     with pytest.raises(NotAvailable):
-        entrants.entrants(tiny_target, ["eagle"], lambda _: GREEDY, must=True)
+        entrants.load_entrants(tiny_target, ["eagle"], lambda _: GREEDY, must=True)
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import tiny
 
 from specviz import engine
 from specviz.bench import measure
-from specviz.bench.measure import Timed
-from specviz.bench.methods import Outcome, drafters_for
+from specviz.bench.measure import TimedCall
+from specviz.bench.methods import Outcome, drafter_names
 from specviz.compare.domains import plan as domains
 from specviz.compare.domains import run as duels
 from specviz.compare.domains.heatmap import (
@@ -119,7 +119,7 @@ def test_the_form_says_how_many_runs_it_asks_for():
 
 
 def test_every_drafter_for_the_house_can_be_chosen():
-    assert {name for _, name in choices()} == set(drafters_for("house", None))
+    assert {name for _, name in choices()} == set(drafter_names("house", None))
 
 
 # Runs
@@ -171,9 +171,9 @@ def test_a_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, tw
 
 def test_speed_is_the_benchs_ratio_over_prompts(monkeypatch):
     def timed(tokens, seconds):
-        return Timed(Outcome(tokens, tokens), seconds)
+        return TimedCall(Outcome(tokens, tokens), seconds)
 
-    monkeypatch.setattr(duels, "shares", lambda _: dict.fromkeys(FATES, 0.5))
+    monkeypatch.setattr(duels, "guess_statistics", lambda _: dict.fromkeys(FATES, 0.5))
     pairs = [
         (timed(10, 1.0), timed(10, 2.0)),
         (timed(10, 1.0), timed(10, 1.0)),

@@ -5,10 +5,10 @@ import tiny
 import torch
 
 from specviz.bench import limit, limit_text
-from specviz.bench.limit import Limit, limiter
-from specviz.bench.measure import Timed, measure
-from specviz.bench.methods import GENERATE, Entrant, Method, Outcome, Prompt, methods
-from specviz.bench.sweep import MOST_READ, read, shape_of
+from specviz.bench.limit import MemoryLimit, make_limiter
+from specviz.bench.measure import TimedCall, measure
+from specviz.bench.methods import GENERATE, Entrant, Method, Outcome, Prompt, all_methods
+from specviz.bench.sweep import MAX_READ_BYTES, read_workload, shape_of
 from specviz.commands.bench import cells, print_limit, table_columns
 from specviz.drafters.ngram import NGram
 from specviz.models.weights import bytes_read
@@ -37,15 +37,15 @@ def test_a_model_in_another_layout_is_counted_too():
 
 
 def test_memory_is_read_as_far_as_the_weights_reach(tiny_target, monkeypatch):
-    assert read(tiny_target).size == bytes_read(tiny_target.model)
-    monkeypatch.setattr("specviz.bench.sweep.MOST_READ", 4096)
-    assert read(tiny_target).size == 4096 < MOST_READ
+    assert read_workload(tiny_target).size == bytes_read(tiny_target.model)
+    monkeypatch.setattr("specviz.bench.sweep.MAX_READ_BYTES", 4096)
+    assert read_workload(tiny_target).size == 4096 < MAX_READ_BYTES
 
 
 def test_the_limit_is_the_best_read_by_the_bytes_of_a_pass_halfway(tiny_target, monkeypatch):
     seconds = iter([0.5, 0.25, 1.0, 2.0, 4.0])
-    monkeypatch.setattr(limit, "timed", lambda _device, _do: next(seconds))
-    found = limiter(tiny_target, new_tokens=8)(PROMPT)
+    monkeypatch.setattr(limit, "time_seconds", lambda _device, _do: next(seconds))
+    found = make_limiter(tiny_target, new_tokens=8)(PROMPT)
     weights = bytes_read(tiny_target.model)
     assert found.bandwidth == weights / 0.25
     cache = (len(PROMPT.ids) + 4) * 2 * 2 * 2 * 12 * 4  # keys, values; layers; heads; size; bytes
@@ -54,7 +54,7 @@ def test_the_limit_is_the_best_read_by_the_bytes_of_a_pass_halfway(tiny_target, 
 
 def test_a_model_of_experts_has_no_limit(tiny_target, monkeypatch):
     monkeypatch.setattr(tiny_target.model.config, "num_local_experts", 8, raising=False)
-    assert limiter(tiny_target, 8) is None
+    assert make_limiter(tiny_target, 8) is None
 
 
 def rows_of(target, monkeypatch, limits):
@@ -62,7 +62,7 @@ def rows_of(target, monkeypatch, limits):
     clock = iter([4.0] * 3 + [2.0] * 3)
 
     def timed(_target, method, prompt):
-        return Timed(method.decode(prompt), next(clock))
+        return TimedCall(method.decode(prompt), next(clock))
 
     monkeypatch.setattr("specviz.bench.measure._timed", timed)
     ways = [
@@ -77,7 +77,9 @@ def rows_of(target, monkeypatch, limits):
 
 def test_a_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
     """1 of 2 and 2 of 8 tokens a second."""
-    plain, drafter, other = rows_of(tiny_target, monkeypatch, [Limit(10.0, 2.0), Limit(30.0, 8.0)])
+    plain, drafter, other = rows_of(
+        tiny_target, monkeypatch, [MemoryLimit(10.0, 2.0), MemoryLimit(30.0, 8.0)]
+    )
     assert (plain.memory_bandwidth, plain.limit_tokens_per_second) == (20.0, 5.0)
     assert plain.share_of_limit == other.share_of_limit == (0.5 + 0.25) / 2
     assert drafter.limit_tokens_per_second == 5.0
@@ -92,12 +94,12 @@ def test_without_a_limit_there_is_no_share(tiny_target, monkeypatch):
 
 def test_ways_of_one_token_a_pass_have_a_share_and_others_none(tiny_target, tiny_draft):
     taking = [Entrant(tiny_draft, GREEDY), Entrant(NGram(), GREEDY)]
-    ways = methods(tiny_target, taking, GREEDY)
+    ways = all_methods(tiny_target, taking, GREEDY)
     assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
 
 
 def test_plain_decoding_gives_its_text(tiny_target):
-    plain, *_ = methods(tiny_target, [], GREEDY)
+    plain, *_ = all_methods(tiny_target, [], GREEDY)
     ids = torch.tensor([PROMPT.ids])
     made = tiny_target.model.generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
     assert list(plain.decode(PROMPT).text) == made[0, len(PROMPT.ids) :].tolist()

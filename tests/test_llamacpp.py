@@ -15,8 +15,8 @@ import torch
 from specviz.adapters import llamacpp as adapter
 from specviz.bench import llamacpp
 from specviz.bench import methods as entrants
-from specviz.bench.llamacpp import NoLlamaCpp, llama_cpp, why_not
-from specviz.bench.methods import Prompt, plain
+from specviz.bench.llamacpp import LlamaCppError, explain_unavailable, llama_cpp
+from specviz.bench.methods import Prompt, plain_method
 from specviz.catalog import load_target
 from specviz.commands.cli import main
 from specviz.models.gguf_header import read_gguf
@@ -110,7 +110,7 @@ def test_ids_go_in_and_ids_come_out_of_a_float32_file(tiny_target, stand_in):
 def test_its_failures_are_sentences(tiny_target, stand_in, answer, sentence):
     stand_in(answer)
     with (
-        pytest.raises(NoLlamaCpp) as failed,
+        pytest.raises(LlamaCppError) as failed,
         llama_cpp(tiny_target, GREEDY, [prompt_of(tiny_target)]),
     ):
         pass
@@ -152,18 +152,24 @@ def test_bench_leaves_it_out_with_a_sentence_where_it_is_not_installed(pair, cap
 
 def test_what_it_is_not_compared_with_is_said(tiny_target, monkeypatch):
     monkeypatch.setattr(adapter, "is_installed", lambda: True)
-    assert why_not(tiny_target, GREEDY) is None
-    assert "temperature 0 only" in why_not(tiny_target, Settings(Sampling(temperature=0.5)))
-    assert "Llama's layout" in why_not(tiny.target(tiny.gpt2()), GREEDY)
-    assert "not float32" in why_not(tiny.target(tiny.llama().bfloat16()), GREEDY)
+    assert explain_unavailable(tiny_target, GREEDY) is None
+    assert "temperature 0 only" in explain_unavailable(
+        tiny_target, Settings(Sampling(temperature=0.5))
+    )
+    assert "Llama's layout" in explain_unavailable(tiny.target(tiny.gpt2()), GREEDY)
+    assert "not float32" in explain_unavailable(tiny.target(tiny.llama().bfloat16()), GREEDY)
     yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 2.0}
-    assert "frequencies" in why_not(tiny.target(tiny.llama(rope_parameters=yarn)), GREEDY)
+    assert "frequencies" in explain_unavailable(
+        tiny.target(tiny.llama(rope_parameters=yarn)), GREEDY
+    )
     gpu = SimpleNamespace(device=torch.device("cuda"))
-    assert why_not(gpu, GREEDY) == "It is compared on a CPU only."
+    assert explain_unavailable(gpu, GREEDY) == "It is compared on a CPU only."
     endless = SimpleNamespace(device=torch.device("cpu"), model=tiny_target.model, eos=())
-    assert "this model has 0" in why_not(endless, GREEDY)
+    assert "this model has 0" in explain_unavailable(endless, GREEDY)
     monkeypatch.setattr(llamacpp.shutil, "disk_usage", lambda _: SimpleNamespace(free=99))
-    assert why_not(tiny_target, GREEDY).endswith("bytes of temporary files, and 99 are free.")
+    assert explain_unavailable(tiny_target, GREEDY).endswith(
+        "bytes of temporary files, and 99 are free."
+    )
 
 
 @pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False}, {"attention_bias": True}])
@@ -192,7 +198,7 @@ def same_text(target):
     with llama_cpp(target, GREEDY, [prompt]) as way:
         theirs = way.decode(prompt).text
         assert way.decode(prompt).text == theirs  # its cache keeps nothing from call to call
-    assert theirs == plain(target, GREEDY).decode(prompt).text
+    assert theirs == plain_method(target, GREEDY).decode(prompt).text
     return theirs
 
 

@@ -23,12 +23,18 @@ from specviz.shipped import ASSETS
 from specviz.training import measure
 from specviz.training.card import measured as card_measured
 from specviz.training.card import single_head
-from specviz.training.card.base import StaleMeasurements, percents, read_models, wording
-from specviz.training.card.models_card import card, difference, guesses, head_count, write_card
-from specviz.training.measure import Extent, as_text, measure_drafters
+from specviz.training.card.base import StaleMeasurements, percents, read_models, settings_text
+from specviz.training.card.models_card import (
+    card,
+    difference_text,
+    guess_count,
+    head_count,
+    write_card,
+)
+from specviz.training.measure import MeasurementPlan, measure_drafters, to_text
 
 MODELS = ASSETS / "models"
-SHORT = Extent(prompts=1, new_tokens=8, drafters=("ngram", "oracle", "medusa"))
+SHORT = MeasurementPlan(prompts=1, new_tokens=8, drafters=("ngram", "oracle", "medusa"))
 HASH = "f" * 64
 ABSENT = "'medusa' is not on this machine."
 
@@ -48,7 +54,7 @@ def facts():
         patch.setattr(entrants, "load_drafter", load)
         target = tiny.target()
         target.card = replace(target.card, hash=HASH, bytes=7)  # which an oracle's card has too
-        return json.loads(as_text(measure_drafters(target, SHORT)))
+        return json.loads(to_text(measure_drafters(target, SHORT)))
 
 
 @pytest.mark.slow
@@ -97,8 +103,8 @@ def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatc
 
 
 def test_a_drafter_is_measured_with_its_usual_settings():
-    extent = Extent(new_tokens=48)
-    for name in entrants.drafters_for("house", None):
+    extent = MeasurementPlan(new_tokens=48)
+    for name in entrants.drafter_names("house", None):
         settings = extent.settings(name, 1.0)
         assert settings.sampling == Sampling(temperature=1.0)
         assert settings.max_new_tokens == 48
@@ -118,10 +124,10 @@ def test_a_budget_is_the_tree_of_eagle():
 
 def test_all_that_are_compared_by_length_make_as_many_guesses():
     shapes = set()
-    for name in measure.NAMES:
+    for name in measure.TREE_DRAFTERS:
         if find(name, "drafter") is None:  # not in the catalogue yet
             continue
-        settings = Extent().of_equal_size(name, 0.0)
+        settings = MeasurementPlan().equal_budget_settings(name, 0.0)
         assert settings.gamma == 4
         reads = find(name, "drafter").reads
         if "budget" in reads:
@@ -136,14 +142,14 @@ def test_all_that_are_compared_by_length_make_as_many_guesses():
             shapes.add("siblings")
             assert settings.siblings == measure.SIBLINGS
     assert shapes == {"budget", "paths", "siblings"}
-    assert measure.of_equal_size("ngram") is None
+    assert measure.equal_budget_settings("ngram") is None
 
 
 def test_lengths_on_the_same_budget_are_not_timed(tiny_target, monkeypatch):
-    monkeypatch.setattr(measure, "of_equal_size", lambda _: {"gamma": 2})
+    monkeypatch.setattr(measure, "equal_budget_settings", lambda _: {"gamma": 2})
     domains = {"a": [Prompt("The", tuple(tiny_target.encode("The", 4)))]}
     taking = [measure.Entrant(NGram(), Settings())]
-    extent = Extent(prompts=1, new_tokens=4)
+    extent = MeasurementPlan(prompts=1, new_tokens=4)
     found = measure._same_budget(tiny_target, taking, domains, extent)
     assert found["drafters"]["ngram"]["settings"]["gamma"] == 2
     assert [row["temperature"] for row in found["rows"]] == [0, 1]
@@ -165,7 +171,7 @@ def test_what_cannot_be_measured_is_one_sentence(options, sentence, capsys, tmp_
 
 
 def test_a_list_of_numbers_takes_one_line():
-    text = as_text({"a": [1.5, None], "b": [{"c": []}]})
+    text = to_text({"a": [1.5, None], "b": [{"c": []}]})
     assert '"a": [ 1.5, null ]' in text
     assert json.loads(text) == {"a": [1.5, None], "b": [{"c": []}]}
 
@@ -178,9 +184,10 @@ def test_a_share_of_few_cases_is_a_dash():
 
 def test_settings_in_words_leave_out_what_is_off():
     paths = {"gamma": 4, "siblings": [], "rank_paths": [[0], [0, 1]], "confidence": 0.0}
-    assert wording(paths) == "gamma 4, rank_paths 2 paths"
+    assert settings_text(paths) == "gamma 4, rank_paths 2 paths"
     assert (
-        wording({"gamma": 3, "siblings": [3, 2], "schedule": "fixed"}) == "gamma 3, siblings [3, 2]"
+        settings_text({"gamma": 3, "siblings": [3, 2], "schedule": "fixed"})
+        == "gamma 3, siblings [3, 2]"
     )
 
 
@@ -283,9 +290,9 @@ def test_the_card_shows_what_was_measured(folder):
     assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
     assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text
     assert "Not measured, since not on that machine: `draft-model`" in text
-    for entry in map(drafter_row, entrants.drafters_for("house", None)):
-        assert f"\n- `{entry.name}`: {difference(entry)}" in text
-        assert difference(entry).startswith(entry.differences)
+    for entry in map(drafter_row, entrants.drafter_names("house", None)):
+        assert f"\n- `{entry.name}`: {difference_text(entry)}" in text
+        assert difference_text(entry).startswith(entry.differences)
 
 
 def test_the_card_shows_what_is_held_in_memory_where_that_was_measured(folder):
@@ -354,13 +361,13 @@ def test_the_shipped_card_is_what_was_trained_and_measured():
 def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
     """Sizes follow the catalogue and the checkpoints, and what was measured agrees with them."""
     names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
-    found = {name: guesses(drafter_row(name)) for name in names}
+    found = {name: guess_count(drafter_row(name)) for name in names}
     assert found == {"eagle": 9, "eagle2": 10, "medusa": 8, "moa": 10, "mtp-parallel": 10}
     assert (head_count(drafter_row("medusa")), head_count(drafter_row("lmtp"))) == (4, 3)
     rows = json.loads((MODELS / "measured.json").read_text(encoding="utf-8"))["rows"]
     for entry in (entry for entry in entries() if entry.smaller):
         most = max(row["guesses_per_round"] for row in rows if row["name"] == entry.name)
-        assert 0.9 * guesses(entry) <= most <= guesses(entry), entry.name
+        assert 0.9 * guess_count(entry) <= most <= guess_count(entry), entry.name
     text = (MODELS / "README.md").read_text(encoding="utf-8")
     assert "Here are 4 heads and a tree of 8 guesses" in text
     assert "The usual tree here has 9 guesses; that of the paper's code has 25." in text
@@ -376,9 +383,9 @@ def test_the_card_of_a_head_for_another_target_is_what_was_trained_and_measured(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (entry.path / "README.md").read_text(encoding="utf-8")
-    assert text == single_head.lone_card(entry.path)
+    assert text == single_head.single_head_card(entry.path)
     with pytest.raises(ValueError, match="no head in"):
-        single_head.lone_card(MODELS / "eagle3" / "nowhere")
+        single_head.single_head_card(MODELS / "eagle3" / "nowhere")
     monkeypatch.setattr(single_head, "fingerprint", lambda _files: "f" * 64)
     with pytest.raises(StaleMeasurements, match=f"measure {entry.name} again"):
-        single_head.lone_card(entry.path)
+        single_head.single_head_card(entry.path)

@@ -301,7 +301,7 @@ def test_what_cannot_be_sped_up_is_left_alone(monkeypatch):
         assert {type(layer) for layer in linear_layers(model)} == {nn.Linear}
     monkeypatch.setattr(products, "MOST_BYTES", size)
     assert speed_up(large) == []
-    monkeypatch.setattr(products, "processes", lambda: 2)
+    monkeypatch.setattr(products, "process_count", lambda: 2)
     assert speed_up(network()) is None
 
 
@@ -372,7 +372,7 @@ def test_transformers_is_measured_on_published_copies():
     for model in (target.model, small.model):
         prepare(model)
     passes = []
-    ways = methods.methods(target, [Entrant(small, settings)], settings)
+    ways = methods.all_methods(target, [Entrant(small, settings)], settings)
     with (
         small.model.register_forward_pre_hook(lambda *_: passes.append(1)),
         target.model.register_forward_pre_hook(lambda *_: passes.append(1)),

@@ -10,10 +10,10 @@ import torch
 from made_costs import BIG, made
 from pretend import pretended
 
-from specviz.bench.shapes import cast as casting
-from specviz.bench.shapes.cast import cast, room_for
-from specviz.bench.shapes.measure import Measuring, Plan
-from specviz.bench.shapes.rounds import PLAIN, SIZES, Rounds
+from specviz.bench.shapes import lineup as casting
+from specviz.bench.shapes.lineup import build_lineup, required_memory
+from specviz.bench.shapes.measure import ShapeMeasurement, ShapePlan
+from specviz.bench.shapes.rounds import PLAIN, SIZES, ShapeRounds
 from specviz.bench.shapes.weights import random_target, weight_bytes
 from specviz.bench.sweep import PRODUCT, READ
 from specviz.commands.cli import main
@@ -115,7 +115,9 @@ def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
 
 @pytest.mark.slow
 def test_a_shape_that_does_not_fit_is_left_out_with_a_sentence(shapes, monkeypatch, capsys):
-    wanted = [room_for(each, CPU, torch.float32, 8 + 64 + 1 + 2)[1] for each in shapes.values()]
+    wanted = [
+        required_memory(each, CPU, torch.float32, 8 + 64 + 1 + 2)[1] for each in shapes.values()
+    ]
     monkeypatch.setattr(casting, "free_memory", lambda device: wanted[1])
     options = ["--contexts", "8", "--rounds", "1", "--device", "cpu"]
     assert wanted[0] > wanted[1]
@@ -137,7 +139,7 @@ def test_an_unknown_shape_is_refused_by_name(capsys):
 def everybody():
     """A cast in bf16, on the CPU."""
     with pytest.MonkeyPatch.context() as patch:
-        return cast(known(patch)["big"], CPU, torch.bfloat16, 100)
+        return build_lineup(known(patch)["big"], CPU, torch.bfloat16, 100)
 
 
 @pytest.mark.slow
@@ -158,7 +160,7 @@ def test_weights_are_in_the_asked_precision_and_random(everybody):
 
 @pytest.mark.slow
 def test_what_a_cast_takes_is_known_before_it_is_made(everybody, shapes):
-    members, wanted = room_for(everybody.row, CPU, torch.bfloat16, 100)
+    members, wanted = required_memory(everybody.row, CPU, torch.bfloat16, 100)
     weights = sum(map(weight_bytes, everybody.modules))
     cached = 100 * 2 * 2 * 32 * 2 * (8 + 2)  # keys and values, 2 heads of 32, 2 bytes, layers
     assert members == len(everybody.members) == len(DRAFTERS)
@@ -200,13 +202,13 @@ def test_heads_have_the_tensors_of_the_published_layouts(likeness, name, tensors
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [("qwen3-4b", 32_000), ("smollm2-135m", 8_192)])
 def test_the_draft_vocabulary_is_a_published_one(name, size):
-    ghost = cast(sources.models()[name], torch.device("meta"), torch.bfloat16, 16)
+    ghost = build_lineup(sources.models()[name], torch.device("meta"), torch.bfloat16, 16)
     head = next(each.drafter.head for each in ghost.members if each.name == "eagle3")
     assert len(head.d2t) == size
 
 
 def test_all_take_turns_in_an_order_that_follows_from_the_seed(everybody):
-    rounds = Rounds(everybody, 16, sizes=(1, 2))
+    rounds = ShapeRounds(everybody, 16, sizes=(1, 2))
     orders = [rounds.order(1, number) for number in range(4)]
     assert orders == [rounds.order(1, number) for number in range(4)]
     assert all(set(order) == {1, 2, PRODUCT, READ, PLAIN, *DRAFTERS} for order in orders)
@@ -216,7 +218,7 @@ def test_all_take_turns_in_an_order_that_follows_from_the_seed(everybody):
 
 @pytest.mark.slow
 def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(everybody):
-    rounds, met = Rounds(everybody, 16, sizes=(1, 4)), []
+    rounds, met = ShapeRounds(everybody, 16, sizes=(1, 4)), []
     for drafting in rounds.drafting.values():
         propose = drafting.session.propose
 
@@ -241,7 +243,9 @@ def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(eve
 @pytest.mark.slow
 def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
     with pretended():
-        rounds = Rounds(cast(shapes["big"], torch.device("cuda:0"), torch.float32, 100), 16, (1, 4))
+        rounds = ShapeRounds(
+            build_lineup(shapes["big"], torch.device("cuda:0"), torch.float32, 100), 16, (1, 4)
+        )
         for turn in (1, 4, PLAIN, *DRAFTERS):
             rounds.take(turn, keep=True)
         rounds.grow()
@@ -252,7 +256,7 @@ def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
 @pytest.mark.slow
 def test_a_stop_keeps_what_came(shapes):
     seen = []
-    measuring = Measuring(CPU, torch.float32, Plan((8, 16), 2, sizes=(1, 2)), "made")
+    measuring = ShapeMeasurement(CPU, torch.float32, ShapePlan((8, 16), 2, sizes=(1, 2)), "made")
     turns = len((1, 2)) + 3 + len(DRAFTERS)
     for step in measuring.steps(shapes["big"], lambda: len(seen) == 2 * turns + 1):
         seen.append(step)
@@ -266,27 +270,29 @@ def test_a_stop_keeps_what_came(shapes):
 
 @pytest.mark.slow
 def test_turns_are_taken_in_that_order(shapes, monkeypatch):
-    met, take = [], Rounds.take
+    met, take = [], ShapeRounds.take
     monkeypatch.setattr(
-        Rounds, "take", lambda self, turn, keep: met.append((turn, keep)) or take(self, turn, keep)
+        ShapeRounds,
+        "take",
+        lambda self, turn, keep: met.append((turn, keep)) or take(self, turn, keep),
     )
-    plan = Plan((8,), 2, seed=3, sizes=(1, 2))
-    measuring = Measuring(CPU, torch.float32, plan, "made")
+    plan = ShapePlan((8,), 2, seed=3, sizes=(1, 2))
+    measuring = ShapeMeasurement(CPU, torch.float32, plan, "made")
     assert len(list(measuring.steps(shapes["big"]))) == plan.turns(len(DRAFTERS)) == len(met)
-    rounds = Rounds(cast(shapes["big"], CPU, torch.float32, plan.longest), 8, (1, 2))
+    rounds = ShapeRounds(build_lineup(shapes["big"], CPU, torch.float32, plan.longest), 8, (1, 2))
     assert met == [(turn, n > 0) for n in range(3) for turn in rounds.order(3, n)]
 
 
 @pytest.mark.slow
 def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
-    take = Rounds.take
+    take = ShapeRounds.take
 
     def short(self, turn, keep):
         if self.context == 16:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         take(self, turn, keep)
 
-    monkeypatch.setattr(Rounds, "take", short)
+    monkeypatch.setattr(ShapeRounds, "take", short)
     options = ["--contexts", "8", "16", "--rounds", "1", "--device", "cpu"]
     assert main(["shapes", "small", *options]) == 0
     told = capsys.readouterr()
@@ -297,7 +303,7 @@ def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_stopped_before_anything_there_is_no_file(shapes):
-    measuring = Measuring(CPU, torch.float32, Plan((8,), 1), "made")
+    measuring = ShapeMeasurement(CPU, torch.float32, ShapePlan((8,), 1), "made")
     assert list(islice(measuring.steps(shapes["big"], lambda: True), 9)) == []
     with pytest.raises(ValueError, match="nothing was measured"):
         measuring.file()

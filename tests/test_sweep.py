@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import tiny
 
-from specviz.bench.sweep import FEWEST, MOST, PRODUCT, READ, Plan, Sweeping
+from specviz.bench.sweep import MAX_ROUNDS, MIN_ROUNDS, PRODUCT, READ, SweepPlan, SweepRun
 from specviz.commands.cli import main
 from specviz.cost import sweep_text
 from specviz.cost.figures.sweep import sweep_figure
@@ -25,7 +25,7 @@ SHAPE = ModelShape(12, 256, 4, 4, 64, 704, 4096, tied=True, qk_norm=False)
 @pytest.fixture(scope="module")
 def swept(tiny_target):
     """A whole sweep of the tiny target, and its steps."""
-    sweeping = Sweeping(tiny_target, Plan(budget=0.0))
+    sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
     steps = list(sweeping.steps())
     return sweeping.sweep(), steps
 
@@ -48,44 +48,44 @@ def made(seconds=None, spread=0.0, **changes):
 def test_every_size_is_measured_as_often_as_was_meant(swept):
     sweep, steps = swept
     assert [point.tokens for point in sweep.points] == list(SIZES)
-    assert {len(point.seconds) for point in sweep.points} == {FEWEST} == {sweep.rounds}
-    assert len(sweep.flops) == len(sweep.bandwidth) == FEWEST
+    assert {len(point.seconds) for point in sweep.points} == {MIN_ROUNDS} == {sweep.rounds}
+    assert len(sweep.flops) == len(sweep.bandwidth) == MIN_ROUNDS
     assert sweep.complete
     warming = [step for step in steps if step.of is None]
     turns = len(SIZES) + 2
     assert len(warming) == turns
     assert [(s.done, s.of) for s in steps[turns:]] == [
-        (n + 1, turns * FEWEST) for n in range(turns * FEWEST)
+        (n + 1, turns * MIN_ROUNDS) for n in range(turns * MIN_ROUNDS)
     ]
 
 
 def test_the_order_is_shuffled_anew_each_round_and_a_function_of_the_seed():
-    orders = [Plan(seed=7).order(number) for number in range(4)]
-    assert orders == [Plan(seed=7).order(number) for number in range(4)]
+    orders = [SweepPlan(seed=7).order(number) for number in range(4)]
+    assert orders == [SweepPlan(seed=7).order(number) for number in range(4)]
     assert all(set(order) == {*SIZES, PRODUCT, READ} for order in orders)
     assert len({tuple(order) for order in orders}) == 4
-    assert orders != [Plan(seed=8).order(number) for number in range(4)]
+    assert orders != [SweepPlan(seed=8).order(number) for number in range(4)]
     assert all([turn for turn in order if turn in SIZES] != list(SIZES) for order in orders)
 
 
 @pytest.mark.slow
 def test_the_clock_meets_sizes_in_that_order(tiny_target, monkeypatch):
-    sweeping, met = Sweeping(tiny_target, Plan(seed=3, budget=0.0)), []
+    sweeping, met = SweepRun(tiny_target, SweepPlan(seed=3, budget=0.0)), []
     real = sweeping._seconds
     monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or real(turn))
     list(sweeping.steps())
     plan = sweeping.plan
-    assert met == [turn for number in range(FEWEST + 1) for turn in plan.order(number)]
+    assert met == [turn for number in range(MIN_ROUNDS + 1) for turn in plan.order(number)]
 
 
-@pytest.mark.parametrize(("seconds", "rounds"), [(10.0, FEWEST), (0.5, 8), (0.001, MOST)])
+@pytest.mark.parametrize(("seconds", "rounds"), [(10.0, MIN_ROUNDS), (0.5, 8), (0.001, MAX_ROUNDS)])
 def test_the_budget_says_how_many_rounds_there_are(seconds, rounds):
-    assert Plan(budget=4.0).rounds(seconds) == rounds
+    assert SweepPlan(budget=4.0).rounds(seconds) == rounds
 
 
 @pytest.mark.slow
 def test_a_slow_machine_ends_after_the_round_in_which_its_time_is_over(tiny_target):
-    sweeping = Sweeping(tiny_target, Plan(longest=0.0))
+    sweeping = SweepRun(tiny_target, SweepPlan(longest=0.0))
     list(sweeping.steps())
     sweep = sweeping.sweep()
     assert {len(point.seconds) for point in sweep.points} == {1}
@@ -93,7 +93,7 @@ def test_a_slow_machine_ends_after_the_round_in_which_its_time_is_over(tiny_targ
 
 
 def test_a_stop_keeps_what_came(tiny_target):
-    sweeping = Sweeping(tiny_target, Plan(budget=0.0))
+    sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
     seen = []
     for step in sweeping.steps(lambda: len(seen) == len(SIZES) + 2 + 6):
         seen.append(step)
@@ -108,9 +108,9 @@ def test_a_stop_keeps_what_came(tiny_target):
 
 
 def test_a_pass_leaves_the_cache_as_it_was(tiny_target):
-    from specviz.bench.sweep import Passes
+    from specviz.bench.sweep import PassTimer
 
-    passes = Passes(tiny_target, 16, 8)
+    passes = PassTimer(tiny_target, 16, 8)
     before = [layer.keys.clone() for layer in passes.run.cache.layers]
     for tokens in (8, 1, 3):
         assert passes.seconds(tokens) > 0.0
@@ -120,12 +120,12 @@ def test_a_pass_leaves_the_cache_as_it_was(tiny_target):
 
 def test_a_target_that_sees_too_little_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="can see 150 tokens, and a sweep needs 192"):
-        Sweeping(tiny.target(tiny.llama(max_position_embeddings=150)))
+        SweepRun(tiny.target(tiny.llama(max_position_embeddings=150)))
 
 
 def test_a_model_of_another_layout_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="config does not say"):
-        Sweeping(tiny.target(tiny.gpt2()))
+        SweepRun(tiny.target(tiny.gpt2()))
 
 
 def test_a_sweep_survives_its_file(swept, tmp_path):
@@ -301,7 +301,7 @@ def runs(tiny_target, monkeypatch):
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
     monkeypatch.setattr(Machine, "load", lambda *_: (tiny_target, []))
     monkeypatch.setattr(section, "OFTEN", -1.0)
-    monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
+    monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
     return Worker(Machine("cpu"))
 
 
@@ -338,7 +338,7 @@ def test_the_sweep_that_ships_can_be_read():
 
 @pytest.mark.slow
 def test_the_command_writes_what_the_page_reads(pair, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("specviz.bench.sweep.MOST", FEWEST)
+    monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
     path = tmp_path / "sweep.json"
     assert main(["sweep", "--target", str(pair[0]), "--device", "cpu", "--json", str(path)]) == 0
     assert Sweep.read(path).complete

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from specviz.bench.methods import Prompt
-from specviz.bench.sweep import dtype_of, read, shape_of, timed
+from specviz.bench.sweep import dtype_of, read_workload, shape_of, time_seconds
 from specviz.cost.sweep import DTYPES
 from specviz.models.target import Target
 from specviz.models.weights import bytes_read
@@ -23,7 +23,7 @@ EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class MemoryLimit:
     """What memory allowed in one turn. bandwidth: bytes read a second. passes: plain ones a second,
     which are tokens a second where each token takes a pass.
     """
@@ -32,10 +32,10 @@ class Limit:
     passes: float
 
 
-Limiter = Callable[[Prompt], Limit]
+Limiter = Callable[[Prompt], MemoryLimit]
 
 
-def limiter(target: Target, new_tokens: int) -> Limiter | None:
+def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
     """What measures the limit for a prompt; None where a pass's bytes are not known.
 
     They are not where a pass reads a part of its weights, chosen by token (experts).
@@ -43,19 +43,23 @@ def limiter(target: Target, new_tokens: int) -> Limiter | None:
     config = target.model.config.get_text_config()
     if any(getattr(config, name, None) for name in EXPERTS):
         return None
-    weights, per_token, busy = bytes_read(target.model), cache_bytes(target), read(target)
+    weights, per_token, busy = (
+        bytes_read(target.model),
+        cache_bytes_per_token(target),
+        read_workload(target),
+    )
 
-    def limit(prompt: Prompt) -> Limit:
+    def limit(prompt: Prompt) -> MemoryLimit:
         busy.do()
-        seconds = min(timed(target.device, busy.do) for _ in range(READS))
+        seconds = min(time_seconds(target.device, busy.do) for _ in range(READS))
         bandwidth = busy.size / seconds
         halfway = len(prompt.ids) + new_tokens / 2
-        return Limit(bandwidth, bandwidth / (weights + halfway * per_token))
+        return MemoryLimit(bandwidth, bandwidth / (weights + halfway * per_token))
 
     return limit
 
 
-def cache_bytes(target: Target) -> float:
+def cache_bytes_per_token(target: Target) -> float:
     """Bytes of keys and values of one token; 0 where the model is not in Llama's layout."""
     try:
         return shape_of(target).cache_bytes(DTYPES[dtype_of(target)])

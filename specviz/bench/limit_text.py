@@ -31,7 +31,7 @@ def limit_text(rows: Rows) -> str:
     )
 
 
-def other_text(rows: Rows) -> str:
+def text_mismatches(rows: Rows) -> str:
     """Which ways wrote another text than plain decoding, though they should not; empty if none."""
     names = dict.fromkeys(row["name"] for row in rows if row["same_text"] is False)
     return " ".join(

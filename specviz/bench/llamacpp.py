@@ -27,18 +27,18 @@ from specviz.settings.settings import Settings
 from specviz.settings.threads import original_environment
 
 LLAMA_CPP: Final = "llama.cpp"
-ENDING: Final = 10.0  # seconds that its process has to end by itself
+EXIT_TIMEOUT: Final = 10.0  # seconds that its process has to end by itself
 
 
-class NoLlamaCpp(ValueError):
+class LlamaCppError(ValueError):
     """llama.cpp cannot be measured beside this target, or failed; the message is a sentence."""
 
 
 @contextmanager
 def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> Iterator[Method]:
     """llama.cpp's plain decoding as a method, loaded and tried. Raises NoLlamaCpp."""
-    if why := why_not(target, settings):
-        raise NoLlamaCpp(why)
+    if why := explain_unavailable(target, settings):
+        raise LlamaCppError(why)
     context = max(len(prompt.ids) for prompt in prompts) + settings.max_new_tokens
     with TemporaryDirectory(prefix="specviz-") as folder:
         path = Path(folder) / "weights.gguf"
@@ -54,7 +54,7 @@ def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> 
             yield Method(LLAMA_CPP, decode, settings, one_by_one=True)
 
 
-def why_not(target: Target, settings: Settings) -> str | None:
+def explain_unavailable(target: Target, settings: Settings) -> str | None:
     """Why llama.cpp is not measured beside this target, as a sentence; None where it can be."""
     if not llamacpp.is_installed():
         return f"The package {llamacpp.PACKAGE} is not installed (pip install {llamacpp.PACKAGE})."
@@ -70,7 +70,7 @@ def why_not(target: Target, settings: Settings) -> str | None:
     return None
 
 
-class Process:
+class LlamaCppProcess:
     """A running program that decodes with llama.cpp, one request at a time."""
 
     def __init__(self, running: subprocess.Popen[str]) -> None:
@@ -90,15 +90,15 @@ class Process:
         assert self._running.stdout is not None
         line = self._running.stdout.readline()
         if not line:
-            raise NoLlamaCpp(f"llama.cpp's process ended with status {self._running.wait()}.")
+            raise LlamaCppError(f"llama.cpp's process ended with status {self._running.wait()}.")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise NoLlamaCpp(f"llama.cpp failed: {answer['error']}.".replace("..", "."))
+            raise LlamaCppError(f"llama.cpp failed: {answer['error']}.".replace("..", "."))
         return answer
 
 
 @contextmanager
-def _process(path: Path, context: int) -> Iterator[Process]:
+def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
     """The program with the file loaded, ended afterwards. Raises NoLlamaCpp."""
     assert llamacpp.__file__ is not None
     values = [str(path), str(context), str(torch.get_num_threads())]
@@ -112,7 +112,7 @@ def _process(path: Path, context: int) -> Iterator[Process]:
     )
     with running:
         try:
-            process = Process(running)
+            process = LlamaCppProcess(running)
             process.reply()
             yield process
         finally:
@@ -125,6 +125,6 @@ def _end(running: subprocess.Popen[str]) -> None:
     with suppress(OSError):
         running.stdin.close()
     try:
-        running.wait(ENDING)
+        running.wait(EXIT_TIMEOUT)
     except subprocess.TimeoutExpired:
         running.kill()

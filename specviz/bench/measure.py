@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import torch
 
-from specviz.bench.limit import MemoryLimit, Limiter
+from specviz.bench.limit import Limiter, MemoryLimit
 from specviz.bench.methods import PLAIN, Method, Outcome, Prompt
 from specviz.bench.outcomes import sum_tallies
-from specviz.engine.round import Stop, never
+from specviz.engine.loop import Stop, never
 from specviz.models.devices import describe_device, synchronize
 from specviz.models.target import Target
 
@@ -85,7 +85,9 @@ class TimedCall:
 Turns = Mapping[str, Sequence[TimedCall]]  # by method, its calls, those of one turn at one place
 
 
-def count_calls(methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int) -> int:
+def count_calls(
+    methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int
+) -> int:
     """How many calls `measure` makes, those that warm up among them."""
     return len(methods) * (1 + repeats * sum(map(len, domains.values())))
 

@@ -20,8 +20,8 @@ from specviz.bench import reference
 from specviz.bench.outcomes import Tally, tally_rounds
 from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafter
 from specviz.drafters.draft_model import DraftModel
+from specviz.engine.loop import RoundResult
 from specviz.engine.protocol import Drafter
-from specviz.engine.round import RoundResult
 from specviz.models.products import as_published
 from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
@@ -107,7 +107,7 @@ class Outcome:
         """The same with the numbers instead of the run, whose rounds hold whole laws."""
         tally = self.count_tally() if self.count_tally else self.tally
         held = self.measure_memory() if self.measure_memory else self.held_bytes
-        return replace(self, look=None, weigh=None, tally=tally, held_bytes=held)
+        return replace(self, count_tally=None, measure_memory=None, tally=tally, held_bytes=held)
 
 
 @dataclass(frozen=True, slots=True)

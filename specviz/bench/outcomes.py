@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from specviz.engine.round import alpha
+from specviz.engine.loop import alpha
 
 if TYPE_CHECKING:
-    from specviz.engine.round import RoundResult
+    from specviz.engine.loop import RoundResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,13 @@ Counts = tuple[int, int]  # new tokens, target passes
 
 def generate(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
     """Plain `generate`."""
-    return counts(target, ids, settings)
+    return count_passes(target, ids, settings)
 
 
 def assisted(target: Target, ids: Sequence[int], settings: Settings, small: Any) -> Counts:
     """Assisted generation with the model `small` as assistant."""
     with _drafting_like_ours(small.generation_config, settings):
-        return counts(target, ids, settings, assistant_model=small)
+        return count_passes(target, ids, settings, assistant_model=small)
 
 
 def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
@@ -40,7 +40,7 @@ def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts
     """
     exit_layer = settings.at_depth(target.layers).exit_layer
     with _drafting_like_ours(target.model.generation_config, settings), _whole_again(target.model):
-        return counts(target, ids, settings, assistant_early_exit=exit_layer)
+        return count_passes(target, ids, settings, assistant_early_exit=exit_layer)
 
 
 def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
@@ -49,7 +49,7 @@ def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Cou
         "prompt_lookup_num_tokens": settings.gamma,
         "max_matching_ngram_size": settings.ngram_max,
     }
-    return counts(target, ids, settings, **lookup)
+    return count_passes(target, ids, settings, **lookup)
 
 
 def mtp(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
@@ -57,10 +57,10 @@ def mtp(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
 
     A guess a module: γ is as large as there are modules. They are read from disk in every call.
     """
-    return counts(target, ids, settings, use_mtp=True)
+    return count_passes(target, ids, settings, use_mtp=True)
 
 
-def why_no_mtp(target: Target) -> str | None:
+def explain_no_mtp(target: Target) -> str | None:
     """transformers' own sentence on why it cannot draft with `use_mtp` here; None where it can.
 
     Found by trying. A Llama has no such modules for transformers: its config lacks `num_mtp_layers`
@@ -73,7 +73,7 @@ def why_no_mtp(target: Target) -> str | None:
     return None
 
 
-def counts(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
+def count_passes(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
     """New tokens and target passes of one `generate` with these options."""
     with _counting(target.model) as passes:
         tokens = new_tokens(target, ids, settings, **options)

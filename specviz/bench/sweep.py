@@ -17,8 +17,8 @@ import torch
 
 from specviz.cost.model_shape import ModelShape
 from specviz.cost.sweep import CONTEXT, SIZES, PassSamples, Sweep
+from specviz.engine.loop import Stop, never
 from specviz.engine.recorder import versions
-from specviz.engine.round import Stop, never
 from specviz.models.devices import cpu_name, describe_device, synchronize
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target

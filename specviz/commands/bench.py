@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     with loading_shown():
         from specviz.bench.limit import make_limiter
         from specviz.bench.measure import Progress, count_calls, measure
-        from specviz.bench.methods import drafter_names, encode_prompts, load_entrants, all_methods
+        from specviz.bench.methods import all_methods, drafter_names, encode_prompts, load_entrants
         from specviz.catalog.loading import load_target
 
         target = load_target(args.target, args.device, args.dtype)
@@ -79,7 +79,10 @@ def run(args: argparse.Namespace) -> int:
         columns = table_columns(list(texts), [way.name for way in ways])
         with CallProgress(count_calls(ways, texts, args.repeats)) as progress:
             printer = Printer(columns, progress, quiet)
-            watch, limit = Progress(stop, progress.advance), make_limiter(target, settings.max_new_tokens)
+            watch, limit = (
+                Progress(stop, progress.advance),
+                make_limiter(target, settings.max_new_tokens),
+            )
             rows = printer.print(measure(target, ways, texts, args.repeats, watch, limit))
     if not quiet:
         print_limit(rows)

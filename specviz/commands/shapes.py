@@ -30,8 +30,8 @@ from specviz.settings.options import count_type
 from specviz.settings.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from specviz.bench.shapes.measure import Measuring
-    from specviz.engine.round import Stop
+    from specviz.bench.shapes.measure import ShapeMeasurement
+    from specviz.engine.loop import Stop
 
 USUAL: Final = ("smollm2-135m", "qwen3-4b")
 CONTEXTS: Final = (128, 1024, 4096)
@@ -74,12 +74,14 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
     chosen = [_model(name) for name in dict.fromkeys(args.names)]
-    from specviz.bench.shapes.measure import Measuring, Plan
+    from specviz.bench.shapes.measure import ShapeMeasurement, ShapePlan
     from specviz.models.devices import pick_device, pick_dtype
 
     device = pick_device(args.device)
-    plan = Plan(tuple(sorted(set(args.contexts))), args.rounds)
-    measuring = Measuring(device, pick_dtype(device, args.dtype), plan, _command(args, chosen))
+    plan = ShapePlan(tuple(sorted(set(args.contexts))), args.rounds)
+    measuring = ShapeMeasurement(
+        device, pick_dtype(device, args.dtype), plan, _command(args, chosen)
+    )
     with interruptible() as stop:
         left_out = [sentence for row in chosen if (sentence := _measured(measuring, row, stop))]
     if not measuring.models:
@@ -121,15 +123,15 @@ def _passes(file: CostFile, costs: ModelCosts, place: ContextCosts) -> list[list
     return found
 
 
-def _measured(measuring: Measuring, row: Model, stop: Stop) -> str | None:
+def _measured(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None:
     """Measure one model; return why it was left out, if it was."""
-    from specviz.bench.shapes.cast import room_for
+    from specviz.bench.shapes.lineup import required_memory
 
     if stop():
         return None
     plan = measuring.plan
     try:
-        members, room = room_for(row, measuring.device, measuring.dtype, plan.longest)
+        members, room = required_memory(row, measuring.device, measuring.dtype, plan.longest)
         _note(
             f"{row.title} takes {format_bytes(room)} with {members} drafters, its weights random."
         )

@@ -37,11 +37,11 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
     with loading_shown():
-        from specviz.bench.sweep import Plan, Sweeping
+        from specviz.bench.sweep import SweepPlan, SweepRun
         from specviz.catalog.loading import load_target
 
         target = load_target(args.target, args.device, args.dtype)
-    sweeping = Sweeping(target, Plan(seed=args.order_seed))
+    sweeping = SweepRun(target, SweepPlan(seed=args.order_seed))
     with interruptible() as stop:
         for _ in sweeping.steps(stop):
             pass

@@ -1,35 +1,121 @@
-"""The loop: propose, score, judge, commit. It yields facts and knows nothing of who is watching.
+"""The speculative decoding loop: propose, score, judge, commit.
 
-One rule: every clock is closed before a yield, since the consumer may pause for minutes.
+The loop yields what happened in each round and knows nothing about who consumes it. Every clock is
+stopped before a `yield`, because the consumer may pause for minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
+from torch import Tensor
+
 from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch
-from specviz.engine.round import Clocks, PlainStep, RoundResult, Stop, never
 from specviz.engine.schedule import GammaSchedule, schedule
 from specviz.models.devices import synchronize
 from specviz.models.memory import unique_bytes
-from specviz.models.passes import CaptureSpec
+from specviz.models.passes import CaptureSpec, Scores
 from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.verification import Rule, Verdict, choose_rule
+from specviz.verification import Decision, Rule, Verdict, choose_rule
+from specviz.verification.alpha import AcceptanceProbability, acceptance_probability
 from specviz.verification.base import finish, refuse_tree
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
+Stop = Callable[[], bool]  # called between rounds; True ends the run
+
+
+def never() -> bool:
+    """Return False: a `Stop` that never ends a run."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Durations of the four stages of one round.
+
+    Attributes:
+        draft: Seconds spent proposing.
+        score: Seconds of the target's pass.
+        judge: Seconds spent verifying.
+        commit: Seconds spent updating the caches.
+    """
+
+    draft: float
+    score: float
+    judge: float
+    commit: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """Everything that one round computed, as live tensors.
+
+    Round 0 is the prefill: its proposal is empty, and it adds one token drawn from the target.
+
+    Attributes:
+        number: The round, counted from 0.
+        chance: The round's random numbers.
+        proposal: What the drafter proposed.
+        scores: What the target computed for it.
+        p: The target's distribution after each node of the tree, (n, V).
+        verdict: The decisions, the accepted path, and the last token with its distribution.
+        tokens: The tokens that the round added to the text. The verdict's last token is missing
+            if the text ended with an accepted token before it.
+        clocks: How long each stage took.
+    """
+
+    number: int
+    chance: Chance
+    proposal: Proposal
+    scores: Scores
+    p: Tensor
+    verdict: Verdict
+    tokens: tuple[int, ...]
+    clocks: Clocks
+
+
+@dataclass(frozen=True, slots=True)
+class PlainStep:
+    """One pass of plain decoding.
+
+    Attributes:
+        token: The token it added.
+        seconds: How long it took.
+        margin: The target's top logit minus the second.
+        top: The target's top logit.
+    """
+
+    token: int
+    seconds: float
+    margin: float
+    top: float
+
 
 class Decoding:
-    """One speculative run: the text so far, the target's cache, the drafter's session, and γ."""
+    """One speculative run: the text so far, the target's cache, the drafter's session and γ."""
 
     def __init__(
         self, target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
     ) -> None:
-        """Raises MismatchedRule, BadSettings, or the drafter's own refusal, before any work."""
+        """Check that everything fits together, before any computation.
+
+        Args:
+            target: Shared weights and tokenizer.
+            drafter: A drafter that fits the target.
+            ids: Token ids of the prompt.
+            settings: The run's settings.
+
+        Raises:
+            MismatchedRule: The rule is not lossless for the way the drafter draws candidates.
+            BadSettings: A setting does not suit the target.
+            ValueError: The drafter does not fit the target; the message says why.
+        """
         settings.sampling.fit(target.vocab_size)
         self.target = target
         self.drafter = drafter
@@ -40,11 +126,11 @@ class Decoding:
         self.session: DraftSession = drafter.begin(self.cache, settings)
         self.rule: Rule = choose_rule(settings.rule, self.session.drawn, settings.sampling)
         if can_branch(self.session):
-            refuse_tree(self.rule.spec)
+            refuse_tree(self.rule.promise)
         self.schedule: GammaSchedule = schedule(settings)
 
     def rounds(self, stop: Stop = never) -> Iterator[RoundResult]:
-        """Round 0 and on, until the end of the text, the limit, or `stop` says so in between."""
+        """Yield the rounds from 0 on, until the text ends or `stop` returns True."""
         yield self._prefill()
         number = 1
         while not self.ended and not stop():
@@ -53,22 +139,22 @@ class Decoding:
 
     @property
     def ended(self) -> bool:
-        """The text is over: the limit, or an end-of-text token."""
+        """Whether the text has ended: by the token limit or an end-of-text token."""
         return self.reason == "eos" or len(self.text) >= self.goal
 
     @property
     def reason(self) -> Literal["eos", "limit"]:
-        """What ends the text where it is now."""
+        """Why the text ends where it is now."""
         return "eos" if self.text[-1] in self.target.eos else "limit"
 
     @property
     def held_bytes(self) -> int:
-        """What drafter and session hold in memory now, beyond the target and its cache."""
-        return unique_bytes(
-            [self.drafter, self.session], beyond=[self.cache]
-        )  # which leads to the target
+        """Bytes of memory held by drafter and session, beyond the target and its cache."""
+        # The cache refers to the target, so excluding it excludes both.
+        return unique_bytes([self.drafter, self.session], beyond=[self.cache])
 
     def _prefill(self) -> RoundResult:
+        """Play round 0: read the prompt and draw the first token from the target."""
         start = self._now()
         scores = self.cache.prefill(self.text)
         scored = self._now()
@@ -85,12 +171,13 @@ class Decoding:
         return RoundResult(0, chance, nothing, scores, p, verdict, (token,), clocks)
 
     def _round(self, number: int) -> RoundResult:
-        room = min(self.goal - len(self.text), self.schedule.gamma + 1)
+        """Play one round after the prefill."""
+        max_tokens = min(self.goal - len(self.text), self.schedule.gamma + 1)
         chance = self.settings.chance(number)
         start = self._now()
-        proposal = self.session.propose(self.text, room, chance)
+        proposal = self.session.propose(self.text, max_tokens, chance)
         drafted = self._now()
-        proposal.check(self.session.drawn, room, self.target.eos)
+        proposal.check(self.session.drawn, max_tokens, self.target.eos)
         scores = self.cache.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         scored = self._now()
         p = logits_to_probs(scores.logits, self.settings.sampling)
@@ -108,13 +195,17 @@ class Decoding:
         return RoundResult(number, chance, proposal, scores, p, verdict, tokens, clocks)
 
     def _emitted(self, proposal: Proposal, verdict: Verdict) -> tuple[int, ...]:
-        """The kept guesses and one token more, unless the text ended with a kept guess."""
+        """Return the accepted tokens and the verdict's last token.
+
+        The last token is left out if an accepted token ended the text.
+        """
         kept = tuple(proposal.tree.tokens[node] for node in verdict.path)
         if kept and kept[-1] in self.target.eos:
             return kept
         return (*kept, verdict.final.drawn.token)
 
     def _now(self) -> float:
+        """Read the clock once the device has finished its queued work."""
         synchronize(self.target.device)
         return perf_counter()
 
@@ -122,14 +213,17 @@ class Decoding:
 def rounds(
     target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
 ) -> Iterator[RoundResult]:
-    """The loop alone, unrecorded."""
+    """Run the loop without recording it."""
     return Decoding(target, drafter, ids, settings).rounds()
 
 
 def plain(
     target: Target, ids: Sequence[int], settings: Settings, stop: Stop = never
 ) -> Iterator[PlainStep]:
-    """Plain decoding with the same passes, laws and way of drawing: the measured baseline."""
+    """Decode one token per pass: the measured baseline.
+
+    It uses the same passes, distributions and way of drawing as the speculative loop.
+    """
     cache, text = target.start(CaptureSpec(), settings.sampling), list(ids)
     for number in range(settings.max_new_tokens):
         if stop() or (number and text[-1] in target.eos):
@@ -140,10 +234,24 @@ def plain(
             cache.keep((0,))
         else:
             scores = cache.prefill(ids)
-        coin, logits = settings.chance(number).baseline(), scores.logits[0]
-        text.append(draw(logits_to_probs(logits, settings.sampling), coin).token)
+        u, logits = settings.chance(number).baseline(), scores.logits[0]
+        text.append(draw(logits_to_probs(logits, settings.sampling), u).token)
         scores.check()
         synchronize(target.device)
         seconds = perf_counter() - start
         first, second = logits.float().topk(2).values.tolist()
         yield PlainStep(text[-1], seconds, first - second, first)
+
+
+def alpha(played: RoundResult, decision: Decision) -> AcceptanceProbability:
+    """Return the probability that a position keeps one of its candidates.
+
+    It is given at the first of several siblings only; for the others both values are None.
+    """
+    tree = played.proposal.tree
+    siblings = tree.children[tree.parents[decision.node]]
+    if decision.node != siblings[0]:
+        return AcceptanceProbability(None, None)
+    return acceptance_probability(
+        decision.distributions, [tree.tokens[n] for n in siblings], played.proposal.drawn
+    )

@@ -1,10 +1,8 @@
-"""Measures every drafter of the catalogue on the house target, for the card.
+"""Measures every drafter of the catalogue on a target, for the model card.
 
-Rule: a drafter takes turns with plain decoding alone, prompt by prompt, so that a ratio is one of
-neighbours in time; and the numbers are kept with the hashes of the weights that gave them.
-
-For lengths that can be compared, each tree also drafts with as many guesses as EAGLE's own static
-tree, and as deep.
+Each prompt is decoded by the drafter and by plain decoding in turn, so that a ratio compares
+neighbours in time. The numbers are stored with the hashes of the weights. To compare accepted
+lengths, each tree drafter also drafts with as many tokens as EAGLE's own static tree, and as deep.
 """
 
 from __future__ import annotations
@@ -19,8 +17,16 @@ from typing import Any, Final
 import torch
 from tqdm import tqdm
 
-from specviz.bench.measure import Row, measure, guess_statistics, tokens_per_pass
-from specviz.bench.methods import Entrant, Prompt, drafter_names, encode_prompts, load_entrants, drafter_method, plain_method
+from specviz.bench.measure import Row, guess_statistics, measure, tokens_per_pass
+from specviz.bench.methods import (
+    Entrant,
+    Prompt,
+    drafter_method,
+    drafter_names,
+    encode_prompts,
+    load_entrants,
+    plain_method,
+)
 from specviz.catalog import entries, find, load_target
 from specviz.catalog.entry import with_defaults
 from specviz.models.devices import cpu_name, describe_device
@@ -34,7 +40,7 @@ TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
 
 
 def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
-    """The paths of ranks in such a tree: a better sibling on the way costs a child each."""
+    """Return the rank paths of EAGLE's static tree; each better sibling on the path costs one child."""
     level: list[list[int]] = [[]]
     found: list[list[int]] = []
     for width in widths:
@@ -47,13 +53,13 @@ BUDGET: Final = len(eagle_paths())
 
 
 def equal_budget_settings(drafter: str) -> dict[str, Any] | None:
-    """The settings that give such a draft; None for a drafter that makes no such trees."""
+    """Return the settings that give a draft of BUDGET tokens; None for drafters without such trees."""
     entry = find(drafter, "drafter")
     if entry is None or drafter not in TREE_DRAFTERS:
         return None
     depth = {"gamma": len(SIBLINGS)}
     if "budget" in entry.reads:
-        return depth | {"budget": BUDGET, "fan_out": SIBLINGS[0]}  # as wide as that tree is
+        return depth | {"budget": BUDGET, "fan_out": SIBLINGS[0]}  # as wide as that tree
     if "rank_paths" in entry.reads:
         return depth | {"rank_paths": eagle_paths()}
     return depth | {"siblings": SIBLINGS}
@@ -79,7 +85,18 @@ SHARED_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class MeasurementPlan:
-    """How much is measured. prompts: a domain, at most. drafters: which; all of them if empty."""
+    """What is measured.
+
+    Attributes:
+        prompts: Most prompts per domain.
+        new_tokens: Most new tokens per prompt.
+        repeats: Turns per prompt.
+        drafters: Names of the drafters; empty for all.
+        device: Device that the models run on.
+
+    Raises:
+        ValueError: If a number is less than 1 or the catalogue lacks a drafter.
+    """
 
     prompts: int = 3
     new_tokens: int = 64
@@ -95,11 +112,11 @@ class MeasurementPlan:
                 raise ValueError(f"The catalogue has no drafter {name!r}.")
 
     def settings(self, drafter: str, temperature: float) -> Settings:
-        """The drafter's usual settings at this temperature."""
+        """Return the drafter's default settings at this temperature."""
         return Settings.from_json(with_defaults(drafter, self._run_settings(temperature)))
 
     def equal_budget_settings(self, drafter: str, temperature: float) -> Settings:
-        """The same with a draft of as many guesses as all others that are compared so."""
+        """Return the same settings with a draft of BUDGET tokens."""
         settings_json = self._run_settings(temperature) | (equal_budget_settings(drafter) or {})
         return Settings.from_json(with_defaults(drafter, settings_json))
 
@@ -109,9 +126,10 @@ class MeasurementPlan:
 
 
 def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> Path:
-    """Measure, and write `folder`/measured.json. What is not on this machine is left out, told why.
+    """Measure, and write `folder`/measured.json, with the reason why a drafter is left out.
 
-    Raises ValueError for a folder of other models than those that the catalogue names.
+    Raises:
+        ValueError: If the catalogue does not name the models in `folder`.
     """
     home = measurements_folder(target)
     if home is None:
@@ -125,8 +143,10 @@ def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> 
 
 
 def measurements_folder(target: str) -> Path | None:
-    """Where the numbers of a target belong: above the house's; beside a head of one that is no
-    part of the app. None where the app has neither.
+    """Return the folder that a target's measurements belong in, or None.
+
+    Those of the house target are beside its models, those of another target in the folder of the
+    head that was trained for it.
     """
     if target == HOUSE:
         return MEASURED.parent
@@ -135,13 +155,13 @@ def measurements_folder(target: str) -> Path | None:
 
 
 def to_text(facts: Mapping[str, Any]) -> str:
-    """Indented JSON with every list of numbers on a line of its own."""
+    """Format as indented JSON with each list of numbers on one line."""
     text = json.dumps(facts, indent=1, allow_nan=False)
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
-    """What the file says, drafter by drafter and domain by domain."""
+    """Measure every drafter in every domain, and return the contents of measured.json."""
     names = list(plan.drafters) or drafter_names(target.card.name, None)
     chosen, absent = load_entrants(target, names, lambda name: plan.settings(name, 0.0))
     for name, why in absent.items():
@@ -170,7 +190,7 @@ def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
 
 
 def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
-    """The entrants behind a progress bar that names them."""
+    """Yield the entrants behind a progress bar that names them."""
     bar = tqdm(entrants, unit="drafter")
     for entrant in bar:
         bar.set_description(entrant.name)
@@ -178,12 +198,12 @@ def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
 
 
 def _describe(target: Target, entrant: Entrant, settings: Settings) -> dict[str, Any]:
-    """A drafter's weights, and those of its settings that change what it guesses."""
+    """Return a drafter's weights and the settings that change what it drafts."""
     card = entrant.drafter.card
     entry = find(entrant.name, "drafter")
     reads = entry.reads if entry else []
     settings_json = settings.at_depth(target.layers).to_json()
-    own = entry is not None and entry.path is not None  # an oracle's card is its target's
+    own = entry is not None and entry.path is not None  # an oracle has its target's card
     return {
         "hash": card.hash if own else None,
         "bytes": card.bytes if own else 0,
@@ -197,14 +217,17 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     for temperature in TEMPERATURES:
         settings = plan.settings(entrant.name, temperature)
-        ways = [plain_method(target, settings), drafter_method(target, Entrant(entrant.drafter, settings))]
+        ways = [
+            plain_method(target, settings),
+            drafter_method(target, Entrant(entrant.drafter, settings)),
+        ]
         for row in measure(target, ways, domains, plan.repeats):
             if row.name == entrant.name:
                 yield _round_row(row)
 
 
 def _round_row(row: Row) -> dict[str, Any]:
-    """A row without what the file says once, its numbers rounded."""
+    """Return a row with rounded numbers, without the fields that the file holds once."""
     return {name: rounded(v) for name, v in asdict(row).items() if name not in SHARED_FIELDS}
 
 
@@ -214,7 +237,7 @@ def _same_budget(
     domains: Mapping[str, Sequence[Prompt]],
     plan: MeasurementPlan,
 ) -> dict[str, Any]:
-    """Lengths alone, untimed: drafts of equal size, all prompts of a temperature together."""
+    """Measure accepted lengths, untimed, of drafts of equal size."""
     rows, drafters = [], {}
     for entrant in with_progress(
         [e for e in entrants if equal_budget_settings(e.name) is not None]
@@ -226,7 +249,7 @@ def _same_budget(
             settings = plan.equal_budget_settings(entrant.name, temperature)
             way = drafter_method(target, Entrant(entrant.drafter, settings))
             for domain, prompts in domains.items():
-                made = [way.decode(prompt).counted() for prompt in prompts]
+                made = [way.decode(prompt).finalize() for prompt in prompts]
                 row = {"name": entrant.name, "domain": domain, "temperature": temperature}
                 row |= {"tokens_per_pass": tokens_per_pass(made), **guess_statistics(made)}
                 rows.append({name: rounded(value) for name, value in row.items()})
@@ -234,7 +257,7 @@ def _same_budget(
 
 
 def rounded(value: Any) -> Any:
-    """A number, or every number of a list, to four digits; all else as it is."""
+    """Round a number, or every number of a list, to four digits; return anything else unchanged."""
     if isinstance(value, list):
         return [rounded(each) for each in value]
     return round(value, DIGITS) if isinstance(value, float) else value

@@ -19,8 +19,8 @@ from specviz.bench.shapes.rounds import SIZES, ShapeRounds
 from specviz.bench.sweep import PRODUCT, READ
 from specviz.cost.measured_costs import ContextCosts, CostFile, DrafterFacts, ModelCosts
 from specviz.cost.sources import Model
+from specviz.engine.loop import Stop, never
 from specviz.engine.recorder import versions
-from specviz.engine.round import Stop, never
 from specviz.models.devices import cpu_name, describe_device
 from specviz.models.memory import unique_bytes
 from specviz.models.products import words_of

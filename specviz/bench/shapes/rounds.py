@@ -16,8 +16,16 @@ from typing import Final
 
 import torch
 
-from specviz.bench.shapes.cast import Cast, Member
-from specviz.bench.sweep import DIGITS, PRODUCT, READ, Busy, product, read, timed
+from specviz.bench.shapes.lineup import Lineup, Member
+from specviz.bench.sweep import (
+    DIGITS,
+    PRODUCT,
+    READ,
+    Workload,
+    matmul_workload,
+    read_workload,
+    time_seconds,
+)
 from specviz.cost.measured_costs import ContextCosts, RoundTimes
 from specviz.cost.sweep import PassSamples
 from specviz.engine.protocol import DraftSession
@@ -32,25 +40,25 @@ from specviz.verification.tree import DraftTree
 
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 PLAIN: Final = "plain"
-PARTS: Final = ("draft", "check", "rest")
+PHASES: Final = ("draft", "check", "rest")
 
 Turn = int | str  # a size of a pass; plain decoding, a drafter, or which of the machine's peaks
 
 
 @dataclass
-class Drafting:
+class DrafterTimes:
     """A drafter that waits for its next turn. seen: seconds by part. guesses: of its last draft."""
 
     member: Member
     session: DraftSession
-    seen: dict[str, list[float]] = field(default_factory=lambda: {part: [] for part in PARTS})
+    seen: dict[str, list[float]] = field(default_factory=lambda: {part: [] for part in PHASES})
     guesses: int = 0
 
 
-class Rounds:
+class ShapeRounds:
     """One text of `context` tokens in the target's cache, and everybody's clocks over it."""
 
-    def __init__(self, cast: Cast, context: int, sizes: Sequence[int] = SIZES) -> None:
+    def __init__(self, cast: Lineup, context: int, sizes: Sequence[int] = SIZES) -> None:
         self.cast = cast
         self.context = context
         self.sizes = sizes
@@ -58,15 +66,18 @@ class Rounds:
         self.text = [self._token(at) for at in range(context + 1)]
         self.run: TargetRun = self.target.start(_all_taps(cast.members))
         states = self.run.prefill(self.text[:-1]).states
-        self.drafting: dict[str, Drafting] = {}
+        self.drafting: dict[str, DrafterTimes] = {}
         for member in cast.members:
             session = member.drafter.begin(self.run, member.settings)
             session.commit(self.text[1:], states)
-            self.drafting[member.name] = Drafting(member, session)
+            self.drafting[member.name] = DrafterTimes(member, session)
         self.plain: list[float] = []
         self.passes: dict[int, list[float]] = {}
         self.peaks: dict[str, list[float]] = {}
-        self._busy: Mapping[str, Busy] = {PRODUCT: product(self.target), READ: read(self.target)}
+        self._busy: Mapping[str, Workload] = {
+            PRODUCT: matmul_workload(self.target),
+            READ: read_workload(self.target),
+        }
 
     def order(self, seed: int, number: int) -> list[Turn]:
         """What takes turns, shuffled anew each time: a function of the two numbers."""
@@ -80,10 +91,10 @@ class Rounds:
             _add(self.passes.setdefault(turn, []), self._pass(turn), keep)
         elif turn in self._busy:
             busy = self._busy[turn]
-            seconds = timed(self.target.device, busy.do)
+            seconds = time_seconds(self.target.device, busy.do)
             _add(self.peaks.setdefault(turn, []), float(f"{busy.size / seconds:.4g}"), keep)
         elif turn == PLAIN:
-            _add(self.plain, timed(self.target.device, self._plainly), keep)
+            _add(self.plain, time_seconds(self.target.device, self._plainly), keep)
         else:
             self._round(self.drafting[turn], keep)
 
@@ -113,7 +124,7 @@ class Rounds:
         """A bare pass over a chain of so many tokens."""
         root, *guesses = (self._token(len(self.text) - 1 + at) for at in range(tokens))
         tree = DraftTree.chain(root, guesses)
-        seconds = timed(self.target.device, lambda: self.run.score(tree))
+        seconds = time_seconds(self.target.device, lambda: self.run.score(tree))
         self.run.keep(())
         return seconds
 
@@ -126,7 +137,7 @@ class Rounds:
         scores.check()
         self.run.keep(())
 
-    def _round(self, drafting: Drafting, keep: bool) -> None:
+    def _round(self, drafting: DrafterTimes, keep: bool) -> None:
         """Draft, check, judge and drop; then the session hears which token follows anyway."""
         member, session, run = drafting.member, drafting.session, self.run
         settings, chance = member.settings, member.settings.chance(len(self.text))
@@ -146,7 +157,7 @@ class Rounds:
         run.capture = CaptureSpec()
         drafting.guesses = len(proposal.tree) - 1
         parts = (drafted - start, checked - drafted, end - checked)
-        for part, seconds in zip(PARTS, parts, strict=True):
+        for part, seconds in zip(PHASES, parts, strict=True):
             _add(drafting.seen[part], seconds, keep)
 
     def _token(self, at: int) -> int:

@@ -22,12 +22,12 @@ from specviz.models.target import Target
 from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
 
-BLOCK: Final = 1_000_003  # a prime: no two rows of a matrix are the same
-SPREAD: Final = 0.02  # what public models begin their training with
+BLOCK_SIZE: Final = 1_000_003  # a prime: no two rows of a matrix are the same
+WEIGHT_STD: Final = 0.02  # what public models begin their training with
 
 
 @contextmanager
-def made_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
+def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
     """Modules made within are on `device` and in `dtype` at once, their weights not yet chosen."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
@@ -45,20 +45,20 @@ def randomize(module: nn.Module, seed: int = 1) -> None:
     To draw every number of a large model anew takes minutes on a CPU.
     """
     weights = [weight for weight in module.parameters() if not weight.is_meta]
-    block = torch.randn(BLOCK, generator=torch.Generator().manual_seed(seed)).mul_(SPREAD)
+    block = torch.randn(BLOCK_SIZE, generator=torch.Generator().manual_seed(seed)).mul_(WEIGHT_STD)
     for weight in weights:
         if weight.dim() < 2:
             weight.fill_(1.0)
             continue
         block = block.to(weight.device, weight.dtype)
-        for part in weight.view(-1).split(BLOCK):
+        for part in weight.view(-1).split(BLOCK_SIZE):
             part.copy_(block[: len(part)])
 
 
-def network(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Any:
+def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Any:
     """A causal LM of this shape that sees `longest` tokens and ends no text by itself."""
     config = AutoConfig.for_model(**(row.config | {"max_position_embeddings": longest}))
-    with made_on(device, dtype):
+    with created_on(device, dtype):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
     model.tie_weights()
     model.generation_config.eos_token_id = None
@@ -72,17 +72,17 @@ def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest:
     """A target of this shape. Its tokenizer is the house's, since a target has one: no text is
     ever read or written with it, ids alone.
     """
-    model = network(row, device, dtype, longest)
+    model = random_network(row, device, dtype, longest)
     tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "target", local_files_only=True)
-    return Target(model, tokenizer, card(row.title, "causal-lm", model))
+    return Target(model, tokenizer, model_card(row.title, "causal-lm", model))
 
 
-def card(title: str, family: str, module: nn.Module) -> ModelCard:
+def model_card(title: str, family: str, module: nn.Module) -> ModelCard:
     """What a network is called, with its size; it has no file."""
-    return ModelCard(title, family, parameters(module), weight_bytes(module), None)
+    return ModelCard(title, family, count_parameters(module), weight_bytes(module), None)
 
 
-def parameters(module: nn.Module) -> int:
+def count_parameters(module: nn.Module) -> int:
     """How many weights there are; what two layers share counts once."""
     return sum(weight.numel() for weight in module.parameters())
 
@@ -92,6 +92,6 @@ def weight_bytes(module: nn.Module) -> int:
     return sum(weight.nbytes for weight in module.parameters())
 
 
-def packed_too(module: nn.Module, device: torch.device, dtype: torch.dtype) -> bool:
+def is_packed(module: nn.Module, device: torch.device, dtype: torch.dtype) -> bool:
     """Whether a second copy of its weights may be kept, see models/products.py."""
     return device.type == "cpu" and dtype == torch.float32 and weight_bytes(module) <= MOST_BYTES

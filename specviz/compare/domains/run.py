@@ -11,12 +11,19 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from specviz.bench.measure import Timed, shares, take_turns, tokens_per_pass
-from specviz.bench.methods import PLAIN, Entrant, Method, Prompt, encoded, ours, plain
+from specviz.bench.measure import TimedCall, guess_statistics, take_turns, tokens_per_pass
+from specviz.bench.methods import (
+    PLAIN,
+    Entrant,
+    Method,
+    Prompt,
+    drafter_method,
+    encode_prompts,
+    plain_method,
+)
 from specviz.compare.domains.plan import Cell, Plan, Turn
-from specviz.engine.loop import Decoding
+from specviz.engine.loop import Decoding, Stop, never
 from specviz.engine.protocol import Drafter
-from specviz.engine.round import Stop, never
 from specviz.models.target import Target
 from specviz.settings.settings import BadSettings
 
@@ -36,11 +43,11 @@ class Measured:
     """A turn is over: the drafter's call and plain decoding's."""
 
     turn: Turn
-    mine: Timed
-    plain: Timed
+    mine: TimedCall
+    plain: TimedCall
 
 
-Duel = tuple[Timed, Timed]  # the drafter's call, plain decoding's
+Duel = tuple[TimedCall, TimedCall]  # the drafter's call, plain decoding's
 
 
 @dataclass(slots=True)
@@ -71,7 +78,7 @@ def cell(drafter: str, domain: str, duels: Sequence[Duel]) -> Cell:
     mine = [one for one, _ in duels]
     outcomes = [timed.outcome for timed in mine]
     ratios = [one.speed / other.speed for one, other in duels]
-    told = shares(outcomes)
+    told = guess_statistics(outcomes)
     return Cell(
         drafter=drafter,
         domain=domain,
@@ -99,7 +106,7 @@ def run(
     drafters: by name. stop: asked before every turn, so that each that is told of is whole. Raises
     BadSettings naming the drafter that cannot run, before anything runs.
     """
-    prompts = encoded(target, plan.prompts, plan.new_tokens)
+    prompts = encode_prompts(target, plan.prompts, plan.new_tokens)
     first = prompts[plan.domains[0]][0]
     for name in plan.drafters:
         _check(target, drafters[name], plan, first)
@@ -130,4 +137,4 @@ def _ways(target: Target, drafter: Drafter, plan: Plan, most: int | None = None)
     """Plain decoding and the drafter's, with at most so many new tokens."""
     settings = plan.settings(drafter.card.name)
     settings = replace(settings, max_new_tokens=most or settings.max_new_tokens)
-    return [plain(target, settings), ours(target, Entrant(drafter, settings))]
+    return [plain_method(target, settings), drafter_method(target, Entrant(drafter, settings))]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Any, Final
 
-from specviz.bench.methods import drafters_for
+from specviz.bench.methods import drafter_names
 from specviz.glossary import GLOSSARY
 from specviz.trace.metrics import mean_over_equal_text
 from specviz.training.card.base import Models, megabytes, number, percents, settings_text, table
@@ -139,7 +139,7 @@ def _measured_setup(facts: dict[str, Any]) -> str:
 
 
 def _left_out(facts: dict[str, Any]) -> str:
-    names = [name for name in drafters_for("house", None) if name not in facts["drafters"]]
+    names = [name for name in drafter_names("house", None) if name not in facts["drafters"]]
     listed = ", ".join(f"`{name}`" for name in names)
     return f"\n\nNot measured, since not on that machine: {listed}." if names else ""
 

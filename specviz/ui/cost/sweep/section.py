@@ -24,7 +24,7 @@ from specviz.ui.stream import line, paced
 from specviz.ui.task import BEGINNING, Desk, Task
 
 if TYPE_CHECKING:
-    from specviz.bench.sweep import Sweeping
+    from specviz.bench.sweep import SweepRun
 
 NAME: Final = "sv-sweep"
 LONGEST: Final = 25.0  # seconds of a sweep: its plan begins no round after 20
@@ -52,17 +52,17 @@ def tell(desk: Desk) -> Iterator[str]:
     if desk.unwanted():
         return
     yield desk.says("measuring")
-    from specviz.bench.sweep import Plan, Sweeping
+    from specviz.bench.sweep import SweepPlan, SweepRun
 
     # Nobody needs this order again, so it is a new one each time; the sweep says its seed.
-    sweeping = Sweeping(target, Plan(seed=time_ns() % 2**32))
+    sweeping = SweepRun(target, SweepPlan(seed=time_ns() % 2**32))
     yield from paced(lines(sweeping, desk.unwanted, desk.nonce))
 
 
 LIVE: Final = Task(tell, BEGINNING + LONGEST)  # stopped, it ends after its pass
 
 
-def lines(sweeping: Sweeping, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
+def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
     """How far it is, step by step, and a picture now and then; the whole at the end."""
     drawn = perf_counter()
     for step in sweeping.steps(stop):

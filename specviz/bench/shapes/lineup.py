@@ -1,0 +1,196 @@
+"""Who takes part for a shape: the target, and drafters of its size in their published layouts.
+
+Rule: a head's network and config are those of the trained ones, built by the code that begins their
+training, or by the numbers of a public checkpoint; only the weights are random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import torch
+
+from specviz.bench.shapes.weights import (
+    model_card,
+    created_on,
+    random_network,
+    is_packed,
+    random_target,
+    randomize,
+    weight_bytes,
+)
+from specviz.bench.sweep import MAX_READ_BYTES
+from specviz.catalog.entry import with_defaults
+from specviz.cost.measured_costs_text import format_bytes
+from specviz.cost.model_shape import BYTES_PER_NUMBER
+from specviz.cost.sources import Model, smaller_models
+from specviz.cost.sweep import DTYPES
+from specviz.drafters import medusa
+from specviz.drafters.dflash.config import DFlashConfig
+from specviz.drafters.dflash.drafter import DFlash
+from specviz.drafters.dflash.head import DFlashHead
+from specviz.drafters.draft_model import DraftModel
+from specviz.drafters.eagle import training as eagle
+from specviz.drafters.eagle import training3 as eagle3
+from specviz.drafters.eagle.drafter import Eagle
+from specviz.drafters.eagle.drafter3 import Eagle3
+from specviz.drafters.kit.checkpoint import freeze_like
+from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.mtp import training as mtp
+from specviz.drafters.mtp.drafter import MTP
+from specviz.drafters.ngram import NGram
+from specviz.engine.protocol import Drafter
+from specviz.models.devices import NotEnoughMemory, free_memory
+from specviz.models.target import Target
+from specviz.settings.settings import Settings
+from specviz.trees.parameters import Parameters
+
+DRAFT_TOKENS: Final = 32_000  # EAGLE-3's own for Llama-3.1; a small vocabulary's sixth, as the
+# head that ships for SmolLM2 has
+PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
+
+
+@dataclass(frozen=True)
+class HeadSpec:
+    """A head of the cast. entry: its row in the catalogue, whose usual settings it has.
+
+    build: its network for a target. kind: the drafter around it. settings: where they are not as
+    usual.
+    """
+
+    name: str
+    entry: str
+    title: str
+    build: Callable[[Target], Any]
+    kind: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _eagle3(target: Target) -> Any:
+    counts = torch.zeros(target.vocab_size, device=target.device)
+    size = DRAFT_TOKENS if target.vocab_size > 2 * DRAFT_TOKENS else target.vocab_size // 6
+    return eagle3.build(target, counts, draft_vocab_size=size)
+
+
+def _dflash(target: Target) -> DFlashHead:
+    return DFlashHead(DFlashConfig.public(target))
+
+
+def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
+    """A builder that would choose by counts of tokens, where there are none."""
+    return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
+
+
+HEADS: Final = (
+    HeadSpec("eagle", "eagle", "EAGLE", _by(eagle.build), Eagle),
+    HeadSpec("eagle3", "eagle3", "EAGLE-3", _eagle3, Eagle3),
+    HeadSpec(
+        "eagle3-60",
+        "eagle3",
+        "EAGLE-3, its paper’s tree",
+        _eagle3,
+        Eagle3,
+        PUBLISHED_TREE.names["specviz"],
+    ),
+    HeadSpec("medusa", "medusa", "Medusa", _by(medusa.build), medusa.Medusa),
+    HeadSpec("mtp", "mtp", "MTP", _by(mtp.build), MTP),
+    HeadSpec("dflash", "dflash", "DFlash", _dflash, DFlash, {"gamma": DFlashConfig.PUBLIC_BLOCK - 1}),
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A drafter that takes part, with its settings. title: for people."""
+
+    name: str
+    title: str
+    drafter: Drafter
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """A target with its drafters."""
+
+    row: Model
+    target: Target
+    members: list[Member]
+
+    @property
+    def modules(self) -> list[Any]:
+        """The networks, each once."""
+        found = [self.target.model]
+        for member in self.members:
+            module = getattr(member.drafter, "head", getattr(member.drafter, "model", None))
+            if module is not None and not any(module is each for each in found):
+                found.append(module)
+        return found
+
+
+def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Lineup:
+    """Everybody, in memory; on "meta", without any."""
+    target = random_target(row, device, dtype, longest)
+    members = []
+    drafting = _draft_model(row, target, longest)
+    if drafting is not None:
+        members.append(Member("draft-model", drafting.card.name, drafting, _usual("draft-model")))
+    heads: dict[Any, Any] = {}
+    for part in HEADS:
+        if part.build not in heads:
+            heads[part.build] = _head(part, target)
+        head = heads[part.build]
+        drafter = part.kind.around(head, model_card(part.title, part.entry, head), target)
+        settings = replace(_usual(part.entry), **part.settings)
+        members.append(Member(part.name, part.title, drafter, settings))
+    members.append(Member("layerskip", "LayerSkip", LayerSkip(target), _usual("layerskip")))
+    members.append(Member("ngram", "n-gram", NGram(), _usual("ngram")))
+    return Lineup(row, target, members)
+
+
+def required_memory(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> tuple[int, int]:
+    """How many drafters a cast will have, and the bytes that it will take with its caches.
+
+    Known before it is made. Raises NotEnoughMemory where the device has fewer.
+    """
+    ghost = build_lineup(row, torch.device("meta"), dtype, longest)
+    sizes = [weight_bytes(each) * (1 + is_packed(each, device, dtype)) for each in ghost.modules]
+    number = BYTES_PER_NUMBER[DTYPES[str(dtype).removeprefix("torch.")]]
+    drafting = [each.shape for each in smaller_models(row.name).values()]
+    cached = sum(
+        longest * 2 * shape.layers * shape.kv_heads * shape.head_dim * number
+        for shape in [row.shape, *drafting]
+    )
+    wanted = sum(sizes) + cached + min(MAX_READ_BYTES, sizes[0])
+    free = free_memory(device)
+    if free is not None and wanted > free:
+        raise NotEnoughMemory(
+            f"{row.title} with its drafters takes {format_bytes(wanted)} in "
+            f"{str(dtype).removeprefix('torch.')}, and {format_bytes(free)} are free on this "
+            f"{device.type}."
+        )
+    return len(ghost.members), wanted
+
+
+def _head(part: HeadSpec, target: Target) -> Any:
+    with created_on(target.device, target.dtype):
+        head = part.build(target)
+    randomize(head)
+    if target.device.type != "meta":
+        freeze_like(head, target.model)
+    return head
+
+
+def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
+    """The smallest shape that may draft, if there is one."""
+    known = sorted(smaller_models(row.name).values(), key=lambda each: each.shape.parameters)
+    if not known:
+        return None
+    model = random_network(known[0], target.device, target.dtype, longest)
+    return DraftModel(model, model_card(known[0].title, "draft-model", model))
+
+
+def _usual(entry: str) -> Settings:
+    """What suits a drafter of the catalogue, at temperature 0, as `bench` has it."""
+    return Settings.from_json(with_defaults(entry, {"sampling": {"temperature": 0.0}}))
