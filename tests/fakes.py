@@ -36,7 +36,7 @@ class Recording:
         self.settings = settings
         return self
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         return Proposal(DraftTree((context[-1],), (-1,)), self.drawn)
 
     def commit(
@@ -50,8 +50,8 @@ class Recording:
 class Riding(Recording):
     """Sends two riders along: one after the root, one after the first rider."""
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
-        tree = DraftTree.chain(context[-1], [5, 6][: max(0, room - 1)])
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        tree = DraftTree.chain(context[-1], [5, 6][: max(0, max_tokens - 1)])
         n = len(tree)
         sees = torch.zeros(2, n + 2, dtype=torch.bool)
         sees[0, [0, n]] = True
@@ -72,7 +72,7 @@ class Branching(Recording):
         self.drawn = drawn
         self.shape = tuple(shape)
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         tokens, parents, places = [context[-1]], [-1], [0]  # places: nodes of the full shape
         laws, states, draws = {}, [], {}
         for node in itertools.count():
@@ -82,7 +82,7 @@ class Branching(Recording):
             sees = tree.mask()[node:]
             states.append(self.target.shallow([tokens[node]], [tree.depths[node]], sees, 1))
             left = logits_to_probs(self.target.head(states[-1]), self.settings.sampling)[0]
-            if tokens[node] in self.target.target.eos or tree.depths[node] >= room - 1:
+            if tokens[node] in self.target.target.eos or tree.depths[node] >= max_tokens - 1:
                 continue
             for place in (i for i, parent in enumerate(self.shape) if parent == places[node]):
                 laws.setdefault(node, left)

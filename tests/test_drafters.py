@@ -103,15 +103,15 @@ def test_padded_vocabularies_are_fitted():
 @pytest.mark.parametrize(
     ("proposal", "says"),
     [
-        (Proposal(DraftTree.chain(1, [2, 3]), Drawn.POINT_MASS), "room"),
-        (Proposal(DraftTree.chain(1, [0, 3]), Drawn.POINT_MASS), "room|end of the text"),
-        (Proposal(DraftTree.chain(1, [2]), Drawn.SAMPLED), "Announced"),
+        (Proposal(DraftTree.chain(1, [2, 3]), Drawn.POINT_MASS), "at most 1"),
+        (Proposal(DraftTree.chain(1, [0, 3]), Drawn.POINT_MASS), "at most 1|end-of-text"),
+        (Proposal(DraftTree.chain(1, [2]), Drawn.SAMPLED), "announced"),
     ],
 )
 def test_a_proposal_that_breaks_the_contract_is_refused(proposal, says):
     with pytest.raises(BadProposal, match=says):
         proposal.check(Drawn.POINT_MASS, 2, (0,))
-    with pytest.raises(BadProposal, match="end of the text"):
+    with pytest.raises(BadProposal, match="end-of-text"):
         Proposal(DraftTree.chain(1, [0, 3]), Drawn.POINT_MASS).check(Drawn.POINT_MASS, 9, (0,))
     with pytest.raises(BadProposal, match="need q"):
         Proposal(DraftTree.chain(1, [3]), Drawn.SAMPLED).check(Drawn.SAMPLED, 9, (0,))

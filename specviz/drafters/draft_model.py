@@ -67,14 +67,14 @@ class DraftModelSession:
         self.branches = settings.branches
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. One pass a level; nodes are numbered level by level.
 
         Score by node: the small model's probability at temperature 1.
         """
         self.reader.work = Work()
         grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        grow(grown, self, context, Shape(room - 1, whole=True))
+        grow(grown, self, context, Shape(max_tokens - 1, whole=True))
         tree = grown.tree()
         if len(tree) > 1:
             self.reader.tree = self.own_tree(tree)

@@ -67,11 +67,11 @@ class NGramSession:
         self.eos = eos
         self.settings = settings
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence by node: the match, and where in the text the token is."""
         shortest, longest = self.settings.ngram_min, self.settings.ngram_max
         found = longest_match(context, shortest, longest)
-        guesses = self._until_end(context[found.end : found.end + room - 1]) if found else []
+        guesses = self._until_end(context[found.end : found.end + max_tokens - 1]) if found else []
         remark: dict[str, Any] = {"form": "match", "min": shortest, "max": longest}
         if found:
             remark |= {"start": found.start, "length": found.length}

@@ -47,9 +47,9 @@ class Oracle(DraftModel):
 class OracleSession(DraftModelSession):
     """Drafts as a draft model does, and says how many target passes that took."""
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence on the whole try: the full passes spent, one a level."""
-        proposal = super().propose(context, room, chance)
+        proposal = super().propose(context, max_tokens, chance)
         passes = max(proposal.tree.depths)
         remark = {"form": "upper-bound", "passes": passes}
         return replace(proposal, evidence={0: remark} if passes else {})

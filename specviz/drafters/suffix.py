@@ -160,7 +160,7 @@ class SuffixSession:
         self.branches = settings.branches
         self.seen = Suffixes()
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Nodes are numbered level by level; siblings as `Settings` says.
 
         Score by node: its count over that of all tokens seen there. Evidence by node: both counts,
@@ -170,7 +170,7 @@ class SuffixSession:
         """
         self._read(context)
         remark: dict[str, Any] = {"form": "counts", "factor": self.factor, "least": self.least}
-        best, end = self._best(context[-1], room - 1)
+        best, end = self._best(context[-1], max_tokens - 1)
         if end is not None:
             start = end.following()[0][1].last - end.length
             remark |= {"start": start, "length": end.length, "expected": best.expected}

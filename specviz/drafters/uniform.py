@@ -47,12 +47,12 @@ class UniformSession:
         self.drawn = kind(settings)
         self.branches = settings.branches
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Nodes are numbered level by level."""
         tokens, parents = [context[-1]], [-1]
         draws: dict[int, Draw] = {}
         level = [0]
-        for depth in range(room - 1):
+        for depth in range(max_tokens - 1):
             start = len(tokens)
             for parent in level:
                 first = len(tokens)

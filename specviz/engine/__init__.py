@@ -1,13 +1,12 @@
-"""The loop of speculative decoding, its protocols, and plain decoding beside it.
+"""The speculative decoding loop, its protocols, and plain decoding.
 
-Rule: it knows protocols, never a family of drafters or a screen.
+The engine depends on protocols only, never on a family of drafters or on a screen.
 """
 
 from __future__ import annotations
 
 from specviz.engine.decode import run, run_stepwise
-from specviz.engine.loop import Decoding, plain, rounds
-from specviz.engine.round import Clocks, PlainStep, RoundResult, Stop, never
+from specviz.engine.loop import Clocks, Decoding, PlainStep, RoundResult, Stop, never, plain, rounds
 
 __all__ = [
     "Clocks",

@@ -1,4 +1,4 @@
-"""A recorded run: the loop, its recorder, and plain decoding after it."""
+"""A recorded run: the loop with its recorder, followed by plain decoding as the baseline."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from itertools import islice
 from time import perf_counter
 from typing import Final
 
-from specviz.engine.loop import Decoding, plain
+from specviz.engine.loop import Decoding, PlainStep, Stop, never, plain
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
-from specviz.engine.round import PlainStep, Stop, never
 from specviz.models.errors import ServerFault
 from specviz.models.prompt import Prompt, encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
 
-WARM_UP_ROUNDS: Final = 4  # rounds, the prompt's among them, before a clock counts
+WARM_UP_ROUNDS: Final = 4  # unmeasured rounds, including the prefill
 
 
 def baseline_event(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
-    """Plain decoding's passes as an event; top logits and margins at temperature 0 only."""
+    """Return the passes of plain decoding as an event.
+
+    Top logits and margins are included at temperature 0 only.
+    """
     return Baseline(
         [step.token for step in steps],
         [step.seconds for step in steps],
@@ -40,9 +42,9 @@ def run(
     baseline: bool = True,
     stop: Stop = never,
 ) -> Generator[Event, None, None]:
-    """A recorded run: its header, the events round by round, the end, then plain decoding.
+    """Yield the events of a recorded run: header, rounds, end, and then plain decoding.
 
-    See `run_stepwise`, whose events these are.
+    See `run_stepwise` for arguments and exceptions.
     """
     steps = run_stepwise(target, drafter, prompt, settings, baseline=baseline, stop=stop)
     with closing(steps):
@@ -60,15 +62,27 @@ def run_stepwise(
     baseline: bool = True,
     stop: Stop = never,
 ) -> Generator[Event | PlainStep, None, None]:
-    """The events of a recorded run, and each pass of its baseline as soon as it is measured.
+    """Yield the events of a recorded run, and each baseline pass as soon as it is measured.
 
-    No clock runs while this generator is suspended, so it may be resumed at any later time. prompt:
-    a text, sent as the settings say, or a conversation's turns. stop: asked between rounds; a run
-    that is stopped says so and measures no baseline. A GPU runs a few rounds first that are not
-    recorded: its first use of an operation costs milliseconds, which would count for the rounds and
-    not for plain decoding, which comes after them. Raises BadPrompt, BadSettings, MismatchedRule or
-    BadScores, each with a sentence; ServerFault if a served target fails: if that was before the
-    end of the text, the run's end, as of one that was stopped, is yielded first.
+    No clock runs while this generator is suspended, so it can be resumed at any time. On a GPU a
+    few unrecorded rounds run first: the first use of each operation costs milliseconds, which would
+    otherwise slow the speculative rounds and not the baseline that follows them.
+
+    Args:
+        target: The target model.
+        drafter: A drafter that fits it.
+        prompt: A text, sent as the settings say, or the turns of a conversation.
+        settings: The run's settings.
+        baseline: Whether to measure plain decoding afterwards.
+        stop: Called between rounds. A run that it ends is recorded as stopped and has no baseline.
+
+    Raises:
+        BadPrompt: The prompt cannot be used.
+        BadSettings: A setting does not suit the target or the drafter.
+        MismatchedRule: The rule is not lossless for this drafter.
+        BadScores: The target computed NaN.
+        ServerFault: A target on a server failed. If it failed before the end of the text, the
+            `Finished` event of a stopped run is yielded first.
     """
     reading = encode_prompt(target, prompt, settings)
     ids = reading.ids
@@ -77,22 +91,22 @@ def run_stepwise(
     if target.device.type == "cuda":
         _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
     yield header(target, drafter, reading, settings, decoding.rule)
-    yield from recorder.words(ids)
-    spent = 0.0
+    yield from recorder.vocabulary(ids)
+    recording = 0.0
     try:
         for played in decoding.rounds(stop):
             start = perf_counter()
             events = recorder.round(played)
-            spent += perf_counter() - start
+            recording += perf_counter() - start
             yield from events
     except ServerFault:
-        yield Finished("stopped", spent)
+        yield Finished("stopped", recording)
         raise
     start = perf_counter()
-    held = decoding.held_bytes
-    spent += perf_counter() - start
+    held_bytes = decoding.held_bytes
+    recording += perf_counter() - start
     stopped = not decoding.ended
-    yield Finished("stopped" if stopped else decoding.reason, spent, held)
+    yield Finished("stopped" if stopped else decoding.reason, recording, held_bytes)
     if baseline and not stopped:
         yield from _measure_baseline(target, ids, settings, recorder, stop)
 
@@ -100,14 +114,14 @@ def run_stepwise(
 def _measure_baseline(
     target: Target, ids: Sequence[int], settings: Settings, recorder: Recorder, stop: Stop
 ) -> Generator[Event | PlainStep, None, None]:
-    """Each pass of plain decoding, then its events; no events if it was stopped half-way."""
+    """Yield each pass of plain decoding, and then its events unless it was stopped."""
     steps: list[PlainStep] = []
     for step in plain(target, ids, settings, stop):
         steps.append(step)
         yield step
     if stop():
-        return  # half a baseline would be no measure, and would read as a shorter text
-    yield from recorder.words([step.token for step in steps])
+        return  # a partial baseline would look like a shorter text
+    yield from recorder.vocabulary([step.token for step in steps])
     yield baseline_event(steps, settings.sampling)
 
 
@@ -119,13 +133,13 @@ def _warm_up_gpu(
     baseline: bool,
     stop: Stop,
 ) -> None:
-    """A few rounds that nobody measures, and plain passes where those are measured too."""
+    """Play a few unmeasured rounds, and plain passes too if a baseline is measured."""
     warm_up(Decoding(target, drafter, ids, settings).rounds(stop))
     if baseline:
         warm_up(plain(target, ids, settings, stop))
 
 
 def warm_up(rounds: Iterator[object]) -> None:
-    """Play WARM rounds that nobody measures; what they held is gone when this returns."""
+    """Play WARM_UP_ROUNDS unmeasured rounds; their memory is free when this returns."""
     for _ in islice(rounds, WARM_UP_ROUNDS):
         pass

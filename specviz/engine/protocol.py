@@ -1,7 +1,7 @@
-"""What a drafter is: weights and a description, shared; and a session, one run's own state.
+"""The drafter protocol: a shared `Drafter`, and a `DraftSession` that holds one run's state.
 
-One protocol, no flags: what EAGLE or early exit needs of the target is an argument for all, and
-those that need nothing ignore it.
+All drafters share one protocol without flags. What some families need of the target (hidden
+states, keys and values, extra rows) is passed to all of them, and the others ignore it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,27 @@ from specviz.verification.tree import DraftTree
 
 
 class BadProposal(ValueError):
-    """A drafter broke the contract; a fault in the drafter, not in what a person chose."""
+    """A drafter broke its contract. This is a fault of the drafter, not of the user's settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Guesses, and how they were drawn.
+    """Candidate tokens of one round, and how they were drawn.
 
-    tree: node 0 is the last committed token. drawn: how the children of a node were drawn. q: by
-    parent, (V,), the law its children were drawn from; empty for a point mass. draws: by node, the
-    draw from q that made it; empty for a point mass. score: by node, the drafter's confidence, for
-    ranking and drawing, never for a verdict. evidence: by node, what a reader can be shown (the
-    match, the head, the layer); under 0, a remark on the whole try, whose "form" names what it and
-    the guesses' evidence are (see `frames.evidence`; of a form that is not known there nothing is
-    said). shown: the tokens that only the evidence shows. riders, warm: see `passes`.
-    work: the rows that the drafter's own networks read for it; None where it does not count them.
+    Attributes:
+        tree: The candidates. Node 0 is the last committed token.
+        drawn: How the children of a node were drawn.
+        q: By parent node, the distribution that its children were drawn from, (V,). Empty for a
+            point mass.
+        draws: By node, the draw from q that produced it. Empty for a point mass.
+        score: By node, the drafter's confidence. Used for ranking and display, never to verify.
+        evidence: By node, what the reader is shown (the match, the head, the layer). Node 0 holds a
+            remark on the whole proposal; its key "form" selects the text, see `frames.evidence`.
+            Nothing is shown for an unknown form.
+        extra_rows: Rows that the target computes in the same pass and never keeps, or None.
+        precomputed: Target states that drafting has already computed, or None.
+        shown: Token ids that appear in the evidence only.
+        work: Rows that the drafter's own networks computed, or None if it does not count them.
     """
 
     tree: DraftTree
@@ -53,24 +59,43 @@ class Proposal:
     shown: Sequence[int] = ()
     work: Work | None = None
 
-    def check(self, drawn: Drawn, room: int, eos: Sequence[int]) -> None:
-        """Raise BadProposal where the engine could not use this without a lie."""
+    def check(self, drawn: Drawn, max_tokens: int, eos: Sequence[int]) -> None:
+        """Check the proposal against the drafter's contract.
+
+        Args:
+            drawn: How the session announced that it draws.
+            max_tokens: Most tokens that this round may add, including one that is not drafted.
+            eos: Token ids that end a text.
+
+        Raises:
+            BadProposal: The engine cannot use the proposal without giving a wrong result.
+        """
         tree = self.tree
         if self.drawn is not drawn:
-            raise BadProposal(f"Announced {drawn.value} candidates, proposed {self.drawn.value}.")
-        if max(tree.depths) > room - 1:
-            raise BadProposal(f"{max(tree.depths)} guesses deep, with room for {room - 1}.")
+            raise BadProposal(
+                f"The session announced {drawn.value} candidates but proposed {self.drawn.value} "
+                "ones."
+            )
+        if max(tree.depths) > max_tokens - 1:
+            raise BadProposal(
+                f"The proposal is {max(tree.depths)} tokens deep; this round allows at most "
+                f"{max_tokens - 1}."
+            )
         parents = {node for node, kids in enumerate(tree.children) if kids}
         if any(node and tree.tokens[node] in eos for node in parents):
-            raise BadProposal("A guess follows the end of the text.")
+            raise BadProposal("A candidate follows an end-of-text token.")
         if drawn is not Drawn.POINT_MASS and set(self.q) != parents:
-            raise BadProposal("Sampled candidates need q at every node with children.")
+            raise BadProposal("Sampled candidates need q at every node that has children.")
 
 
 class Drafter(Protocol):
-    """Weights and description; shared by all visitors.
+    """A drafter's weights and description, shared by all runs.
 
-    made_for: see `MadeFor`; None fits any. taps: what it needs of the target.
+    Attributes:
+        name: Its name in the catalogue, or its id or folder.
+        card: What the trace records of it.
+        made_for: Hash of the target weights that it fits, see `MadeFor`. None fits any target.
+        capture: Hidden states, keys and values that it needs of the target.
     """
 
     name: str
@@ -79,43 +104,62 @@ class Drafter(Protocol):
     capture: CaptureSpec
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """A session for one run. Raises ValueError with a sentence where the two do not fit."""
+        """Start a session for one run.
+
+        Raises:
+            ValueError: The drafter does not fit the target or the settings; the message says why.
+        """
         ...
 
     def weights(self, target: Target) -> Weights:
-        """How many weights each of the rows meets that its proposals count for this target."""
+        """Return how many weights each kind of row meets that proposals for this target count."""
         ...
 
 
 def can_branch(session: DraftSession) -> bool:
-    """Whether a session says that it can propose a tree; one that says nothing proposes chains."""
+    """Return whether a session may propose trees. Without the attribute, it proposes chains."""
     return bool(getattr(session, "branches", False))
 
 
 class DraftSession(Protocol):
-    """One run's state; keeps and rolls back its own cache.
+    """The state of one run. It keeps its own cache and rolls it back.
 
-    drawn: how every proposal of this run is drawn, known before the first. A session whose
-    proposals can have two guesses under one node says so in an attribute, `branches`; see
+    A session that can propose two candidates under one node also sets an attribute `branches`, see
     `can_branch`.
+
+    Attributes:
+        drawn: How every proposal of this run is drawn; known before the first one.
     """
 
     drawn: Drawn
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
-        """Guess what follows `context`; at most room - 1 deep, nothing after an end-of-text.
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Propose what may follow `context`.
 
-        room: γ + 1, or how many tokens the run may still add where these are fewer. A round adds
-        one token that is no guess.
+        The proposal is at most `max_tokens` - 1 tokens deep, and nothing follows an end-of-text
+        token.
+
+        Args:
+            context: Token ids of the text so far.
+            max_tokens: Most tokens that this round may add: γ + 1, or fewer near the end of the
+                run. One of them is never drafted.
+            chance: The round's random numbers.
+
+        Returns:
+            The candidates, perhaps none.
         """
         ...
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """`tokens` are in the text now.
+        """Record that `tokens` were added to the text.
 
-        states: row i is the target's state that *predicted* tokens[i]; the newest token has none
-        of its own yet. The first call has the prompt but its first token, then the first new one.
+        Args:
+            tokens: The new token ids. The first call receives the prompt without its first token,
+                followed by the first new token.
+            states: Row i is the target's state that *predicted* tokens[i]. The newest token has no
+                state of its own yet.
+            extra_rows: The rows that the proposal added, now with their logits.
         """
         ...

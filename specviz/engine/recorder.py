@@ -1,4 +1,4 @@
-"""From live rounds to trace events: what crosses from the device, in a few small batches."""
+"""Turn live rounds into trace events; only a few small batches cross from the device."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from specviz.engine.loop import alpha
 from specviz.engine.protocol import Drafter, Proposal
-from specviz.engine.round import alpha
 from specviz.engine.rows import decision_rows, most_likely
 from specviz.models.prompt import EncodedPrompt
 from specviz.models.target import Target
@@ -35,9 +35,9 @@ from specviz.verification.alpha import AcceptanceProbability
 from specviz.verification.distributions import remove_token
 
 if TYPE_CHECKING:
-    from specviz.engine.round import RoundResult
+    from specviz.engine.loop import RoundResult
 
-ELSEWHERE = 3  # likeliest next tokens listed at every node
+TOP = 3  # most likely next tokens listed at every node
 NO_ALPHA = AcceptanceProbability(
     None, None
 )  # of a rule whose chances do not follow from the overlap
@@ -50,7 +50,7 @@ def header(
     settings: Settings,
     rule: Rule,
 ) -> Header:
-    """What was decided before the first round."""
+    """Return the trace header: everything decided before the first round."""
     where = target.environment
     return Header(
         target=target.card,
@@ -74,32 +74,32 @@ def header(
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions that a run's numbers may depend on; reading them takes milliseconds."""
+    """Return the versions that a run's numbers may depend on. Reading them takes milliseconds."""
     packages = {name: version(name) for name in ("torch", "transformers")}
     return {"python": platform.python_version(), **packages}
 
 
 class Recorder:
-    """Turns rounds into events; remembers which tokens' bytes the trace has already."""
+    """Turns rounds into events, and remembers which tokens' bytes the trace already contains."""
 
     def __init__(self, target: Target, settings: Settings) -> None:
         self.target = target
         self.settings = settings
         rule = RULE_SPECS.get(parse_rule(settings.rule)[0])
-        self.has_alpha = rule is None or rule.has_alpha  # "auto" takes none that does not
+        self.has_alpha = rule is None or rule.has_alpha  # "auto" always has it
         self.leaf_first = rule is not None and rule.leaf_first
-        self.told: set[int] = set()
+        self.recorded: set[int] = set()
 
-    def words(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
-        """The bytes of those tokens that the trace has not shown yet."""
-        new = sorted(set(tokens) - self.told)
-        self.told.update(new)
+    def vocabulary(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
+        """Yield the bytes of the tokens that the trace does not contain yet."""
+        new = sorted(set(tokens) - self.recorded)
+        self.recorded.update(new)
         if new:
             yield Vocabulary({str(t): self.target.token_bytes(t).decode("latin-1") for t in new})
 
     @torch.inference_mode()
     def round(self, played: RoundResult) -> list[Event]:
-        """The events of one round, the bytes of every token they show first."""
+        """Return the events of one round, preceded by the bytes of every token they show."""
         number, verdict = played.number, played.verdict
         soft = self._soft(played)
         events: list[Event] = []
@@ -123,7 +123,7 @@ class Recorder:
             events.append(self._drew(played, soft))
         clocks = played.clocks
         events.append(Committed(number, list(played.tokens), clocks.judge, clocks.commit))
-        return [*self.words(shown_tokens(events).union(played.proposal.shown)), *events]
+        return [*self.vocabulary(shown_tokens(events).union(played.proposal.shown)), *events]
 
     def _proposed(self, played: RoundResult) -> Proposed:
         proposal, tree = played.proposal, played.proposal.tree
@@ -146,7 +146,7 @@ class Recorder:
             token=tree.tokens[node],
             parent=tree.parents[node],
             u=played.chance.judge(node),
-            q=None if made is None else drawn_with(proposal, node),
+            q=None if made is None else conditional_q(proposal, node),
             drawn=None if made is None else Interval(made.u, made.lo, made.hi),
             score=proposal.score.get(node),
             evidence=proposal.evidence.get(node),
@@ -156,7 +156,7 @@ class Recorder:
         tree, p = played.proposal.tree, played.p
         parents = torch.tensor(tree.parents[1:], dtype=torch.long, device=p.device)
         tokens = torch.tensor(tree.tokens[1:], dtype=torch.long, device=p.device)
-        values, ids = p.topk(min(ELSEWHERE, p.shape[-1]), dim=-1)
+        values, ids = p.topk(min(TOP, p.shape[-1]), dim=-1)
         pairs = zip(ids.tolist(), values.tolist(), strict=True)
         extra_rows = played.proposal.extra_rows
         return Scored(
@@ -170,10 +170,10 @@ class Recorder:
 
     def _drew(self, played: RoundResult, soft: Tensor | None) -> Drew:
         final = played.verdict.final
-        law, drawn = final.probs, final.drawn
-        tokens = most_likely(law, drawn.token)
-        index = torch.tensor(tokens, device=law.device)
-        last = _fallen(played) if final.kind == "recovered" else None
+        probs, drawn = final.probs, final.drawn
+        tokens = most_likely(probs, drawn.token)
+        index = torch.tensor(tokens, device=probs.device)
+        last = _last_rejected(played) if final.kind == "recovered" else None
         return Drew(
             round=played.number,
             parent=final.parent,
@@ -181,10 +181,10 @@ class Recorder:
             kind=final.kind,
             drawn=Interval(drawn.u, drawn.lo, drawn.hi),
             tokens=tokens,
-            p=law[index].tolist(),
+            p=probs[index].tolist(),
             soft=None if soft is None else soft[final.parent, index].tolist(),
-            rest_p=law.index_fill(0, index, 0.0).sum().item(),
-            rest_tokens=law.shape[-1] - len(tokens),
+            rest_p=probs.index_fill(0, index, 0.0).sum().item(),
+            rest_tokens=probs.shape[-1] - len(tokens),
             at_p=None if last is None else last.distributions.p[drawn.token].item(),
             at_q=None
             if last is None or last.distributions.q is None
@@ -192,20 +192,23 @@ class Recorder:
         )
 
     def _soft(self, played: RoundResult) -> Tensor | None:
-        """At temperature 0, the softmax at temperature 1 after every node: (n, V)."""
+        """Return the softmax at temperature 1 after every node, (n, V); None above temperature 0."""
         if not self.settings.sampling.greedy:
             return None
         return played.scores.logits.to(played.p.dtype).softmax(-1)
 
 
-def _fallen(played: RoundResult) -> Decision:
-    """The last guess that fell after the node which the last token follows."""
+def _last_rejected(played: RoundResult) -> Decision:
+    """Return the last rejected candidate under the node that the round's last token follows."""
     node = played.proposal.tree.children[played.verdict.final.parent][-1]
     return next(decision for decision in played.verdict.decisions if decision.node == node)
 
 
-def drawn_with(proposal: Proposal, node: int) -> float:
-    """q of a sampled guess under the law it was drawn from: siblings before it may be masked."""
+def conditional_q(proposal: Proposal, node: int) -> float:
+    """Return q of a sampled candidate under the distribution it was drawn from.
+
+    Without replacement, the siblings before it are removed from that distribution.
+    """
     tree = proposal.tree
     parent = tree.parents[node]
     q = proposal.q[parent]
@@ -216,7 +219,7 @@ def drawn_with(proposal: Proposal, node: int) -> float:
 
 
 def shown_tokens(events: Iterable[Event]) -> set[int]:
-    """Every token id that these events show outside of evidence (see `Proposal.shown`)."""
+    """Return every token id that these events show outside of evidence (see `Proposal.shown`)."""
     ids: set[int] = set()
     for event in events:
         if isinstance(event, Proposed):

@@ -1,7 +1,7 @@
-"""One prompt, many times, with and without speculation: do the first tokens follow one law?
+"""Run one prompt many times with and without speculation, and compare the first tokens.
 
-A generator that can be left at any time: each step is one run of either kind, and what it yields
-holds for all so far.
+The generator can be abandoned at any time: each step adds one run of either kind, and what it
+yields covers all runs so far.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ from itertools import islice
 from math import pi, sqrt
 from typing import Final
 
-from specviz.engine.loop import Decoding, plain
+from specviz.engine.loop import Decoding, Stop, never, plain
 from specviz.engine.protocol import Drafter
-from specviz.engine.round import Stop, never
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.verification.exact.statistics import GTest, g_test_of_two
 
-TOKENS: Final = 3  # looked at together: a fault that leaves the first as it is shows in the next
+TOKENS: Final = 3  # compared together: a fault may leave the first token's distribution intact
 Text = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How often each beginning came. done: runs of either kind so far; of: how many there will be.
+    """How often each beginning of a text occurred.
 
-    speculative, plain: counts by the first tokens; a text that ended before them is shorter.
+    Attributes:
+        done: Runs of either kind so far.
+        of: Runs of either kind in all.
+        speculative: Counts by first tokens, with speculation. A text that ended early is shorter.
+        plain: The same for plain decoding.
     """
 
     done: int
@@ -39,23 +42,29 @@ class Tally:
 
     @cached_property
     def test(self) -> GTest:
-        """Whether both are of one law. Look once, at the end: many looks find something."""
+        """Test whether both samples come from one distribution.
+
+        Look once, at the end: with repeated looks a small p-value appears by chance.
+        """
         return g_test_of_two(self.speculative, self.plain)
 
     @property
     def tv(self) -> float:
-        """The distance between the two samples."""
+        """Return the total variation distance between the two samples."""
         both = self.speculative.keys() | self.plain.keys()
         pairs = ((self.speculative.get(t, 0), self.plain.get(t, 0)) for t in both)
         return sum(abs(a - b) for a, b in pairs) / (2 * max(self.done, 1))
 
     @property
     def noise(self) -> float:
-        """What two samples of one law would show, about: ½ Σ √(4 p (1 − p) / (π N))."""
-        many = max(self.done, 1)
+        """Return the distance to expect from two samples of one distribution.
+
+        It is approximately ½ Σ √(4 p (1 − p) / (π N)) for N runs of either kind.
+        """
+        runs = max(self.done, 1)
         both = self.speculative.keys() | self.plain.keys()
-        shares = [(self.speculative.get(t, 0) + self.plain.get(t, 0)) / (2 * many) for t in both]
-        return sum(sqrt(4 * p * (1 - p) / (pi * many)) for p in shares) / 2
+        shares = [(self.speculative.get(t, 0) + self.plain.get(t, 0)) / (2 * runs) for t in both]
+        return sum(sqrt(4 * p * (1 - p) / (pi * runs)) for p in shares) / 2
 
 
 def repeat(
@@ -66,9 +75,18 @@ def repeat(
     times: int,
     stop: Stop = never,
 ) -> Iterator[Tally]:
-    """A tally after every pair of runs, each pair with a seed of its own, from the settings' on.
+    """Yield a tally after every pair of runs; each pair has a seed of its own.
 
-    ids: the prompt's tokens. stop: asked before every pair. Raises what `Decoding` raises.
+    Args:
+        target: The target model.
+        drafter: A drafter that fits it.
+        ids: Token ids of the prompt.
+        settings: The settings; their seed is the first pair's.
+        times: How many pairs to run.
+        stop: Called before every pair; True ends the comparison.
+
+    Raises:
+        ValueError: See `Decoding`.
     """
     ours: Counter[Text] = Counter()
     theirs: Counter[Text] = Counter()
@@ -83,7 +101,7 @@ def repeat(
 
 
 def first_tokens(target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings) -> Text:
-    """The first tokens of one speculative run, cut where its last round goes on."""
+    """Return the first TOKENS tokens of one speculative run."""
     found: list[int] = []
     for played in Decoding(target, drafter, ids, settings).rounds():
         found += played.tokens
@@ -93,5 +111,5 @@ def first_tokens(target: Target, drafter: Drafter, ids: Sequence[int], settings:
 
 
 def _seed(first: int, number: int) -> int:
-    """The seeds after the first; at the end of 64 bits they begin again."""
+    """Return the seed of a pair, wrapping around at the end of 64 bits."""
     return (first + number + 2**63) % 2**64 - 2**63

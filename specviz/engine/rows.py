@@ -1,7 +1,7 @@
-"""Laws over a whole vocabulary as a few listed tokens and one sum for all others.
+"""Distributions over a whole vocabulary as a few listed tokens and one sum for all others.
 
-One rule: what is not listed is summed token by token, then kept as one number per law. (The min of
-two lumped masses is not the overlap.)
+The tokens that are not listed are summed one by one for each quantity, because the minimum of two
+sums is not the overlap.
 """
 
 from __future__ import annotations
@@ -16,21 +16,29 @@ from specviz.trace.events import Rows
 from specviz.verification import Decision
 from specviz.verification.tree import DraftTree
 
-LISTED = 8  # tokens listed of each law at a decision
-DRAWN_LISTED = 12  # tokens listed of the law that the last token is drawn from
+LISTED = 8  # tokens listed of each distribution at a decision
+DRAWN_LISTED = 12  # tokens listed of the distribution that the last token is drawn from
 
 
 def decision_rows(
     decisions: Sequence[Decision], tree: DraftTree, soft: Tensor | None, leaf_first: bool = False
 ) -> list[Rows]:
-    """The laws at every decision, in one batch. soft: (n, V), by node, at temperature 0 only.
+    """Return the distributions at every decision, computed in one batch.
 
-    leaf_first: whether a share of p can be claimed, which the rows then keep.
+    Args:
+        decisions: The decisions of one round.
+        tree: The draft tree.
+        soft: The softmax at temperature 1 after each node, (n, V); at temperature 0 only.
+        leaf_first: Whether the rule lets a candidate claim a share of p, which the rows then
+            record.
+
+    Returns:
+        One entry per decision, in the same order.
     """
     if not decisions:
         return []
     p = torch.stack([decision.distributions.p for decision in decisions])
-    q = torch.stack([_draft_law(decision, tree.tokens) for decision in decisions])
+    q = torch.stack([_draft_probs(decision, tree.tokens) for decision in decisions])
     judged = torch.tensor([tree.tokens[d.node] for d in decisions], device=p.device)
     has_q = decisions[0].distributions.q is not None
     at = None if soft is None else soft[[tree.parents[d.node] for d in decisions]]
@@ -46,20 +54,28 @@ def decision_rows(
 def _leaders(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, has_q: bool
 ) -> list[Tensor]:
-    """Ids (d, few) of the tokens worth listing beside the candidate, law by law.
+    """Return the ids of the tokens worth listing beside the candidate.
 
-    claimed: what can be claimed of p.
+    Args:
+        p: Target distributions, (d, V).
+        q: Draft distributions, (d, V).
+        claimed: The part of p that the candidate can claim, (d, V).
+        soft: Softmax at temperature 1, (d, V), at temperature 0 only.
+        has_q: Whether the candidates were sampled from q.
+
+    Returns:
+        Token ids (d, k), one tensor for each distribution that matters.
     """
     few = min(LISTED, p.shape[-1])
     if soft is not None:  # p is one token
         return [p.argmax(dim=-1, keepdim=True), soft.topk(few, dim=-1).indices]
     if has_q:
-        return [law.topk(few, dim=-1).indices for law in (p, q, (claimed - q).clamp(min=0.0))]
+        return [each.topk(few, dim=-1).indices for each in (p, q, (claimed - q).clamp(min=0.0))]
     return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]  # the residual is p's own rest
 
 
-def _draft_law(decision: Decision, tokens: Sequence[int]) -> Tensor:
-    """q of a decision; for a point mass all mass sits on the candidate."""
+def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
+    """Return q of a decision; for a point mass, all mass is on the candidate."""
     if decision.distributions.q is not None:
         return decision.distributions.q
     mass = torch.zeros_like(decision.distributions.p)
@@ -70,24 +86,35 @@ def _draft_law(decision: Decision, tokens: Sequence[int]) -> Tensor:
 def _summed(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, ids: Tensor
 ) -> dict[str, Any]:
-    """By law, its values at `ids` (d, k), the sum of all others and, where needed, of all."""
+    """Return each quantity's values at `ids`, and its sum over all other tokens.
+
+    Args:
+        p: Target distributions, (d, V).
+        q: Draft distributions, (d, V).
+        claimed: The part of p that the candidate can claim, (d, V).
+        soft: Softmax at temperature 1, (d, V), or None.
+        ids: Listed token ids, (d, k).
+
+    Returns:
+        By name, the values of p, q, their overlap and the residual, and the sums "rest_...".
+    """
     above = (claimed - q).clamp(min=0.0)
-    laws = {"p": p, "q": q, "both": torch.minimum(claimed, q), "above": above}
+    quantities = {"p": p, "q": q, "both": torch.minimum(claimed, q), "above": above}
     if soft is not None:
-        laws["soft"] = soft
-    stack = torch.stack(list(laws.values()))
-    where = ids.expand(len(laws), *ids.shape)
+        quantities["soft"] = soft
+    stack = torch.stack(list(quantities.values()))
+    where = ids.expand(len(quantities), *ids.shape)
     listed = stack.gather(-1, where).tolist()
     rest = stack.scatter(-1, where, 0.0).sum(-1).tolist()
     total = stack[2:4].sum(-1).tolist()
     batch: dict[str, Any] = {"ids": ids.tolist(), "size": p.shape[-1]}
-    for i, name in enumerate(laws):
+    for i, name in enumerate(quantities):
         batch[name], batch["rest_" + name] = listed[i], rest[i]
     return batch | {"overlap": total[0], "residual": total[1]}
 
 
 def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Rows:
-    """One decision of the batch: each listed token once, by falling p, then q, then id."""
+    """Return one decision of the batch, each token listed once, by falling p, then q, then id."""
     p, q, soft = batch["p"][i], batch["q"][i], batch.get("soft")
     first = {token: at for at, token in reversed(list(enumerate(batch["ids"][i])))}
     key = p if soft is None else soft[i]
@@ -110,10 +137,13 @@ def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Row
     )
 
 
-def most_likely(law: Tensor, token: int) -> list[int]:
-    """The top of a law (V,), by falling probability then id, and `token` among them."""
-    values, ids = law.topk(min(DRAWN_LISTED, law.shape[-1]))
+def most_likely(probs: Tensor, token: int) -> list[int]:
+    """Return the most likely tokens of a distribution (V,), by falling probability then id.
+
+    `token` is always among them.
+    """
+    values, ids = probs.topk(min(DRAWN_LISTED, probs.shape[-1]))
     pairs = zip((-values).tolist(), ids.tolist(), strict=True)
     found = {(value, i) for value, i in pairs if value < 0}
-    found.add((-law[token].item(), token))
+    found.add((-probs[token].item(), token))
     return [i for _, i in sorted(found)]

@@ -1,6 +1,7 @@
-"""How many tokens to draft: a fixed γ, or one that learns from its hits.
+"""How many tokens to draft per round: a fixed γ, or one that adapts to the acceptance.
 
-γ depends on past rounds only, never on the tokens now drafted, so a schedule keeps exactness.
+γ depends on past rounds only, never on the tokens being drafted, so the output distribution stays
+exact.
 """
 
 from __future__ import annotations
@@ -11,41 +12,52 @@ from specviz.settings.settings import Settings, max_gamma
 
 
 class GammaSchedule(Protocol):
-    """γ for the next round."""
+    """Chooses γ for the next round."""
 
     gamma: int
 
     def observe(self, drafted: int, kept: int) -> None:
-        """A round drafted so deep (a chain: so many tokens) and kept so many guesses."""
+        """Record a round.
+
+        Args:
+            drafted: Depth of the proposal; for a chain, its number of tokens.
+            kept: How many of them were accepted.
+        """
         ...
 
 
 class Fixed:
-    """The same γ in every round."""
+    """Use the same γ in every round."""
 
     def __init__(self, gamma: int) -> None:
         self.gamma = gamma
 
     def observe(self, drafted: int, kept: int) -> None:
-        """Nothing to learn."""
+        """Ignore the round."""
 
 
 class Learning:
-    """transformers' `heuristic`: +2 after a clean sweep, −1 otherwise, from 1 to `most`."""
+    """Adapt γ as the `heuristic` schedule of transformers does.
+
+    γ grows by 2 after a fully accepted round and shrinks by 1 otherwise, between 1 and `most`.
+    """
 
     def __init__(self, gamma: int, most: int) -> None:
         self.gamma = gamma
         self.most = most
 
     def observe(self, drafted: int, kept: int) -> None:
-        """Update the statistics; a round that drafted nothing teaches nothing."""
+        """Adapt γ; a round that drafted nothing changes nothing."""
         if drafted:
             step = 2 if kept == drafted else -1
             self.gamma = min(self.most, max(1, self.gamma + step))
 
 
 def schedule(settings: Settings) -> GammaSchedule:
-    """The schedule that the settings ask for; it never grows to a γ that they would refuse."""
+    """Return the schedule that the settings choose.
+
+    γ never grows beyond what the settings themselves would allow.
+    """
     if settings.schedule == "fixed":
         return Fixed(settings.gamma)
     return Learning(settings.gamma, max_gamma(settings.siblings))

@@ -36,12 +36,12 @@ class BigramSession:
     def __init__(self, eos: Sequence[int]) -> None:
         self.eos = eos
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. A chain, each guess what last followed the one before it."""
         follows = dict(pairwise(context))
         guesses: list[int] = []
         newest = context[-1]
-        while len(guesses) < room - 1 and newest in follows:
+        while len(guesses) < max_tokens - 1 and newest in follows:
             newest = follows[newest]
             guesses.append(newest)
             if newest in self.eos:

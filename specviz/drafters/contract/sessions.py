@@ -34,11 +34,11 @@ def keeps_to_the_room(case: Case) -> None:
         for prompt, turns in zip(case.prompts[:2], ((4, 1), (1, 4)), strict=True):
             ids = target.encode(prompt, settings.max_new_tokens)
             # Each room is tried early on one prompt and late on the other.
-            for room, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
+            for max_tokens, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
                 decoding = Decoding(target, drafter, ids, settings)
                 chance = [settings.chance(turn.number + 1) for turn in few(decoding, rounds)][-1]
-                proposal = decoding.session.propose(list(decoding.text), room, chance)
-                proposal.check(decoding.session.drawn, room, ())
+                proposal = decoding.session.propose(list(decoding.text), max_tokens, chance)
+                proposal.check(decoding.session.drawn, max_tokens, ())
                 most = max(most, *proposal.tree.depths)
     demand(most > 1, "It never guessed two tokens deep; give prompts on which it does.")
 
@@ -87,8 +87,8 @@ def a_fresh_session_says_the_same(case: Case) -> None:
         decoding = Decoding(target, drafter, ids, replace(settings, schedule="fixed"))
         decoding.session = heard = Listening(decoding.session)
         list(decoding.rounds())
-        for text, room, chance, proposal in heard.asked:
-            fresh = begun(target, drafter, text, settings).propose(text, room, chance)
+        for text, max_tokens, chance, proposal in heard.asked:
+            fresh = begun(target, drafter, text, settings).propose(text, max_tokens, chance)
             demand(fresh.tree == proposal.tree, f"After {len(text)} tokens a new session differs.")
             demand(close(fresh.q, proposal.q), f"After {len(text)} tokens a new q differs.")
             sure = same_numbers(fresh.score, proposal.score)

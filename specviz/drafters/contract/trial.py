@@ -13,9 +13,8 @@ from torch import Tensor
 
 from specviz.drafters.contract.case import Case
 from specviz.engine.decode import run
-from specviz.engine.loop import Decoding
+from specviz.engine.loop import Decoding, RoundResult
 from specviz.engine.protocol import Drafter, DraftSession, Proposal
-from specviz.engine.round import RoundResult
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -36,10 +35,10 @@ class Listening:
         self.drawn = session.drawn
         self.asked: list[tuple[list[int], int, Chance, Proposal]] = []
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`."""
-        proposal = self.session.propose(context, room, chance)
-        self.asked.append((list(context), room, chance, proposal))
+        proposal = self.session.propose(context, max_tokens, chance)
+        self.asked.append((list(context), max_tokens, chance, proposal))
         return proposal
 
     def commit(

@@ -85,7 +85,7 @@ class DFlashSession:
         self.work = Work()
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. At most block_size - 1 guesses; the block is filled whole anyway.
 
         Score by node: its place's probability at temperature 1. Evidence by node: its place. Under
@@ -93,7 +93,7 @@ class DFlashSession:
         tokens and their probabilities, for places beyond γ or the text's end too.
         """
         self.work = Work()
-        depth = min(self.size - 1, room - 1)
+        depth = min(self.size - 1, max_tokens - 1)
         tokens, score = [context[-1]], {}
         remark: dict[str, Any] = {"form": "block", "block": self.size, "passes": 0}
         evidence: dict[int, dict[str, Any]] = {0: remark}

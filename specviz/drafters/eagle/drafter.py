@@ -66,7 +66,7 @@ class EagleSession:
         self.branches = settings.branches
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. One pass of the head a level; nodes are numbered level by level.
 
         Score by node: the head's probability at temperature 1. Evidence by node: its rank among
@@ -74,7 +74,7 @@ class EagleSession:
         """
         self.reader.work = Work()
         grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        grow(grown, self, context, Shape(room - 1, partial(width_under, self.settings)))
+        grow(grown, self, context, Shape(max_tokens - 1, partial(width_under, self.settings)))
         return self._proposal(grown)
 
     def after(

@@ -75,9 +75,9 @@ class PEagleSession:
         self.waiting: list[tuple[States, list[int]]] = []
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: its place's probability at temperature 1."""
-        depth = min(self.head.config.speculative_tokens or room, room - 1)
+        depth = min(self.head.config.speculative_tokens or max_tokens, max_tokens - 1)
         tokens, score, work = [context[-1]], {}, Work()
         if depth > 0:
             logits, work = self._guess(len(context), depth)

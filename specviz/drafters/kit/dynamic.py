@@ -93,7 +93,7 @@ class DynamicSession:
         self.remark = dict(remark or {})
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. One pass of the head a level, over `fan_out` nodes at most.
 
         Score by node: the head's probability after its parent. Evidence by node: the probability of
@@ -101,9 +101,9 @@ class DynamicSession:
         """
         self.reader.work = Work()
         growth = Growth([context[-1]])
-        wanted = growth.levels(room - 1, self.fan_out, self.budget, self.eos)
-        if self.reader.device.type == "cuda" and room > 1:  # a read would make the host wait
-            replay(growth, self._ahead(len(context), room - 1), wanted, self.reader.name)
+        wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.eos)
+        if self.reader.device.type == "cuda" and max_tokens > 1:  # a read would make the host wait
+            replay(growth, self._ahead(len(context), max_tokens - 1), wanted, self.reader.name)
             return self._proposal(growth)
         for level in wanted:
             logits = self.after(context, growth.tokens, growth.parents, level)

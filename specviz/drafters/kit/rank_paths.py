@@ -74,9 +74,9 @@ class RankPathSession:
         self.ahead = torch.empty(0)  # (D, V), for `after`
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: its head's probability at temperature 1."""
-        depth = min(self.heads.most, room - 1)
+        depth = min(self.heads.most, max_tokens - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
         tree, work = DraftTree((context[-1],), (-1,)), Work()
         score: dict[int, float] = {}

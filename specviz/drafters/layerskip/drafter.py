@@ -96,14 +96,14 @@ class LayerSkipSession:
         self.before: Callable[[], dict[str, Any]] = dict  # what the last verification showed
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. One pass a level; nodes are numbered level by level.
 
         Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
         """
         self.reader = ExitReader(self.target, self.exit_layer)
         grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        grow(grown, self, context, Shape(room - 1, whole=True))
+        grow(grown, self, context, Shape(max_tokens - 1, whole=True))
         self.tree = tree = grown.tree()
         reader = self.reader
         evidence = self._evidence(tree, len(reader.states))

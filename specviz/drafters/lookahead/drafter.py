@@ -67,7 +67,7 @@ class LookaheadSession:
         self.window: Window | None = None  # from the first proposal on, which sees the prompt
         self.round = 0
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence by node: which of the n-grams below put it there, and in
         which round and column of the window that was found.
 
@@ -80,8 +80,8 @@ class LookaheadSession:
             self.window = Window(context[:-1], self.shape.window, self.shape.ngram, self.ends)
         self.window.stand(context[-1])
         ngrams = self.pool.after(context[-1])
-        tree, origins = merged(context[-1], ngrams, room - 1, self.ends)
-        extra_rows = self._riders(self.window, len(tree), len(context), room)
+        tree, origins = merged(context[-1], ngrams, max_tokens - 1, self.ends)
+        extra_rows = self._riders(self.window, len(tree), len(context), max_tokens)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}
             for node, at in enumerate(origins, 1)
@@ -115,10 +115,10 @@ class LookaheadSession:
         for column, ngram in enumerate(self.window.advance(newest)):
             self.pool.add(Found(ngram, self.round, column))
 
-    def _riders(self, window: Window, nodes: int, length: int, room: int) -> ExtraRows | None:
+    def _riders(self, window: Window, nodes: int, length: int, max_tokens: int) -> ExtraRows | None:
         """The window's rows for a tree of `nodes`; none in a run's certainly last pass, or where
         they would stand past the last position that the target can see."""
-        if room == 1 or length - 1 + window.reach >= self.max_length:
+        if max_tokens == 1 or length - 1 + window.reach >= self.max_length:
             return None
         levels, columns = len(window.levels), window.columns
         tokens = tuple(token for level in window.rows() for token in level)

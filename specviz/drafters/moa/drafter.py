@@ -76,11 +76,11 @@ class MoaSession(DynamicSession):
         super().__init__(reader, target, settings, {"layers": layers})
         self.memory_reader = reader
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DynamicSession`. Evidence of the try: also how many tokens the memory holds."""
         self.remark["memory"] = len(context) - 1
         self.memory_reader.context = context
-        return super().propose(context, room, chance)
+        return super().propose(context, max_tokens, chance)
 
     def after(
         self,

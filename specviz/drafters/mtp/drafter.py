@@ -74,12 +74,12 @@ class MTPSession:
         self._guesses: list[Tensor] = []  # by step, what it reads that no step before has read
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Score by node: the module's probability at temperature 1."""
         assert self.states is not None
         self.work, self._outputs, self._guesses = Work(), [self.states], []
         grown = Growing(self.name, context[-1], self.settings, self.target.eos, chance)
-        grow(grown, self, context, Shape(room - 1, lambda _: 1))
+        grow(grown, self, context, Shape(max_tokens - 1, lambda _: 1))
         newest, steps = len(context) - 1, len(grown.tokens) - 1
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         evidence |= {step: self._why(step, newest - 1) for step in range(1, steps + 1)}

@@ -102,12 +102,12 @@ class Intersection(DraftModelSession):
         self.reading = Reading(drafter, target)
         self.text = NO_TEXT
 
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence under 0: the tokens shared, and how many the text has in
         the draft model's own.
         """
-        self.text = self.reading.own(context, room)
-        proposal = super().propose(context, room if self.text.ids else 1, chance)
+        self.text = self.reading.own(context, max_tokens)
+        proposal = super().propose(context, max_tokens if self.text.ids else 1, chance)
         sizes = {"shared": len(self.shared.own), "vocabulary": self.shared.size}
         return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
 
@@ -147,18 +147,18 @@ class WritesOn:
         self.special = special_ids(drafter.tokenizer)
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], room: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """See `DraftSession`. Evidence under 0: what was written, token by token of its own, and
         how many of those the text has.
         """
         self.reader.work = Work()
-        text = self.reading.own(context, room)
-        own = self._written(text, room - 1) if text.ids else []
+        text = self.reading.own(context, max_tokens)
+        own = self._written(text, max_tokens - 1) if text.ids else []
         plain = own[:-1] if own and own[-1] in self.special else own
         guesses = self._rewritten(context, text, plain)
         if plain != own and self.eos:
             guesses = [*guesses, self.eos[0]]
-        guesses = guesses[: room - 1]
+        guesses = guesses[: max_tokens - 1]
         end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
         tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
         spelled = self.drafter.shared.own_spelled

@@ -39,7 +39,7 @@ from specviz.trace.noise import VERDICT, explain_noise
 from specviz.ui.stream import BaselineNext, Source, line
 
 if TYPE_CHECKING:
-    from specviz.engine.round import PlainStep
+    from specviz.engine.loop import PlainStep
 
 Names = tuple[str, str]
 

@@ -16,8 +16,8 @@ from specviz.ui.stream import BaselineNext, line, paced
 from specviz.ui.task import Desk, Task, lasting
 
 if TYPE_CHECKING:
+    from specviz.engine.loop import PlainStep
     from specviz.engine.protocol import Drafter
-    from specviz.engine.round import PlainStep
     from specviz.models.target import Target
 
 
