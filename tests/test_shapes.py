@@ -76,7 +76,7 @@ def test_one_command_measures_everybody_behind_every_context(measured):
     for place in costs.places:
         assert [point.tokens for point in place.passes] == list(SIZES)
         assert [one.drafter for one in place.rounds] == DRAFTERS
-        times = [place.plain, *(p.seconds for p in place.passes), *(r.whole for r in place.rounds)]
+        times = [place.plain, *(p.seconds for p in place.passes), *(r.total for r in place.rounds)]
         assert {len(each) for each in times} == {2}
         assert min(min(each) for each in times) > 0.0
     assert len(costs.flops) == len(costs.bandwidth) == 4
@@ -327,8 +327,8 @@ def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
     assert not first["gains"]
     assert second["even"] == "never"
     price = RoundCost(0.5, 1.2, 0.3, 4)
-    assert price.speedup(price.even) == pytest.approx(1.0)
-    assert RoundCost(0.0, 0.9, 0.0, 4).even == 0.0
+    assert price.speedup(price.break_even_alpha) == pytest.approx(1.0)
+    assert RoundCost(0.0, 0.9, 0.0, 4).break_even_alpha == 0.0
     words = measured_costs_text.summarize(file, costs, costs.places[0])
     assert "plain pass of Big takes 90.0 ms" in words
     assert "over 8 tokens 2.00" in words

@@ -15,16 +15,10 @@ from specviz.commands.console import CallProgress, Column, print_table, say
 from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_device, interruptible
+from specviz.cost.formatting import format_bytes, format_milliseconds, format_passes
 from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts
-from specviz.cost.measured_costs_text import (
-    caution,
-    describe_machine,
-    drafter_rows,
-    format_bytes,
-    format_passes,
-)
+from specviz.cost.measured_costs_text import caution, describe_machine, drafter_rows
 from specviz.cost.sources import Model, models
-from specviz.cost.sweep_text import format_milliseconds
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.settings.options import count_type
 from specviz.settings.suggestions import did_you_mean
@@ -119,7 +113,7 @@ def _passes(file: CostFile, costs: ModelCosts, place: ContextCosts) -> list[list
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
         roof = format_milliseconds(line.seconds) if line else ""
         share = format_passes(cost) if cost else ""
-        found.append([str(point.tokens), format_milliseconds(point.usual), share, roof])
+        found.append([str(point.tokens), format_milliseconds(point.median), share, roof])
     return found
 
 

@@ -1,27 +1,31 @@
-"""A race as one JSON object: its numbers and their sentences, as far as it came.
-
-Standard library only.
-"""
+"""A race as one JSON object: its numbers and their sentences so far."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from specviz.compare.names import LaneName, lane_names
-from specviz.compare.parts import joined
+from specviz.compare.labels import LaneLabel, lane_labels
 from specviz.compare.race import PLAIN
 from specviz.compare.report import LaneReport, reports
 from specviz.compare.results import Results
-from specviz.compare.text import badge, caution, decimals, headline, sentence, words
+from specviz.compare.sentences import (
+    caution,
+    decimals,
+    equality_sentence,
+    headline,
+    plain_text,
+    speed_sentence,
+    texts_sentence,
+)
 from specviz.cost.measured_point import measured_point
 from specviz.trace.file import Trace
 
 
 def race_summary(results: Results) -> dict[str, Any]:
-    """What `specviz compare --json` prints; `lanes` holds those that the race came to."""
-    race, lanes, names = results.race, reports(results), lane_names(results.race)
-    same, texts = badge(lanes)
+    """Build what `specviz compare --json` prints; `lanes` has those that ran."""
+    race, lanes, labels = results.race, reports(results), lane_labels(results.race)
+    same, texts = texts_sentence(lanes)
     head = next(iter(results.traces.values())).header if results.traces else None
     return {
         "prompt": race.prompt,
@@ -40,26 +44,25 @@ def race_summary(results: Results) -> dict[str, Any]:
         "complete": results.complete,
         "headline": headline(lanes),
         "caution": caution(lanes) or None,
-        "texts": {"same": same, "sentence": joined(texts), "sentence_parts": texts},
-        "lanes": [_lane(lane, names[lane.name], results.measured(lane.name)) for lane in lanes],
+        "texts": {"same": same, "sentence": plain_text(texts), "sentence_parts": texts},
+        "lanes": [
+            _lane(lane, labels[lane.name], results.with_baseline(lane.name)) for lane in lanes
+        ],
     }
 
 
-def _lane(lane: LaneReport, name: LaneName, trace: Trace) -> dict[str, Any]:
-    """A lane's numbers and sentences. title, said: what people call it, and its settings.
-
-    sentence_parts: the sentence as compare/parts.py has it. decimals: of what is said in it.
-    """
-    why = sentence(lane)
+def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
+    """Build a lane's numbers and sentences. said: its settings in few words."""
+    why = speed_sentence(lane)
     data = asdict(lane)
     if lane.costs is not None:
         data["costs"] |= {"total": lane.costs.total}
-    data["equality"] |= {"sentence": words(lane)}
+    data["equality"] |= {"sentence": equality_sentence(lane)}
     return {
         "name": data.pop("name"),
-        "title": name.title,
-        "said": name.shape,
-        "sentence": joined(why),
+        "title": label.title,
+        "said": label.shape,
+        "sentence": plain_text(why),
         "sentence_parts": why,
         "decimals": decimals(lane),
         "point": None if lane.name == PLAIN else _point(trace),
@@ -67,6 +70,6 @@ def _lane(lane: LaneReport, name: LaneName, trace: Trace) -> dict[str, Any]:
 
 
 def _point(trace: Trace) -> dict[str, Any] | None:
-    """Where a lane stands on the speed law's surface, and the law's own answer there."""
+    """A lane's measured point, with the speed-up that the formula predicts for it."""
     point = measured_point(trace)
     return None if point is None else asdict(point) | {"predicted": point.predicted}

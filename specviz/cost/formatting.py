@@ -1,10 +1,10 @@
-"""How the tab and the command line say a speed-up, and a machine inside a sentence."""
+"""Format speed-ups, times, sizes and machine names for the page and the command line."""
 
 from __future__ import annotations
 
 
 def format_speedup(gain: float) -> str:
-    """A speed-up with as many digits as it takes to see whether it is above 1."""
+    """Format a speed-up with enough digits to show whether it is above 1: 1.98 ×, 1.0004 ×."""
     for digits in range(2, 7):
         text = f"{gain:.{digits}f}"
         if float(text) != 1 or gain == 1:
@@ -12,10 +12,41 @@ def format_speedup(gain: float) -> str:
     return "1 ×"
 
 
+def format_passes(value: float) -> str:
+    """Format a time in plain passes with two decimals."""
+    return f"{value:.2f}"
+
+
+def format_milliseconds(seconds: float) -> str:
+    """Format seconds as milliseconds with about three figures: 0.213, 2.13, 21.3, 213."""
+    value = 1000.0 * seconds
+    digits = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{digits}f}"
+
+
+def format_bytes(size: float) -> str:
+    """Format bytes in MB or GB."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+
+
+def format_rate_prefix(value: float) -> str:
+    """Format a rate up to its unit, with an SI prefix: "92 G", "1.8 T"."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.3g} "
+
+
 def describe_machines(title: str, cards: int) -> str:
-    """Machines inside a sentence, without their memory: one H100, 2 × H100, a laptop."""
+    """Name machines inside a sentence, without their memory: one H100, 2 × H100, a laptop."""
     name = title.partition(",")[0].partition(" (")[0]
     thing = name.removeprefix("A ")
     if cards > 1:
         return f"{cards} × {thing}"
     return f"one {name}" if thing == name else f"a {thing}"
+
+
+def describe_counts(counts: list[int]) -> str:
+    """Name how often things were measured: "15", or "12 to 15"."""
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -81,7 +81,7 @@ class RoundTimes:
             raise ValueError(f"Every round of {self.drafter} has three parts.")
 
     @property
-    def whole(self) -> list[float]:
+    def total(self) -> list[float]:
         """Seconds of each round."""
         return [sum(parts) for parts in zip(self.draft, self.check, self.rest, strict=True)]
 
@@ -257,7 +257,7 @@ class RoundCost:
     levels: int
 
     @property
-    def whole(self) -> float:
+    def total(self) -> float:
         """The round."""
         return self.draft + self.check + self.rest
 
@@ -274,18 +274,18 @@ class RoundCost:
         return formula.speedup_from_tokens(tokens, self.draft, self.check + self.rest)
 
     @property
-    def even(self) -> float | None:
+    def break_even_alpha(self) -> float | None:
         """The α from which on it is no slower than plain decoding: simulated; None: not even 1."""
-        if self.whole > self.levels + 1:
+        if self.total > self.levels + 1:
             return None
-        return formula.solve_alpha(self.whole, self.levels) if self.whole > 1.0 else 0.0
+        return formula.solve_alpha(self.total, self.levels) if self.total > 1.0 else 0.0
 
 
 def round_cost(costs: ModelCosts, place: ContextCosts, round: RoundTimes) -> RoundCost:
     """What a drafter's round costs there."""
-    usual = median(place.plain)
+    baseline = median(place.plain)
     drafter = next(one for one in costs.drafters if one.name == round.drafter)
-    draft, check, rest = (median(part) / usual for part in (round.draft, round.check, round.rest))
+    draft, check, rest = (median(part) / baseline for part in (round.draft, round.check, round.rest))
     return RoundCost(draft, check, rest, drafter.levels)
 
 

@@ -1,15 +1,21 @@
-"""What measured costs of a shape say in words, and as rows.
+"""Measured costs of a model's shape as sentences and table rows.
 
-Rule: every sentence follows from the numbers of the file it is about; what rests on an acceptance
-that somebody chose is simulated, and said to be. Standard library only.
+The sentences follow from the numbers of the file; their wording is in texts/cost.jinja. Values that
+depend on a chosen α are simulated.
 """
 
 from __future__ import annotations
 
 from itertools import chain
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
+from specviz.cost.formatting import (
+    describe_counts,
+    format_bytes,
+    format_milliseconds,
+    format_passes,
+)
 from specviz.cost.measured_costs import (
     ContextCosts,
     CostFile,
@@ -18,18 +24,16 @@ from specviz.cost.measured_costs import (
     RoundTimes,
     round_cost,
 )
-from specviz.cost.sweep_text import (
-    NOISY_SPREAD,
-    describe_peaks,
-    format_milliseconds,
-    middle_half,
-)
+from specviz.cost.sweep import middle_half
+from specviz.cost.sweep_text import NOISY_SPREAD, describe_peaks
+from specviz.texts import text
 
-BUSY_LOAD = 1.0  # processes beside the measurement: from there on it is said
+BUSY_LOAD: Final = 1.0  # load average above which the page mentions other work
+SHOWN_SIZES: Final = (8, 64)  # tokens of the passes named in the headline
 
 
 def describe_machine(file: CostFile) -> str:
-    """The machine and the day."""
+    """Name the machine, the dtype and the day."""
     machine = f"{file.machine} ({file.processor})" if file.device == "cpu" else file.machine
     threads = f"{file.threads} thread{'' if file.threads == 1 else 's'}"
     parts = [machine, file.dtype, *([threads] if file.device == "cpu" else [])]
@@ -37,76 +41,78 @@ def describe_machine(file: CostFile) -> str:
 
 
 def describe_method(file: CostFile, costs: ModelCosts, place: ContextCosts) -> str:
-    """How it was measured."""
-    counts = [len(format_passes) for format_passes in _all_times(place)]
-    format_passes = (
-        f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    """Say how it was measured, with memory use and the peaks that the roofline uses."""
+    return text(
+        "cost",
+        "costs_method",
+        times=describe_counts([len(times) for times in _all_times(place)]),
+        context=place.context,
+        weights=format_bytes(costs.bytes),
+        packing="" if costs.packing == "usual" else costs.packing,
+        cache=format_bytes(place.cache_bytes),
+        peak=format_bytes(place.peak_bytes) if place.peak_bytes else "",
+        torch=file.versions.get("torch", ""),
+        peaks=describe_peaks(file.sweep(costs, place)),
     )
-    packing = "" if costs.packing == "usual" else f" ({costs.packing})"
-    said = (
-        f"Medians of {format_passes} turns in shuffled order, {place.context:,} tokens in the cache, "
-        f"temperature 0, weights random: times are as with trained ones, texts are not. Weights "
-        f"take {format_bytes(costs.bytes)}{packing}, the cache {format_bytes(place.cache_bytes)}"
-    )
-    peak = f", all together at most {format_bytes(place.peak_bytes)}" if place.peak_bytes else ""
-    torch = f" With torch {file.versions['torch']}." if "torch" in file.versions else ""
-    return f"{said}{peak}.{torch} {describe_peaks(file.sweep(costs, place))}".rstrip()
 
 
 def caution(file: CostFile, place: ContextCosts) -> str:
-    """What to hold against the numbers; empty where there is nothing."""
+    """Say why the numbers may be unreliable; empty if there is no reason."""
     found = []
     if is_noisy(place):
-        found.append(
-            "The machine was too busy: the same work took very different times. Hold these numbers "
-            "for rough."
-        )
+        found.append(text("cost", "costs_noisy"))
     elif file.device == "cpu" and file.load is not None and file.load >= BUSY_LOAD:
-        found.append(f"Other work went on: {file.load:.1f} processes wanted a core beforehand.")
+        found.append(text("cost", "costs_busy", load=f"{file.load:.1f}"))
     if not file.complete:
-        found.append("It was stopped before its end, so some of this rests on few turns.")
+        found.append(text("cost", "costs_stopped_early"))
     return " ".join(found)
 
 
 def is_noisy(place: ContextCosts) -> bool:
-    """Whether the same work took very different times: see `sweep_text.restless`."""
-    spreads = [
-        (high - low) / usual
-        for format_passes in _all_times(place)
-        if (usual := median(format_passes)) > 0.0
-        for low, high in [middle_half(format_passes)]
-    ]
+    """Whether the same work took very different times, as in `sweep_text.is_noisy`."""
+    spreads = []
+    for times in _all_times(place):
+        low, high = middle_half(times)
+        if (baseline := median(times)) > 0.0:
+            spreads.append((high - low) / baseline)
     return bool(spreads) and median(spreads) > NOISY_SPREAD
 
 
 def headline(file: CostFile, costs: ModelCosts, place: ContextCosts) -> tuple[str, str]:
-    """What is said first, and what to hold against it; of a busy machine, that comes first."""
+    """Return the headline and the caution; on a noisy machine the caution is the headline."""
     said, against = summarize(file, costs, place), caution(file, place)
     if is_noisy(place):
-        return against, f"What came out, for what it is worth: {said}"
+        return against, text("cost", "unreliable", answer=said)
     return said, against
 
 
 def summarize(file: CostFile, costs: ModelCosts, place: ContextCosts) -> str:
-    """What more tokens in a pass cost."""
+    """Say what larger passes cost, in plain passes."""
     sweep = file.sweep(costs, place)
     plain, known = sweep.plain, [one.tokens for one in place.passes if one.tokens > 1]
     if plain is None or not known:
-        return "Too little was measured to say what a longer pass takes."
-    shown = [size for size in known if size in (8, 64)] or known[-1:]
-    said = ", ".join(
-        f"over {size} tokens {format_passes(sweep.passes(size) or 0.0)}" for size in shown
-    )
-    return (
-        f"A plain pass of {costs.title} takes {format_milliseconds(plain)} ms there; a longer one takes, "
-        f"in plain passes, {said}."
+        return text("cost", "sweep_too_little")
+    shown = [size for size in known if size in SHOWN_SIZES] or known[-1:]
+    longer = [
+        text("cost", "costs_longer", tokens=size, passes=format_passes(sweep.passes(size) or 0.0))
+        for size in shown
+    ]
+    return text(
+        "cost",
+        "costs_answer",
+        model=costs.title,
+        milliseconds=format_milliseconds(plain),
+        longer=", one ".join(longer),
     )
 
 
 def drafter_rows(costs: ModelCosts, place: ContextCosts, alpha: float) -> list[dict[str, Any]]:
-    """By drafter, ready to be shown as text; `speedup` and `even` are simulated.
+    """Return one row of text per drafter; `speedup` and `even` are simulated.
 
-    alpha: the acceptance that somebody chose.
+    Args:
+        costs: The model.
+        place: Its costs at one context length.
+        alpha: The acceptance probability that the visitor chose.
     """
     return [_row(costs, place, one, alpha) for one in place.rounds]
 
@@ -124,7 +130,7 @@ def _row(costs: ModelCosts, place: ContextCosts, one: RoundTimes, alpha: float) 
         "level": f"{found.level:.3f}",
         "check": format_passes(found.check),
         "rest": format_passes(found.rest),
-        "whole": format_passes(found.whole),
+        "whole": format_passes(found.total),
         "even": format_break_even(found),
         "speedup": f"{format_passes(found.speedup(alpha))} ×",
         "gains": found.speedup(alpha) > 1.0,
@@ -132,21 +138,12 @@ def _row(costs: ModelCosts, place: ContextCosts, one: RoundTimes, alpha: float) 
 
 
 def format_break_even(found: RoundCost) -> str:
-    """The α from which on drafting pays."""
-    return "never" if found.even is None else f"{found.even:.2f}"
-
-
-def format_passes(value: float) -> str:
-    """In plain passes."""
-    return f"{value:.2f}"
-
-
-def format_bytes(size: float) -> str:
-    """Bytes for a person."""
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+    """Format the smallest α at which drafting pays."""
+    alpha = found.break_even_alpha
+    return "never" if alpha is None else f"{alpha:.2f}"
 
 
 def _all_times(place: ContextCosts) -> list[list[float]]:
-    """The measurements of each kind of turn; of a round, the whole."""
-    kinds = chain((p.seconds for p in place.passes), (one.whole for one in place.rounds))
+    """The measurements of plain passes, of each pass size, and of whole rounds by drafter."""
+    kinds = chain((p.seconds for p in place.passes), (one.total for one in place.rounds))
     return [place.plain, *kinds]

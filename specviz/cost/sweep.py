@@ -8,12 +8,13 @@ itself is in specviz/bench/sweep.py. Standard library only.
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 from typing import Any, Final, Self
 
 from specviz.cost.checks import check_not_negative, check_positive
@@ -46,9 +47,9 @@ class PassSamples:
         _check_times(f"Passes over {self.tokens} tokens", self.seconds)
 
     @property
-    def usual(self) -> float:
+    def median(self) -> float:
         """Seconds of such a pass: the median."""
-        return median(self.seconds)
+        return statistics.median(self.seconds)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Sweep:
     @cached_property
     def by_tokens(self) -> dict[int, float]:
         """Median seconds of a pass, by tokens."""
-        return {point.tokens: point.usual for point in self.points}
+        return {point.tokens: point.median for point in self.points}
 
     @property
     def complete(self) -> bool:
@@ -134,7 +135,7 @@ class Sweep:
         line, seconds = self.predicted(1), self.plain
         return line.memory / seconds if line and seconds else None
 
-    def over(self, tokens: int) -> float | None:
+    def excess(self, tokens: int) -> float | None:
         """Seconds that a pass took beyond the roofline: measured less predicted."""
         seconds, line = self.by_tokens.get(tokens), self.predicted(tokens)
         return None if seconds is None or line is None else seconds - line.seconds
@@ -142,7 +143,7 @@ class Sweep:
     @property
     def overhead(self) -> float | None:
         """What a plain pass took beyond the roofline: a constant, fitted at one token."""
-        return self.over(1)
+        return self.excess(1)
 
     def to_text(self) -> str:
         """As the text of a file."""
@@ -187,7 +188,7 @@ class Sweep:
         rows = [
             {
                 "tokens": point.tokens,
-                "seconds": point.usual,
+                "seconds": point.median,
                 "plain_passes": self.passes(point.tokens),
                 "roofline_seconds": (line := self.predicted(point.tokens)) and line.seconds,
             }
@@ -202,3 +203,11 @@ def _check_times(name: str, values: Sequence[float]) -> None:
         raise ValueError(f"{name} need a measurement.")
     for value in values:
         check_positive(f"Every measurement of {name.lower()}", value)
+
+
+def middle_half(seconds: Sequence[float]) -> tuple[float, float]:
+    """Return the first and third quartile of some measurements."""
+    if len(seconds) == 1:
+        return seconds[0], seconds[0]
+    low, _, high = quantiles(seconds, n=4, method="inclusive")
+    return low, high

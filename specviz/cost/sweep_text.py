@@ -1,35 +1,42 @@
-"""What a sweep says in words: how many plain passes a pass takes, and where the time goes.
+"""A sweep as sentences and table rows: the cost of a pass in plain passes, and where time goes.
 
-Rule: every sentence follows from the numbers of the sweep it is about. Standard library only.
+The sentences follow from the numbers of the sweep; their wording is in texts/cost.jinja.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import median, quantiles
+from statistics import median
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.cost.sweep import SIZES, Sweep
+from specviz.cost.formatting import (
+    describe_counts,
+    format_milliseconds,
+    format_passes,
+    format_rate_prefix,
+)
+from specviz.cost.sweep import SIZES, Sweep, middle_half
+from specviz.texts import text
 
-DRAFTS: Final = ((5, "a draft of 4 guesses"), (17, "a tree of 16"))
-TOO_LITTLE: Final = "Too little was measured to say what a longer pass takes."
-NOTHING: Final = "Nothing has been measured yet."
+DRAFTS: Final = ((5, "a draft of 4 tokens"), (17, "a tree of 16"))
 LARGEST_PASS: Final = SIZES[-1]
-NOISY_SPREAD: Final = 0.3  # a middle half wider than this share of the median is no quiet machine
-ABOUT_THE_SAME: Final = 1.5  # gaps within this factor of each other are "about the same"
+NOISY_SPREAD: Final = 0.3  # middle half / median; above it, the machine was not quiet
+ABOUT_THE_SAME: Final = 1.5  # gaps within this factor count as equal
 
 
 def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
-    """Sentences and rows for the page. Rows: by size, ready to be shown as text.
+    """Return the sentences and table rows for the page.
 
-    here: whether it was measured on this machine just now. Times that vary too much make no
-    headline and are given no reason: that they vary is the headline.
+    If the times vary too much, the headline says so and no reasons are given.
+
+    Args:
+        sweep: What was measured.
+        here: Whether it was measured on this machine just now.
     """
     quiet = not is_noisy(sweep)
     head, after = summarize(sweep, here), caution(sweep)
     if not quiet:
-        head, after = after, f"What came out, for what it is worth: {head}"
+        head, after = after, text("cost", "unreliable", answer=head)
     return {
         "where": describe_machine(sweep),
         "how": describe_method(sweep),
@@ -46,138 +53,124 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
 
 
 def describe_machine(sweep: Sweep) -> str:
-    """The model and the machine."""
+    """Name the model, the machine, the dtype and the threads."""
     machine = f"{sweep.machine} ({sweep.processor})" if sweep.processor else sweep.machine
     threads = f"{sweep.threads} thread{'' if sweep.threads == 1 else 's'}"
     return f"{title_of(sweep.target)} · {machine} · {sweep.dtype} · {threads}"
 
 
 def describe_method(sweep: Sweep) -> str:
-    """How it was measured, and the peaks that the roofline is made from."""
+    """Say how it was measured, with the peaks that the roofline uses."""
     counts = [len(point.seconds) for point in sweep.points]
     if not counts:
         return ""
-    times = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    said = (
-        f"Median of {times} {'pass' if times == '1' else 'passes'} for each size, "
-        f"in shuffled order, with {sweep.context} tokens in the cache."
+    return text(
+        "cost",
+        "sweep_method",
+        times=describe_counts(counts),
+        one=max(counts) == 1,
+        context=sweep.context,
+        peaks=describe_peaks(sweep),
     )
-    return f"{said} {describe_peaks(sweep)}".rstrip()
 
 
 def describe_peaks(sweep: Sweep) -> str:
-    """What the roofline is made from; empty where the machine's peaks were not measured."""
+    """Name the peaks that the roofline uses; empty if they were not measured."""
     if sweep.peaks is None:
         return ""
-    flops, bandwidth = sweep.peaks
-    return (
-        f"The roofline is made from this machine's own best: {_with_prefix(flops)}FLOP/s "
-        f"in a product of large matrices, {_with_prefix(bandwidth)}B/s where as many bytes as "
-        "the weights have are read once."
-    )
+    flops, bandwidth = map(format_rate_prefix, sweep.peaks)
+    return text("cost", "peaks", flops=flops, bandwidth=bandwidth)
 
 
 def caution(sweep: Sweep) -> str:
-    """What to hold against the numbers; empty where there is nothing."""
+    """Say why the numbers may be unreliable; empty if there is no reason."""
     if is_noisy(sweep):
-        return (
-            "The machine was too busy to measure: passes of one size took very different times. "
-            "Measure again when nothing else runs on it."
-        )
+        return text("cost", "sweep_noisy")
     if sweep.points and not sweep.complete:
-        return "It was stopped before its end, so some of this rests on few passes."
+        return text("cost", "sweep_stopped_early")
     return ""
 
 
 def is_noisy(sweep: Sweep) -> bool:
-    """Whether passes of one size took very different times."""
-    halves = [(middle_half(point.seconds), point.usual) for point in sweep.points]
-    spreads = [(high - low) / usual for (low, high), usual in halves]
+    """Whether passes of the same size took very different times."""
+    spreads = []
+    for point in sweep.points:
+        low, high = middle_half(point.seconds)
+        spreads.append((high - low) / point.median)
     return bool(spreads) and median(spreads) > NOISY_SPREAD
 
 
 def summarize(sweep: Sweep, here: bool = True) -> str:
-    """Passes over more tokens, in plain passes."""
+    """Say what larger passes cost, in plain passes."""
     known = [(size, cost) for size, _ in DRAFTS if (cost := sweep.passes(size)) is not None]
     if not known:
-        return TOO_LITTLE if sweep.points else NOTHING
-    (size, cost), *others = known
-    more = "".join(f", with {n} tokens {format_passes(c)}" for n, c in others)
-    plain = "plain pass" if format_passes(cost) == "1.00" else "plain passes"
-    place = "this machine" if here else sweep.machine
-    return f"On {place} a pass with {size} tokens takes {format_passes(cost)} {plain}{more}."
+        return text("cost", "sweep_too_little" if sweep.points else "sweep_nothing")
+    values = {"tokens": known[0][0], "passes": format_passes(known[0][1])}
+    if len(known) > 1:
+        values |= {"tokens_2": known[1][0], "passes_2": format_passes(known[1][1])}
+    machine = "this machine" if here else sweep.machine
+    return text("cost", "sweep_answer", machine=machine, **values)
 
 
 def required_tokens(sweep: Sweep) -> str:
-    """What a draft must bring before it can pay."""
-    known = [(what, cost) for n, what in DRAFTS if (cost := sweep.passes(n)) is not None]
+    """Say how many tokens a draft must yield to pay for its verification."""
+    known = [(name, cost) for n, name in DRAFTS if (cost := sweep.passes(n)) is not None]
+    costly = [(name, format_passes(cost)) for name, cost in known if cost > 1.0]
     if not known:
         return ""
-    costly = [(what, cost) for what, cost in known if cost > 1.0]
     if not costly:
-        return "Guesses are checked for nothing here: what they cost is drafting them."
-    (what, cost), *others = costly
-    more = "".join(f", {name} more than {format_passes(c)}" for name, c in others)
-    return (
-        f"So {what} must bring more than {format_passes(cost)} tokens a round to pay{more}: "
-        "that is the price of checking alone, before any drafting."
-    )
+        return text("cost", "sweep_verification_free")
+    values = {"draft": costly[0][0], "tokens": costly[0][1]}
+    if len(costly) > 1:
+        values |= {"draft_2": costly[1][0], "tokens_2": costly[1][1]}
+    return text("cost", "sweep_required", **values)
 
 
 def memory_sentence(sweep: Sweep, here: bool = True) -> str:
-    """How much of the speed that its memory allows a plain pass reaches, and on which machine."""
+    """Say which share of the memory bandwidth a plain pass reaches, and on which machine."""
     share = sweep.share_of_memory_speed
     if share is None:
         return ""
     chip = f"{sweep.processor}, " if sweep.processor else ""
-    place = "this machine (measured just now)" if here else f"{sweep.machine} ({chip}recorded)"
-    return (
-        f"On {place} a plain pass reaches {share:.2f} of its memory's speed: "
-        f"reading all weights, keys and values once takes {share:.2f} of its time."
-    )
+    machine = "this machine (measured just now)" if here else f"{sweep.machine} ({chip}recorded)"
+    return text("cost", "sweep_memory", machine=machine, share=f"{share:.2f}")
 
 
 def overhead_sentence(sweep: Sweep) -> str:
-    """Where a plain pass spends what the roofline does not know of."""
-    seconds, line, over = sweep.plain, sweep.predicted(1), sweep.overhead
-    if seconds is None or line is None or over is None:
+    """Say what a plain pass takes beyond the roofline."""
+    seconds, line, overhead = sweep.plain, sweep.predicted(1), sweep.overhead
+    if seconds is None or line is None or overhead is None:
         return ""
-    begin = (
-        f"A plain pass takes {format_milliseconds(seconds)} ms, "
-        f"the roofline says {format_milliseconds(line.seconds)} ms (simulated)."
-    )
-    share = over / seconds
+    times = {
+        "measured": format_milliseconds(seconds),
+        "roofline": format_milliseconds(line.seconds),
+    }
+    share = overhead / seconds
     if share <= 0.0:
-        return f"{begin} It is no slower than its bytes and sums demand: overhead does not show."
-    why = f"Python, and the start of every small operation in {sweep.shape.layers} layers"
-    rank = "most of the pass" if share > 0.5 else f"{100 * share:.0f} % of the pass"
-    return f"{begin} The other {format_milliseconds(over)} ms are overhead, {rank}: {why}."
+        return text("cost", "sweep_no_overhead", **times)
+    return text(
+        "cost",
+        "sweep_overhead",
+        **times,
+        overhead=format_milliseconds(overhead),
+        share="most" if share > 0.5 else f"{100 * share:.0f} %",
+        layers=sweep.shape.layers,
+    )
 
 
 def overhead_growth_sentence(sweep: Sweep) -> str:
-    """How the gap changes up to the largest pass."""
-    small, large = sweep.overhead, sweep.over(LARGEST_PASS)
+    """Say how the gap to the roofline changes up to the largest pass."""
+    small, large = sweep.overhead, sweep.excess(LARGEST_PASS)
     if small is None or large is None or small <= 0.0:
         return ""
     if large <= 0.0:
-        return f"With {LARGEST_PASS} tokens the pass is as fast as the roofline: the overhead is hidden."
-    begin = f"With {LARGEST_PASS} tokens the gap is {format_milliseconds(large)} ms"
+        return text("cost", "sweep_overhead_hidden", tokens=LARGEST_PASS)
+    gap = format_milliseconds(large)
     if large > small * ABOUT_THE_SAME:
-        return (
-            f"{begin}: beyond the overhead, products with so few rows stay below the speed of "
-            "a large one."
-        )
+        return text("cost", "sweep_overhead_grows", tokens=LARGEST_PASS, gap=gap)
     if large < small / ABOUT_THE_SAME:
-        return f"{begin}: part of the overhead passes while the arithmetic is done."
-    return f"{begin}, about the same: it is a price by the pass, not by the token."
-
-
-def middle_half(seconds: Sequence[float]) -> tuple[float, float]:
-    """The bounds of the middle half of some measurements."""
-    if len(seconds) == 1:
-        return seconds[0], seconds[0]
-    low, _, high = quantiles(seconds, n=4, method="inclusive")
-    return low, high
+        return text("cost", "sweep_overhead_shrinks", tokens=LARGEST_PASS, gap=gap)
+    return text("cost", "sweep_overhead_constant", tokens=LARGEST_PASS, gap=gap)
 
 
 def _row(sweep: Sweep, tokens: int) -> dict[str, Any]:
@@ -187,28 +180,9 @@ def _row(sweep: Sweep, tokens: int) -> dict[str, Any]:
     return {
         "tokens": tokens,
         "guesses": tokens - 1,
-        "measured": format_milliseconds(point.usual),
+        "measured": format_milliseconds(point.median),
         "middle": f"{format_milliseconds(low)} to {format_milliseconds(high)}",
         "passes": "" if cost is None else format_passes(cost),
         "roofline": "" if line is None else format_milliseconds(line.seconds),
         "bound": "" if line is None else line.bound,
     }
-
-
-def format_milliseconds(seconds: float) -> str:
-    """Milliseconds in three figures, as far as that helps: 0.213, 2.13, 21.3, 213."""
-    value = 1000.0 * seconds
-    digits = 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:.{digits}f}"
-
-
-def format_passes(value: float) -> str:
-    return f"{value:.2f}"
-
-
-def _with_prefix(value: float) -> str:
-    """A rate with its unit's prefix: 92 G, 1.8 T."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if value >= size:
-            return f"{value / size:.3g} {letter}"
-    return f"{value:.3g} "

@@ -48,7 +48,7 @@ class GrownTree:
     @cached_property
     def tree(self) -> DraftTree:
         """The tree that goes to the target."""
-        return DraftTree(tuple(self.growth.tokens), tuple(self.growth.parents)).kept(self.kept)
+        return DraftTree(tuple(self.growth.tokens), tuple(self.growth.parents)).subtree(self.kept)
 
     @property
     def paths(self) -> frozenset[Path]:

@@ -23,7 +23,7 @@ from specviz.bench.shapes.weights import (
 )
 from specviz.bench.sweep import MAX_READ_BYTES
 from specviz.catalog.entry import with_defaults
-from specviz.cost.measured_costs_text import format_bytes
+from specviz.cost.formatting import format_bytes
 from specviz.cost.model_shape import BYTES_PER_NUMBER
 from specviz.cost.sources import Model, smaller_models
 from specviz.cost.sweep import DTYPES

@@ -58,7 +58,7 @@ def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
         "50-words": round_label(checked, here, free, across, high),
         **ridge(free, across, high),
     }
-    made = axes("tokens of each sequence in the pass", f" {name}", high)
+    made = axes("tokens per sequence in the pass", f" {name}", high)
     made["xaxis"] |= {"range": [0, across * 1.02], "nticks": 7}
     return {"data": data, "layout": made}
 
@@ -80,10 +80,12 @@ def need(free: int, checked: int) -> float:
 def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
     """A line where guesses stop being free, with its words."""
     if not 1 <= free < across:
-        said = "no token is free" if free < 1 else f"free beyond {across} tokens"
+        said = (
+            "compute-bound from the start" if free < 1 else f"memory-bound beyond {across} tokens"
+        )
         return {"51-ridge": words([(across * 0.02, high * 0.96, said)], "middle right")}
     side = "middle left" if free > across / 2 else "middle right"
-    said = f"\u00a0free until {tokens(free)}\u00a0"
+    said = f"\u00a0free up to {tokens(free)}\u00a0"
     return {
         "12-ridge": line([free, free], [0, high], "--ink2", 1, "dot"),
         "51-ridge": words([(free, high * 0.96, said)], side),
@@ -116,7 +118,7 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
     }
     if guessing.draft:
         data["11-costless"] = line(sizes, costless, FAINT, 1.5, "dash")
-    made = axes("sequences in the batch", " ×", high)
+    made = axes("batch size (sequences)", " ×", high)
     made["xaxis"] |= {
         "type": "log",
         "range": [-0.05, log10(MAX_BATCH) + 0.05],
@@ -143,7 +145,7 @@ def _unfit(room: int, high: float) -> dict[str, Trace]:
     return {
         "00-unfit": area,
         "52-unfit": words(
-            [(MAX_BATCH, high * 0.96, f"no room from batch {room + 1} on")], "middle left"
+            [(MAX_BATCH, high * 0.96, f"out of memory from batch {room + 1}")], "middle left"
         ),
     }
 
@@ -156,7 +158,7 @@ def _loss(loss: int | None, high: float) -> dict[str, Trace]:
     return {
         "12-loss": line([loss, loss], [0, 1], "--ink2", 1, "dot"),
         "41-loss": point(loss, 1, "--bg") | {"marker": _marker("--bg", "--ink")},
-        "51-loss": words([(loss, high * 0.06, f"\u00a0loses at batch {loss}\u00a0")], side),
+        "51-loss": words([(loss, high * 0.06, f"\u00a0slower from batch {loss}\u00a0")], side),
     }
 
 
@@ -182,7 +184,7 @@ def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int
         "06-here": line([log2(batch)] * 2, [best[round(log2(batch))], high], "--ink2", 1, "dot"),
         "50-best": words(feet, "top center"),
     }
-    made = axes("sequences in the batch", "", high)
+    made = axes("batch size (sequences)", "", high)
     made["xaxis"] |= {
         "range": [-0.6, len(BATCHES) - 0.4],
         "tickvals": places,

@@ -8,8 +8,7 @@ from __future__ import annotations
 from math import log10
 from typing import Any, Final
 
-from specviz.cost.sweep import SIZES, Sweep
-from specviz.cost.sweep_text import middle_half
+from specviz.cost.sweep import SIZES, Sweep, middle_half
 from specviz.figures.plot import FONT, Figure, Trace, layout
 
 WIDTH, HEIGHT = 640, 340
@@ -32,7 +31,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
 
 def _marks(sweep: Sweep) -> Trace:
     """Measured: a mark for the median, a bar over the middle half of the passes."""
-    medians = [1000.0 * point.usual for point in sweep.points]
+    medians = [1000.0 * point.median for point in sweep.points]
     spans = [middle_half(point.seconds) for point in sweep.points]
     said = [_said(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
     pairs = list(zip(medians, spans, strict=True))

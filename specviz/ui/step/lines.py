@@ -14,10 +14,9 @@ from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.measured_point import MeasuredPoint, measured_point
 from specviz.figures.charts import drawn
 from specviz.frames import Frame, Scene, difference, frames, questions
-from specviz.frames.numbers import seconds
-from specviz.frames.outcome import outcome
-from specviz.frames.strip import brought
-from specviz.frames.turns import turns
+from specviz.frames.frame import end_card
+from specviz.frames.numbers import format_seconds
+from specviz.frames.strip import added_tokens, turns
 from specviz.settings.summary import summary_parts
 from specviz.texts import count
 from specviz.trace import metrics
@@ -125,7 +124,7 @@ class RunLines:
             "first": shots[0],
             "then": [difference(shots[0], shot) for shot in shots[1:]],
             "asks": _asks(scene, told, shots),
-            "brings": [list(token) for token in brought(scene)],
+            "brings": [list(token) for token in added_tokens(scene)],
             "seconds": [round(s, 6) for s in parts(played)],
         }
         return line("round", data)
@@ -135,7 +134,7 @@ class RunLines:
         if self.last is None:
             return {}
         begun, last = self.last
-        return {"end": difference(begun, outcome(self.trace, last))}
+        return {"end": difference(begun, end_card(self.trace, last))}
 
     def _summary(self) -> str:
         """The run in one line, without a speed-up until plain decoding was measured.
@@ -143,7 +142,7 @@ class RunLines:
         Nor with one where the seconds of either make no sense; why, the run's last step says.
         """
         numbers = metrics.summary(self.trace)
-        said = f"{count(numbers['tokens'], 'token')} in {seconds(numbers['total_seconds'])}"
+        said = f"{count(numbers['tokens'], 'token')} in {format_seconds(numbers['total_seconds'])}"
         plain = self.trace.baseline
         if plain is not None and numbers["speedup"] is not None:
             ratio = f", {numbers['speedup']:.2f} × plain"

@@ -1,1 +1,1 @@
-"""The speed law, with the last run on its surface."""
+"""The speed-up formula, with the last run as a point on its surface."""

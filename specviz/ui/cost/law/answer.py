@@ -1,6 +1,6 @@
-"""The law's answer to one question: sentences, numbers as they are shown, figures.
+"""Answer one question about the speed-up formula: sentences, formatted numbers and figures.
 
-Pure: text in, text out, no state. All that is said here is simulated, except what a run measured.
+Pure: text in, text out. Everything is simulated except what a run measured.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from specviz.cost.figures.speedup import (
 )
 from specviz.cost.formula import SpeedupModel
 from specviz.cost.measured_point import MeasuredPoint
+from specviz.texts import text
 from specviz.ui.cost.law.question import LawQuestion, places, widths
 from specviz.ui.question import Unasked, number_of
 
-NEAR: Final = 0.03  # the law and a run that differ by less agree
+NEAR: Final = 0.03  # relative difference below which formula and run agree
 
 
-def answer(text: Any) -> str:
-    """JSON for the page; a question that cannot be answered gets the sentence that says why."""
+def answer(json_text: Any) -> str:
+    """Return the answer as JSON, or the error sentence for a question that is invalid."""
     try:
-        asked = LawQuestion.from_text(text)
+        asked = LawQuestion.from_text(json_text)
     except Unasked as problem:
-        return _json({"id": number_of(text), "problem": str(problem), "field": problem.field})
+        return _json({"id": number_of(json_text), "problem": str(problem), "field": problem.field})
     terms, gamma, run = asked.terms, asked.gamma, asked.run
     end = shown_to(terms, gamma, run.gamma if run else 0.0)
     chart = gamma_map(terms, gamma, end, run) if asked.map == "gamma" else cost_map(terms, run)
@@ -51,36 +52,35 @@ def answer(text: Any) -> str:
 
 
 def best_sentence(terms: SpeedupModel) -> str:
-    """The one sentence that answers "when does drafting pay?" on these terms."""
+    """Answer "when does drafting pay?" for these values in one sentence."""
     best = terms.best()
-    checking = "" if terms.verify == 1.0 else f" and a checking pass of {number(terms.verify)}"
-    cost = (
-        f"a guess costing {number(terms.c)} of a pass" if terms.c else "guesses that cost nothing"
-    )
-    said = f"With α {number(terms.alpha)} and {cost}{checking}"
+    values = {
+        "alpha": number(terms.alpha),
+        "c": number(terms.c) if terms.c else "",
+        "v": number(terms.verify) if terms.verify != 1.0 else "",
+    }
     if best.gamma == 0:
         above = formula.can_pay(terms.alpha, terms.c)
-        reason = "checking costs too much" if above else "α must be above what a guess costs"
-        return f"{said}, no draft length pays: {reason}."
+        return text("cost", "formula_never_pays", **values, alpha_above_c=above)
     if best.gamma is None:
-        reach = "without limit" if best.speedup == inf else f"up to {times(best.speedup)} plain"
-        return f"{said}, the longer the draft the better: {reach}."
-    return f"{said}, the best draft is γ = {best.gamma}: {times(best.speedup)} plain."
+        limit = "" if best.speedup == inf else times(best.speedup)
+        return text("cost", "formula_longer_is_better", **values, limit=limit)
+    speedup = times(best.speedup)
+    return text("cost", "formula_best", **values, gamma=best.gamma, speedup=speedup)
 
 
 def chosen_sentence(terms: SpeedupModel, gamma: float) -> str:
-    """What the law says of the chosen γ."""
+    """Say what the formula predicts for the chosen γ."""
     if gamma == 0.0:
-        return "γ = 0 drafts nothing: this is plain decoding."
-    here, told = terms.speedup(gamma), f"Your γ = {number(gamma, 0)}"
+        return text("cost", "formula_nothing_drafted")
+    here, shown = terms.speedup(gamma), number(gamma, 0)
     if abs(here - 1.0) < formula.TOLERANCE:
-        return f"{told} is as fast as plain decoding."
-    end = "" if here > 1.0 else ": drafting loses here"
-    return f"{told} gives {times(here)} plain{end}."
+        return text("cost", "formula_break_even", gamma=shown)
+    return text("cost", "formula_chosen", gamma=shown, speedup=times(here), slower=here < 1.0)
 
 
 def round_of(terms: SpeedupModel, gamma: float) -> dict[str, Any]:
-    """What a round at the chosen γ brings and costs, as the page shows it."""
+    """Tokens and cost of a round at the chosen γ, as the page shows them."""
     drafted = gamma > 0.0
     tokens = formula.expected_tokens(terms.alpha, gamma)
     draft, check = gamma * terms.c, terms.verify if drafted else 1.0
@@ -95,48 +95,51 @@ def round_of(terms: SpeedupModel, gamma: float) -> dict[str, Any]:
 
 
 def compared(run: MeasuredPoint) -> dict[str, Any]:
-    """A run beside the law at the run's own α, γ, c and checking pass."""
-    expected = formula.expected_tokens(run.alpha, run.gamma)
+    """Compare a run with the formula at the run's own α, γ, c and v."""
+    predicted = formula.expected_tokens(run.alpha, run.gamma)
+    gamma = "draft tokens in a chain" if run.chain else "levels of the draft tree"
     return {
         "measured": times(run.speedup),
         "law": times(run.predicted),
-        "why": why(run, expected),
+        "why": why(run, predicted),
         "rows": [
-            ["α", f"{run.alpha:.2f}", "the chance that a judged position keeps a guess"],
-            ["γ", f"{run.gamma:.2f}", "guesses in a row" if run.chain else "levels of the tree"],
+            ["α", f"{run.alpha:.2f}", "probability that a judged position accepts a draft token"],
+            ["γ", f"{run.gamma:.2f}", gamma],
             ["c", f"{run.c:.2f}", "drafting one of them, in plain passes"],
-            ["v", f"{run.verify:.2f}", "the checking pass, in plain passes"],
-            ["tokens", f"{run.tokens:.2f}", f"a round brought; the law expects {expected:.2f}"],
+            ["v", f"{run.verify:.2f}", "the verification pass, in plain passes"],
+            ["tokens", f"{run.tokens:.2f}", f"per round; the formula predicts {predicted:.2f}"],
         ],
         "take": {name: round(getattr(run, name), 3) for name in ("alpha", "gamma", "c", "verify")},
     }
 
 
-def why(run: MeasuredPoint, expected: float) -> str:
-    """Where the law and the run part, by the larger of the two reasons that can be measured."""
-    tree = "" if run.chain else " It drafted trees, and γ is their depth."
+def why(run: MeasuredPoint, predicted: float) -> str:
+    """Say why formula and run differ, by the larger of the two reasons that can be measured.
+
+    Args:
+        run: The measured run.
+        predicted: Tokens per round that the formula predicts for it.
+    """
+    tree = not run.chain
     if abs(run.speedup / run.predicted - 1.0) < NEAR:
-        return f"They agree to within {100 * NEAR:.0f} %.{tree}"
+        return text("cost", "run_agrees", percent=f"{100 * NEAR:.0f}", tree=tree)
     rounds = formula.speedup_from_tokens(run.tokens, run.gamma * run.c, run.verify)
-    brought, rest = log(run.tokens / expected), log(run.speedup / rounds)
+    by_tokens, by_time = log(run.tokens / predicted), log(run.speedup / rounds)
     gap = log(run.speedup / run.predicted)
-    if brought * gap > rest * gap:
-        few = "fewer" if brought < 0 else "more"
-        said = (
-            f"A round brought {few} tokens than the law expects, {run.tokens:.2f} for "
-            f"{expected:.2f}: it takes all guesses as equally likely to be kept, and one run is a "
-            "small sample."
+    if by_tokens * gap > by_time * gap:
+        return text(
+            "cost",
+            "run_tokens_differ",
+            fewer=by_tokens < 0,
+            tokens=f"{run.tokens:.2f}",
+            predicted=f"{predicted:.2f}",
+            tree=tree,
         )
-    else:
-        said = (
-            f"By its drafted rounds alone the run would be at {times(rounds)}: the first pass and "
-            "rounds that drafted nothing count for the run, and the law leaves them out."
-        )
-    return said + tree
+    return text("cost", "run_time_differs", speedup=times(rounds), tree=tree)
 
 
 def _trees(asked: LawQuestion) -> dict[str, Any]:
-    """The typed tree, a chain and the best tree of as many guesses; or what is wrong with it."""
+    """Compare the typed tree, a chain and the best tree of the same size; or say what is wrong."""
     try:
         shape, chances = widths(asked.widths), places(asked.places)
     except Unasked as problem:
@@ -170,23 +173,22 @@ def _card(
 def _trees_sentence(cards: Sequence[dict[str, Any]], guesses: int) -> str:
     tree, chain, best = (card["told"]["tokens"] for card in cards)
     fastest = max(cards, key=lambda card: float(card["speedup"]))
-    slower = fastest is cards[2] or fastest["told"]["speedup"] == cards[2]["told"]["speedup"]
-    faster = "" if slower else f" Each level costs c, so {fastest['name'].lower()} is faster."
-    return (
-        f"With {guesses} guess{'' if guesses == 1 else 'es'} a round, this tree brings "
-        f"{tree} tokens, a chain {chain}, and no tree more than {best}.{faster}"
+    same = fastest is cards[2] or fastest["told"]["speedup"] == cards[2]["told"]["speedup"]
+    faster = "" if same else fastest["name"].lower()
+    return text(
+        "cost", "trees_compared", guesses=guesses, tree=tree, chain=chain, best=best, faster=faster
     )
 
 
 def number(value: float, fewest: int = 2) -> str:
-    """A number that a visitor chose: two decimals, or as many as it has, up to four."""
+    """Format a number that a visitor chose: its decimals, at least `fewest` and at most four."""
     shown = f"{value:.4f}".rstrip("0")
     whole, _, decimals = shown.partition(".")
     return f"{whole}.{decimals.ljust(fewest, '0')}" if decimals or fewest else whole
 
 
 def times(value: float) -> str:
-    """A ratio to plain decoding; more digits only where two would say 1 of what is not."""
+    """Format a ratio to plain decoding, with more digits where two would round it to 1."""
     digits = next((d for d in (2, 3, 4) if round(value, d) != 1.0 or value == 1.0), 2)
     return f"{value:.{digits}f} ×"
 

@@ -1,4 +1,4 @@
-// What the law is asked.
+// Questions about the formula.
 
 import { Question } from "../../shared/question.js";
 import { note } from "../shared/address.js";
@@ -8,11 +8,11 @@ import { run, state } from "./state.js";
 
 /** @import { State } from "./data.js" */
 
-const SILENT = "The server does not answer. What is shown is older than the sliders.";
+const SILENT = "The server does not answer. The results shown belong to earlier slider values.";
 export const question = new Question("sv-law-ask", () => tell(SILENT));
 
 /** @type {(keyof State)[]} */
-const UNUSUAL = ["verify", "c_hat", "map", "widths", "places"]; // in a link where they were changed
+const UNUSUAL = ["verify", "c_hat", "map", "widths", "places"]; // in a link only where they were changed
 
 export function ask() {
   const start = stage.config.start;

@@ -14,7 +14,7 @@ import { state } from "./state.js";
 const OWN = ["c", "verify", "c_hat"];
 /** @type {Text[]} */
 const TEXTS = ["widths", "places"];
-const STEPPED = "The number can be typed, too, beyond the slider's ends.";
+const STEPPED = "You can also type a number outside the slider's range.";
 
 /** @param {HTMLElement} row */
 function field(row) {
@@ -53,7 +53,7 @@ function input(row, type) {
   return there(found);
 }
 
-// What the sliders and boxes say; the box that somebody types in is left alone.
+// Write the state into sliders and boxes, except the box that has the focus.
 export function showFields() {
   for (const row of stage.all(".sv-law-field")) {
     const value = state[quantityOf(row)];
@@ -73,14 +73,14 @@ function change(name, value) {
   ask();
 }
 
-// The tab's α and γ are this section's first two sliders.
+// α and γ belong to the whole tab; the first two sliders of this section show them.
 function follow() {
   state.alpha = terms.alpha;
   state.gamma = terms.gamma;
   showFields();
 }
 
-// ?alpha=0.8&gamma=5&c=0.05 in the page's address: a lesson can link to a place on the law.
+// ?alpha=0.8&gamma=5&c=0.05 in the page's address: a lesson can link to these values.
 function fromAddress() {
   for (const name of OWN) state[name] = linked(name) ?? stage.config.start[name];
   for (const name of TEXTS) state[name] = linkedText(name) ?? stage.config.start[name];

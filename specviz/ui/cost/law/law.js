@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.law`.
+// Event wiring, and the section's public object `window.specviz.law`.
 
 import { onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
@@ -17,7 +17,7 @@ import { state } from "./state.js";
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Config } from "./data.js" */
 
-// A click on the map moves the sliders there; the keyboard has the sliders themselves.
+// A click on the map sets the sliders; with the keyboard, use the sliders themselves.
 /** @param {MouseEvent} event */
 function goThere(event) {
   if (!last || !plotly || stage.element.closest(".sv-large")) return;

@@ -1,4 +1,4 @@
-"""What a visitor asks of the speed law, as data: checked, with a sentence for whatever is wrong."""
+"""A question about the speed-up formula: the page's JSON, validated, with readable errors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MOST_GUESSES: Final = 64
 MOST_PLACES: Final = 8
 DEEPEST: Final = 12
 MAPS: Final = ("gamma", "c")
-LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # how it is called, least, most
+LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, minimum, maximum
     "alpha": ("α", 0.0, 1.0),
     "gamma": ("γ", 0.0, 64.0),
     "c": ("c", 0.0, 10.0),
-    "verify": ("The checking pass", 0.1, 20.0),
+    "verify": ("The verification pass", 0.1, 20.0),
     "c_hat": ("ĉ", 0.0, 10.0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LawQuestion:
-    """The sliders, which map, a tree as it was typed, and the run that is shown beside the law."""
+    """Slider values, the chosen map, a tree as typed, and the run shown beside the formula."""
 
     number: int
     terms: SpeedupModel
@@ -40,10 +40,10 @@ class LawQuestion:
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
-        """What JSON text asks. Raises Unasked with a sentence."""
+        """Parse JSON text. Raises Unasked with a sentence."""
         data = read(text)
         if data.get("map") not in MAPS:
-            raise Unasked(f"A map is one of {', '.join(MAPS)}.")
+            raise Unasked(f"The map must be one of {', '.join(MAPS)}.")
         found = {name: _number(data.get(name), name) for name in LIMITS}
         gamma = found.pop("gamma")
         return cls(
@@ -58,28 +58,30 @@ class LawQuestion:
 
 
 def widths(text: str) -> list[int]:
-    """The children of a node at each depth, typed like "3, 2, 1". Raises Unasked."""
+    """Parse the children of a node at each depth, typed like "3, 2, 1". Raises Unasked."""
     found = [int(_typed(part, "widths", whole=True)) for part in _parts(text, "widths", DEEPEST)]
     guesses, level = 0, 1
     for width in found:
         level *= width
         guesses += level
         if guesses > MOST_GUESSES:
-            raise Unasked(f"This tree has more than {MOST_GUESSES} guesses.", "widths")
+            raise Unasked(f"This tree has more than {MOST_GUESSES} draft tokens.", "widths")
     if not all(width >= 1 for width in found):
-        raise Unasked("Each level needs at least 1 child, like 3, 2, 1, 1.", "widths")
+        raise Unasked("Each level needs at least 1 child, as in 3, 2, 1, 1.", "widths")
     return found
 
 
 def places(text: str) -> list[float]:
-    """The chances of siblings by place, typed like "0.65, 0.11". Raises Unasked."""
+    """Parse acceptance by sibling rank, typed like "0.65, 0.11". Raises Unasked."""
     found = [_typed(part, "places") for part in _parts(text, "places", MOST_PLACES)]
     if not all(0.0 <= chance <= 1.0 for chance in found):
-        raise Unasked("Chances by place lie between 0 and 1, like 0.65, 0.11.", "places")
+        raise Unasked("Acceptance probabilities lie between 0 and 1, as in 0.65, 0.11.", "places")
     if any(after > before for before, after in pairwise(found)):
-        raise Unasked("A later sibling is never likelier than the one before it.", "places")
+        raise Unasked(
+            "A later sibling cannot have a higher probability than an earlier one.", "places"
+        )
     if sum(found) > 1.0 + 1e-9:
-        said = f"Only one sibling can be kept, and these chances sum to {sum(found):.4g}."
+        said = f"Only one sibling can be accepted, but these probabilities sum to {sum(found):.4g}."
         raise Unasked(said, "places")
     return found
 
@@ -95,32 +97,32 @@ def _number(value: Any, name: str) -> float:
     called, least, most = LIMITS[name]
     found = _finite(value, called, name)
     if not least <= found <= most:
-        raise Unasked(f"{called} lies between {least:g} and {most:g}.", name)
+        raise Unasked(f"{called} must be between {least:g} and {most:g}.", name)
     return found
 
 
 def _run(data: Any) -> MeasuredPoint | None:
-    """A measured point; what else it carries is not read."""
+    """Parse a measured point; further keys are ignored."""
     if data is None:
         return None
     if not isinstance(data, dict):
-        raise Unasked("A measured run is a JSON object.")
+        raise Unasked("A measured run must be a JSON object.")
     names = [field.name for field in fields(MeasuredPoint)]
     found = {name: _finite(data.get(name), f"A run's {name}") for name in names}
     costs = [found[name] for name in names if name != "alpha"]
     if not 0.0 <= found["alpha"] <= 1.0 or min(costs) < 0.0 or max(costs) > 1e6:
-        raise Unasked("This measured run has numbers that no run has.")
+        raise Unasked("This measured run has impossible numbers.")
     if min(found["verify"], found["gamma"], found["tokens"], found["speedup"]) <= 0.0:
-        raise Unasked("This measured run has numbers that no run has.")
+        raise Unasked("This measured run has impossible numbers.")
     return MeasuredPoint(**found)
 
 
 def _parts(text: str, field: str, most: int) -> list[str]:
     if len(text) > LONGEST_LIST:
-        raise Unasked(f"That is longer than {LONGEST_LIST} characters.", field)
+        raise Unasked(f"The list is longer than {LONGEST_LIST} characters.", field)
     found = text.replace(",", " ").split()
     if not 1 <= len(found) <= most:
-        raise Unasked(f"Type 1 to {most} numbers with commas between them.", field)
+        raise Unasked(f"Type 1 to {most} numbers, separated by commas.", field)
     return found
 
 

@@ -1,4 +1,4 @@
-// Measured runs: the last one on Step, and a lane handed over from Compare.
+// Measured runs: the last one on Step, and a lane sent from Compare.
 
 import { drawing, el } from "../../shared/dom.js";
 import { originOf, pairOf, runs } from "../shared/runs.js";
@@ -32,8 +32,8 @@ export function fromCompare(point) {
   take();
 }
 
-// Sliders to where the run stands, so that the curve is the law on the run's own terms. α and γ are
-// the whole tab's.
+// Set the sliders to the run's values, so that the curve is the formula for this run. α and γ apply
+// to the whole tab.
 export function take() {
   const point = chosen();
   if (!point) return;
@@ -61,7 +61,7 @@ function showSwitch() {
 
 const DIAMOND = () => drawing("0 0 12 12", [["M6 .6 11.4 6 6 11.4.6 6z", "sv-fill"]], "sv-mark");
 
-// What the run measured beside what the law says of it. told: the server's sentences and numbers.
+// Show the run's numbers beside the formula's. told: the server's sentences and numbers.
 /** @param {RunTold | null} told */
 export function showRun(told) {
   const point = chosen();
@@ -77,7 +77,7 @@ export function showRun(told) {
     from,
   );
   $(".sv-law-gap").textContent = bound(
-    `The law says ${told.law}, the run measured ${told.measured}.`,
+    `The formula predicts ${told.law}; the run measured ${told.measured}.`,
   );
   $(".sv-law-why").textContent = bound(told.why);
   $(".sv-law-facts").replaceChildren(

@@ -1,8 +1,8 @@
-// Sentences on the page: a notice, and how a number stands in one.
+// The notice line, and non-breaking spaces in sentences.
 
 import { $ } from "./stage.js";
 
-// A number keeps its sign of times on its own line.
+// Keep a number and its × on one line.
 /** @param {string} sentence */
 export const bound = (sentence) => sentence.replaceAll(" ×", "\u00a0×");
 

@@ -1,6 +1,6 @@
-"""The speed law, with the last run on its surface.
+"""The speed-up formula, with the last run as a point on its surface.
 
-The part in the browser asks one question at a time, as JSON; `answer` answers it.
+The browser sends one question at a time as JSON; `answer` answers it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specviz.ui.cost.terms.section import START as TERMS
 NAME: Final = "sv-law"
 
 
-# What stands there before anybody moves a slider.
+# Values before anyone moves a slider.
 START: Final = {
     **TERMS, "c": 0.1, "verify": 1, "c_hat": 0.1,
     "map": "gamma", "widths": "3, 2, 1, 1", "places": "0.65, 0.11, 0.05",
@@ -24,7 +24,7 @@ START: Final = {
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     limits = {name: [least, most] for name, (_, least, most) in LIMITS.items()}
     view = component(NAME, "cost/law/law", {"start": START, "terms": TERMS, "limits": limits})
     question.wire(view, "law", f"{NAME}-ask", answer)

@@ -1,4 +1,4 @@
-// Answers on the page: sentences as text, bars by width, figures by plotly.
+// Shows an answer: sentences as text, bars by width, figures by plotly.
 
 import { drawing, el } from "../../shared/dom.js";
 import { plot, plotly } from "../../shared/plot.js";
@@ -14,8 +14,8 @@ import { state } from "./state.js";
 
 /** @type {Record<MapName, string>} */
 const MAPPED = {
-  gamma: "Lines of equal speed-up at this c. Unshaded: drafting loses. Click to go there.",
-  c: "The best γ everywhere. Unshaded: no draft length pays. Click to go there.",
+  gamma: "Lines of equal speed-up at this c. Unshaded: slower than plain decoding. Click to set α and γ.",
+  c: "Speed-up at the best γ for each α and c. Unshaded: no draft length pays. Click to set α and c.",
 };
 /** @type {Record<"speed" | MapName, Key[]>} */
 const KEYS = {
@@ -28,7 +28,7 @@ const SAID = {
   chosen: "your sliders",
   best: "the best γ",
   run: "measured",
-  law: "the law on that run's terms",
+  law: "formula at that run's values",
   ridge: "the best γ for each α",
 };
 /** @type {Record<Key, Stroke[]>} */
@@ -40,7 +40,7 @@ const DRAWN = {
   ridge: [["M1 6h1.5M5 6h1.5M9 6h1.5", "sv-line"]],
 };
 /** @type {Answer | null} */
-export let last = null; // the last answer that had no fault
+export let last = null; // the last answer without an error
 
 export function receive() {
   const answer = stage.props.value && JSON.parse(stage.props.value);
@@ -161,7 +161,7 @@ export function paint() {
     "aria-label",
     `Per token: arithmetic ${last.round.told.work}, speed-up ${last.round.told.speedup}.`,
   );
-  $(".sv-law-map").setAttribute("aria-label", MAPPED[state.map].replace(" Click to go there.", ""));
+  $(".sv-law-map").setAttribute("aria-label", MAPPED[state.map].replace(/ Click to set .*/, ""));
   const places = stage.all(".sv-law-card .sv-plot");
   const cards = last.trees.problem === undefined ? last.trees.cards : [];
   cards.forEach((card, at) => {

@@ -1,4 +1,4 @@
-// The stage of the speed law.
+// The stage of the formula section.
 
 import { Stage } from "../../shared/stage.js";
 

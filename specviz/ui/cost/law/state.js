@@ -1,4 +1,4 @@
-// What the law is asked about: what the sliders and boxes say, and the measured run beside it.
+// The values of sliders and boxes, and the measured run beside them.
 
 import { runs } from "../shared/runs.js";
 
@@ -14,14 +14,14 @@ export const state = {
   map: "gamma",
   widths: "",
   places: "",
-}; // until the section starts
+}; // set when the section starts
 
 /** @type {(keyof Asked)[]} */
 export const NUMBERS = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
 
 export const chosen = () => runs[runs.chosen];
 
-// The chosen run's numbers, for the question; its name never leaves the page.
+// The chosen run's numbers, for the question; its name stays in the browser.
 export function run() {
   const point = chosen();
   return point && Object.fromEntries(NUMBERS.map((name) => [name, point[name]]));

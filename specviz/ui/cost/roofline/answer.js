@@ -1,4 +1,4 @@
-// What the server says: a sentence, a round, a table, figures.
+// Shows an answer: a sentence, a round, a table and figures.
 
 import { el, percent } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
@@ -30,7 +30,7 @@ export function receive() {
 function showAnswer(answer) {
   fault(
     answer.error
-      ? answer.error + " What stands below is the last choice that could be answered."
+      ? answer.error + " The results below belong to the last valid choice."
       : "",
   );
   if (answer.error !== undefined) return;
@@ -55,7 +55,7 @@ function showAnswer(answer) {
 const spoken = (part) =>
   typeof part === "string" ? part : el("b", "sv-n sv-n-" + part.as, part.n);
 
-// The roofline's bound, and next to it what was measured elsewhere, with the way to its row.
+// The roofline's bound beside the closest published result, with a link to its row.
 /** @param {Beside} beside */
 function showBeside({ called, speedup, best, report }) {
   $(".sv-roofline-called").textContent = called;
@@ -113,7 +113,7 @@ function showRound(round) {
     "",
     "Speed-up ",
     el("b", "", round.speedup),
-    " = brings ÷ costs. It costs " + round.costs + ".",
+    " = tokens ÷ cost. The cost is " + round.costs + ".",
   );
   $(".sv-roofline-round").replaceChildren(...made, sum);
 }
@@ -142,18 +142,18 @@ function legends(answer) {
   const { data } = answer.figures.speed;
   const keys = {
     speed: [
-      ["ink", "this drafting"],
-      ["dash", "were drafting free"],
-      ["open", "first loss"],
+      ["ink", "this drafter"],
+      ["dash", "if drafting were free"],
+      ["open", "first batch size that is slower"],
     ],
     pass: [
       ["p", "the pass"],
-      ["dash", "reading alone"],
+      ["dash", "memory reads alone"],
       ["dot", "arithmetic alone"],
     ],
     gamma: [
       ["q", "best γ"],
-      ["inkdash", "γ chosen"],
+      ["inkdash", "your γ"],
     ],
   };
   for (const [name, rows] of Object.entries(keys)) {

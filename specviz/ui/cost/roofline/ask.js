@@ -1,9 +1,9 @@
-// What the roofline is asked, and what is said where no answer can be shown.
+// Questions about the roofline, and the message shown when there is no answer.
 
 import { Question } from "../../shared/question.js";
 import { $ } from "./stage.js";
 
-const SILENT = "The server does not answer. What is shown is older than the choice.";
+const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 export const question = new Question("sv-roofline-ask", () => fault(SILENT));
 
 export const ask = () => question.ask();

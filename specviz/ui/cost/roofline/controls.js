@@ -1,4 +1,4 @@
-// The controls: what they say, what they offer, and how others fill them in.
+// The controls: their values, their options, and filling them in from elsewhere.
 
 import { el } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -51,7 +51,7 @@ function wholeGamma() {
   return gamma === null ? null : Math.min(Math.max(Math.round(gamma), least), most);
 }
 
-// What is typed goes to the server as it is; an empty box is no number, and it says so.
+// Send what is typed as it is; the server refuses an empty box with a sentence.
 /** @returns {Choice} */
 export function chosen() {
   /** @type {Choice} */
@@ -63,7 +63,7 @@ export function chosen() {
   return { ...made, alpha: terms.alpha, gamma: wholeGamma() };
 }
 
-// Where α and γ come from, and what of it does not hold here; it stands beside the answer.
+// The origin of α and γ, and what of it does not apply here; shown beside the answer.
 export function withWhat() {
   const { alpha: from, gamma: long } = terms.from;
   const gamma = wholeGamma();
@@ -71,19 +71,19 @@ export function withWhat() {
   const wide = (long.guesses || 0) > Number(terms.gamma) + 0.01 && !named("siblings").value;
   const parts = [
     told(),
-    gamma === terms.gamma ? "" : `Here γ is ${gamma}.`,
-    from.on && !same(from.on, target) ? `Here the target is ${target}: expect another α.` : "",
+    gamma === terms.gamma ? "" : `This section uses γ = ${gamma}.`,
+    from.on && !same(from.on, target) ? `The target here is ${target}, so expect a different α.` : "",
     wide
-      ? `Its rounds had ${Math.round(Number(long.guesses))} guesses, and here only a chain of ${gamma} is checked, until you type siblings.`
+      ? `Its rounds had ${Math.round(Number(long.guesses))} draft tokens; this section verifies a chain of ${gamma} unless you enter children per node.`
       : "",
     from.kind === "run"
-      ? "Its c stays behind: here the drafter’s shape says what drafting costs."
+      ? "Its measured c is not used here: drafting time follows from the drafter’s size."
       : "",
   ];
   return parts.filter(Boolean).join(" ");
 }
 
-// "House" and "House target" are one.
+// "House" and "House target" are the same model.
 /** @param {string} one @param {string} other */
 const same = (one, other) => one.startsWith(other) || other.startsWith(one);
 
@@ -100,7 +100,7 @@ export function fill(values) {
   show();
 }
 
-// What a link to this question says; a choice that is not offered here is left as usual.
+// Read a link to this question; an unavailable choice keeps its default.
 export function fromAddress() {
   const { usual, machines, models } = stage.config;
   /** @type {Record<string, object>} */
@@ -121,7 +121,7 @@ export function fromAddress() {
   show();
 }
 
-// α and γ of the tab have changed. taken: with a run or a source, which may name its drafter.
+// Follow a change of the tab's α and γ. taken: from a run or a source, which may name its drafter.
 /** @param {boolean} taken */
 export function follow(taken) {
   const { drafter } = terms.from.alpha;
@@ -132,7 +132,7 @@ export function follow(taken) {
   ask();
 }
 
-// α's and γ's sliders of this section move the tab's own. The batch's has no name, but a box has.
+// The sliders for α and γ set the tab's values. The batch slider has no name; its box has.
 /** @param {string} name */
 export function moved(name) {
   touch();
@@ -170,7 +170,7 @@ export function show() {
   remember(now);
 }
 
-// A link to this question: what is not as usual. α and γ are the tab's own.
+// Put the non-default values into the link. The tab itself adds α and γ.
 /** @param {Choice} now */
 function remember(now) {
   const { usual } = stage.config;
@@ -186,7 +186,7 @@ function facts(kind, preset) {
   $("[data-from=" + kind + "]").replaceChildren("From: ", ...links, ". ", preset.note);
 }
 
-// A source that is a file of this app is named; one on the web is a link.
+// Name a source that is a file of this app; link one on the web.
 /** @param {Source} source */
 export function link([title, url, evidence]) {
   const mark = el("b", "sv-roofline-letter", evidence);

@@ -1,6 +1,6 @@
-"""A question to the roofline: the page's text, checked, as what `specviz.cost` takes.
+"""A question about the roofline: the page's JSON, validated, as inputs for `specviz.cost`.
 
-Rule: whatever cannot be answered is refused here, with a sentence.
+Invalid questions are refused here with a readable sentence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specviz.ui.question import read
 
 LONGEST: Final = 2000  # characters of a question
 LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
-    "cards": ("The number of cards", 1, 64),
+    "cards": ("The number of devices", 1, 64),
     "context": ("The context", 0, 131_072),
     "gamma": ("γ", 0, 16),
     "batch": ("The batch size", 1, 512),
@@ -34,12 +34,22 @@ SLOWEST: Final = 1000  # ms of overhead
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One setting of the roofline's controls.
+    """The values of the roofline's controls.
 
-    hardware, model: names of presets. drafter: NGRAM, HEAD, or a model's name. siblings: under
-    every node by depth, 1 where they end, as in a run's settings; empty for a chain. alpha: the
-    chance that one of the siblings is kept. context: tokens in each cache. overhead: ms. reading,
-    computing: percent of the machine's two peaks that are reached.
+    Attributes:
+        hardware: Name of a preset.
+        cards: Devices that share the work.
+        dtype: Number format of weights and cache.
+        model: Name of a preset.
+        context: Tokens in each sequence's cache.
+        overhead: Milliseconds that each pass takes on top.
+        drafter: NGRAM, HEAD or the name of a model.
+        gamma: Draft tokens in a chain, or levels of a tree.
+        siblings: Children per node by depth, then 1 as in a run's settings; empty for a chain.
+        alpha: Probability that one of the siblings is accepted.
+        batch: Sequences per pass.
+        reading: Percentage of the peak bandwidth that is reached.
+        computing: Percentage of the peak arithmetic that is reached.
     """
 
     hardware: str
@@ -58,24 +68,24 @@ class Ask:
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
-        """The question that JSON text asks. Raises ValueError with a sentence."""
+        """Parse JSON text. Raises ValueError with a sentence."""
         data = read(text, LONGEST)
         names = {f.name for f in fields(cls)}
-        require(names <= set(data), f"The page did not say {', '.join(sorted(names - set(data)))}.")
+        require(names <= set(data), f"The question lacks {', '.join(sorted(names - set(data)))}.")
         for name, known in (("hardware", sources.machines()), ("model", sources.models())):
             require(_in(data[name], known), f"No {name} is called {data[name]!r:.60} here.")
         machine, drafting = sources.machines()[data["hardware"]], drafters(data["model"])
-        sentence = f"{machine.title} has figures for {', '.join(machine.peak)} only."
+        sentence = f"For {machine.title} only {', '.join(machine.peak)} can be chosen."
         require(_in(data["dtype"], machine.peak), sentence)
-        sentence = f"{data['drafter']!r:.60} does not draft for {data['model']}."
+        sentence = f"{data['drafter']!r:.60} is not a drafter for {data['model']}."
         require(_in(data["drafter"], drafting), sentence)
         numbers = {name: limited(name, data[name]) for name in LIMITS}
         alpha, overhead = (
             parse_number("α", data["alpha"]),
             parse_number("The overhead", data["overhead"]),
         )
-        require(0 <= alpha <= 1, f"α must be a chance from 0 to 1, and {alpha:g} is not.")
-        require(0 <= overhead <= SLOWEST, f"The overhead must lie between 0 and {SLOWEST:,} ms.")
+        require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
+        require(0 <= overhead <= SLOWEST, f"The overhead must be between 0 and {SLOWEST:,} ms.")
         siblings = tree(numbers["gamma"], data["siblings"])
         found = {**data} | numbers | {"siblings": siblings, "alpha": alpha, "overhead": overhead}
         return cls(**{name: found[name] for name in names})
@@ -101,23 +111,23 @@ class Ask:
 
     @property
     def at_peak(self) -> bool:
-        """Whether passes are as fast as the data sheet lets them be."""
+        """Whether passes run at the peaks of the data sheet."""
         return self.reading == self.computing == 100 and self.overhead == 0
 
     @property
     def wanted(self) -> Setup:
-        """What a published measurement is looked up by."""
+        """The setup for which a published measurement is looked up."""
         kind = {HEAD: "head", NGRAM: "n-gram"}.get(self.drafter, "model")
         return Setup(kind, self.batch, self.model, self.hardware)
 
     @property
     def draft(self) -> ModelShape | None:
-        """The drafter's shape; None where drafting costs nothing."""
+        """The drafter's shape; None if drafting costs nothing."""
         return drafters(self.model)[self.drafter][1]
 
     @property
     def guessing(self) -> DraftPlan:
-        """What a round brings and holds. Siblings share α evenly: only their sum counts."""
+        """The drafts of a round. Siblings share α evenly, since only their sum counts."""
         widths = [*self.siblings, *[1] * self.gamma][: self.gamma]
         if not widths:
             return DraftPlan.chain(self.alpha, 0, self.draft)
@@ -128,16 +138,16 @@ class Ask:
 
 
 def limited(name: str, value: Any) -> int:
-    """A whole number within its limits. Raises ValueError with a sentence."""
+    """Parse an integer within its limits. Raises ValueError with a sentence."""
     words, least, most = LIMITS[name]
     number = parse_integer(words, value)
-    sentence = f"{words} must lie between {least} and {most:,}, and {number:,} does not."
+    sentence = f"{words} must be between {least} and {most:,}, not {number:,}."
     require(least <= number <= most, sentence)
     return number
 
 
 def tree(gamma: int, typed: Any) -> tuple[int, ...]:
-    """Siblings by depth as they were typed, within what a run may have. Raises ValueError."""
+    """Parse siblings by depth, within the limits of a run. Raises ValueError."""
     siblings = parse_integers("Siblings at each depth", typed)
     Settings(gamma=max(gamma, 1), siblings=siblings)
     return tuple(siblings)

@@ -1,4 +1,4 @@
-// Wires the controls, lists the sources, asks the first question.
+// Wires the controls, lists the sources, sends the first question.
 
 import { el } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
@@ -26,7 +26,7 @@ function sourceList() {
     );
     const sheet =
       preset.sheet &&
-      el("li", "", "the vendor’s own sheet, as these name it, not read: ", preset.sheet);
+      el("li", "", "vendor’s data sheet, as cited by these sources (not read itself): ", preset.sheet);
     return el(
       "div",
       "",

@@ -1,7 +1,7 @@
-"""The roofline: what a pass costs by its tokens, and from which batch size on drafting loses.
+"""The roofline: pass time by tokens, and the batch size from which speculation is slower.
 
-A change of any control asks the server once more, outside the visitors' line: nothing here runs a
-model. The newest question wins.
+Each change of a control sends a question to the server. It bypasses the queue, since no model runs
+here. The newest question wins.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ USUAL: Final[Mapping[str, Any]] = {
 SERVED: Final = {name: USUAL[name] for name in ("hardware", "cards", "dtype", "model", "drafter")}
 
 
-# α and the draft's shape stay as they are: what changes is the machine around them.
+# α and the shape of the draft stay as they are; only the machine and the load change.
 QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
     (
-        "House on a laptop, batch 1",
+        "House on a laptop, batch size 1",
         {
             "hardware": "laptop-cpu",
             "cards": 1,
@@ -53,20 +53,20 @@ QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
             "batch": 1,
         },
     ),
-    ("8B on an H100, batch 1", {**SERVED, "batch": 1}),
-    ("8B on an H100, batch 64", {**SERVED, "batch": 64}),
-    ("8B on an H100, batch 512", {**SERVED, "batch": 512}),
+    ("8B on an H100, batch size 1", {**SERVED, "batch": 1}),
+    ("8B on an H100, batch size 64", {**SERVED, "batch": 64}),
+    ("8B on an H100, batch size 512", {**SERVED, "batch": 512}),
 )
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     view = component(NAME, "cost/roofline/roofline", config())
     question.wire(view, "roofline", f"{NAME}-ask", section_facts)
 
 
 def section_facts(text: Any) -> str:
-    """The answer to the page's question as JSON text: `id` as it was asked, or an `error`."""
+    """Return the answer as JSON text with the question's `id`, or an `error`."""
     try:
         made = answer(Ask.from_text(text))
     except ValueError as problem:
@@ -75,7 +75,7 @@ def section_facts(text: Any) -> str:
 
 
 def config() -> dict[str, Any]:
-    """What the page knows before it asks: presets with their sources, limits, questions."""
+    """Return the page's initial data: presets with their sources, limits, questions."""
     return {
         "usual": dict(USUAL),
         "terms": dict(TERMS),
@@ -90,11 +90,11 @@ def config() -> dict[str, Any]:
 
 
 def machine_facts(machine: presets.Machine) -> dict[str, Any]:
-    """A machine for the page; its figures by dtype."""
+    """Return a machine for the page, with its figures by dtype."""
     rest = f"{quantity(machine.bandwidth, 'B/s', short_figures)} · {room_in(machine.memory)}"
     facts = {
         dtype: f"{quantity(peak, 'FLOP/s', short_figures)} in {dtype} · {rest} · "
-        f"{machine.hardware.ridge(dtype):.0f} operations a byte"
+        f"ridge at {machine.hardware.ridge(dtype):.0f} FLOP/byte"
         for dtype, peak in machine.peak.items()
     }
     sheet = {"sheet": machine.sheet, "note": machine.note}
@@ -102,12 +102,12 @@ def machine_facts(machine: presets.Machine) -> dict[str, Any]:
 
 
 def model_facts(model: presets.Model) -> dict[str, Any]:
-    """A model for the page; its bytes by dtype, and what may draft for it."""
+    """Return a model for the page, with its bytes by dtype and its drafters."""
     shape = model.shape
     facts = {
         dtype: f"{people(shape.parameters)} parameters · a pass reads "
         f"{quantity(shape.weight_bytes(dtype), 'B')} of weights and "
-        f"{quantity(shape.cache_bytes(dtype), 'B')} a cached token"
+        f"{quantity(shape.cache_bytes(dtype), 'B')} per cached token"
         for dtype in BYTES_PER_NUMBER
     }
     offered = [[name, title] for name, (title, _) in drafters(model.name).items()]
@@ -116,11 +116,11 @@ def model_facts(model: presets.Model) -> dict[str, Any]:
 
 
 def people(number: int) -> str:
-    """A number of parameters as people say it: 8.03 billion."""
+    """Format a number of parameters in words: 8.03 billion."""
     size, word = (1e9, "billion") if number >= 1e9 else (1e6, "million")
     return f"{figures(number / size)} {word}"
 
 
 def sources(found: Sequence[presets.Source]) -> list[list[str]]:
-    """Sources as title, link, evidence, note."""
+    """Return sources as title, link, evidence and note."""
     return [[one.title, one.url, one.evidence, one.note] for one in found]

@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 
 from specviz.cost import measured_costs_text
 from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.formatting import format_milliseconds, format_passes
 from specviz.cost.measured_costs import (
     MAX_CHARACTERS,
     ContextCosts,
@@ -23,7 +24,6 @@ from specviz.cost.measured_costs import (
     shipped_paths,
 )
 from specviz.cost.sweep import Sweep
-from specviz.cost.sweep_text import format_milliseconds
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.ui import question
@@ -136,6 +136,6 @@ def _pass(sweep: Sweep, tokens: int) -> list[str]:
     return [
         f"{tokens}",
         format_milliseconds(sweep.by_tokens[tokens]),
-        measured_costs_text.format_passes(share) if share else "",
+        format_passes(share) if share else "",
         format_milliseconds(line.seconds) if line else "",
     ]

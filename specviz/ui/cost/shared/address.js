@@ -1,5 +1,5 @@
-// The tab in the page's address: ?alpha=0.8&gamma=5&c=0.05&batch=64 leads back to what is asked here.
-// The keys are there while the tab is, so that a link made on another tab opens that one.
+// The tab's values in the page's address: ?alpha=0.8&gamma=5&c=0.05&batch=64. The keys are present
+// only while this tab is open, so that a link copied on another tab opens that one.
 
 /** @import { Noted } from "./data.js" */
 
@@ -13,7 +13,7 @@ let writing = 0; // the timer until the address is changed
 /** @param {string} name */
 export const linkedText = (name) => given.get(name);
 
-// A number that the link gives; null where it gives none.
+// A number from the link; null if it has none.
 /** @param {string} name */
 export function linked(name) {
   const text = given.get(name);
@@ -22,20 +22,20 @@ export function linked(name) {
     : Number(text);
 }
 
-// What a part of the tab has to say; null: nothing, as usual.
+// Values that a part of the tab wants in the address; null for a default value.
 /** @param {string} part @param {Noted} values */
 export function note(part, values) {
   parts[part] = values;
   if (touched && here) later();
 }
 
-// Somebody chose something: from now on the address follows.
+// The visitor changed something: from now on the address follows.
 export function touch() {
   touched = true;
   later();
 }
 
-// Who wants a link to this tab gets one, even if nothing was chosen.
+// A requested link to this tab has the values even if none was changed.
 window.addEventListener("sv-link", () => {
   if (!here) return;
   touched = true;

@@ -1,4 +1,4 @@
-// Measured runs that the tab knows of: the last one on Step, and a lane handed over from Compare.
+// Measured runs known to the tab: the last one on Step, and a lane sent from Compare.
 
 /** @import { NamedPoint } from "../../shared/data.js" */
 /** @import { Origin, Which } from "./data.js" */
@@ -6,7 +6,7 @@
 /** @type {Record<Which, NamedPoint | null> & { chosen: Which }} */
 export const runs = { step: null, compare: null, chosen: "step" };
 
-// α and γ as the tab has them, with three decimals.
+// α and γ of a run, with three decimals.
 /** @param {NamedPoint} run */
 export const pairOf = ({ alpha, gamma }) => ({
   alpha: Number(alpha.toFixed(3)),
@@ -18,7 +18,7 @@ export function originOf(run, which) {
   const on = run.where ? run.where.split(" · ")[0] : "";
   const live = run.source === "live" ? "on this machine" : "";
   const recorded = run.run ? "recorded run " + run.run : "recorded";
-  const place = which === "compare" ? "a lane of Compare, " : "";
+  const place = which === "compare" ? "a lane on Compare, " : "";
   return {
     kind: "run",
     key: which,

@@ -1,15 +1,15 @@
-// α and γ of the whole tab, and where each comes from: one state, which every section reads and sets.
+// α and γ of the whole tab and the origin of each: one state that every section reads and sets.
 
 import { linked, note, touch } from "./address.js";
 
 /** @import { Origin, Pair, TermName } from "./data.js" */
 
 /** @type {Origin} */
-export const CHOICE = { kind: "choice", said: "your choice" };
+export const CHOICE = { kind: "choice", said: "your own values" };
 /** @type {Origin} */
-const START = { kind: "start", said: "an example to begin with" };
+const START = { kind: "start", said: "an example" };
 /** @type {Origin} */
-const LINK = { kind: "link", said: "from the link that was opened" };
+const LINK = { kind: "link", said: "from the link you opened" };
 
 /** @type {Pair & { from: Record<TermName, Origin> }} */
 export const terms = { alpha: null, gamma: null, from: { alpha: START, gamma: START } };
@@ -19,8 +19,7 @@ const NAMES = ["alpha", "gamma"];
 const heard = [];
 let begun = false;
 
-// What stands there before anybody moves a slider: the link's, or else `start`. Whichever section
-// is up first says it.
+// The initial values: the link's, or else `start`. The first section that starts sets them.
 /** @param {Pair} start */
 export function begin(start) {
   if (begun) return;
@@ -35,7 +34,7 @@ export function begin(start) {
   write();
 }
 
-// Calls `listener` after every change. taken: both were taken over from a run or a source.
+// Call `listener` after every change. taken: the values came from a run or a source.
 /** @param {(taken: boolean) => void} listener */
 export const onTerms = (listener) => heard.push(listener);
 
@@ -57,7 +56,7 @@ export function setTerms(values, origin = CHOICE) {
   tell(origin !== CHOICE);
 }
 
-// A link names a source: its numbers stay, and are said to be that source's.
+// Keep the numbers of a link and attribute them to the source that it names.
 /** @param {TermName} name @param {Origin} origin */
 export function relabel(name, origin) {
   terms.from[name] = origin;
@@ -77,7 +76,7 @@ function number(value, fewest, most) {
   return decimals || fewest ? whole + "." + decimals.padEnd(fewest, "0") : whole;
 }
 
-// α and γ as they are shown, and in one sentence with where they come from.
+// α and γ as they are shown; `told` puts them in one sentence with their origin.
 export const shown = () => ({
   alpha: number(terms.alpha, 2, 3),
   gamma: number(terms.gamma, 0, 2),
@@ -86,6 +85,6 @@ export const shown = () => ({
 export function told() {
   const { alpha, gamma } = shown();
   const { from } = terms;
-  if (from.alpha.said === from.gamma.said) return `α ${alpha} and γ ${gamma}, ${from.alpha.said}.`;
-  return `α ${alpha}, ${from.alpha.said}; γ ${gamma}, ${from.gamma.said}.`;
+  if (from.alpha.said === from.gamma.said) return `α = ${alpha}, γ = ${gamma}: ${from.alpha.said}.`;
+  return `α = ${alpha}: ${from.alpha.said}; γ = ${gamma}: ${from.gamma.said}.`;
 }

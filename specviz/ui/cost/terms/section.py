@@ -1,7 +1,7 @@
-"""The top of the Cost tab: its contents, α and γ of all its sections, and where they come from.
+"""The top of the Cost tab: its contents, and the α and γ that all its sections share.
 
-It asks the server nothing. Rule: an α is a visitor's choice, a run's measurement or a source's, and
-is never shown without saying which.
+The section needs no answers from the server. An α is chosen by the visitor, measured in a run or
+taken from a source, and the page always says which.
 """
 
 from __future__ import annotations
@@ -9,24 +9,25 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
+from specviz.texts import text
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-terms"
-START: Final = {"alpha": 0.7, "gamma": 4}  # before anybody moves a slider
+START: Final = {"alpha": 0.7, "gamma": 4}  # before anyone moves a slider
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out."""
+    """Build the section."""
     component(NAME, "cost/terms/terms", config())
 
 
 def config() -> dict[str, Any]:
-    """What the page knows: where sliders start, and published chances by drafter."""
+    """Return the page's data: initial slider values, and published α by drafter."""
     return {"terms": dict(START), "presets": [preset(each) for each in acceptances()]}
 
 
 def preset(each: Acceptance) -> dict[str, Any]:
-    """A published α for the page, with how it is known and where it was read."""
+    """Return a published α for the page, with how it is known and its source."""
     alpha = round(each.kept, 3)
     return {
         "name": each.name,
@@ -43,19 +44,23 @@ def preset(each: Acceptance) -> dict[str, Any]:
 
 
 def gamma_of(each: Acceptance) -> str:
-    """The draft length in the list's words; empty where the source does not say it."""
+    """Format the draft length for the list; empty if the source does not state it."""
     return f", γ {each.gamma}" if each.gamma else ""
 
 
 def how(each: Acceptance) -> str:
-    """How α is known, in sentences."""
-    read = EVIDENCE[each.source.evidence]
+    """Say how α is known: derived from tokens per pass, or as published."""
     if each.derived:
-        start = (
-            f"{each.conditions}: {each.tokens:g} tokens a pass. With γ {each.gamma} the speed law "
-            f"makes that α {each.kept:.3f}; nobody published this α."
+        start = text(
+            "cost",
+            "alpha_derived",
+            conditions=each.conditions,
+            tokens=f"{each.tokens:g}",
+            gamma=f"{each.gamma}",
+            alpha=f"{each.kept:.3f}",
         )
     else:
-        start = f"{each.conditions}. α as published, {read}."
+        evidence = EVIDENCE[each.source.evidence]
+        start = text("cost", "alpha_published", conditions=each.conditions, evidence=evidence)
     note = each.source.note
     return f"{start} {note[:1].upper()}{note[1:]}." if note else start

@@ -1,4 +1,4 @@
-// The contents as links, where α and γ come from in one line, and a list to take others from.
+// The contents as links, the origin of α and γ in one line, and a list of other sources for them.
 
 import { byId, el } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -14,7 +14,7 @@ import { $, stage } from "./stage.js";
 /** @type {Record<Origin["kind"], string>} */
 const OTHERWISE = {
   start: "an example",
-  choice: "your choice",
+  choice: "your own values",
   link: "the link",
   run: "an earlier run",
   server: "your server",
@@ -23,7 +23,7 @@ const OTHERWISE = {
 /** @type {[Which, string][]} */
 const MEASURED = [
   ["step", "last run on Step"],
-  ["compare", "lane of Compare"],
+  ["compare", "lane on Compare"],
 ];
 
 /** @param {Which} which @returns {NamedPoint | null | undefined} */
@@ -56,7 +56,7 @@ function group(label, options) {
 /** @type {() => HTMLSelectElement} */
 const list = () => $(".sv-terms-from");
 
-// The list says where α comes from now, and offers the rest.
+// The list shows the present origin of α and offers the others.
 function showList() {
   const { alpha: from } = terms.from;
   /** @type {[Which, string, NamedPoint][]} */
@@ -72,7 +72,7 @@ function showList() {
   const listed = from.kind === "published" || now;
   const groups = [group("Measured here", measured), group("Published", presets)];
   list().replaceChildren(
-    option("", listed ? "your choice" : OTHERWISE[from.kind]),
+    option("", listed ? "your own values" : OTHERWISE[from.kind]),
     ...groups.filter((each) => each !== null),
   );
   list().value = listed ? there(from.key) : "";
@@ -89,7 +89,7 @@ function showTerms() {
   const preset = kind === "published" && stage.config.presets.find(({ name }) => name === key);
   const how = $(".sv-terms-how");
   if (!preset) {
-    how.style.minHeight = how.offsetHeight + "px"; // nothing moves under the slider that changes α
+    how.style.minHeight = how.offsetHeight + "px"; // the layout must not shift under the slider that changes α
     how.replaceChildren();
     return;
   }
@@ -113,7 +113,7 @@ function choose() {
   return setTerms(gamma === null ? { alpha } : { alpha, gamma }, published(preset));
 }
 
-// A link that names a source, with that source's numbers.
+// A link that names a source and has its numbers.
 function fromLink() {
   const preset = stage.config.presets.find(({ name }) => name === linkedText("from"));
   if (!preset || preset.alpha !== terms.alpha) return;
@@ -136,7 +136,7 @@ function jump(event) {
 /** @type {() => HTMLDetailsElement} */
 const contents = () => $(".sv-terms-contents");
 
-// Folded on a phone, open where there is room.
+// Collapsed on a phone, open on wider screens.
 function fold() {
   const narrow = matchMedia("(max-width: 760px)");
   const set = () => {
