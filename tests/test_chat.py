@@ -19,7 +19,7 @@ from specviz.compare.results import Results
 from specviz.compare.run import run as race
 from specviz.compare.summary import race_summary
 from specviz.frames import Scene
-from specviz.frames.turns import turns as blocks
+from specviz.frames.strip import turns as blocks
 from specviz.frames.words import flat
 from specviz.models.chat import read_chat, turn_end
 from specviz.models.errors import BadPrompt
@@ -354,12 +354,12 @@ def test_a_race_reads_a_chat_as_a_run_does(chatty):
     drafters = {"a": tiny.draft(), "b": tiny.draft()}
     results = Results(Race("the cat", "tiny", lanes, 1))
     for event in race(chatty, drafters, results.race):
-        results.take(event)
+        results.add(event)
     ids = encode_prompt(chatty, "the cat", settings).ids
     assert [t.header.prompt_ids for t in results.traces.values()] == [ids] * 3
     for name in results.traces:
-        check(results.measured(name))
-        assert json.loads(ended(name, results.measured(name)))["chat"] is True
+        check(results.with_baseline(name))
+        assert json.loads(ended(name, results.with_baseline(name)))["chat"] is True
     assert race_summary(results)["texts"]["same"] is True
     with pytest.raises(BadSettings, match="All lanes of a race have the same system text"):
         Race(

@@ -17,8 +17,8 @@ from specviz.catalog import find
 from specviz.commands import compare as command
 from specviz.commands.cli import main
 from specviz.commands.outputs import printable
-from specviz.compare.results import Progress
-from specviz.frames.numbers import size
+from specviz.compare.results import LaneProgress
+from specviz.frames.numbers import format_bytes
 from specviz.settings.options import add_settings
 from specviz.settings.settings import Settings
 from specviz.trace.file import Trace
@@ -100,7 +100,7 @@ def test_it_prints_words_and_writes_files(pair, lanes, tmp_path, capsys):
         (line,) = [each for each in table(said) if each[0] == lane["name"]]
         numbers = [*filter(None, [ratio]), "12", f"{lane['seconds']:.2f}"]
         assert line[1 : 1 + len(numbers)] == numbers
-        assert line[-2:] == [size(lane["bytes"]), size(lane["held_bytes"])]
+        assert line[-2:] == [format_bytes(lane["bytes"]), format_bytes(lane["held_bytes"])]
     files = sorted(folder.iterdir())
     assert [file.name[0] for file in files] == list("1234")
     by_name = dict(zip(data["order"], files, strict=True))
@@ -129,7 +129,7 @@ def lane(text, *options):
     parser = argparse.ArgumentParser()
     add_settings(parser)
     asked = command.parse_lane(text, parser.parse_args(options))
-    return asked.lane(asked.words)
+    return asked.lane(asked.text)
 
 
 def test_a_lane_has_its_own_settings_then_those_said_to_all_then_what_suits_the_drafter():
@@ -206,7 +206,7 @@ def test_an_interrupted_race_is_written_as_far_as_it_came(pair, lanes, tmp_path,
     def interrupted(*args, **options):
         for event in whole(*args, **options):
             yield event
-            passes.append(event) if isinstance(event, Progress) else None
+            passes.append(event) if isinstance(event, LaneProgress) else None
             if len(passes) == 15 and passes[-1] is event:
                 signal.raise_signal(signal.SIGINT)
 

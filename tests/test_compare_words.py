@@ -15,13 +15,13 @@ from made import Recipe
 from made import made as whole_run
 
 from specviz.commands.compare import row
-from specviz.compare.parts import joined
+from specviz.compare.sentences import joined
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.report import reports
 from specviz.compare.results import Results
 from specviz.compare.summary import race_summary
-from specviz.compare.text import badge, caution, headline, sentence, words
-from specviz.frames.numbers import size
+from specviz.compare.sentences import badge, caution, headline, sentence, words
+from specviz.frames.numbers import format_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
@@ -507,4 +507,4 @@ def test_what_is_held_in_memory_is_what_the_trace_says_and_unknown_in_an_older_o
      (5e15, "5000 TB")],
 )  # fmt: skip
 def test_bytes_for_people(number, said):
-    assert size(number) == said
+    assert format_bytes(number) == said

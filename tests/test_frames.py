@@ -13,9 +13,17 @@ from made import ODD, Recipe, made
 
 from specviz.frames import Cursor, Scene, applied, difference, frame, frames
 from specviz.frames.evidence.forms import path_to
-from specviz.frames.numbers import interval, mass_test, ratio_test, read, seconds, spoken, visible
-from specviz.frames.tree import judged_by
-from specviz.frames.verdict import same
+from specviz.frames.numbers import (
+    format_draw,
+    format_mass,
+    format_nonzero,
+    format_ratio,
+    format_seconds,
+    parse_number,
+    round_for_text,
+)
+from specviz.frames.tree import verdicts_at
+from specviz.frames.verdict import is_same
 from specviz.frames.words import flat, word
 from specviz.glossary import GLOSSARY
 from specviz.shipped import ASSETS
@@ -186,7 +194,7 @@ def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sam
     seen = 0
     for scene, step, shot in steps(sampled, "judge"):
         judged, text = scene.round.judged[step.at], shot["panel"]["text"]
-        told = {name: read(shown) for name, shown in text.items()}
+        told = {name: parse_number(shown) for name, shown in text.items()}
         digits = len(text["threshold"].partition(".")[2].partition("×")[0])
         chance = min(1.0, told["p"] / told.get("q", 1.0))
         assert chance == pytest.approx(told["threshold"], abs=0.51 * 10**-digits)
@@ -196,9 +204,9 @@ def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sam
         assert said_of_it["u"] == text["u"]
         for name in said_of_it.keys() & {"p", "q"}:  # the sentence rounds off what nobody weighs
             exact = judged.threshold if "q" not in text else judged.inputs[name]
-            rounded = spoken(exact, text["threshold" if "q" not in text else name])
+            rounded = round_for_text(exact, text["threshold" if "q" not in text else name])
             near = not 0.001 <= judged.u <= 0.999
-            alike = "q" in text and same(judged.inputs["p"], judged.inputs["q"])
+            alike = "q" in text and is_same(judged.inputs["p"], judged.inputs["q"])
             assert near or alike or said_of_it[name] == rounded
         seen += 1
     assert seen
@@ -216,7 +224,7 @@ def test_a_verdict_says_the_comparison_and_it_holds(sampled):
             assert abs(judged.threshold - int(chance[-1])) < 0.006
             assert 0.001 <= judged.u <= 0.999, "so near that about 0 would hide the verdict"
         else:
-            assert (read(coin.split()[0]) < read(chance)) == judged.accepted
+            assert (parse_number(coin.split()[0]) < parse_number(chance)) == judged.accepted
 
 
 @pytest.mark.slow
@@ -227,8 +235,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             for part in shot["caption"]["parts"]:
                 if not isinstance(part, dict) or "n" not in part or part["as"] == "u" or near:
                     continue
-                weighed = part["n"].startswith("about ") or read(part["n"]) == 0
-                assert weighed or read(part["n"]) >= 0.001
+                weighed = part["n"].startswith("about ") or parse_number(part["n"]) == 0
+                assert weighed or parse_number(part["n"]) >= 0.001
                 assert "×10" not in part["n"]
                 assert part["n"] not in ("1.00", "1.000", "0.00")
 
@@ -342,8 +350,8 @@ def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
         p, q = (10 ** dice.uniform(-9, 0) for _ in "pq")
         threshold = min(1.0, p / q)
         u = dice.choice([dice.random(), threshold * (1 + dice.choice([-1, 1]) * 1e-6) % 1])
-        text = ratio_test(p, q, threshold, u).text
-        shown = {name: read(value) for name, value in text.items()}
+        text = format_ratio(p, q, threshold, u).text
+        shown = {name: parse_number(value) for name, value in text.items()}
         assert shown["q"] > 0
         assert shown["u"] < 1
         assert (shown["u"] < shown["threshold"]) == (u < threshold)
@@ -353,19 +361,19 @@ def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
 
 
 def test_numbers_near_one_and_near_zero_are_not_shown_as_one_and_zero():
-    assert mass_test(0.9999, 0.9999, 0.99996).text["u"] == "0.99996"
-    assert visible(0.00004) == "0.00004"
-    assert visible(3e-9) == "3.00×10⁻⁹"
-    assert visible(0.0) == "0"
-    assert read("3.00×10⁻⁹") == 3e-9
-    assert seconds(0.0312) == "31 ms"
+    assert format_mass(0.9999, 0.9999, 0.99996).text["u"] == "0.99996"
+    assert format_nonzero(0.00004) == "0.00004"
+    assert format_nonzero(3e-9) == "3.00×10⁻⁹"
+    assert format_nonzero(0.0) == "0"
+    assert parse_number("3.00×10⁻⁹") == 3e-9
+    assert format_seconds(0.0312) == "31 ms"
 
 
 def test_a_draw_lies_in_the_shown_interval_whose_width_is_the_shown_share(sampled):
     for scene, _, shot in steps(sampled, "draw"):
         drew = scene.round.drew
         text = shot["panel"]["draw"]["text"]
-        lo, u, hi, share = (read(text[name]) for name in ("lo", "u", "hi", "share"))
+        lo, u, hi, share = (parse_number(text[name]) for name in ("lo", "u", "hi", "share"))
         assert lo <= u < hi
         assert hi - lo == pytest.approx(share, abs=1e-9)
         shares = shot["panel"]["draw"]["shares"]
@@ -383,13 +391,15 @@ def test_a_recovery_says_why_it_is_drawn_so_and_from_what(sampled):
         assert said(shot).startswith("So that every token keeps the target's own chance, ")
         assert ("p without" in said(shot)) == (last.rows.q is None)
         if last.rows.q is not None:
-            law = "what p has" if not scene.fallen(last) else "what p′ has"
+            law = "what p has" if not scene.rejected_before(last) else "what p′ has"
             assert law in said(shot)
-            assert ("above q′" in said(shot)) == (scene.replaced and bool(scene.fallen(last)))
+            assert ("above q′" in said(shot)) == (
+                scene.replaced and bool(scene.rejected_before(last))
+            )
         shown = numbers(shot)["residual"]
-        left = math.prod(j.rows.residual for j in [*scene.fallen(last), last])
+        left = math.prod(j.rows.residual for j in [*scene.rejected_before(last), last])
         left = left if last.rows.q is None else last.rows.residual
-        assert read(shown.removeprefix("about ")) == pytest.approx(left, abs=0.006)
+        assert parse_number(shown.removeprefix("about ")) == pytest.approx(left, abs=0.006)
 
 
 def test_a_rule_that_changes_the_law_does_not_say_that_it_keeps_it():
@@ -401,8 +411,8 @@ def test_a_rule_that_changes_the_law_does_not_say_that_it_keeps_it():
 
 
 def test_an_interval_that_touches_one_is_shown_below_one():
-    text = interval(0.9999999, 0.99999, 1.0).text
-    assert read(text["u"]) < 1
+    text = format_draw(0.9999999, 0.99999, 1.0).text
+    assert parse_number(text["u"]) < 1
     assert text["hi"] == "1"
 
 
@@ -418,11 +428,13 @@ def test_columns_sum_to_one_and_to_the_residual(trace):
     for view in tables(trace):
         p, q, above, scaled = (sum(row["m"][i] for row in view["rows"]) for i in range(4))
         has_q = any(head.get("of") == "q" for head in view["heads"])
-        claimed = read(view["total"]["p"])
+        claimed = parse_number(view["total"]["p"])
         assert (p, q) == (pytest.approx(claimed, abs=1e-4), pytest.approx(float(has_q), abs=1e-4))
         assert claimed == 1 or Scene.of(trace, 0).leaf_first
         assert view["total"]["q"] == ("1" if has_q else "")
-        assert above == pytest.approx(read(view["total"]["left"]), abs=10 ** -view["digits"])
+        assert above == pytest.approx(
+            parse_number(view["total"]["left"]), abs=10 ** -view["digits"]
+        )
         if above > 1e-3:
             assert scaled == pytest.approx(1, abs=1e-3)
         assert len(view["rows"]) <= 10
@@ -496,7 +508,7 @@ def test_a_second_sibling_is_told_that_its_target_is_what_was_left():
         told = [
             said(shot)
             for scene, step, shot in steps(made(RECIPES[name]), "judge")
-            if scene.fallen(scene.round.judged[step.at])
+            if scene.rejected_before(scene.round.judged[step.at])
         ]
         assert told
         assert all(text.startswith("After ") for text in told)
@@ -507,7 +519,7 @@ def later_tries(trace):
     """(scene, judged, frame) of every second or later try at a place."""
     for scene, step, shot in steps(trace, "judge"):
         judged = scene.round.judged[step.at]
-        if scene.fallen(judged) and not scene.greedy:
+        if scene.rejected_before(judged) and not scene.greedy:
             yield scene, judged, shot
 
 
@@ -533,7 +545,7 @@ def test_on_a_second_try_bar_table_and_tree_show_what_was_left_and_say_so(trace)
 def test_a_first_try_has_nothing_that_was_left(trace):
     for scene, step, shot in steps(trace, "judge"):
         judged = scene.round.judged[step.at]
-        if not scene.fallen(judged):
+        if not scene.rejected_before(judged):
             assert shot["panel"]["laws"]["left"] == []
             assert not {"left", "left_q"} & shot["tree"]["nodes"][str(judged.node)].keys()
 
@@ -541,7 +553,7 @@ def test_a_first_try_has_nothing_that_was_left(trace):
 def test_the_tree_shows_what_was_left_from_the_verdict_on_and_not_before(trace):
     for scene in scenes(trace):
         for step, shot in zip(scene.steps, frames(scene), strict=True):
-            fallen = {j.node for j in judged_by(scene, step) if scene.fallen(j)}
+            fallen = {j.node for j in verdicts_at(scene, step) if scene.rejected_before(j)}
             have = {int(n) for n, node in shot["tree"]["nodes"].items() if "left" in node}
             assert have == (set() if scene.greedy else fallen)
 
@@ -553,7 +565,7 @@ def test_q_of_siblings_sums_to_at_most_one_and_is_the_law_they_were_drawn_from(t
             drawn = [scene.q[node] for node in siblings if node in scene.q]
             assert sum(drawn) <= 1 + 1e-9 or not scene.replaced
         for judged in scene.round.judged:
-            if judged.rows.q is None or scene.fallen(judged):
+            if judged.rows.q is None or scene.rejected_before(judged):
                 continue
             law = dict(zip(judged.rows.tokens, judged.rows.q, strict=True))
             for node in scene.children[scene.guesses[judged.node - 1].parent]:
@@ -591,7 +603,7 @@ def test_guesses_that_look_alike_at_one_place_say_what_they_follow(trace):
 def test_a_point_mass_has_no_q_anywhere_and_its_coin_shows_p(name):
     trace = run(name)
     for scene, step, shot in steps(trace, "judge"):
-        later = scene.fallen(scene.round.judged[step.at])
+        later = scene.rejected_before(scene.round.judged[step.at])
         first = "by chance, so there is no q to divide by: keep with chance p, "
         again = "was not drawn by chance either: keep with chance p′, "
         assert (again if later else first) in said(shot)
@@ -654,11 +666,11 @@ def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
         last = scene.round.judged[-1] if scene.round.judged else None
         if scene.greedy or scene.round.drew.kind != "recovered" or last.rows.q is not None:
             continue
-        fell = [*scene.fallen(last), last]
+        fell = [*scene.rejected_before(last), last]
         held = {scene.guesses[j.node - 1].token: scene.round.scored.p[j.node - 1] for j in fell}
         shown = numbers(shot)["residual"]
         decimals = len(shown.partition(".")[2]) if "." in shown else 2
-        told = read(shown.removeprefix("about "))
+        told = parse_number(shown.removeprefix("about "))
         assert told == pytest.approx(1 - sum(held.values()), abs=0.6 * 10**-decimals)
         words = [flat(p["w"]) for p in shot["caption"]["parts"] if isinstance(p, dict) and "w" in p]
         assert words[:-1] == [flat(scene.word(token)) for token in held]
@@ -787,10 +799,10 @@ def test_the_rows_concerned_subtract_as_shown_and_share_the_sentence_s_residual(
             if view["digits"] == 4:
                 continue  # the most that the columns have room for
             for row in view["rows"]:
-                p, q, apart, above, scaled = (read(text.lstrip("+")) for text in row["t"])
+                p, q, apart, above, scaled = (parse_number(text.lstrip("+")) for text in row["t"])
                 if "is" in row:
                     assert p - q == pytest.approx(apart, abs=1e-9)
-                    left = read(view["total"]["left"])
+                    left = parse_number(view["total"]["left"])
                     assert round(above / left, view["digits"]) == pytest.approx(scaled)
                     compared += 1
     assert compared > 10

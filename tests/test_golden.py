@@ -21,7 +21,7 @@ import pytest
 from made import Recipe, made
 
 from specviz.frames import Frame, Scene, frames
-from specviz.frames.turns import turns
+from specviz.frames.strip import turns
 from specviz.frames.words import Word, flat
 
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"

@@ -9,7 +9,7 @@ import pytest
 from made import Recipe, made
 
 from specviz.frames import Scene, applied, frames, questions
-from specviz.frames.numbers import read
+from specviz.frames.numbers import parse_number
 from specviz.frames.words import flat
 from specviz.trace.events import Judged, Round
 from specviz.ui.step.lines import lines
@@ -66,11 +66,11 @@ def test_the_numbers_asked_with_are_those_of_the_law_in_force(trace):
             assert not {"p", "q", "table"} & panel.keys()
             continue
         assert panel["p"] == pytest.approx(judged.inputs["p"], abs=1e-6)
-        assert ("After" in said(question)) == bool(scene.fallen(judged))
+        assert ("After" in said(question)) == bool(scene.rejected_before(judged))
         assert panel["text"]["p"] in said(question)
         if "q" in panel:
             assert panel["text"]["q"] in said(question)
-            p, q = read(panel["text"]["p"]), read(panel["text"]["q"])
+            p, q = parse_number(panel["text"]["p"]), parse_number(panel["text"]["q"])
             assert f"{min(1, p / q):.2f}" == f"{judged.threshold:.2f}"
 
 

@@ -16,10 +16,10 @@ from test_leaf_first_runs import WARM as LONGER
 
 from specviz.engine.decode import run
 from specviz.frames import Scene, frames, questions
-from specviz.frames.leaf_first import chances, from_the_root, next_on_trial, ways
-from specviz.frames.numbers import read
-from specviz.frames.strip import brought
-from specviz.frames.whatif import FALLEN, KEPT
+from specviz.frames.leaf_first import chances, from_root, next_judged, ways
+from specviz.frames.numbers import parse_number
+from specviz.frames.strip import added_tokens
+from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
 from specviz.frames.words import flat
 from specviz.settings.chance import JUDGE, u_key
 from specviz.settings.settings import Sampling
@@ -78,8 +78,8 @@ def product(text):
     top, _, under = text.partition(" ÷ ")
     found = 1.0
     for factor in top.split(" × "):
-        found *= read(factor.strip())
-    return found / read(under) if under else found
+        found *= parse_number(factor.strip())
+    return found / parse_number(under) if under else found
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
@@ -89,11 +89,11 @@ def test_the_numbers_of_a_sentence_come_to_its_chance_and_the_coin_lies_on_its_s
         judged, text = scene.round.judged[step.at], said(shot)
         for whole, chance in re.findall(r"keep with chance (.+?) = ([\d.]+)\. The coin", text):
             digits = len(chance.partition(".")[2])
-            assert round(min(1.0, product(whole)), digits) == pytest.approx(read(chance))
-            assert read(chance) == pytest.approx(judged.threshold, abs=0.6 * 10**-digits)
+            assert round(min(1.0, product(whole)), digits) == pytest.approx(parse_number(chance))
+            assert parse_number(chance) == pytest.approx(judged.threshold, abs=0.6 * 10**-digits)
             seen += 1
         told = shot["panel"]["text"]
-        assert (read(told["u"]) < read(told["threshold"])) == judged.accepted
+        assert (parse_number(told["u"]) < parse_number(told["threshold"])) == judged.accepted
         assert (": kept" in text) == judged.accepted
         assert shot["panel"]["coin"] == {
             "u": round(judged.u, 6),
@@ -137,7 +137,7 @@ def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name)
         )
         labels = [frame["step"]["id"] for frame in frames(scene)]
         last = max((j.node for j in scene.round.judged if j.accepted), default=0)
-        for token in brought(scene)[: len(accepted_path(scene.round))]:
+        for token in added_tokens(scene)[: len(accepted_path(scene.round))]:
             assert labels[token.step] == f"judge-{accepted_path(scene.round)[-1]}"
         assert last or not accepted_path(scene.round)
 
@@ -157,7 +157,7 @@ def test_it_says_which_guess_would_have_fallen_from_the_root_on(runs):
         assert not falls or f"From the root on, {falls[0]} would have fallen" in said(shot)
         found += bool(falls)
     assert found >= 2, "the run was chosen to show it"
-    assert not any(from_the_root(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"]))
+    assert not any(from_root(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"]))
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -165,16 +165,19 @@ def test_the_last_token_is_drawn_from_what_the_table_leaves(runs, name):
     for scene, _, shot in steps(runs[name], "draw"):
         if scene.round.drew.kind != "recovered":
             continue
-        rows = scene.last_fallen.rows
-        assert scene.guesses[scene.last_fallen.node - 1].parent == scene.round.drew.parent
+        rows = scene.last_rejected.rows
+        assert scene.guesses[scene.last_rejected.node - 1].parent == scene.round.drew.parent
         view = shot["panel"]["table"]
-        shown = read(view["total"]["left"])
+        shown = parse_number(view["total"]["left"])
         assert shown == pytest.approx(rows.residual, abs=10 ** -view["digits"])
         drawn = next(row for row in view["rows"] if row.get("is") == "drawn")
         at = scene.round.drew.tokens.index(scene.round.drew.token)
         assert drawn["m"][3] == pytest.approx(scene.round.drew.p[at], abs=1e-5)
         if rows.share < 0.995 and not scene.greedy and rows.q is not None:
-            assert f" of p{'′' if scene.fallen(scene.last_fallen) else ''} has above" in said(shot)
+            assert (
+                f" of p{'′' if scene.rejected_before(scene.last_rejected) else ''} has above"
+                in said(shot)
+            )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -245,7 +248,7 @@ def test_a_moved_coin_does_what_the_page_says(tiny_target, runs, name):
         if place + 1 < len(after.judged):
             then = after.judged[place + 1].node
             assert not kept
-            assert then == next_on_trial(scene, judged.node)
+            assert then == next_judged(scene, judged.node)
             assert {"w": scene.word(scene.guesses[then - 1].token)} in told
         elif after.drew is not None:
             owed = "still owed" in text
@@ -260,14 +263,17 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, runs,
         scene = Scene.of(runs[name], index)
         bounds = chances(scene)
         for node, way in ways(scene).items():
-            coins = {u_key(scene.round.number, JUDGE, n): KEPT if k else FALLEN for n, k in way}
+            coins = {
+                u_key(scene.round.number, JUDGE, n): U_TO_ACCEPT if k else U_TO_REJECT
+                for n, k in way
+            }
             other = played(tiny_target, name, scene.round.number, coins)
             inside = int(node) in accepted_path(other)
             least, most = bounds.get(int(node), (0.0, 1.0))
             if not inside:  # a coin cannot keep what has no chance, nor fell what must be kept
                 chance = {j.node: j.threshold for j in other.judged}
                 laid = [chance[n] for n, kept in way if not kept and n in chance]
-                assert chance.get(int(node)) == 0.0 or max(laid) > FALLEN
+                assert chance.get(int(node)) == 0.0 or max(laid) > U_TO_REJECT
                 assert least == 0.0 or int(node) not in chance
             assert not (inside and accepted_path(other)[-1] == int(node) and most == 0.0)
             came += inside

@@ -13,8 +13,8 @@ from made import Recipe, made
 from specviz.engine.decode import run
 from specviz.frames import Scene
 from specviz.frames.caption import caption
-from specviz.frames.tree import judged_by, tree
-from specviz.frames.whatif import FALLEN, KEPT, chances, outcomes, stuck, ways
+from specviz.frames.tree import tree, verdicts_at
+from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT, chances, is_certain, outcomes, ways
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER
 from specviz.trace.check import check
@@ -104,7 +104,10 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, draft
     for index, played in enumerate(first.rounds[:4]):
         scene = Scene.of(first, index)
         for node, way in ways(scene).items():
-            coins = {f"{played.number} judge {n}": KEPT if kept else FALLEN for n, kept in way}
+            coins = {
+                f"{played.number} judge {n}": U_TO_ACCEPT if kept else U_TO_REJECT
+                for n, kept in way
+            }
             other = traced(tiny_target, DRAFTERS[drafter](), replace(WARM, coins=coins), index)
             verdicts = {j.node: j for j in other.rounds[index].judged}
             stuck = [n for n, kept in way if n not in verdicts or verdicts[n].accepted != kept]
@@ -153,7 +156,7 @@ def test_what_p_and_q_tell_of_a_chance_is_what_its_verdict_then_shows(name):
             assert least <= judged.threshold + 1e-9
             assert most >= judged.threshold - 1e-9
             if least == 1 or most == 0:
-                assert stuck(judged)
+                assert is_certain(judged)
             told += least == most
     assert told or Scene.of(trace, 0).greedy
 
@@ -175,8 +178,8 @@ def test_where_a_chance_is_called_0_or_1_no_coin_changes_it_and_elsewhere_one_do
             for n, kept in way:
                 least, most = known.get(str(n), [0, 1])
                 promised &= least > 0 if kept else most < 1
-                fell = max(FALLEN, (1 + most) / 2) if most < 1 else FALLEN
-                coins[f"{played.number} judge {n}"] = KEPT if kept else fell
+                fell = max(U_TO_REJECT, (1 + most) / 2) if most < 1 else U_TO_REJECT
+                coins[f"{played.number} judge {n}"] = U_TO_ACCEPT if kept else fell
             laid = replace(settings, coins=coins)
             other = traced(tiny_target, DRAFTERS[drafter](), laid, index)
             verdicts = {j.node: j.accepted for j in other.rounds[index].judged}
@@ -200,7 +203,7 @@ def test_nothing_is_said_of_chances_before_the_target_has_scored_and_all_tries_a
         for step in scene.steps:
             view = tree(scene, step)
             assert ("chances" in view) == (step.kind != "propose")
-            for judged in judged_by(scene, step):
+            for judged in verdicts_at(scene, step):
                 assert view["chances"][str(judged.node)] == [judged.threshold] * 2
 
 

@@ -18,11 +18,11 @@ from specviz.commands.loading import loading_shown
 from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
 from specviz.commands.parser import Parser
 from specviz.commands.run import STOPPED, add_prompt, add_target, interruptible
-from specviz.compare.lane_text import EXAMPLE, LaneRequest, parse_lane
-from specviz.compare.race import Race, distinct
-from specviz.compare.results import Ended, Opening, RaceEvent, Results, Started
+from specviz.compare.lane_parser import EXAMPLE, LaneRequest, parse_lane
+from specviz.compare.race import Race, unique_names
+from specviz.compare.results import LaneEnded, LaneStarted, RaceEvent, RaceStarted, Results
 from specviz.compare.summary import race_summary
-from specviz.frames.numbers import size
+from specviz.frames.numbers import format_bytes
 from specviz.models.files import public_name
 from specviz.settings.options import add_settings, option_group, seed_type
 
@@ -78,7 +78,7 @@ def compare(args: argparse.Namespace) -> int:
     results = Results(race)
     with interruptible() as stop:
         for event in run(target, drafters, race, stop):
-            results.take(event)
+            results.add(event)
             for line in progress(results, event):
                 say(line, stderr=True)
     if folder is not None:
@@ -92,7 +92,7 @@ def race_of(args: argparse.Namespace) -> Race:
     names = [name.strip() for name in args.drafters.split(",") if name.strip()]
     asked = [LaneRequest(public_name(name), name, args) for name in names]
     asked += [parse_lane(text, args) for text in args.lane]
-    called = distinct(one.words for one in asked)
+    called = unique_names(one.text for one in asked)
     lanes = tuple(one.lane(name) for one, name in zip(asked, called, strict=True))
     seed = secrets.randbits(32) if args.order_seed is None else args.order_seed
     return Race(args.prompt, public_name(args.target), lanes, seed)
@@ -101,13 +101,13 @@ def race_of(args: argparse.Namespace) -> Race:
 def progress(results: Results, event: RaceEvent) -> Iterator[str]:
     """Lines on how far the comparison has come."""
     match event:
-        case Opening():
+        case RaceStarted():
             seed = results.race.order_seed
             yield f"In this order (--order-seed {seed}): {', '.join(event.order)}"
-        case Started():
+        case LaneStarted():
             again = f", run {event.turn}" if event.turn > 1 else ""
-            yield f"{event.place} of {len(results.order)}: {event.lane}{again}"
-        case Ended() if event.trace.finished and event.trace.finished.reason == "stopped":
+            yield f"{event.number} of {len(results.order)}: {event.lane}{again}"
+        case LaneEnded() if event.trace.finished and event.trace.finished.reason == "stopped":
             yield f"{event.lane} was stopped."
 
 
@@ -138,8 +138,8 @@ def row(lane: dict[str, Any]) -> list[str]:
         f"{speed:.1f}" if speed is not None else "",
         f"{lane['alpha']:.2f}" if lane["alpha"] is not None else "",
         f"{flops / 1e6:,.1f}" if flops is not None else "",
-        size(lane["bytes"]),
-        size(held) if held is not None else "",
+        format_bytes(lane["bytes"]),
+        format_bytes(held) if held is not None else "",
     ]
 
 
@@ -193,4 +193,4 @@ def _write_traces(folder: Path, results: Results) -> None:
     """Write one file per lane, numbered in the order in which they ran."""
     for place, name in enumerate(results.traces, start=1):
         file = re.sub(r"[^\w.=-]+", "-", name).strip("-")
-        results.measured(name).write(folder / f"{place}-{file}.jsonl")
+        results.with_baseline(name).write(folder / f"{place}-{file}.jsonl")

@@ -13,7 +13,7 @@ from specviz.figures.plot import Figure, Trace, layout, texts
 from specviz.figures.text_width import cut
 from specviz.figures.tree import tree_figure
 from specviz.frames import Frame
-from specviz.frames.numbers import visible
+from specviz.frames.numbers import format_nonzero
 from specviz.frames.words import flat
 
 
@@ -90,7 +90,7 @@ def law_figure(panel: Mapping[str, Any]) -> Figure:
         "11-hit": bars(hit, 12, "--p", "--p"),
         "12-soft": bars(soft, 16, "rgba(0,0,0,0)", "--dead"),
         "20-words": _labels([_token(row) for row in rows], TOKEN),
-        "30-numbers": _numbers(reach, "--p-ink", [visible(row["p"]) for row in rows]),
+        "30-numbers": _numbers(reach, "--p-ink", [format_nonzero(row["p"]) for row in rows]),
     }
     return {"data": data, "layout": _layout(len(rows) * TOKEN)}
 
@@ -138,7 +138,7 @@ def _numbers(
     pairs: Sequence[tuple[float, float]], ink: str, said: Sequence[str] | None = None
 ) -> Trace:
     """Numbers at the ends of bars."""
-    told = said or [visible(value) for value, _ in pairs]
+    told = said or [format_nonzero(value) for value, _ in pairs]
     rows = [(0.0, y, GAP + text, ink) for (_, y), text in zip(pairs, told, strict=True)]
     return texts(rows, 12, "middle right") | {"x": [value for value, _ in pairs]}
 

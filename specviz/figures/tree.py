@@ -12,7 +12,7 @@ from typing import Any, Final
 from specviz.figures.layout import COLUMNS, Place, Placed, placed
 from specviz.figures.pen import EDGES, PILL, Drawing, pill_width
 from specviz.figures.plot import Figure, Point, escaped, layout, rectangle, rounded, texts
-from specviz.frames.numbers import visible
+from specviz.frames.numbers import format_nonzero
 from specviz.frames.words import Word, flat
 
 WIDTH: Final = 640
@@ -181,13 +181,13 @@ def _here(drawing: Drawing, tree: Mapping[str, Any], place: Place, rise: int) ->
 def hover_text(node: Mapping[str, Any]) -> str:
     """A guess in words: its numbers, and what the target would say next."""
     lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {node['is']}"]
-    known = [f"{name} {visible(node[name])}" for name in ("p", "q") if name in node]
-    known += [f"{visible(node['soft'])} at temperature 1"] if "soft" in node else []
+    known = [f"{name} {format_nonzero(node[name])}" for name in ("p", "q") if name in node]
+    known += [f"{format_nonzero(node['soft'])} at temperature 1"] if "soft" in node else []
     lines += [" · ".join(known)] if known else []
-    left = [f"{visible(node[key])} of {of}" for key, of in LEFT if key in node]
+    left = [f"{format_nonzero(node[key])} of {of}" for key, of in LEFT if key in node]
     lines += [f"its try met what was left: {', '.join(left)}"] if left else []
     if "top" in node:
-        best = ", ".join(f"{escaped(flat(w))} {visible(p)}" for w, p in node["top"])
+        best = ", ".join(f"{escaped(flat(w))} {format_nonzero(p)}" for w, p in node["top"])
         lines.append(f"next, says the target: {best}")
     return "<br>".join(lines)
 

@@ -1,43 +1,154 @@
-"""The draw as a strip of shares: the law walked by falling probability, and where u fell.
+"""A round's last token: the sentence of its draw, and the draw as a strip of probabilities.
 
-A token's share lies where the walk passed it, so the strip can be read with a ruler.
+Only lossless rules are said to keep the target's distribution.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any, Final
 
-from specviz.frames.numbers import interval
+from specviz.frames.numbers import (
+    Format,
+    format_draw,
+    parse_number,
+    round_for_text,
+    shortest_format,
+)
 from specviz.frames.scene import Scene
+from specviz.frames.table import MOST_DIGITS, residual_text
+from specviz.texts import FEW, Part, number, say, word
 from specviz.trace.events import Drew, Judged
+from specviz.trace.metrics import accepted_path
+from specviz.trace.rule_specs import AfterRejection
 
 Share = dict[str, Any]
-
 
 NARROW: Final = 0.02
 NOTHING: Final = 1e-6
 
 
-def drawn(scene: Scene, drew: Drew) -> dict[str, Any]:
-    """The strip after the draw: shares in the order walked, u, and the share that it hit."""
+def draw_sentence(scene: Scene, drew: Drew) -> list[Part]:
+    """The sentence of the draw that ends a round."""
+    token = word(scene.word(drew.token))
+    if drew.kind == "recovered":
+        return _recovered(scene, drew, token)
+    if drew.kind == "bonus":
+        return _bonus(scene, drew, token)
+    if scene.greedy:
+        return say("step", "plain_zero", token=token)
+    return say("step", "plain", u=_u(drew), token=token)
+
+
+def _u(drew: Drew) -> Part:
+    return number(format_draw(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text["u"], "u")
+
+
+def _recovered(scene: Scene, drew: Drew, token: Part) -> list[Part]:
+    if scene.greedy:
+        rejected = len(scene.rejected_before(scene.last_rejected)) + 1
+        return say("step", "recovered_zero", token=token, n=rejected)
+    match scene.after_rejection:
+        case AfterRejection.ITSELF:
+            return say("step", "recovered_from_p", u=_u(drew), token=token)
+        case AfterRejection.TOP:
+            return say("step", "recovered_top", token=token)
+        case AfterRejection.BEYOND:
+            return say("step", "recovered_beyond", u=_u(drew), token=token)
+    source, mass = _residual(scene, scene.last_rejected, drew)
+    return say(
+        "step",
+        "recovered",
+        lossless=scene.header.lossless,
+        source=source,
+        mass=mass,
+        u=_u(drew),
+        token=token,
+    )
+
+
+def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
+    """What the last rejection leaves to sample from, and its mass."""
+    if last.rows.q is None:
+        return _without_rejected(scene, last, drew)
+    share = round_for_text(last.rows.share)
+    source = say(
+        "step",
+        "residual_source",
+        share="" if share in ("1", "about 1") else f"{share} × ",
+        p="p′" if scene.uses_p_remainder(last) else "p",
+        q="q′" if scene.uses_q_remainder(last) else "q",
+    )
+    mass = round_for_text(last.rows.residual, residual_text(scene, last, drew))
+    return source, [number(mass, "residual")]
+
+
+def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
+    """Of a point mass: p without all rejected siblings. Each rejection leaves its share of what was
+    left before, so the mass is the product of these shares."""
+    rejected = [*scene.rejected_before(last), last]
+    shares = [judged.rows.residual / (judged.rows.share or 1.0) for judged in rejected]
+    tokens = dict.fromkeys(scene.guesses[judged.node - 1].token for judged in rejected)
+    source = say("step", "without_source", tokens=[word(scene.word(token)) for token in tokens])
+    if len(rejected) > 1:
+        return source, _product(shares)
+    text = residual_text(scene, last, drew) if last.rows.share == 1.0 else ""
+    return source, [number(round_for_text(shares[0], text), "residual")]
+
+
+def _product(shares: Sequence[float]) -> list[Part]:
+    """Shares and their product, in digits that multiply; the product alone where they are many or
+    would take more digits than anyone reads."""
+    whole = prod(shares)
+
+    def multiplies(form: Format) -> bool:
+        shown = [parse_number(form(share)) for share in shares]
+        seen = all((s < 1) == (t < 1) for s, t in zip(shown, shares, strict=True))
+        agrees = form(prod(shown)) == form(whole)
+        return seen and agrees and (parse_number(form(whole)) > 0) == (whole > 0)
+
+    digits, form = shortest_format(multiplies)
+    text = round_for_text(whole)
+    if len(shares) > FEW or digits > MOST_DIGITS or text.startswith("about"):
+        return [number(text, "residual")]
+    factors: list[Part] = []
+    for share in shares:
+        factors += [" × " if factors else "", number(form(share), "residual")]
+    return [*factors, " = ", number(form(whole), "residual")]
+
+
+def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:
+    kept = len(accepted_path(scene.round))
+    whole = kept == len(scene.guesses)  # else other branches were not judged
+    if scene.greedy or scene.after_rejection is AfterRejection.TOP:
+        return say("step", "bonus_top", kept=kept, whole=whole, token=token)
+    return say("step", "bonus", kept=kept, whole=whole, u=_u(drew), token=token)
+
+
+def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:
+    """The strip after the draw: shares by falling probability, u, and the share that u selects.
+
+    A token's share lies where the engine's walk passed it, so the strip can be read with a ruler.
+    """
     shares: list[Share] = []
     at = 0.0
     for token, p in zip(drew.tokens, drew.p, strict=True):
         hit = token == drew.token
         if hit and drew.drawn.lo - at > NOTHING:
-            shares.append(others(drew.drawn.lo - at))  # tokens walked past, with no row
+            shares.append(_others(drew.drawn.lo - at))  # tokens walked past, with no row
             at = drew.drawn.lo
         share = {"w": scene.word(token), "m": round(p, 6)}
         shares.append(share | {"hit": True} if hit else share)
         at += p
     if 1 - at > NOTHING:
-        shares.append(others(1 - at))
-    text = interval(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text
-    return {"shares": folded(shares), "u": round(drew.drawn.u, 6), "text": dict(text)}
+        shares.append(_others(1 - at))
+    text = format_draw(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text
+    return {"shares": _folded(shares), "u": round(drew.drawn.u, 6), "text": dict(text)}
 
 
-def awaited(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """The strip at the rejection, before the draw: the same law, no coin, no token singled out."""
+def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
+    """The strip at the rejection, before the draw: the same distribution, no u, no token chosen."""
     rows = judged.rows
     candidate = scene.guesses[judged.node - 1].token
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
@@ -49,22 +160,22 @@ def awaited(scene: Scene, judged: Judged) -> dict[str, Any]:
     above.sort(key=lambda pair: (-pair[1], pair[0]))
     shares: list[Share] = [{"w": scene.word(token), "m": round(m, 6)} for token, m in above]
     rest = 1 - sum(m for _, m in above)
-    return {"shares": folded([*shares, others(rest)] if rest > NOTHING else shares)}
+    return {"shares": _folded([*shares, _others(rest)] if rest > NOTHING else shares)}
 
 
-def others(mass: float) -> Share:
+def _others(mass: float) -> Share:
     """A share that several tokens without a row hold together."""
     return {"rest": True, "m": round(mass, 6)}
 
 
-def folded(shares: list[Share]) -> list[Share]:
-    """Shares too narrow to be seen are joined with their neighbours of the same kind."""
+def _folded(shares: list[Share]) -> list[Share]:
+    """Join shares too narrow to be seen with neighbours of the same kind."""
     joined: list[Share] = []
     for share in shares:
         narrow = share["m"] < NARROW and not share.get("hit")
-        new = others(share["m"]) if narrow else share
+        new = _others(share["m"]) if narrow else share
         if new.get("rest") and joined and joined[-1].get("rest"):
-            joined[-1] = others(joined[-1]["m"] + new["m"])
+            joined[-1] = _others(joined[-1]["m"] + new["m"])
         else:
             joined.append(new)
     return joined

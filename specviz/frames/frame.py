@@ -1,13 +1,13 @@
-"""A frame: all that the screen shows at a cursor, as plain data. Pure: same trace, same frame.
+"""A frame: all that the screen shows at a cursor, as plain data.
 
 Differences between frames are JSON merge patches (RFC 7386): objects merge key by key, everything
-else is replaced, null removes. So a frame holds no null.
+else is replaced, null removes. So a frame has no null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from specviz.frames.caption import caption
 from specviz.frames.inspector import inspector
@@ -15,11 +15,18 @@ from specviz.frames.scene import Cursor, Scene, Step
 from specviz.frames.strip import chips
 from specviz.frames.tree import tree
 from specviz.frames.words import flat
+from specviz.texts import Part, say, term
+from specviz.trace import metrics
 from specviz.trace.file import Trace
+from specviz.trace.noise import VERDICT
+
+Frame = dict[str, Any]
+
+END_STEP: Final = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The patch that turns `old` into `new`."""
+    """Compute the patch that turns `old` into `new`."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
@@ -32,7 +39,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
 
 
 def applied(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`old` with `patch` applied; the player does the same."""
+    """Apply a patch, as the player does."""
     new = dict(old)
     for key, value in patch.items():
         if value is None:
@@ -45,22 +52,23 @@ def applied(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     return new
 
 
-Frame = dict[str, Any]
-
-
 def frame(trace: Trace, cursor: Cursor) -> Frame:
-    """The frame at a cursor. Raises IndexError where the trace has no such step."""
+    """Build the frame at a cursor.
+
+    Raises:
+        IndexError: If the trace has no such step.
+    """
     scene = Scene.of(trace, cursor.round)
     return at(scene, scene.steps[cursor.step])
 
 
 def frames(scene: Scene) -> list[Frame]:
-    """All frames of a round, in order."""
+    """Build all frames of a round, in order."""
     return [at(scene, step) for step in scene.steps]
 
 
 def at(scene: Scene, step: Step) -> Frame:
-    """The frame of one step."""
+    """Build the frame of one step."""
     return {
         "step": name(scene, step),
         "caption": caption(scene, step),
@@ -71,7 +79,7 @@ def at(scene: Scene, step: Step) -> Frame:
 
 
 def name(scene: Scene, step: Step) -> dict[str, Any]:
-    """What a step is called before it is seen (`next`) and after (`label`); `id` is for links."""
+    """A step's names: `next` before it is seen, `label` after, and `id` for links."""
     match step.kind:
         case "propose":
             label = f"propose +{step.at}" if step.at else "propose"
@@ -80,8 +88,8 @@ def name(scene: Scene, step: Step) -> dict[str, Any]:
             judged = scene.round.judged[step.at]
             word = scene.word(scene.guesses[judged.node - 1].token)
             state = "accepted" if judged.accepted else "rejected"
-            told = {"id": f"judge-{judged.node}", "kind": "judge", "label": flat(word)}
-            return told | {"next": "judge ", "w": word, "is": state}
+            names = {"id": f"judge-{judged.node}", "kind": "judge", "label": flat(word)}
+            return names | {"next": "judge ", "w": word, "is": state}
         case "draw":
             assert scene.round.drew is not None
             kind = scene.round.drew.kind
@@ -89,3 +97,35 @@ def name(scene: Scene, step: Step) -> dict[str, Any]:
             return {"id": "draw", "kind": "draw", "label": label, "next": label}
         case _:
             return {"id": step.kind, "kind": step.kind, "label": step.kind, "next": step.kind}
+
+
+def end_card(trace: Trace, last: Frame) -> Frame:
+    """Build the frame after a run's last one: the same, but for its step and its caption."""
+    caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
+    return last | {"step": END_STEP, "caption": caption}
+
+
+def _totals(trace: Trace) -> list[Part]:
+    numbers = metrics.summary(trace)
+    alpha = numbers["alpha"]
+    return say(
+        "step",
+        "end",
+        tokens=numbers["tokens"],
+        passes=numbers["target_passes"],
+        per_pass=f"{numbers['tokens_per_pass']:.1f}",
+        a_pass=term("per pass", "tokens per pass"),
+        accepted="" if alpha is None else f"{numbers['acceptance_rate']:.0%}",
+        alpha="" if alpha is None else f"{alpha:.2f}",
+        alpha_term=term("α", "alpha"),
+        against=_against_plain(trace, numbers["speedup"]),
+    )
+
+
+def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
+    if trace.baseline is None or speedup is None:
+        stopped = trace.finished is not None and trace.finished.reason == "stopped"
+        return say("step", "end_stopped" if stopped else "end_plain_follows")
+    if why := explain_noise(trace, trace.baseline):
+        return say("step", "end_noisy", verdict=VERDICT, why=why)
+    return say("step", "end_speedup", speedup=f"{speedup:.2f}")

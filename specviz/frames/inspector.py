@@ -1,15 +1,15 @@
-"""What the panel beside the tree shows: the guesses, the token on trial, a draw, or the round."""
+"""The panel beside the tree: the guesses, the guess on trial, a draw, or the round's totals."""
 
 from __future__ import annotations
 
 from itertools import count
 from typing import Any, Final
 
-from specviz.frames.draw import awaited, drawn
-from specviz.frames.evidence import thrown, why
+from specviz.frames.draw import draw_strip, pending_strip
+from specviz.frames.evidence import is_random_pick, why
 from specviz.frames.evidence.forms import path_to
-from specviz.frames.leaf_first import bars, because, explained
-from specviz.frames.numbers import numbers, seconds
+from specviz.frames.leaf_first import bars, because, explaining
+from specviz.frames.numbers import format_seconds, format_verdict
 from specviz.frames.scene import Scene, Step
 from specviz.frames.table import table
 from specviz.frames.tree import open_slot, seen
@@ -22,34 +22,37 @@ from specviz.trace.rule_specs import AfterRejection
 Panel = dict[str, Any]
 
 
-BESIDE_EVIDENCE: Final = 6  # guesses in the list where the reasons stand under it
+BESIDE_EVIDENCE: Final = 6  # guesses in the list if the reasons are shown under it
 
 
 def inspector(scene: Scene, step: Step) -> Panel:
     """The panel of a step; `kind` says which of the four it is."""
     match step.kind:
         case "propose" | "score":
-            panel, told = _guesses(scene, step), why(scene, step)
-            return panel if told is None else _shortened(panel, step) | {"why": told}
+            panel, reasons = _guesses(scene, step), why(scene, step)
+            return panel if reasons is None else _shortened(panel, step) | {"why": reasons}
         case "judge":
-            judged = scene.round.judged[step.at]
-            laws_from = explained(scene, judged)
-            panel = _trial(scene, judged) | {"table": table(scene, laws_from)}
-            if not scene.greedy:
-                panel["whatif"] = outcomes(scene, judged)
-            waits = (
-                laws_from is judged
-                and not judged.accepted
-                and scene.after_rejection is AfterRejection.RESIDUAL
-            )
-            if waits and not scene.greedy and open_slot(scene, step) is not None:
-                panel["draw"] = awaited(scene, judged)
-            return panel
+            return _verdict(scene, step)
         case "draw":
             assert scene.round.drew is not None
             return _draw(scene, scene.round.drew)
         case "commit":
             return _round(scene)
+
+
+def _verdict(scene: Scene, step: Step) -> Panel:
+    """The guess on trial with its table; after a last rejection also the strip before its draw."""
+    judged = scene.round.judged[step.at]
+    source = explaining(scene, judged)
+    panel = _trial(scene, judged) | {"table": table(scene, source)}
+    if scene.greedy:
+        return panel
+    panel["whatif"] = outcomes(scene, judged)
+    from_residual = scene.after_rejection is AfterRejection.RESIDUAL
+    draws_next = source is judged and not judged.accepted and from_residual
+    if draws_next and open_slot(scene, step) is not None:
+        panel["draw"] = pending_strip(scene, judged)
+    return panel
 
 
 def _guesses(scene: Scene, step: Step) -> Panel:
@@ -59,25 +62,27 @@ def _guesses(scene: Scene, step: Step) -> Panel:
     depth = max(scene.depths) if step.kind == "score" else step.at
     scored = scene.round.scored if step.kind == "score" else None
     rows: list[Panel] = []
-    apart = told_apart(scene)
+    before = distinguishing_words(scene)
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
             continue
         row: Panel = {"w": scene.word(guess.token), "at": scene.depths[node]}
-        if node in apart:
-            row["after"] = apart[node]
+        if node in before:
+            row["after"] = before[node]
         if node in scene.q:
             row["q"] = round(scene.q[node], 6)
         if scored is not None:
-            told = seen(scene, scored, node)
-            row |= {name: told[name] for name in ("p", "soft") if name in told}
+            scores = seen(scene, scored, node)
+            row |= {name: scores[name] for name in ("p", "soft") if name in scores}
         rows.append(row)
     return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}
 
 
-def told_apart(scene: Scene) -> dict[int, Word]:
-    """By node, of guesses with the same word at the same place: the words before it, back to where
-    they differ."""
+def distinguishing_words(scene: Scene) -> dict[int, Word]:
+    """Of guesses of the same token at the same depth, by node, the words that tell them apart.
+
+    These are the words before the guess, as far back as the paths differ.
+    """
     alike: dict[tuple[int, int], list[int]] = {}
     for node, guess in enumerate(scene.guesses, 1):
         alike.setdefault((scene.depths[node], guess.token), []).append(node)
@@ -93,8 +98,7 @@ def told_apart(scene: Scene) -> dict[int, Word]:
 
 
 def _shortened(panel: Panel, step: Step) -> Panel:
-    """The list cut to make room: the newest guesses while they come, then the first; and of how
-    many they are."""
+    """The list cut to make room: the newest guesses while drafting, then the first ones."""
     rows = panel["rows"]
     if len(rows) <= BESIDE_EVIDENCE:
         return panel
@@ -103,7 +107,7 @@ def _shortened(panel: Panel, step: Step) -> Panel:
 
 
 def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
-    """Where nothing was drafted: the target's likeliest next tokens, once its pass is done."""
+    """Where nothing was drafted, the target's likeliest next tokens, after its pass."""
     hidden = step.kind != "score" or scene.greedy  # at temperature 0 it would be the draw itself
     if hidden or not scene.round.scored or not scene.round.scored.top:
         return []
@@ -112,22 +116,21 @@ def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
 
 
 def _trial(scene: Scene, judged: Judged) -> Panel:
-    """The token on trial: p over q, and the coin on the bar of its chance. No q where its verdict
-    has none."""
+    """The guess on trial: p over q, if it has a q, and the coin on the bar of its probability."""
     guess = scene.guesses[judged.node - 1]
     panel: Panel = {
         "kind": "trial",
         "w": scene.word(guess.token),
         "at": scene.depths[judged.node],
-        "tries": len(scene.fallen(judged)) + 1,
+        "tries": len(scene.rejected_before(judged)) + 1,
         "accepted": judged.accepted,
         "p": round(judged.inputs["p"], 6),
-        "laws": laws(scene, judged),
+        "laws": bar_labels(scene, judged),
     }
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
     if scene.greedy:
-        soft = soft_of(judged, guess.token)
+        soft = softmax_of(judged, guess.token)
         panel["text"] = {"p": str(int(judged.inputs["p"]))}
         if scene.leaf_first:
             panel["because"] = because(scene, judged)
@@ -135,27 +138,27 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
     panel["coin"] = {"u": round(judged.u, 6), "threshold": round(judged.threshold, 6)}
     if scene.leaf_first:
         return panel | bars(scene, judged)
-    return panel | {"text": dict(numbers(scene, judged).text)}
+    return panel | {"text": dict(format_verdict(scene, judged).text)}
 
 
-def laws(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """What the bars are called, and which of them are what earlier tries left.
+def bar_labels(scene: Scene, judged: Judged) -> dict[str, Any]:
+    """The labels of the bars; `left` lists the bars that show a remainder.
 
-    none: in q's place where the verdict has none, why.
+    A verdict without q has `none` instead of a label: the reason.
     """
-    left_p, left_q = scene.left_of_p(judged), scene.left_of_q(judged)
+    left_p, left_q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
-    found = {"p": "left of p" if left_p else "target p", "left": left}
+    found = {"p": "target p′" if left_p else "target p", "left": left}
     if scene.leaf_first and judged.rows.share < 1.0:
         found["p"] = "reach×p′" if left_p else "reach×p"  # the column is narrow
     if "q" not in judged.inputs:
-        fixed = "none: fixed before any coin" if thrown(scene) else "none: not drawn by chance"
+        fixed = "none: chosen in advance" if is_random_pick(scene) else "none: not sampled"
         return found | {"none": fixed if scene.point_mass else "not used by this rule"}
-    return found | {"q": "left of q" if left_q else "draft q"}
+    return found | {"q": "draft q′" if left_q else "draft q"}
 
 
-def soft_of(judged: Judged, token: int) -> float | None:
-    """The target's softmax at temperature 1 for a token; None where the trace has not kept it."""
+def softmax_of(judged: Judged, token: int) -> float | None:
+    """The target's softmax at temperature 1 for a token; None if the trace does not have it."""
     rows = judged.rows
     if rows.soft is None or token not in rows.tokens:
         return None
@@ -164,16 +167,16 @@ def soft_of(judged: Judged, token: int) -> float | None:
 
 def _draw(scene: Scene, drew: Drew) -> Panel:
     """After the last verdict: the table with the recovered token's row, or p with the bonus."""
-    strip: Panel = {} if scene.greedy else {"draw": drawn(scene, drew)}
+    strip: Panel = {} if scene.greedy else {"draw": draw_strip(scene, drew)}
     if drew.kind == "recovered":
         panel = _trial(scene, scene.round.judged[-1])
-        panel |= {"table": table(scene, scene.last_fallen, drew)}
+        panel |= {"table": table(scene, scene.last_rejected, drew)}
         return panel | strip | {"drawn": scene.word(drew.token)}
-    return {"kind": "law", "w": scene.word(drew.token), "rows": _law(scene, drew)} | strip
+    return {"kind": "law", "w": scene.word(drew.token), "rows": _distribution(scene, drew)} | strip
 
 
-def _law(scene: Scene, drew: Drew) -> list[Panel]:
-    """The law that the last token was drawn from, by falling probability, the rest in one row."""
+def _distribution(scene: Scene, drew: Drew) -> list[Panel]:
+    """What the last token was sampled from, by falling probability; all other tokens in one row."""
     soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
     rows: list[Panel] = []
     for token, p, s in zip(drew.tokens, drew.p, soft, strict=True):
@@ -187,22 +190,22 @@ def _law(scene: Scene, drew: Drew) -> list[Panel]:
 
 
 def _round(scene: Scene) -> Panel:
-    """What the round came to: guesses, kept ones, and where its time went."""
+    """The round's totals: guesses, accepted ones, and where its time went."""
     round = scene.round
     accepted = len(accepted_path(round))
     facts: list[tuple[str, str]] = []
     if round.proposed:
         facts.append(("Drafted", str(len(scene.guesses))))
-        coins = "Coins that fell" if scene.leaf_first else "Judged"
-        facts.append((coins, str(len(round.judged))))
-        facts.append(("Kept", str(accepted)))
+        judged = "Coins used" if scene.leaf_first else "Judged"
+        facts.append((judged, str(len(round.judged))))
+        facts.append(("Accepted", str(accepted)))
     if round.committed:
         facts.append(("Tokens for one target pass", str(len(round.committed.tokens))))
     if round.proposed:
-        facts.append(("Drafting took", seconds(round.proposed.seconds)))
+        facts.append(("Drafting time", format_seconds(round.proposed.seconds)))
     if round.scored:
-        facts.append(("The target pass took", seconds(round.scored.seconds)))
+        facts.append(("Target pass time", format_seconds(round.scored.seconds)))
     if round.committed:
         rest = round.committed.judge_seconds + round.committed.commit_seconds
-        facts.append(("Judging and keeping the caches took", seconds(rest)))
+        facts.append(("Judging and updating the caches", format_seconds(rest)))
     return {"kind": "round", "number": round.number, "facts": [list(fact) for fact in facts]}

@@ -1,7 +1,7 @@
-"""Numbers as text, with as many digits as it takes for the shown ones to agree with each other.
+"""Format numbers with as many digits as they need to agree with each other on screen.
 
-A reader who divides the p and q on screen gets the chance on screen, and the coin on screen lies
-on the side of it that the verdict says.
+A reader who divides the p and q on screen gets the probability on screen, and the coin on screen
+is on the side of it that the verdict says.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from specviz.trace.events import Judged
 from specviz.trace.rule_specs import RULE_SPECS
 
 
-def numbers(scene: Scene, judged: Judged) -> Shown:
-    """p, q (if there is one), the threshold and the coin, in digits that agree.
+def format_verdict(scene: Scene, judged: Judged) -> Formatted:
+    """Format p, q (if there is one), the threshold and the coin in digits that agree.
 
-    Where judging goes from the leaf up, also the reach, or what is weighed in place of p and q.
+    Under a rule that judges from the leaf up, also the reach, or what is weighed in place of p, q.
     """
     p = judged.inputs["p"]
-    promise = RULE_SPECS.get(scene.header.rule)
-    if promise is not None and promise.leaf_first:
-        return share_test(judged) if "left" in judged.inputs else reach_test(judged)
-    if promise is not None and not promise.has_alpha:
-        return seen_apart(p, judged.inputs.get("q"), judged.threshold, judged.u)
+    spec = RULE_SPECS.get(scene.header.rule)
+    if spec is not None and spec.leaf_first:
+        return format_residual(judged) if "left" in judged.inputs else format_reach(judged)
+    if spec is not None and not spec.has_alpha:
+        return format_apart(p, judged.inputs.get("q"), judged.threshold, judged.u)
     if "q" in judged.inputs:
-        return ratio_test(p, judged.inputs["q"], judged.threshold, judged.u)
-    return mass_test(p, judged.threshold, judged.u)
+        return format_ratio(p, judged.inputs["q"], judged.threshold, judged.u)
+    return format_mass(p, judged.threshold, judged.u)
 
 
-Form = Callable[[float], str]
+Format = Callable[[float], str]
 
 
 FEWEST: Final = 2
 MOST: Final = 6
-LEAST: Final = 0.001  # what comes less often than once in a thousand nobody can weigh
+NEGLIGIBLE: Final = 0.001  # a reader cannot weigh what happens less often than this
 
 
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LOWERED: Final = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
-def fixed(digits: int) -> Form:
-    """`digits` decimals; a bare 0 or 1 only where the number is exactly that.
+def fixed(digits: int) -> Format:
+    """Use `digits` decimals; a bare 0 or 1 only where the number is exactly that.
 
     >>> fixed(2)(0.3), fixed(2)(1.0), fixed(2)(0.0004)
     ('0.30', '1', '0.00')
@@ -56,8 +56,8 @@ def fixed(digits: int) -> Form:
     return form
 
 
-def significant(digits: int) -> Form:
-    """`digits` significant figures, for numbers that plain decimals cannot tell apart.
+def significant(digits: int) -> Format:
+    """Use `digits` significant figures, for numbers that plain decimals cannot tell apart.
 
     >>> significant(2)(0.000012)
     '1.2×10⁻⁵'
@@ -75,18 +75,18 @@ def significant(digits: int) -> Form:
     return form
 
 
-def read(text: str) -> float:
-    """The number that a text from this module says.
+def parse_number(text: str) -> float:
+    """Parse a text written by this module.
 
-    >>> read("1.2×10⁻⁵")
+    >>> parse_number("1.2×10⁻⁵")
     1.2e-05
     """
     mantissa, power, exponent = text.replace("−", "-").partition("×10")
     return float(mantissa + "e" + exponent.translate(_LOWERED) if power else mantissa)
 
 
-def forms() -> Iterator[tuple[int, Form]]:
-    """Ways to write a set of numbers, the shortest first; the last tells any two floats apart."""
+def formats() -> Iterator[tuple[int, Format]]:
+    """Yield formats, the shortest first; the last one tells any two floats apart."""
     for digits in range(FEWEST, MOST + 1):
         yield digits, fixed(digits)
     for digits in range(3, 18):
@@ -94,48 +94,52 @@ def forms() -> Iterator[tuple[int, Form]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """Numbers as they are shown, by name, and how many digits that took."""
+class Formatted:
+    """Numbers as they are shown, by name, and how many digits they needed."""
 
     text: Mapping[str, str]
     digits: int
 
 
-def first(fits: Callable[[Form], bool]) -> tuple[int, Form]:
-    """The shortest form that fits, and its digits; the longest where none does."""
-    found = next(((digits, form) for digits, form in forms() if fits(form)), None)
+def shortest_format(fits: Callable[[Format], bool]) -> tuple[int, Format]:
+    """Return the shortest format that fits, and its digits; the longest if none fits."""
+    found = next(((digits, form) for digits, form in formats() if fits(form)), None)
     return found or (17, significant(17))
 
 
-def visible(value: float) -> str:
-    """A number with as many digits as it takes not to look like 0 or 1 when it is not."""
-    return first(lambda form: read(form(value)) > 0 or value == 0)[1](value)
+def format_nonzero(value: float) -> str:
+    """Format a number so that it does not look like 0 unless it is 0."""
+    return shortest_format(lambda form: parse_number(form(value)) > 0 or value == 0)[1](value)
 
 
-def spoken(value: float, text: str = "") -> str:
-    """A number as a sentence says it, `text` being how it is shown elsewhere: exactly 0 and 1 are
-    said so, and what is next to them is about 0 or about 1.
+def round_for_text(value: float, text: str = "") -> str:
+    """Format a number for a sentence: "about 0" or "about 1" if it is next to, but not, 0 or 1.
 
-    >>> spoken(0.000357), spoken(0.997), spoken(0.45), spoken(1.0)
+    Args:
+        value: The exact number.
+        text: How it is shown elsewhere on screen, if it is.
+
+    >>> round_for_text(0.000357), round_for_text(0.997), round_for_text(0.45), round_for_text(1.0)
     ('about 0', 'about 1', '0.45', '1')
     """
-    shown = text or visible(value)
-    if 0 < value < LEAST:
+    shown = text or format_nonzero(value)
+    if 0 < value < NEGLIGIBLE:
         return "about 0"
-    return "about 1" if value < 1 and read(shown) == 1 else shown
+    return "about 1" if value < 1 and parse_number(shown) == 1 else shown
 
 
-def coin_forms(threshold: float, u: float) -> tuple[Form, Form]:
-    """How to write a threshold and a coin: u visibly on its side of it, below 1, and 0 only if so.
+def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
+    """Choose formats of a threshold and a coin that show on which side of it the coin is.
 
-    A tiny threshold takes many digits; the coin only as many as it takes to tell the two apart.
+    A tiny threshold takes many digits; the coin only as many as tell the two apart. A coin is
+    shown as 1 never, and as 0 only if it is 0.
     """
-    shown = [form for _, form in forms()]
-    seen = [(read(form(threshold)) > 0) == (threshold > 0) for form in shown]
+    shown = [form for _, form in formats()]
+    seen = [(parse_number(form(threshold)) > 0) == (threshold > 0) for form in shown]
     least = seen.index(True)
 
-    def fit(bar_form: Form, form: Form) -> bool:
-        bar, at = read(bar_form(threshold)), read(form(u))
+    def fit(bar_form: Format, form: Format) -> bool:
+        bar, at = parse_number(bar_form(threshold)), parse_number(form(u))
         apart = at == bar if u == threshold else at != bar and (at < bar) == (u < threshold)
         return apart and at < 1 and (at > 0) == (u > 0)
 
@@ -143,105 +147,118 @@ def coin_forms(threshold: float, u: float) -> tuple[Form, Form]:
     return next((pair for pair in pairs if fit(*pair)), pairs[-1])
 
 
-def ratio_test(p: float, q: float, threshold: float, u: float) -> Shown:
-    """p, q, their ratio and the coin, such that shown p ÷ shown q is the shown threshold."""
-    bar, coin = coin_forms(threshold, u)
+def format_ratio(p: float, q: float, threshold: float, u: float) -> Formatted:
+    """Format p, q, their ratio and the coin so that shown p ÷ shown q is the shown threshold."""
+    bar, coin = coin_formats(threshold, u)
 
-    def divides(form: Form) -> bool:
-        shown_p, shown_q = read(form(p)), read(form(q))
+    def divides(form: Format) -> bool:
+        shown_p, shown_q = parse_number(form(p)), parse_number(form(q))
         if shown_q <= 0 or (p > 0) != (shown_p > 0):
             return False
         return bar(min(1.0, shown_p / shown_q)) == bar(threshold)
 
-    digits, form = first(divides)
-    return Shown({"p": form(p), "q": form(q), "threshold": bar(threshold), "u": coin(u)}, digits)
+    digits, form = shortest_format(divides)
+    return Formatted(
+        {"p": form(p), "q": form(q), "threshold": bar(threshold), "u": coin(u)}, digits
+    )
 
 
-def reach_test(judged: Judged) -> Shown:
-    """The reach, p, q and the coin, such that shown reach × p ÷ q is the shown threshold,
-    unless that is too little to be weighed."""
-    bar, coin = coin_forms(judged.threshold, judged.u)
+def format_reach(judged: Judged) -> Formatted:
+    """Format the reach, p, q and the coin so that shown reach × p ÷ q is the shown threshold.
+
+    A negligible threshold is exempt.
+    """
+    bar, coin = coin_formats(judged.threshold, judged.u)
     reach, p, q = judged.rows.share, judged.inputs["p"], judged.inputs.get("q", 1.0)
-    told = {"reach": reach, **{name: judged.inputs[name] for name in "pq" if name in judged.inputs}}
+    values = {
+        "reach": reach,
+        **{name: judged.inputs[name] for name in "pq" if name in judged.inputs},
+    }
     ends = {"threshold": bar(judged.threshold), "u": coin(judged.u)}
-    if judged.threshold < LEAST:
-        return Shown({name: visible(value) for name, value in told.items()} | ends, FEWEST)
+    if judged.threshold < NEGLIGIBLE:
+        return Formatted(
+            {name: format_nonzero(value) for name, value in values.items()} | ends, FEWEST
+        )
 
-    def divides(form: Form) -> bool:
-        shown = [read(form(value)) for value in (reach, p, q)]
+    def divides(form: Format) -> bool:
+        shown = [parse_number(form(value)) for value in (reach, p, q)]
         if shown[2] <= 0 or (p > 0) != (shown[1] > 0) or (reach < 1) != (shown[0] < 1):
             return False
         return bar(min(1.0, shown[0] * shown[1] / shown[2])) == bar(judged.threshold)
 
-    digits, form = first(divides)
-    return Shown({name: form(value) for name, value in told.items()} | ends, digits)
+    digits, form = shortest_format(divides)
+    return Formatted({name: form(value) for name, value in values.items()} | ends, digits)
 
 
-def share_test(judged: Judged) -> Shown:
-    """What is owed, what was drawn too often and both, such that shown owed ÷ both is the shown
-    threshold, unless that is too little to be weighed; and the coin."""
-    bar, coin = coin_forms(judged.threshold, judged.u)
+def format_residual(judged: Judged) -> Formatted:
+    """Format the residual, the drafter's excess, their sum and the coin.
+
+    Shown residual ÷ shown sum is the shown threshold; a negligible threshold is exempt.
+    """
+    bar, coin = coin_formats(judged.threshold, judged.u)
     left, beyond = judged.inputs["left"], 1.0 - judged.inputs["reach"]
     ends = {"threshold": bar(judged.threshold), "u": coin(judged.u)}
-    if judged.threshold < LEAST:
-        told = {"left": left, "beyond": beyond, "all": left + beyond}
-        return Shown({name: visible(value) for name, value in told.items()} | ends, FEWEST)
+    if judged.threshold < NEGLIGIBLE:
+        values = {"left": left, "beyond": beyond, "all": left + beyond}
+        return Formatted(
+            {name: format_nonzero(value) for name, value in values.items()} | ends, FEWEST
+        )
 
-    def both(form: Form) -> float:
-        return read(form(left)) + read(form(beyond))
+    def both(form: Format) -> float:
+        return parse_number(form(left)) + parse_number(form(beyond))
 
-    def divides(form: Form) -> bool:
-        if (left > 0) != (read(form(left)) > 0):
+    def divides(form: Format) -> bool:
+        if (left > 0) != (parse_number(form(left)) > 0):
             return False
-        if both(form) <= 0 or abs(read(form(both(form))) - both(form)) > 1e-12:
+        if both(form) <= 0 or abs(parse_number(form(both(form))) - both(form)) > 1e-12:
             return both(form) <= 0 and left + beyond <= 0
-        return bar(read(form(left)) / both(form)) == bar(judged.threshold)
+        return bar(parse_number(form(left)) / both(form)) == bar(judged.threshold)
 
-    digits, form = first(divides)
+    digits, form = shortest_format(divides)
     text = {"left": form(left), "beyond": form(beyond), "all": form(both(form))}
-    return Shown(text | ends, digits)
+    return Formatted(text | ends, digits)
 
 
-def mass_test(p: float, threshold: float, u: float) -> Shown:
-    """p, which is the threshold, and the coin."""
-    bar, coin = coin_forms(threshold, u)
+def format_mass(p: float, threshold: float, u: float) -> Formatted:
+    """Format p, which is the threshold, and the coin."""
+    bar, coin = coin_formats(threshold, u)
     digits = len(bar(0.5)) - 2
-    return Shown({"p": bar(p), "threshold": bar(threshold), "u": coin(u)}, digits)
+    return Formatted({"p": bar(p), "threshold": bar(threshold), "u": coin(u)}, digits)
 
 
-def seen_apart(p: float, q: float | None, threshold: float, u: float) -> Shown:
-    """p, q and a threshold that does not follow from these alone: each so that it can be seen."""
-    bar, coin = coin_forms(threshold, u)
-    text = {"p": visible(p), "threshold": bar(threshold), "u": coin(u)}
-    return Shown(text if q is None else text | {"q": visible(q)}, FEWEST)
+def format_apart(p: float, q: float | None, threshold: float, u: float) -> Formatted:
+    """Format p, q and a threshold that does not follow from these two alone."""
+    bar, coin = coin_formats(threshold, u)
+    text = {"p": format_nonzero(p), "threshold": bar(threshold), "u": coin(u)}
+    return Formatted(text if q is None else text | {"q": format_nonzero(q)}, FEWEST)
 
 
-def interval(u: float, lo: float, hi: float) -> Shown:
-    """A draw: shown lo ≤ shown u < shown hi, and their difference is the shown share."""
+def format_draw(u: float, lo: float, hi: float) -> Formatted:
+    """Format a draw: shown lo ≤ shown u < shown hi, and their difference is the shown share."""
     hi = min(hi, 1.0)
 
-    def inside(form: Form) -> bool:
-        low, at, high = read(form(lo)), read(form(u)), read(form(hi))
+    def inside(form: Format) -> bool:
+        low, at, high = parse_number(form(lo)), parse_number(form(u)), parse_number(form(hi))
         if not (low < at if lo < u else low == at) or not at < high:
             return False
-        return abs(high - low - read(form(hi - lo))) < 1e-12
+        return abs(high - low - parse_number(form(hi - lo))) < 1e-12
 
-    digits, form = first(inside)
-    return Shown({"u": form(u), "lo": form(lo), "hi": form(hi), "share": form(hi - lo)}, digits)
+    digits, form = shortest_format(inside)
+    return Formatted({"u": form(u), "lo": form(lo), "hi": form(hi), "share": form(hi - lo)}, digits)
 
 
-def seconds(value: float) -> str:
-    """A duration for people: 31 ms, 0.76 s, 12.3 s."""
+def format_seconds(value: float) -> str:
+    """Format a duration: 31 ms, 0.76 s, 12.3 s."""
     if value < 0.1:
         return f"{value * 1000:.{0 if value >= 0.01 else 1}f} ms"
     return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
 
 
-def size(number: float) -> str:
-    """Bytes for people, in two or three digits.
+def format_bytes(number: float) -> str:
+    """Format a number of bytes in two or three digits.
 
-    >>> size(0), size(33_000), size(7_649_280), size(176_000_000)
-    ('none', '33 kB', '7.6 MB', '176 MB')
+    >>> format_bytes(0), format_bytes(33_000), format_bytes(7_649_280)
+    ('none', '33 kB', '7.6 MB')
     """
     units = ["B", "kB", "MB", "GB", "TB"]
     while number >= 999.5 and len(units) > 1:

@@ -1,4 +1,4 @@
-"""One round of a run, and the steps a reader takes through it. A cursor is (round, step)."""
+"""One round of a run, and the steps that a reader takes through it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from specviz.frames.words import Word, special, word
 from specviz.settings.chance import JUDGE, u_key
+from specviz.texts import Part
 from specviz.trace.depths import node_depths
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.file import Trace
@@ -19,7 +20,7 @@ StepKind = Literal["propose", "score", "judge", "draw", "commit"]
 
 
 class Cursor(NamedTuple):
-    """A place in a trace: which round, by index, and which of its steps."""
+    """A position in a trace: the index of a round, and of a step in it."""
 
     round: int
     step: int
@@ -27,7 +28,12 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happens in a round. at: depth for propose, index into `judged` for judge."""
+    """One thing that happens in a round.
+
+    Attributes:
+        kind: What happens.
+        at: The depth for "propose", the index into `Round.judged` for "judge", else 0.
+    """
 
     kind: StepKind
     at: int = 0
@@ -35,31 +41,40 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """A round with what is needed to read it: the header, the bytes of its tokens, and the rounds
-    before it (where they are left out, the text up to here is not known). who: what people call the
-    drafter.
+    """A round with what is needed to show it.
+
+    Attributes:
+        header: The trace's header.
+        vocabulary: The bytes of the tokens that the trace names.
+        round: The round itself, as far as its events are known.
+        earlier: The rounds before it; without them the text so far is not known.
+        drafter_title: The drafter's name in a sentence.
     """
 
     header: Header
     vocabulary: Mapping[int, bytes]
     round: Round
     earlier: Sequence[Round] = ()
-    who: str = "The drafter"
+    drafter_title: str = "The drafter"
     _words: dict[int, Word] = field(default_factory=dict)
 
     @classmethod
     def of(cls, trace: Trace, index: int) -> Scene:
-        """The scene of the round at `index` in a trace."""
+        """Build the scene of the round at `index` in a trace."""
         rounds = trace.rounds
         return cls(trace.header, trace.vocabulary, rounds[index], rounds[:index])
 
     def word(self, token: int) -> Word:
-        """A token as pieces to show; its number where the trace has not told its bytes."""
+        """Split a token into pieces to show; its number if the trace does not have its bytes."""
         if token not in self._words:
-            known = self.vocabulary.get(token)
-            way = special if token in self._special else word
-            self._words[token] = [{"c": f"#{token}"}] if known is None else way(known)
+            data = self.vocabulary.get(token)
+            split = special if token in self._special else word
+            self._words[token] = [{"c": f"#{token}"}] if data is None else split(data)
         return self._words[token]
+
+    def chip(self, node: int) -> Part:
+        """A guess as a part of a sentence."""
+        return {"w": self.word(self.guesses[node - 1].token)}
 
     @cached_property
     def _special(self) -> set[int]:
@@ -67,7 +82,7 @@ class Scene:
 
     @cached_property
     def text(self) -> list[int]:
-        """The prompt's tokens and those of the rounds before; empty where these are not known."""
+        """The tokens of the prompt and of the rounds before; empty if these are not known."""
         whole = [round.number for round in self.earlier] == list(range(self.round.number))
         if not whole or not all(round.committed for round in self.earlier):
             return []
@@ -75,64 +90,66 @@ class Scene:
         return [*self.header.prompt_ids, *chain.from_iterable(added)]
 
     @property
-    def room(self) -> int | None:
-        """How many tokens the round may add; None where the text or the limit is not known."""
+    def tokens_left(self) -> int | None:
+        """How many tokens the round may add; None if the text or the limit is not known."""
         most: int | None = self.header.settings.get("max_new_tokens")
         if not self.text or most is None:
             return None
         return most - len(self.text) + len(self.header.prompt_ids)
 
-    def spoken(self, place: int) -> Word | None:
-        """The word at a place in the text; None where there is none, or the text is not known."""
-        return self.word(self.text[place]) if 0 <= place < len(self.text) else None
+    def word_at(self, position: int) -> Word | None:
+        """The token at a position of the text; None if there is none or the text is not known."""
+        return self.word(self.text[position]) if 0 <= position < len(self.text) else None
 
     @cached_property
     def prompt_spans(self) -> list[tuple[int, int]]:
-        """By token, the letters of what was read that it spells, [from, to), as a browser counts.
+        """By token of the prompt, the letters that it spells: [from, to), in UTF-16 units.
 
-        Empty where the tokens do not spell the prompt; what stands before it (a sign that a text
-        begins) spells none of it.
+        Empty if the tokens do not spell the prompt. A special token in front spells nothing.
         """
-        told = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
-        spelled, prompt = b"".join(told), self.header.model_text.encode("utf-8", "surrogatepass")
+        spelling = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
+        spelled, prompt = (
+            b"".join(spelling),
+            self.header.model_text.encode("utf-8", "surrogatepass"),
+        )
         if not prompt or not spelled.endswith(prompt):
             return []
         letters = _letters(self.header.model_text)
-        ends = list(accumulate(map(len, told), initial=len(prompt) - len(spelled)))
+        ends = list(accumulate(map(len, spelling), initial=len(prompt) - len(spelled)))
         return [(letters[max(0, a)], letters[max(0, b)]) for a, b in pairwise(ends)]
 
     @property
     def guesses(self) -> list[Guess]:
-        """What was drafted; the guess at node n is `guesses[n - 1]`."""
+        """The drafted tokens; the guess at node n is `guesses[n - 1]`."""
         return self.round.proposed.guesses if self.round.proposed else []
 
     @property
     def greedy(self) -> bool:
-        """Whether the run is at temperature 0, where no coin decides anything."""
+        """Whether the run is at temperature 0, where no coin decides."""
         return bool(self.header.settings.get("sampling", {}).get("temperature") == 0)
 
-    def laid(self, node: int) -> bool:
-        """Whether the coin of a guess was laid by hand instead of falling ("what if?")."""
+    def coin_is_set(self, node: int) -> bool:
+        """Whether the coin of a guess was set by hand ("what if?")."""
         coins = self.header.settings.get("coins", {})
         return u_key(self.round.number, JUDGE, node) in coins
 
     @property
     def point_mass(self) -> bool:
-        """Whether the guesses were fixed before any coin, so that they have no q."""
+        """Whether the guesses were chosen without sampling, so that they have no q."""
         return self.round.proposed is not None and self.round.proposed.drawn == "point-mass"
 
     @property
-    def replaced(self) -> bool:
-        """Whether each sibling was drawn from q without those before it."""
+    def without_replacement(self) -> bool:
+        """Whether each sibling was sampled from q without the siblings before it."""
         drawn = self.round.proposed.drawn if self.round.proposed else None
         return drawn == "without-replacement"
 
     @cached_property
     def q(self) -> dict[int, float]:
-        """By node, the guess's q under its parent's law as it is, before any sibling was taken out;
-        so siblings' q sum to at most 1. Empty for a point mass.
+        """By node, the guess's q before any sibling was removed, so siblings' q sum to at most 1.
 
-        A sibling drawn without replacement has in the trace its share of what was left of q.
+        Empty for a point mass. (Of a sibling sampled without replacement the trace has the share
+        of what was left of q.)
         """
         found: dict[int, float] = {}
         for siblings in self.children:
@@ -141,12 +158,12 @@ class Scene:
                 q = self.guesses[node - 1].q
                 if q is not None:
                     found[node] = q * left
-                    left = max(0.0, left - found[node]) if self.replaced else 1.0
+                    left = max(0.0, left - found[node]) if self.without_replacement else 1.0
         return found
 
     @cached_property
     def depths(self) -> list[int]:
-        """Depth by node; the root, the last committed token, is node 0 at depth 0."""
+        """Depth by node; node 0 is the root, the last committed token, at depth 0."""
         return node_depths([-1, *(guess.parent for guess in self.guesses)])
 
     @cached_property
@@ -178,43 +195,47 @@ class Scene:
 
     @property
     def after_rejection(self) -> AfterRejection:
-        """What the run's rule draws from where a guess fell; of an unknown rule, the residual."""
-        promise = RULE_SPECS.get(self.header.rule)
-        return promise.after_rejection if promise else AfterRejection.RESIDUAL
+        """What the run's rule samples from after a rejection; the residual for an unknown rule."""
+        spec = RULE_SPECS.get(self.header.rule)
+        return spec.after_rejection if spec else AfterRejection.RESIDUAL
 
     @property
     def leaf_first(self) -> bool:
         """Whether the run's rule judges from the leaf up."""
-        promise = RULE_SPECS.get(self.header.rule)
-        return promise is not None and promise.leaf_first
+        spec = RULE_SPECS.get(self.header.rule)
+        return spec is not None and spec.leaf_first
 
     @property
-    def last_fallen(self) -> Judged:
-        """The verdict whose fall left the law of a recovered token: on the last guess before it."""
+    def last_rejected(self) -> Judged:
+        """The rejection that leaves the distribution of a recovered token: the last one before."""
         after = self.children[self.round.drew.parent if self.round.drew else 0]
         return next(event for event in self.round.judged if event.node == after[-1])
 
-    def left_of_p(self, judged: Judged) -> bool:
-        """Whether a verdict's law is p′, what earlier tries at its place have left of p."""
+    def uses_p_remainder(self, judged: Judged) -> bool:
+        """Whether a verdict uses p′, what rejected siblings leave of p."""
         changed = not self.greedy and self.after_rejection is AfterRejection.RESIDUAL
-        return changed and bool(self.fallen(judged))
+        return changed and bool(self.rejected_before(judged))
 
-    def left_of_q(self, judged: Judged) -> bool:
-        """Whether its q is a share of q′, what is left of q without the siblings before it."""
-        return self.left_of_p(judged) and self.replaced and "q" in judged.inputs
+    def uses_q_remainder(self, judged: Judged) -> bool:
+        """Whether a verdict uses q′, what is left of q without the siblings before."""
+        return self.uses_p_remainder(judged) and self.without_replacement and "q" in judged.inputs
 
-    def fallen(self, judged: Judged) -> list[Judged]:
-        """Siblings of a judged node that were rejected before it."""
+    def rejected_before(self, judged: Judged) -> list[Judged]:
+        """Verdicts on siblings of a judged node that were rejected before it."""
         parent = self.guesses[judged.node - 1].parent
         nodes = [each.node for each in self.round.judged]
         before = self.round.judged[: nodes.index(judged.node)]
         return [j for j in before if self.guesses[j.node - 1].parent == parent]
 
+    def rejected_chips(self, judged: Judged) -> list[Part]:
+        """The same siblings as parts of a sentence."""
+        return [self.chip(earlier.node) for earlier in self.rejected_before(judged)]
+
 
 def _letters(text: str) -> list[int]:
-    """By byte of a text in UTF-8, and at its end, how many UTF-16 units stand before it.
+    """By byte of a text in UTF-8, and at its end, how many UTF-16 units come before it.
 
-    A byte inside a letter counts as its beginning.
+    A byte inside a letter counts as the letter's first byte.
     """
     found, units = [], 0
     for letter in text:

@@ -1,7 +1,7 @@
-"""p, q and residual side by side, token by token; the tokens without a row are summed honestly.
+"""p, q and the residual side by side, one row a token, and one row for all tokens without a row.
 
-The rest is one row with its own masses: the min of two lumped masses is not the overlap. Totals
-are the trace's, over the whole vocabulary.
+That last row has its own sums, since the min of two summed masses is not the sum of the mins.
+Totals are the trace's, over the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from specviz.frames.numbers import FEWEST, numbers, read, visible
+from specviz.frames.numbers import FEWEST, format_nonzero, format_verdict, parse_number
 from specviz.frames.scene import Scene
 from specviz.trace.events import Drew, Judged, Rows
 from specviz.trace.rule_specs import AfterRejection
@@ -24,7 +24,7 @@ MOST_DIGITS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row: a token, or None for all others, and its masses."""
+    """One row: a token (None for all others) and its probabilities."""
 
     token: int | None
     p: float
@@ -34,7 +34,7 @@ class Line:
 
 
 def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
-    """Every token that the trace lists, and all others in one line. p: what can be claimed."""
+    """Every token that the trace lists, and all others in one line. p is scaled by the reach."""
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
     soft: Sequence[float | None] = rows.soft or [None] * len(rows.tokens)
     listed = [
@@ -46,7 +46,7 @@ def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
 
 
 def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
-    """The rows worth showing: the candidate, and the heaviest in p, q or residual; none empty."""
+    """The rows worth showing: the candidate, and those with the most p or q; none empty."""
     full = [line for line in listed if line.p > 0 or line.q > 0 or (line.soft or 0) > 0]
     heaviest = sorted(full, key=lambda line: -max(line.p, line.q))
     keep = [line for line in heaviest if line.token != candidate][: MOST_ROWS - 1]
@@ -54,7 +54,7 @@ def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
 
 
 def lumped(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
-    """The rest with some tokens' own masses added (or, with sign -1, taken out)."""
+    """Add some tokens' masses to the rest; with sign -1, take them out."""
     for line in hidden:
         rest = replace(
             rest,
@@ -68,7 +68,7 @@ def lumped(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
 
 
 def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, Any]:
-    """The table under a verdict; `drew` adds the recovered token's row, never before its step."""
+    """The table under a verdict; `drew` adds the row of the recovered token."""
     candidate = scene.guesses[judged.node - 1].token
     listed, rest = lines(judged.rows, candidate)
     shown = chosen(listed, candidate)
@@ -96,22 +96,21 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
 
 
 def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
-    """What the columns are called; "in": how, where there is little room; "of": whose number;
-    "term": the glossary's.
+    """The columns' heads, as the page has them.
 
-    Without q there is nothing to subtract: its columns are left out. On a later try the laws are
-    what the tries before it left, p′ and q′ ("left").
+    t is the head; "in" a shorter one for narrow screens; "of" whose number it is; "term" its entry
+    in the glossary; "left" marks a remainder. Without q the columns of q and p − q are left out.
     """
-    p, q = scene.left_of_p(judged), scene.left_of_q(judged)
+    p, q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     one, other = _claimed(judged, "p′" if p else "p"), "q′" if q else "q"
     shared = one not in ("p", "p′")
-    named = [_law_head("p", p) | ({"t": one} if shared else {})]
+    named = [_distribution_head("p", p) | ({"t": one} if shared else {})]
     if judged.rows.q is None:
         steps: list[Head] = [{"t": "without it", "in": "rest", "term": "above"}]
         named.append({"t": ""})
     else:
-        named.append(_law_head("q", q))
-        short = f"{one},{other}" if p else f"{one}, {other}"  # two primes take the space's room
+        named.append(_distribution_head("q", q))
+        short = f"{one},{other}" if p else f"{one}, {other}"  # the primes are as wide as a space
         wide = "both" if shared else f"{one} and {other}"
         named.append({"t": wide, "in": "p, q" if shared else short, "term": "both"})
         apart = {"in": f"− {other}"} if shared else {}
@@ -121,29 +120,29 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
         ]
     if not subtracts(scene, judged):
         return named
-    left = left_text(scene, judged, drew)
-    brief = f"÷ {read(left):.2f}" if read(left) >= 0.01 else f"÷ {left}"
+    left = residual_text(scene, judged, drew)
+    brief = f"÷ {parse_number(left):.2f}" if parse_number(left) >= 0.01 else f"÷ {left}"
     return [*named, *steps, {"t": f"÷ {left}", "in": brief, "term": "residual"}]
 
 
 def subtracts(scene: Scene, judged: Judged) -> bool:
-    """Whether a verdict leaves p − q: where it rejects, under a rule that draws from that."""
+    """Whether a verdict leaves a residual p − q: it rejects, under a rule that samples from it."""
     return not judged.accepted and scene.after_rejection is AfterRejection.RESIDUAL
 
 
 def _claimed(judged: Judged, p: str) -> str:
-    """p, or its share, where only that can be claimed."""
-    share = visible(judged.rows.share)
-    return p if read(share) == 1.0 else f"{share} {p}"
+    """p, or reach × p if the reach is below 1."""
+    share = format_nonzero(judged.rows.share)
+    return p if parse_number(share) == 1.0 else f"{share} {p}"
 
 
-def _law_head(name: str, is_left: bool) -> Head:
-    head = {"t": f"left\nof {name}", "left": "yes"} if is_left else {"t": name}
+def _distribution_head(name: str, is_left: bool) -> Head:
+    head = {"t": f"{name}′", "left": "yes"} if is_left else {"t": name}
     return head | {"of": name, "term": name}
 
 
 def _without_q(cell: dict[str, Any]) -> dict[str, Any]:
-    """A row of which a verdict without q shows p, what is left of it, and that scaled to 1."""
+    """A row of a verdict without q: p, the residual, and the residual scaled to 1."""
     p, _, _, above, scaled = cell["t"]
     masses = [cell["m"][0], 0.0, *cell["m"][2:]]
     return cell | {"t": [p, "", "", above, scaled], "m": masses}
@@ -168,31 +167,33 @@ def _named(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[
 
 
 def digits_of(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
-    """Decimals for the table: at least the sentence's, and so many that the rows of the candidate
-    and of the drawn token can be recomputed from what they show. The heaviest row of the residual
-    counts from the start, as the one most often drawn: so the columns rarely change at the draw."""
+    """Decimals for the table, so that its most read rows can be recomputed from what they show.
+
+    At least as many as the sentence has. The rows are those of the candidate, of the drawn token,
+    and of the largest residual, which is drawn most often: so the draw rarely changes the columns.
+    """
     candidate = scene.guesses[judged.node - 1].token
     listed, _ = lines(judged.rows, candidate)
-    looked_at = [line for line in listed if line.token == candidate]
+    checked = [line for line in listed if line.token == candidate]
     if not judged.accepted:
-        looked_at.append(max(listed, key=lambda line: line.above))
+        checked.append(max(listed, key=lambda line: line.above))
     if drew is not None:
-        looked_at.append(_drawn_line(listed, drew, judged.rows.share))
-    fewest = FEWEST if scene.greedy else numbers(scene, judged).digits
+        checked.append(_drawn_line(listed, drew, judged.rows.share))
+    fewest = FEWEST if scene.greedy else format_verdict(scene, judged).digits
     for digits in range(min(fewest, MOST_DIGITS), MOST_DIGITS):
-        if all(_agrees(line, judged.rows.residual, digits) for line in looked_at):
+        if all(_agrees(line, judged.rows.residual, digits) for line in checked):
             return digits
     return MOST_DIGITS
 
 
-def left_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str:
-    """The residual mass at a rejection, as its sentence and its table show it."""
+def residual_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str:
+    """The mass of the residual at a rejection, as its sentence and its table show it."""
     text = mass(judged.rows.residual, digits_of(scene, judged, drew))
-    return visible(judged.rows.residual) if float(text) == 0 else text
+    return format_nonzero(judged.rows.residual) if float(text) == 0 else text
 
 
 def _agrees(line: Line, left: float, digits: int) -> bool:
-    """Whether p − q, and its share of what is left, follow from the rounded numbers."""
+    """Whether p − q, and its share of the residual, follow from the rounded numbers."""
     p, q, apart = (round(value, digits) for value in (line.p, line.q, line.p - line.q))
     if abs(p - q - apart) > 1e-9:
         return False
@@ -204,12 +205,12 @@ def _agrees(line: Line, left: float, digits: int) -> bool:
 
 
 def mass(value: float, digits: int) -> str:
-    """A mass as a cell shows it: 0 and 1 bare where exact, else `digits` decimals."""
+    """Format a probability for a cell: an exact 0 or 1 bare, else `digits` decimals."""
     return str(int(value)) if value in (0.0, 1.0) else f"{value:.{digits}f}"
 
 
 def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
-    """A row's texts, in the order p, q, p − q, above 0, scaled; and its masses, for the bars."""
+    """A row's texts in the order p, q, p − q, above 0, scaled; and its numbers, for the bars."""
     scaled = line.above / left if left > 0 else 0.0
     apart = line.p - line.q
     seen = mass(abs(apart), digits)
@@ -230,17 +231,17 @@ def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
 
 def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dict[str, str]:
     rows = judged.rows
-    apart = {"apart": ""} if rows.share < 1.0 else {}  # not 0, and no room for what it is
+    apart = {"apart": ""} if rows.share < 1.0 else {}  # not 0, and too long for the column
     return apart | {
         "p": _total([*rows.claimed, rows.share * rows.rest_p], digits),
         "q": "" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
         "both": mass(rows.overlap, digits),
-        "left": left_text(scene, judged, drew),
+        "left": residual_text(scene, judged, drew),
         "scaled": "1" if rows.residual > 0 else "0",
     }
 
 
 def _total(masses: Sequence[float], digits: int) -> str:
-    """The sum as it is: 1 where the law sums to 1, and visibly not where it does not."""
+    """Format a sum: "1" if it is 1, else with enough decimals to see that it is not."""
     total = sum(masses)
     return "1" if abs(total - 1) < 5e-5 else f"{total:.{max(digits, 4)}f}"

@@ -1,8 +1,8 @@
-"""What another coin would have led to, and what no coin can do, from what is on screen alone.
+"""What another coin would lead to, and what no coin can do.
 
-Only the very next thing follows from a verdict with certainty; what comes after it is for a new
-run to tell, with these coins laid by hand (see `Settings.coins`). A coin keeps what has a chance
-above 0, and fells what has one below 1: where a trace tells the chance, that is checked first.
+Only the next event follows from a verdict with certainty. Everything after it needs a new run with
+these coins set by hand (see `Settings.coins`). A coin can accept whatever has a probability above 0
+and reject whatever has one below 1; bounds of these probabilities come from what is on screen.
 """
 
 from __future__ import annotations
@@ -10,81 +10,77 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from specviz.frames.leaf_first import after_falling, after_keeping
+from specviz.frames.leaf_first import after_acceptance, after_rejection
 from specviz.frames.leaf_first import chances as leaf_first_chances
 from specviz.frames.leaf_first import ways as leaf_first_ways
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, u_key
+from specviz.texts import Part, say
 from specviz.trace.events import Judged
 from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 from specviz.trace.thresholds import point_mass_threshold, speculative_threshold
 
-REPLACED: Final = {
-    AfterRejection.RESIDUAL: "A token would be drawn from what is left of p.",
-    AfterRejection.ITSELF: "A token would be drawn from p.",
-    AfterRejection.TOP: "The target's top token would stand in its place.",
-    AfterRejection.BEYOND: "A token would be drawn from what p has beyond ρ q.",
+NEXT_DRAW: Final = {
+    AfterRejection.RESIDUAL: "then_residual",
+    AfterRejection.ITSELF: "then_p",
+    AfterRejection.TOP: "then_top",
+    AfterRejection.BEYOND: "then_beyond",
 }
-Parts = list[str | dict[str, Any]]
 
-
-KEPT: Final = 0.0  # below any threshold but 0
-FALLEN: Final = 0.999  # not below any threshold but those next to 1
-NEAR: Final = 1e-9  # rounding, where a chance is computed from others
+U_TO_ACCEPT: Final = 0.0  # below any threshold but 0
+U_TO_REJECT: Final = 0.999  # not below any threshold but those next to 1
+NEAR: Final = 1e-9  # rounding, where a probability is computed from others
 
 
 def outcomes(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """What would come next had this candidate been kept, had it fallen; its coin's name; and
-    `stuck`, where no coin can change the verdict.
+    """What would come next if this guess were accepted, and if it were rejected.
+
+    Also the name of its coin; and `stuck`, a sentence, if no coin can change the verdict.
     """
-    found = {
+    found: dict[str, Any] = {
         "coin": u_key(scene.round.number, JUDGE, judged.node),
-        "kept": _after_keeping(scene, judged),
-        "rejected": _after_falling(scene, judged.node),
+        "kept": _if_accepted(scene, judged),
+        "rejected": _if_rejected(scene, judged.node),
     }
-    if stuck(judged):
-        end = f" is kept with chance {judged.threshold:.0f}."
-        found["stuck"] = ["No coin can do otherwise: ", _named(scene, judged.node), end]
+    if is_certain(judged):
+        chance = f"{judged.threshold:.0f}"
+        found["stuck"] = say(
+            "step", "no_coin_changes", token=scene.chip(judged.node), chance=chance
+        )
     return found
 
 
-def stuck(judged: Judged) -> bool:
-    """Whether the verdict is the same wherever the coin falls."""
+def is_certain(judged: Judged) -> bool:
+    """Whether the verdict is the same for every coin."""
     return judged.threshold in (0.0, 1.0)
 
 
-def _after_keeping(scene: Scene, judged: Judged) -> Parts:
+def _if_accepted(scene: Scene, judged: Judged) -> list[Part]:
     node = judged.node
     if scene.guesses[node - 1].token in scene.header.eos:
-        return ["The text would end with it."]
+        return say("step", "then_text_ends")
     if scene.leaf_first:
-        return after_keeping(scene, judged)
-    children = scene.children[node]
-    if children:
-        return ["Next on trial would be ", _named(scene, children[0]), "."]
-    return ["No guess follows it: a bonus token would be drawn from p."]
+        return after_acceptance(scene, judged)
+    if children := scene.children[node]:
+        return say("step", "then_next", token=scene.chip(children[0]))
+    return say("step", "then_bonus")
 
 
-def _after_falling(scene: Scene, node: int) -> Parts:
+def _if_rejected(scene: Scene, node: int) -> list[Part]:
     if scene.leaf_first:
-        return after_falling(scene, node)
+        return after_rejection(scene, node)
     siblings = scene.children[scene.guesses[node - 1].parent]
-    later = [sibling for sibling in siblings if sibling > node]
-    if later:
-        law = "what is left of p" if scene.after_rejection is AfterRejection.RESIDUAL else "p"
-        return ["Its sibling ", _named(scene, later[0]), f" would be tried next, against {law}."]
-    return [REPLACED[scene.after_rejection]]
-
-
-def _named(scene: Scene, node: int) -> dict[str, Any]:
-    return {"w": scene.word(scene.guesses[node - 1].token)}
+    if later := [sibling for sibling in siblings if sibling > node]:
+        remainder = scene.after_rejection is AfterRejection.RESIDUAL
+        return say("step", "then_sibling", token=scene.chip(later[0]), remainder=remainder)
+    return say("step", NEXT_DRAW[scene.after_rejection])
 
 
 def ways(scene: Scene) -> dict[str, list[list[int]]]:
-    """For every guess, the verdicts that would lead to it and keep it: [node, 1 kept or 0 fallen].
+    """For every guess, the verdicts that would put it into the text: [node, 1 for accepted or 0].
 
-    A guess is kept where all on its path are, and each sibling tried before one of them fell; from
-    the leaf up, see `leaf_first.ways`.
+    A guess gets there if all on its path are accepted and each sibling judged before one of them
+    is rejected; for rules that judge from the leaf up, see `leaf_first.ways`.
     """
     if scene.leaf_first:
         return leaf_first_ways(scene)
@@ -99,9 +95,15 @@ Bounds = tuple[float, float]
 
 
 def chances(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
-    """By guess, between what its chance to be kept lies once the verdicts before it in its way
-    have fallen so: [least, most], which are one where the trace tells it. Nothing is said of a
-    guess whose chance may be any. known: the verdicts that are on screen.
+    """Bounds of each guess's probability of acceptance, given the verdicts that lead to it.
+
+    Args:
+        scene: The round.
+        known: The verdicts that are on screen.
+
+    Returns:
+        By node, as text: [least, most], which are equal where the trace decides it. A guess whose
+        probability may be anything is left out.
     """
     if scene.round.scored is None or scene.greedy:
         return {}
@@ -121,35 +123,36 @@ def _exactly(chance: float) -> Bounds:
 
 
 def _untried(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """What p and q of the siblings at one place tell of their chances, before any is judged."""
-    promise = RULE_SPECS.get(scene.header.rule)
-    if promise is None or promise.temperature_zero or not promise.has_alpha:
+    """What p and q of siblings say about their probabilities before any is judged."""
+    spec = RULE_SPECS.get(scene.header.rule)
+    if spec is None or spec.temperature_zero or not spec.has_alpha:
         return {}
-    return _against_q(scene, siblings) if promise.reads_q else _masked(scene, siblings)
+    return _against_q(scene, siblings) if spec.reads_q else _masked(scene, siblings)
 
 
 def _masked(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Each against p without those that fell before it: all of it is known."""
+    """Each judged by p without the siblings rejected before it: all of it is known."""
     found: dict[int, Bounds] = {}
-    left, fallen = 1.0, set[int]()
+    left, rejected = 1.0, set[int]()
     for node in siblings:
         token, p = scene.guesses[node - 1].token, _p(scene, node)
-        again = token in fallen
+        again = token in rejected
         chance = 0.0 if again or p <= 0 else point_mass_threshold({"p": p / max(left, p)})
         found[node] = _exactly(1.0 if chance > 1 - NEAR else chance)
         left -= 0.0 if again else p
-        fallen.add(token)
+        rejected.add(token)
     return found
 
 
 def _against_q(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """The first against q. What its rejection leaves is (p − q)₊ over their sum Z, of which only
-    a bound is known here, Z ≤ 1 − Σ min(p, q) of the siblings: so it is with the second's chance.
-    Of any later one it is known whether something can be left of p for it.
+    """Each judged by p ÷ q. Exact for the first sibling.
+
+    A rejection leaves (p − q)₊ / Z, and only Z ≤ 1 − Σ min(p, q) over the siblings is known here,
+    which bounds the second's probability. For later ones it is known whether p can leave anything.
     """
     found: dict[int, Bounds] = {}
     overlap: dict[int, float] = {}  # by token
-    before = 0.0  # the mass that was taken out of q where it is drawn without replacement
+    before = 0.0  # mass removed from q so far, if siblings are sampled without replacement
     for place, node in enumerate(siblings):
         guess, p = scene.guesses[node - 1], _p(scene, node)
         given = guess.q or 0.0

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from specviz.catalog.entry import find, title_of
 from specviz.compare.domains.plan import Cell
-from specviz.frames.numbers import seconds
+from specviz.frames.numbers import format_seconds
 from specviz.shipped import spoken
 from specviz.texts import count
 from specviz.trace.metrics import mean_over_equal_text
@@ -140,7 +140,7 @@ def _amount(cell: Cell) -> str:
     said = f"{count(cell.prompts, 'prompt')}, {cell.tokens_per_second:.0f} tokens a second"
     if cell.tokens is None or cell.seconds is None:
         return said
-    return f"{said}: {count(cell.tokens, 'token')} in {seconds(cell.seconds)}"
+    return f"{said}: {count(cell.tokens, 'token')} in {format_seconds(cell.seconds)}"
 
 
 def _capital(word: str) -> str:

@@ -1,45 +1,66 @@
-"""Why a guess was made, as its drafter said it: plain data for the inspector and the text strip.
+"""Why a guess was made, from its drafter's remarks: plain data for the inspector and text strip.
 
-A drafter's remark names the form of its evidence, so a trace needs no name of a drafter that this
-program knows; of a form that is not known nothing is said. Its one rule: every number is the
-trace's, and a guess is explained once it is on screen (a block that one pass filled, at its first
-guess); of verdicts nothing is said but of the rounds before.
+A remark names the form of its evidence, so traces of drafters unknown to this program work too; an
+unknown form shows nothing. Every number comes from the trace. A guess is explained once it is on
+screen (a block filled by one pass, at its first guess), and only verdicts of earlier rounds are
+mentioned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from specviz.frames.evidence.bounds import lower_bound, upper_bound
 from specviz.frames.evidence.dynamic import dynamic
-from specviz.frames.evidence.features import features, modules
-from specviz.frames.evidence.forms import Block, Part, Remark, evidence
-from specviz.frames.evidence.heads import block, leaps, side_by_side, states_read, top_or_rank
+from specviz.frames.evidence.forms import Block, Remark, evidence
+from specviz.frames.evidence.heads import (
+    block,
+    features,
+    leaps,
+    modules,
+    side_by_side,
+    states_read,
+    top_or_rank,
+)
 from specviz.frames.evidence.layers import layers
-from specviz.frames.evidence.lookahead import lookahead, no_ngram, pooled
-from specviz.frames.evidence.match import copied, counted, counts, match, matches, no_match
+from specviz.frames.evidence.ngrams import (
+    copied,
+    counted,
+    counts,
+    lookahead,
+    match,
+    matches,
+    no_match,
+    no_ngram,
+    pooled,
+)
 from specviz.frames.evidence.vocabularies import intersection, rewritten, unread
 from specviz.frames.scene import Scene, Step
+from specviz.texts import Part
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of evidence: what it must have, and who puts it into words.
+    """A form of evidence.
 
-    remark, each: the keys that the remark and every guess's evidence must have; what more they may
-    have is the teller's to know. tell: the section of a step. mark: places in the text, by token.
-    guess: the sentence of a step with one guess, [] where there is none, from the remark, the
-    guess's evidence, its depth and its word. nothing: why there is no guess.
+    Attributes:
+        section: Builds the section of a step.
+        remark: Keys that the remark must have.
+        each: Keys that every guess's evidence must have.
+        mark: Finds the positions in the text to mark, by kind.
+        guess: The sentence of a step with one guess, or [], from the remark, the guess's evidence,
+            its depth and its token.
+        nothing: The sentence that says why there is no guess, or [].
     """
 
-    tell: Callable[[Scene, Step, Remark], Block | None]
+    section: Callable[[Scene, Step, Remark], Block | None]
     remark: frozenset[str] = frozenset()
     each: frozenset[str] = frozenset()
     mark: Callable[[Scene, Step, Remark], dict[int, str]] | None = None
-    guess: Callable[[Remark, Remark, int, Sequence[Part]], list[Part]] | None = None
-    nothing: Callable[[Remark], str | None] | None = None
+    guess: Callable[[Remark, Remark, int, Part], list[Part]] | None = None
+    nothing: Callable[[Remark], list[Part]] | None = None
 
 
 def _keys(words: str) -> frozenset[str]:
@@ -77,42 +98,45 @@ FORMS: Final[Mapping[str, Form]] = {
 
 
 def why(scene: Scene, step: Step) -> Block | None:
-    """The section "Why these guesses" of a step; None where the drafter said nothing of it.
+    """Build the section "Why these guesses" of a step; None if the drafter gave no evidence.
 
-    say: a sentence, as a caption's parts. blocks: see forms.py. marks: see `marks`.
+    `say` is a sentence, `blocks` are those of `forms`, `marks` are those of `marks`.
     """
     form, remark = _form(scene)
     if form is None or step.kind not in ("propose", "score"):
         return None
-    section = form.tell(scene, step, remark)
+    section = form.section(scene, step, remark)
     if section is None:
         return None
     marked = marks(scene, form.mark(scene, step, remark)) if form.mark else {}
     return section | ({"marks": marked} if marked else {})
 
 
-def guess_sentence(scene: Scene, node: int, words: Sequence[Part]) -> list[Part]:
-    """The sentence of a step's only guess, `words` being the guess; [] where its form has none."""
+def guess_sentence(scene: Scene, node: int) -> list[Part]:
+    """The sentence of a step's only guess; empty if its form has none."""
     form, remark = _form(scene)
     if form is None or form.guess is None:
         return []
-    return form.guess(remark, evidence(scene.guesses[node - 1]), scene.depths[node], words)
+    guess = evidence(scene.guesses[node - 1])
+    return form.guess(remark, guess, scene.depths[node], scene.chip(node))
 
 
-def no_guess(scene: Scene) -> str | None:
-    """Why there is no guess, as far as the drafter has said."""
+def no_guess(scene: Scene) -> list[Part]:
+    """The sentence that says why there is no guess; empty if the drafter gave no reason."""
     form, remark = _form(scene)
-    return form.nothing(remark) if form is not None and form.nothing else None
+    return form.nothing(remark) if form is not None and form.nothing else []
 
 
-def thrown(scene: Scene) -> bool:
-    """Whether guesses that count as fixed were picked by a die, and so by chance after all."""
+def is_random_pick(scene: Scene) -> bool:
+    """Whether guesses that count as fixed were picked at random in advance."""
     return _form(scene)[1].get("form") == "lower-bound"
 
 
 def _form(scene: Scene) -> tuple[Form | None, Remark]:
-    """The form that a round's remark names, and the remark; None where it is not known, or where
-    the evidence is not what the form promises."""
+    """The form that a round's remark names, and the remark.
+
+    None if the form is unknown or the evidence lacks keys that it needs.
+    """
     proposed = scene.round.proposed
     remark = (proposed.remark if proposed else None) or {}
     name = remark.get("form")
@@ -123,20 +147,26 @@ def _form(scene: Scene) -> tuple[Form | None, Remark]:
     return (form, remark) if whole else (None, {})
 
 
-def marks(scene: Scene, by_place: dict[int, str]) -> dict[str, Any]:
-    """Places in the text as the strip knows them: [letters from, to, kind] of the prompt, and
-    [which new token, kind] after it. None of the prompt where its tokens do not spell it.
+def marks(scene: Scene, by_position: dict[int, str]) -> dict[str, Any]:
+    """Marked positions as the text strip needs them.
+
+    In the prompt [first letter, last letter, kind], if its tokens spell it; after it
+    [index of the new token, kind].
     """
     if not scene.text:
         return {}
     first = len(scene.header.prompt_ids)
     spans = scene.prompt_spans
     prompt: list[list[Any]] = []
-    for place, kind in sorted(by_place.items()):
-        start, end = spans[place] if place < len(spans) else (0, 0)
+    for position, kind in sorted(by_position.items()):
+        start, end = spans[position] if position < len(spans) else (0, 0)
         if prompt and prompt[-1][1:] == [start, kind]:
             prompt[-1][1] = end  # one mark for neighbours
         elif start < end:
             prompt.append([start, end, kind])
-    past = [[place - first, kind] for place, kind in sorted(by_place.items()) if place >= first]
+    past = [
+        [position - first, kind]
+        for position, kind in sorted(by_position.items())
+        if position >= first
+    ]
     return {name: found for name, found in (("prompt", prompt), ("past", past)) if found}

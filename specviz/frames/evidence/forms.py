@@ -1,7 +1,6 @@
-"""The few forms that evidence is shown in, as plain data; every family is made of them.
+"""The building blocks of evidence, as plain data: a line of tokens, rows with a bar, a grid, facts.
 
-A line of words with marked spans, rows with a bar, a grid, and facts. A form is cut to what the
-inspector has room for, and says how many it left out.
+A block is cut to the size that the inspector can show, and says how much it left out.
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ from typing import Any, Final
 from specviz.frames.scene import Scene, Step
 from specviz.frames.words import Word
 from specviz.trace.events import Guess
-
-Part = str | dict[str, Any]
-
 
 Block = dict[str, Any]
 
@@ -30,12 +26,12 @@ MOST_COLUMNS: Final = 6
 
 
 def marked_line(label: str, *spans: Block) -> Block:
-    """Words in their order, with a label before them. spans: see `span`."""
+    """Tokens in their order, with a label before them. spans: see `span`."""
     return {"as": "line", "label": label, "spans": [one for one in spans if one.get("words")]}
 
 
 def span(kind: str, words: Sequence[Word]) -> Block:
-    """Neighbours of one kind: "near", "match", "copied", or "gap" (what is left out)."""
+    """Neighbouring tokens of one kind: "near", "match", "copied", or "gap" (what is left out)."""
     return {"is": kind, "words": list(words)}
 
 
@@ -43,9 +39,9 @@ GAP: Final[Block] = {"is": "gap", "words": [["…"]]}
 
 
 def rows(heads: Sequence[str], found: Sequence[Block], of: int | None = None) -> Block:
-    """Guesses one under the other; `of` is how many there are, where not all are shown.
+    """Guesses one below the other; `of` is how many there are, if not all are shown.
 
-    A row: `at` (a short name), `words`, `text` (numbers), `bar` (0 to 1), `here` if it stands out.
+    A row: `at` (a short name), `words`, `text` (numbers), `bar` (0 to 1), `here` to highlight it.
     """
     more = 0 if of is None else of - len(found)
     return {"as": "rows", "heads": list(heads), "rows": list(found)} | (
@@ -61,7 +57,7 @@ def grid(
 ) -> Block:
     """A table of cells: {"w": word}, {"n": text}, {"s": "on" | "off" | "none"}, or {} for nothing.
 
-    heads: over the first column and each after it. keys: what the states mean.
+    heads: of the first column and all others. keys: what the states mean.
     """
     return {"as": "grid", "heads": list(heads), "rows": list(found)} | (
         {"keys": [list(key) for key in keys], **options}
@@ -75,35 +71,35 @@ def row(label: str | Word, cells: Iterable[Cell], **options: Any) -> Block:
 
 
 def facts(*pairs: tuple[str, object]) -> Block:
-    """Numbers by name, on one line where there is room."""
-    return {"as": "facts", "facts": [[name, number(value)] for name, value in pairs]}
+    """Numbers by name, on one line if they fit."""
+    return {"as": "facts", "facts": [[name, format_count(value)] for name, value in pairs]}
 
 
-def number(value: object) -> str:
-    """A number as text, thousands apart."""
+def format_count(value: object) -> str:
+    """Format a number with thousands separators."""
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def evidence(guess: Guess) -> Remark:
-    """What the drafter said of a guess; empty where it said nothing."""
+    """The drafter's evidence for a guess; empty if it gave none."""
     return guess.evidence or {}
 
 
-def visible(scene: Scene, step: Step) -> list[int]:
+def shown_nodes(scene: Scene, step: Step) -> list[int]:
     """The guesses that are on screen at a step."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     return [node for node in range(1, len(scene.depths)) if scene.depths[node] <= depth]
 
 
 def window(scene: Scene, step: Step, most: int = MOST_ROWS) -> list[int]:
-    """As many of them as there is room for: the newest while they come, then the first."""
-    nodes = visible(scene, step)
+    """As many of them as fit: the newest while drafting, then the first."""
+    nodes = shown_nodes(scene, step)
     return nodes[-most:] if step.kind == "propose" else nodes[:most]
 
 
 def main_path(scene: Scene, step: Step) -> list[int]:
-    """The first guess at every depth on screen, each under the one before."""
-    seen = set(visible(scene, step))
+    """The first guess at every depth on screen, each a child of the one before."""
+    seen = set(shown_nodes(scene, step))
     path: list[int] = []
     kids = scene.children[0]
     while kids and kids[0] in seen:
@@ -122,20 +118,20 @@ def path_to(scene: Scene, node: int) -> list[int]:
 
 
 def guessed(scene: Scene, node: int) -> Word:
-    """The word of a guess."""
+    """A guess as the pieces of its token."""
     return scene.word(scene.guesses[node - 1].token)
 
 
 def at(scene: Scene, node: int) -> str:
-    """Where a guess stands: +1 follows the text."""
+    """The position of a guess: +1 follows the text."""
     return f"+{scene.depths[node]}"
 
 
-def text_place(index: int) -> str:
-    """A place in the text, as people count."""
+def position_name(index: int) -> str:
+    """A position in the text, counted from 1."""
     return f"token {index + 1:,}"
 
 
 def words(scene: Scene, start: int, end: int) -> list[Word]:
-    """The text's tokens from `start` to `end`; none where the text is not known."""
+    """The text's tokens from `start` to `end`; none if the text is not known."""
     return [scene.word(token) for token in scene.text[max(start, 0) : max(end, 0)]]

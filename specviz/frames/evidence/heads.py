@@ -1,30 +1,35 @@
-"""Heads that guess side by side: Medusa's, blockwise, parallel MTP layers, and L-MTP's leaps."""
+"""Trained heads: side by side (Medusa, blockwise, MTP, L-MTP, DFlash) or in turn (EAGLE, MTP).
+
+Side by side, all heads read one state. In turn, a step reads the hidden state of one token and,
+shifted by one, the token after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
 from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     MOST_ROWS,
     Block,
     Cell,
-    Part,
     Remark,
     evidence,
     facts,
     grid,
     guessed,
     main_path,
+    position_name,
     row,
-    text_place,
-    visible,
+    shown_nodes,
 )
-from specviz.frames.numbers import visible as digits
+from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Scene, Step
 from specviz.frames.words import Word
+from specviz.texts import Part, say, text
 
-ORDINALS = ("1st", "2nd", "3rd", "4th", "5th", "6th")
+ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th")
+STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the head's own output"))
 
 
 def side_by_side(scene: Scene, step: Step, remark: Remark) -> Block | None:
@@ -37,62 +42,58 @@ def side_by_side(scene: Scene, step: Step, remark: Remark) -> Block | None:
         row(f"head {head}", list(offer.values())[:wide]) for head, offer in sorted(offers.items())
     ][:MOST_ROWS]
     heads = ["", *(ORDINALS[rank] for rank in range(wide))] if wide > 1 else ["", "its guess"]
-    said = "Beside a word: its own head's probability, which no verdict uses."
-    table = grid(heads, found, more=len(offers) - len(found), note=said)
-    return {"say": [_sentence(scene, remark, wide)], "blocks": [table, _read(scene, step, remark)]}
+    note = text("evidence", "heads_own_probability")
+    table = grid(heads, found, more=len(offers) - len(found), note=note)
+    return {
+        "say": _why_side_by_side(scene, remark, wide),
+        "blocks": [table, _read(scene, step, remark)],
+    }
 
 
-def _sentence(scene: Scene, remark: Remark, wide: int) -> str:
+def _why_side_by_side(scene: Scene, remark: Remark, wide: int) -> list[Part]:
     if "block" in remark:
-        block = f"A block of {remark['block']} at once"
-        return f"{block}: every head reads one state and sees no other head's guess."
-    if wide > 1 and _full(scene):
-        return "No head sees another's guess: every parent at a depth gets the same candidates."
-    if wide > 1:
-        return (
-            "No head sees another's guess. Its candidates are one list, "
-            "of which each parent gets some or none."
-        )
-    return "All heads read the same at once; none sees what another guesses."
+        return say("evidence", "heads_block", n=remark["block"])
+    if wide == 1:
+        return say("evidence", "heads_chain")
+    every = _has_all_combinations(scene)
+    return say("evidence", "heads_all_combinations" if every else "heads_some_combinations")
 
 
-def _full(scene: Scene) -> bool:
-    """Whether the tree has every combination: at a depth all guesses, or none, lead to the same."""
+def _has_all_combinations(scene: Scene) -> bool:
+    """Whether all guesses at a depth have the same tokens as children."""
     by_depth: dict[int, set[tuple[int, ...]]] = {}
     for node, kids in enumerate(scene.children):
         if node and scene.guesses[node - 1].token in scene.header.eos:
-            continue  # nothing follows an end of the text
+            continue  # nothing follows the end of the text
         tokens = tuple(scene.guesses[kid - 1].token for kid in kids)
         by_depth.setdefault(scene.depths[node], set()).add(tokens)
     return all(len(each) == 1 for each in by_depth.values())
 
 
-def top_or_rank(remark: Remark, guess: Remark, depth: int, words: Sequence[Part]) -> list[Part]:
-    """The sentence of one guess that is not its head's top token; [] where it is."""
+def top_or_rank(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
+    """The sentence of one guess that is not its head's top token; empty if it is."""
     rank = guess["path"][-1]
-    if not rank:
-        return []
-    return [f"At +{depth} stands ", *words, f", number {rank + 1} of its head's candidates."]
+    return say("evidence", "heads_rank", token=token, depth=depth, rank=rank + 1) if rank else []
 
 
 def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
     """By head and rank, the candidate and its head's own probability."""
     offers: dict[int, dict[int, Cell]] = {}
-    for node in visible(scene, step):
+    for node in shown_nodes(scene, step):
         guess = scene.guesses[node - 1]
-        said = evidence(guess)
+        given = evidence(guess)
         cell: Cell = {"w": guessed(scene, node)}
         if guess.score is not None:
-            cell["n"] = digits(guess.score)
-        offers.setdefault(said["head"], {})[said["path"][-1]] = cell
+            cell["n"] = format_nonzero(guess.score)
+        offers.setdefault(given["head"], {})[given["path"][-1]] = cell
     return {head: dict(sorted(offer.items())) for head, offer in offers.items()}
 
 
 def _read(scene: Scene, step: Step, remark: Remark) -> Block:
-    """What all heads read: one state, and of which layer where that is told."""
-    state = evidence(scene.guesses[visible(scene, step)[0] - 1])["state"]
-    read = facts(("all read the state at", text_place(state)))
-    word = scene.spoken(state)
+    """What all heads read: one state, and its layer if the remark has it."""
+    state = evidence(scene.guesses[shown_nodes(scene, step)[0] - 1])["state"]
+    read = facts(("all read the state at", position_name(state)))
+    word = scene.word_at(state)
     if word is not None:
         read["w"] = word
     if "layer" in remark:
@@ -101,27 +102,29 @@ def _read(scene: Scene, step: Step, remark: Remark) -> Block:
 
 
 def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """A row a state that was read, a column a guess: which of them made which."""
+    """A row a state, a column a guess: which head made the guess from which state."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
         return None
-    said = [evidence(scene.guesses[node - 1]) for node in path]
+    given = [evidence(scene.guesses[node - 1]) for node in path]
     found = []
     for back in range(remark["leap"] - 1, -1, -1):
         cells: list[Cell] = [
-            {"w": guessed(scene, node), "n": f"head {why['head']}"} if why["back"] == back else {}
-            for node, why in zip(path, said, strict=True)
+            {"w": guessed(scene, node), "n": f"head {one['head']}"} if one["back"] == back else {}
+            for node, one in zip(path, given, strict=True)
         ]
         found.append(row(_source(scene, back), cells))
     heads = ["state read", *(f"+{depth}" for depth in range(1, len(path) + 1))]
-    leap = remark["leap"]
-    say = f"Each head guesses {leap} places beyond the one before; older states fill the gaps."
-    return {"say": [say], "blocks": [grid(heads, found, stacked=True)]}
+    return {
+        "say": say("evidence", "leaps_why", leap=remark["leap"]),
+        "blocks": [grid(heads, found, stacked=True)],
+    }
 
 
 def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """DFlash: every place of the block with its likeliest tokens. All of it from the first step
-    on, since one pass made it whole; places that are no guess (beyond γ or the end) are said so.
+    """DFlash: every position of the block with its likeliest tokens, from the first step on.
+
+    One pass makes the whole block; only positions within γ and the text's end become guesses.
     """
     places = remark.get("places")
     if not places:
@@ -131,7 +134,7 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
         row(
             ORDINALS[rank],
             [
-                {"w": scene.word(here[rank]["token"]), "n": digits(here[rank]["p"])}
+                {"w": scene.word(here[rank]["token"]), "n": format_nonzero(here[rank]["p"])}
                 | ({"is": "guess"} if rank == 0 and at < drafted else {})
                 if rank < len(here)
                 else {}
@@ -140,24 +143,75 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
         )
         for rank in range(max(map(len, shown)))
     ]
-    heads = ["place", *(f"+{at}" for at in range(1, len(shown) + 1))]
+    heads = ["position", *(f"+{at}" for at in range(1, len(shown) + 1))]
     seen = facts(
         ("states of the text read", remark["states"]),
         ("masks filled", remark["masks"]),
         ("passes", remark["passes"]),
     )
     table = grid(heads, found, stacked=True, more=len(places) - len(shown))
-    say = "One pass fills the whole block: every place at once, none sees what another took."
-    return {"say": [say], "blocks": [table, seen]}
+    return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
 
 
 def _source(scene: Scene, back: int) -> str | Word:
-    """The newest state is that of the last token but one, which predicted the last."""
-    word = scene.spoken(len(scene.text) - 2 - back) if scene.text else None
+    """The newest state is that of the last token but one, which predicted the last token."""
+    word = scene.word_at(len(scene.text) - 2 - back) if scene.text else None
     return word or ("newest" if not back else f"{back} before")
 
 
 def states_read(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
-    """By place in the text: the states that the guesses on screen were read from."""
-    said = (evidence(scene.guesses[node - 1]).get("state") for node in visible(scene, step))
-    return {state: "state" for state in said if state is not None}
+    """By position in the text: the states from which the guesses on screen were read."""
+    read = (evidence(scene.guesses[node - 1]).get("state") for node in shown_nodes(scene, step))
+    return {state: "state" for state in read if state is not None}
+
+
+def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """The best path: what each step read, and how many guesses share its position."""
+    path = main_path(scene, step)[:MOST_COLUMNS]
+    if not path:
+        return None
+    own = [evidence(scene.guesses[node - 1])["guessed_features"] for node in path]
+    found = _read_rows(scene, path, own)
+    beside = [len(scene.children[scene.guesses[node - 1].parent]) for node in path]
+    if max(beside) > 1:
+        cells: list[Cell] = [{"n": f"1st of {many}"} for many in beside]
+        found.append(row("rank" if scene.point_mass else "sampled", cells))
+    passes = facts(("passes of the head", remark["passes"]))
+    why = say("evidence", "features_why")
+    return {"say": why, "blocks": [grid(_step_heads(path), found, STATE_KEYS), passes]}
+
+
+def modules(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """The chain: which module each step ran, and what it read."""
+    path = main_path(scene, step)[:MOST_COLUMNS]
+    if not path:
+        return None
+    given = [evidence(scene.guesses[node - 1]) for node in path]
+    ran: list[Cell] = [{"n": str(one["module"])} for one in given]
+    found = [row("module", ran), *_read_rows(scene, path, [one["own"] for one in given])]
+    n = remark["modules"]
+    why = say("evidence", "modules_again") if n == 1 else say("evidence", "modules_once", n=n)
+    keys = (STATE_KEYS[0], ("own", "a module's own output"))
+    return {"say": why, "blocks": [grid(_step_heads(path), found, keys)]}
+
+
+def _step_heads(path: list[int]) -> list[str]:
+    return ["step", *(f"+{depth}" for depth in range(1, len(path) + 1))]
+
+
+def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[Block]:
+    """State, token and guess by step; a step's token is the one whose state the next step reads."""
+    assert scene.round.proposed is not None
+    guesses = [guessed(scene, node) for node in path]
+    tokens = [scene.word(scene.round.proposed.root), *guesses]
+    first = scene.word_at(len(scene.text) - 2)
+    read_of = [first if first is not None else ["the text"], *tokens]
+    read: list[Cell] = [
+        {"w": word, "is": "own" if count else "given"}
+        for word, count in zip(read_of, own, strict=False)
+    ]
+    return [
+        row("state of", read),
+        row("token", [{"w": word} for word in tokens[: len(path)]]),
+        row("guess", [{"w": word, "is": "guess"} for word in guesses]),
+    ]

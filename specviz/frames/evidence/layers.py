@@ -1,4 +1,4 @@
-"""Early exit: which of the target's layers already say a guess, and which have run on it."""
+"""Early exit: which of the target's layers already predict a guess, and which have run on it."""
 
 from __future__ import annotations
 
@@ -7,41 +7,40 @@ from typing import Final
 
 from specviz.frames.evidence.forms import Block, Cell, Remark, evidence, grid, guessed, row, window
 from specviz.frames.scene import Scene, Step
+from specviz.texts import say
 from specviz.trace.events import Round
 
 NOW: Final = 4
 BEFORE: Final = 3
 KEYS: Final = (
-    ("on", "the layer's own top token"),
-    ("off", "it would say another"),
+    ("on", "it is the layer's top token"),
+    ("off", "the layer predicts another"),
     ("none", "has not run yet"),
 )
 
 
 def layers(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """A row a guess, a column a layer: those of this round, then the round before, verified."""
+    """A row a guess, a column a layer: this round's guesses, then the verified round before."""
     deepest, leave = remark["layers"], remark["exit"]
     found = [
         row(
             guessed(scene, node),
-            states(deepest, said["agree"], leave),
-            tail=_span(said["ran"]),
+            states(deepest, given["agree"], leave),
+            tail=_span(given["ran"]),
         )
         for node in window(scene, step, NOW)
-        for said in [evidence(scene.guesses[node - 1])]
+        for given in [evidence(scene.guesses[node - 1])]
     ]
     before = _before(scene, remark.get("before") or {}, deepest)
     numbers = [_name(k, leave, deepest) for k in range(1, deepest + 1)]
     heads = ["this round", *numbers, "ran on it"]
     blocks = [grid(heads, [*found, *before], KEYS, split=leave, states=True)]
-    say = (
-        f"Layers 1 to {leave} guess. The target's pass goes on from there, through layer {deepest}."
-    )
-    return {"say": [say], "blocks": blocks}
+    why = say("evidence", "layers_why", exit=leave, last=deepest)
+    return {"say": why, "blocks": blocks}
 
 
 def states(layers: int, agree: Sequence[int], ran: int) -> list[Cell]:
-    """A cell for each layer: it says the guess, says another, or has not run."""
+    """A cell for each layer: it predicts the guess, predicts another token, or has not run."""
     return [
         {"s": "none" if k > ran else "on" if k in agree else "off"} for k in range(1, layers + 1)
     ]
@@ -52,13 +51,13 @@ def _span(ran: int) -> str:
 
 
 def _name(layer: int, leave: int, layers: int) -> str:
-    """Layer numbers over the columns: few of them where there are many layers."""
-    told = layers <= 16 or layer in (1, leave, layers)
-    return str(layer) if told else ""
+    """The layer's number over its column; only a few are shown if there are many layers."""
+    shown = layers <= 16 or layer in (1, leave, layers)
+    return str(layer) if shown else ""
 
 
 def _before(scene: Scene, before: Remark, layers: int) -> list[Block]:
-    """The guesses of the round before that were judged, and its last token, by all layers."""
+    """The judged guesses of the round before, and its last token, with all layers run."""
     past = scene.earlier[-1] if scene.earlier else None
     if not before or past is None or past.proposed is None or past.committed is None:
         return []
@@ -87,7 +86,7 @@ def _numbered(pairs: Iterable[tuple[str, list[int]]]) -> list[tuple[int, list[in
 
 
 def _few(found: list[Block]) -> list[Block]:
-    """As many as there is room for; kept ones first, as the text went on with them."""
+    """As many as fit; accepted ones first, since the text continued with them."""
     if len(found) <= BEFORE:
         return found
     order = sorted(range(len(found)), key=lambda i: found[i]["mark"] != "accepted")[:BEFORE]

@@ -1,4 +1,4 @@
-"""A draft model with another tokenizer: what it read and wrote in tokens of its own."""
+"""A draft model with another tokenizer: what it read and wrote in its own tokens."""
 
 from __future__ import annotations
 
@@ -12,57 +12,45 @@ from specviz.frames.evidence.forms import (
     guessed,
     main_path,
     marked_line,
-    number,
     span,
 )
 from specviz.frames.scene import Scene, Step
 from specviz.frames.words import word
+from specviz.texts import Part, say
 
 SHOWN: Final = 8  # of its own tokens
 
 
 def rewritten(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """What it wrote in its own tokens, and the target's tokens that stand for it."""
-    own = [word(said.encode("latin-1")) for said in remark["written"]]
+    """What it wrote in its own tokens, and the same letters in the target's tokens."""
+    own = [word(token.encode("latin-1")) for token in remark["written"]]
     if not own:
         return None
     more = [GAP] if len(own) > SHOWN else []
     mine = [guessed(scene, node) for node in main_path(scene, step)]
-    say = (
-        "The draft model, with another tokenizer, wrote on in its own tokens. The target's "
-        "writes the same letters as guesses."
-    )
     blocks = [
         marked_line("its tokens", span("match", own[:SHOWN]), *more),
         marked_line("the guesses", span("copied", mine)),
         facts(("its tokens in the text so far", remark["own_tokens"])),
     ]
-    return {"say": [say], "blocks": blocks}
+    return {"say": say("evidence", "rewritten_why"), "blocks": blocks}
 
 
 def intersection(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """How many tokens both have, among which it guesses."""
+    """How many tokens both vocabularies have; it guesses among these."""
     if not remark["own_tokens"]:
         return None
-    say = (
-        f"The draft model has another tokenizer. It guesses among the {number(remark['shared'])} "
-        "tokens that both have."
-    )
     sizes = facts(
         ("its tokens in the text so far", remark["own_tokens"]),
         ("tokens that both have", remark["shared"]),
         ("tokens of the target", remark["vocabulary"]),
     )
-    return {"say": [say], "blocks": [sizes]}
+    why = say("evidence", "intersection_why", shared=remark["shared"])
+    return {"say": why, "blocks": [sizes]}
 
 
-def unread(remark: Remark) -> str | None:
-    """Why nothing is guessed; None where it guessed."""
+def unread(remark: Remark) -> list[Part]:
+    """Why nothing is guessed; empty if there was a guess."""
     if not remark["own_tokens"]:
-        return (
-            "The text is longer than the draft model can see, or its tokenizer cannot write it, so "
-            "there is no guess"
-        )
-    if remark.get("written"):
-        return "What the draft model wrote cannot follow the text's last letters: there is no guess"
-    return None
+        return say("evidence", "rewritten_unread")
+    return say("evidence", "rewritten_no_fit") if remark.get("written") else []

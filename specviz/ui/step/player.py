@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from specviz.catalog.entry import entries
-from specviz.frames.whatif import FALLEN, KEPT
+from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
 from specviz.settings.settings import Settings
 from specviz.ui.component import component
 from specviz.ui.routes import PREFIX
@@ -37,5 +37,5 @@ def config() -> dict[str, Any]:
         "form": choices.config(),
         "targets": [entry.name for entry in targets()],
         "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
-        "laid": {"kept": KEPT, "fallen": FALLEN},
+        "laid": {"kept": U_TO_ACCEPT, "fallen": U_TO_REJECT},
     }

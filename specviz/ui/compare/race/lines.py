@@ -13,13 +13,20 @@ from time import perf_counter
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.compare.names import lane_names, shared
+from specviz.compare.labels import lane_labels, shared_settings
+from specviz.compare.measures import complete_rounds, pass_seconds
 from specviz.compare.race import PLAIN, Race
-from specviz.compare.results import Ended, Opening, Progress, RaceEvent, Results, Started
+from specviz.compare.results import (
+    LaneEnded,
+    LaneProgress,
+    LaneStarted,
+    RaceEvent,
+    RaceStarted,
+    Results,
+)
 from specviz.compare.summary import race_summary
-from specviz.compare.timing import parts, rounds
 from specviz.frames.scene import Scene
-from specviz.frames.strip import brought
+from specviz.frames.strip import added_tokens
 from specviz.frames.words import Word, special, word
 from specviz.models.files import public_name
 from specviz.trace.events import Header
@@ -57,18 +64,18 @@ class RaceLines:
 
     def take(self, event: RaceEvent) -> str:
         """The lines that an event is worth, perhaps none."""
-        self.results.take(event)
+        self.results.add(event)
         match event:
-            case Opening():
+            case RaceStarted():
                 return opening(self.results, *self._about)
-            case Started():
-                said = {"lane": event.lane, "place": event.place, "turn": event.turn}
+            case LaneStarted():
+                said = {"lane": event.lane, "place": event.number, "turn": event.turn}
                 return line("started", said)
-            case Progress() if perf_counter() - self._sent > PAUSE:
+            case LaneProgress() if perf_counter() - self._sent > PAUSE:
                 self._sent = perf_counter()
                 data = {"lane": event.lane, "tokens": event.tokens}
                 return line("progress", data | {"seconds": round(event.seconds, 6)})
-            case Ended():
+            case LaneEnded():
                 shown = self.results.traces[event.lane]
                 return ended(event.lane, shown) + numbers(self.results)
         return ""
@@ -90,7 +97,7 @@ def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str
     drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
     lanes = [
         {"name": name, "title": one.title, "said": one.shape, "drafter": drafters[name]}
-        for name, one in lane_names(race).items()
+        for name, one in lane_labels(race).items()
     ]
     target = title_of(ground.target)
     data = {
@@ -100,7 +107,7 @@ def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str
         "prompt_pieces": word(race.prompt.encode("utf-8", "surrogatepass")),
         "target": target,
         "where": f"{target} · {ground.machine} · {ground.dtype}",
-        "said": shared(race.shared),
+        "said": shared_settings(race.shared),
         "greedy": race.sampling.greedy,
         "order": list(results.order),
         "lanes": lanes,
@@ -113,7 +120,7 @@ def ended(lane: str, trace: Trace) -> str:
 
     chat: whether these answer the prompt, and do not go on from it.
     """
-    passes = [[round(seconds, 6) for seconds in each] for each in parts(trace)]
+    passes = [[round(seconds, 6) for seconds in each] for each in pass_seconds(trace)]
     tokens = list(_brought(trace)) if trace.rounds else list(_plain(trace))
     chat = trace.header.chat is not None
     return line("ended", {"lane": lane, "chat": chat, "passes": passes, "brought": tokens})
@@ -122,9 +129,9 @@ def ended(lane: str, trace: Trace) -> str:
 def _brought(trace: Trace) -> Iterator[list[Token]]:
     """By whole round, what it brought."""
     vocabulary, words = trace.vocabulary, dict[int, Word]()
-    for played in rounds(trace):
+    for played in complete_rounds(trace):
         scene = Scene(trace.header, vocabulary, played, _words=words)
-        yield [(token.word, token.kind) for token in brought(scene)]
+        yield [(token.word, token.kind) for token in added_tokens(scene)]
 
 
 def _plain(trace: Trace) -> Iterator[list[Token]]:
