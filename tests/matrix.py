@@ -2,7 +2,7 @@
 
 `python tests/matrix.py` makes a fresh virtual environment for each and prints a table of versions
 and results; `python tests/matrix.py oldest` makes one of them. `--beyond` adds the newest versions
-of the package index, whatever the bounds say. `--write` puts the table into the README.
+of the package index, whatever the bounds say. `--write` puts the table into docs/development.md.
 Standard library only.
 """
 
@@ -119,8 +119,8 @@ def table(results: Sequence[Result]) -> str:
 
 
 def write(results: Sequence[Result]) -> None:
-    """Put the table and its date between the README's marks."""
-    path = ROOT / "README.md"
+    """Put the table and its date between the marks in docs/development.md."""
+    path = ROOT / "docs" / "development.md"
     before, rest = path.read_text(encoding="utf-8").split(MARKS[0])
     after = rest.split(MARKS[1])[1]
     python = ".".join(map(str, sys.version_info[:3]))
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("end", nargs="*", choices=[*ENDS, []], help="oldest and newest if omitted")
     parser.add_argument("--beyond", action="store_true", help="also the index's newest versions")
-    parser.add_argument("--write", action="store_true", help="put the table into the README")
+    parser.add_argument("--write", action="store_true", help="put the table into the docs")
     args = parser.parse_args(arguments)
     ends = args.end or ["oldest", "newest"]
     results = [try_end(end) for end in [*ends, *(["beyond"] if args.beyond else [])]]

@@ -1,4 +1,4 @@
-"""The endpoint for other programs, on a live server: the README's own example, and refusals."""
+"""The endpoint for other programs, on a live server: the documented example, and refusals."""
 
 import re
 import subprocess
@@ -36,12 +36,13 @@ def test_the_entry_point_serves_the_page(address):
 
 
 def example():
-    """The README's code for a client."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## As an API\n")[1]
+    """Return the documented code for a client."""
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    section = page.split("## The HTTP endpoint\n")[1]
     return re.search(r"```python\n(.*?)```", section.split("\n## ")[0], flags=re.DOTALL)[1]
 
 
-def test_the_readme_s_example_saves_a_trace_that_checks(address, tmp_path):
+def test_the_documented_example_saves_a_trace_that_checks(address, tmp_path):
     code = example()
     assert "http://127.0.0.1:7860/" in code
     code = code.replace("http://127.0.0.1:7860/", address)
