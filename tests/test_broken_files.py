@@ -132,7 +132,7 @@ def test_rows_from_elsewhere_that_are_damaged_are_said_to_be(monkeypatch, tmp_pa
     forget()
     with pytest.raises(ValueError, match="SPECVIZ_CATALOG") as said:
         RunRequest.from_json({"prompt": "Once"})
-    assert str(said.value) == "SPECVIZ_CATALOG names no file of rows: it is not whole JSON."
+    assert str(said.value) == "The file that SPECVIZ_CATALOG names is not valid JSON."
     monkeypatch.undo()
     forget()
 

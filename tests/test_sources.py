@@ -89,7 +89,7 @@ def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
     assert main(["models"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"\nsmollm2 +not here +134\.5 M +8,192 +0\.54 GB +Apache-2\.0 ", said)
-    assert "`python -m specviz fetch smollm2` fetches it." in said
+    assert "`python -m specviz fetch smollm2` downloads it." in said
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ def test_what_is_here_is_not_fetched_again(machine, capsys):
     assert main(["fetch", "house"]) == 0
     said = capsys.readouterr()
     assert said.err == "".join(
-        f"{name} was here already.\n" for name in ("smollm2", ORIGINAL["hub"], "house")
+        f"{name} is already on this machine.\n" for name in ("smollm2", ORIGINAL["hub"], "house")
     )
     assert said.out.startswith("smollm2 is on this machine: 0.")
 

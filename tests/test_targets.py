@@ -16,7 +16,7 @@ SMOLLM2 = entry.find("smollm2", "target")
 @pytest.fixture(params=[True, False], ids=["here", "not here"])
 def here(request, tmp_path, monkeypatch):
     """Whether SmolLM2 is on this machine."""
-    monkeypatch.setattr(entry, "here", lambda _: tmp_path if request.param else None)
+    monkeypatch.setattr(entry, "find_local", lambda _: tmp_path if request.param else None)
     return request.param
 
 
@@ -37,7 +37,7 @@ def test_one_sentence_says_what_it_takes_or_how_to_get_it(here):
         assert said == f"SmolLM2: {entry.facts(SMOLLM2)}."
     else:
         assert said == (
-            "'smollm2' is not on this machine: `python -m specviz fetch smollm2` fetches it."
+            "'smollm2' is not on this machine: `python -m specviz fetch smollm2` downloads it."
         )
     assert drawer.target_box("house", False, "a").info == said
     assert drawer.target_box("house", True, "a").info == f"{said} {drawer.TYPED}"

@@ -1,4 +1,4 @@
-"""A drafter from outside the package, one file and one row: it runs, and is shown as any other."""
+"""A drafter from outside the package: one file and one catalogue row suffice to run and show it."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def traced(target, drafter, settings):
     return Trace(header, events)
 
 
-def test_the_package_knows_nothing_of_it():
+def test_package_does_not_name_third_party_drafter():
     assert entry.find("bigram", "drafter") is None
     named = [p for p in (HERE.parent / "specviz").rglob("*.py") if "bigram" in p.read_text("utf-8")]
     assert not named
 
 
-def test_it_is_listed(row, capsys):
+def test_third_party_drafter_is_listed(row, capsys):
     assert cli.main(["models", "--json"]) == 0
     (said,) = [row for row in json.loads(capsys.readouterr().out) if row["name"] == "bigram"]
     assert (said["kind"], said["layout"], said["bytes"]) == ("drafter", "no weights", 0)
@@ -76,7 +76,7 @@ def test_it_is_listed(row, capsys):
 
 
 @pytest.mark.slow
-def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
+def test_third_party_drafter_loads_and_is_lossless(row, pair):
     target, drafter = load(str(pair[0]), "bigram")
     assert (drafter.card.name, drafter.card.family) == ("bigram", "bigram")
     trace = traced(target, drafter, GREEDY)
@@ -89,7 +89,7 @@ def test_it_loads_by_name_and_writes_what_plain_decoding_writes(row, pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
-def test_it_keeps_the_contract(law, row):
+def test_third_party_drafter_keeps_contract(law, row):
     check_law(
         law, small(lambda target: load_drafter("bigram", target), CHAIN, prompts=[PAIRS, *LETTERS])
     )
@@ -97,7 +97,7 @@ def test_it_keeps_the_contract(law, row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, Settings(max_new_tokens=24)], ids=["greedy", "warm"])
-def test_its_trace_checks_and_plays(settings, row, tiny_target):
+def test_third_party_trace_checks_and_plays(settings, row, tiny_target):
     trace = traced(tiny_target, load_drafter("bigram", tiny_target), settings)
     check(trace)
     shown = [frames(Scene.of(trace, index)) for index in range(len(trace.rounds))]
@@ -105,7 +105,7 @@ def test_its_trace_checks_and_plays(settings, row, tiny_target):
     json.dumps(shown, allow_nan=False)
 
 
-def test_the_page_lets_it_be_chosen_and_explains_it(row):
+def test_page_offers_and_explains_third_party_drafter(row):
     assert "bigram" in [one.name for one in drawer.drafters()]
     assert "bigram" in player.config()["drafters"]
     card = drawer.card(row)
@@ -118,19 +118,19 @@ def test_the_page_lets_it_be_chosen_and_explains_it(row):
 
 
 @pytest.mark.slow
-def test_it_is_raced(row, tiny_target):
+def test_third_party_drafter_can_race(row, tiny_target):
     lanes = (Lane("Bigram", "bigram", GREEDY), Lane("N-gram", "ngram", GREEDY))
     results = Results(Race(tiny.PROMPT, "tiny", lanes, 1))
     drafters = {lane.name: load_drafter(lane.drafter, tiny_target) for lane in lanes}
     for event in race(tiny_target, drafters, results.race):
-        results.take(event)
+        results.add(event)
     told = race_summary(results)
     assert told["texts"]["same"]
     (lane,) = [lane for lane in told["lanes"] if lane["name"] == "Bigram"]
     assert lane["sentence"]
 
 
-def test_the_map_has_it_as_one_that_copies(row):
+def test_heatmap_groups_third_party_drafter_with_copying_ones(row):
     assert ("Bigram", "bigram") in choices()
     speedups = {("bigram", "repeat"): 2.0, ("eagle", "repeat"): 1.5, ("bigram", "stories"): 1.1}
     speedups["eagle", "stories"] = 1.5
@@ -143,7 +143,7 @@ def test_the_map_has_it_as_one_that_copies(row):
 
 
 @pytest.mark.slow
-def test_the_command_line_runs_it_in_a_fresh_process(pair, tmp_path):
+def test_command_line_runs_third_party_drafter(pair, tmp_path):
     path = tmp_path / "run.jsonl"
     more = {"SPECVIZ_CATALOG": str(OUTSIDE / "catalog.json"), "PYTHONPATH": str(OUTSIDE)}
     options = ["--target", str(pair[0]), "--drafter", "bigram", "--prompt", tiny.PROMPT]
@@ -165,16 +165,16 @@ def rows(**changes):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (None, "names no file of rows"),
-        ("{", "names no file of rows"),
-        ("[5]", "names no file of rows"),
-        (rows(colour="red"), "names no file of rows.*colour"),
-        (rows(drafter=""), "'bigram' needs a drafter"),
-        (rows(kind="target"), "'bigram' needs a drafter"),
+        (None, "cannot be read"),
+        ("{", "is not valid JSON"),
+        ("[5]", "has an invalid row"),
+        (rows(colour="red"), "has an invalid row.*colour"),
+        (rows(drafter=""), "the row 'bigram' needs a drafter"),
+        (rows(kind="target"), "the row 'bigram' needs a drafter"),
         (rows(name="ngram"), "a drafter called 'ngram' already"),
     ],
 )
-def test_rows_that_cannot_be_used_are_one_sentence(text, sentence, tmp_path, monkeypatch, capsys):
+def test_unusable_rows_raise_readable_error(text, sentence, tmp_path, monkeypatch, capsys):
     path = tmp_path / "rows.json"
     if text is not None:
         path.write_text(text)
@@ -189,20 +189,20 @@ def test_rows_that_cannot_be_used_are_one_sentence(text, sentence, tmp_path, mon
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("nowhere:Bigram", "not on this machine"),
-        ("bigram:Trigram", "not on this machine"),
-        ("no path:at all", "not on this machine"),
-        ("bigram", "no drafter"),
+        ("nowhere:Bigram", "cannot be imported"),
+        ("bigram:Trigram", "cannot be imported"),
+        ("no path:at all", "cannot be imported"),
+        ("bigram", "is not a drafter"),
     ],
 )
-def test_code_that_is_not_there_is_one_sentence(path, sentence, tmp_path, monkeypatch, tiny_target):
+def test_missing_code_raises_readable_error(path, sentence, tmp_path, monkeypatch, tiny_target):
     (tmp_path / "rows.json").write_text(rows(drafter=path))
     use(monkeypatch, tmp_path / "rows.json")
-    with pytest.raises(NotAvailable, match=f"The code of 'bigram' is {sentence}"):
+    with pytest.raises(NotAvailable, match=f"The code of 'bigram' {sentence}"):
         load_drafter("bigram", tiny_target)
 
 
-def test_a_head_s_folder_lies_beside_its_row(tmp_path, monkeypatch, tiny_target):
+def test_head_folder_is_relative_to_catalogue_file(tmp_path, monkeypatch, tiny_target):
     (tmp_path / "rows.json").write_text(
         rows(drafter="specviz.drafters.medusa:Medusa", folder="heads")
     )

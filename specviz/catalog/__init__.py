@@ -1,7 +1,7 @@
-"""Which targets and drafters exist, and loading them.
+"""The targets and drafters that exist, and how to load them.
 
-Rule: what can be asked without torch (the listing, the errors) needs none; the names that load
-models bring it in when they are first used.
+Listing models and reporting errors works without torch; the functions that load models import it on
+first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The catalogue as data: the targets and drafters that there are, one row each.
+"""The catalogue as data: the targets and drafters that exist, one row each.
 
-Rule: what can be known without loading a model is in its row, and nowhere else; a drafter's code is
-named by its dotted path and imported when it is loaded. Rows of other people's drafters come from
-the file that the environment variable SPECVIZ_CATALOG names, that of a server from SPECVIZ_SERVER.
+Everything known without loading a model is in its row and nowhere else. A drafter's code is named
+by its dotted path and imported when it is loaded. Rows of other people's drafters come from the
+file that the environment variable SPECVIZ_CATALOG names; a server's row comes from SPECVIZ_SERVER.
 Standard library only.
 """
 
@@ -26,33 +26,47 @@ from specviz.shipped import ASSETS, of_shipped
 Kind = Literal["target", "drafter"]
 
 CATALOGUE: Final = ASSETS / "catalog.json"
-MORE_ROWS: Final = "SPECVIZ_CATALOG"  # the environment variable that names a file of further rows
-SERVER: Final = "SPECVIZ_SERVER"  # and the one that names a server, which all visitors may use
-ELSEWHERE: Final = "From elsewhere"  # the title over drafters that no group of the catalogue has
+MORE_ROWS: Final = "SPECVIZ_CATALOG"  # environment variable: a file of further rows
+SERVER: Final = "SPECVIZ_SERVER"  # environment variable: a server that all visitors may use
+ELSEWHERE: Final = "From elsewhere"  # the title over drafters that belong to no group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One row of the catalogue.
 
-    title: what people call it. folder: of the weights, under the folder of the row's own file;
-    None where there are none. made_for: the target that a drafter was made for; None fits any.
-    sources: where the weights come from where they do not ship, see `sources`.
-    reads: the fields of Settings that change what a drafter guesses. usual: what suits it better
-    than their defaults.
-
-    Of a target. parameters: how many. context: tokens that it can see. address: of the server that
-    computes it, vllm:URL; where there is one, its size is the server's to know.
-
-    Of a drafter. group: its key among `groups`. drafter: "module:Class", whose
-    `load(title, folder, target)` gives it, as `drafters.kit.base` says. training: "module:NAME",
-    its `drafters.kit.training.Family`, where it can be trained here. how, knows, costs: three
-    sentences: how it drafts, what it knows when it guesses, what it costs. papers: each with
-    authors, year, title and either arxiv, its id there, or url. differences: from its paper, in
-    words. smaller: where its usual draft is smaller than its paper's, with {guesses} and {heads} to
-    be filled in. diagram: see `figures.diagram`. counterpart: the name of transformers' way of
-    doing the same. published_as: its method's name among published numbers. bound: nobody would
-    decode with it: an end of the scale. copies: its guesses are copied from the text.
+    Attributes:
+        name: The name that commands and the page use.
+        kind: Target or drafter.
+        title: Its name for people.
+        family: A target's kind, or a drafter's method.
+        licence: The licence of its weights.
+        about: One sentence about it.
+        layout: The layout of its weight files.
+        folder: Folder of the weights, relative to the row's own file. None where there are none.
+        sources: Where weights that do not ship come from, see `sources`.
+        parameters: Number of a target's parameters.
+        context: Number of tokens that a target can see.
+        address: Address of the server that computes a target, vllm:URL. Its size is then unknown.
+        made_for: The target that a drafter was made for. None fits any.
+        reads: Names of the Settings that change what a drafter proposes.
+        usual: Settings that suit it better than the defaults.
+        group: A drafter's key among `groups`.
+        drafter: "module:Class", whose `load(title, folder, target)` returns the drafter, see
+            `drafters.kit.base`.
+        training: "module:NAME" of its `drafters.kit.training.Family`, if it can be trained here.
+        how: One sentence: how it drafts.
+        knows: One sentence: what it knows when it drafts.
+        costs: One sentence: what a draft costs.
+        papers: Each with authors, year, title, and either arxiv (an id) or url.
+        differences: How it differs from its paper, in words.
+        smaller: A text for drafts that are smaller than the paper's, with {guesses} and {heads} to
+            be filled in.
+        diagram: See `figures.diagram`.
+        counterpart: The name of the same method in transformers.
+        published_as: Its method's name among published numbers.
+        bound: Whether it only marks an end of the scale and nobody would decode with it.
+        copies: Whether its tokens are copied from the text.
     """
 
     name: str
@@ -87,28 +101,33 @@ class Entry:
 
     @property
     def path(self) -> Path | None:
-        """Where the weights are, or would be."""
+        """Return where the weights are, or would be."""
         return None if self.folder is None else ASSETS / self.folder
 
     @property
     def memory(self) -> int:
-        """Bytes of a target's weights in float32; nearly as many again where they are packed."""
+        """Return the bytes of a target's weights in float32.
+
+        Packed copies may need as much again.
+        """
         return 4 * self.parameters
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Every entry: targets first, then drafters, those of SPECVIZ_CATALOG last.
+    """Return every entry: targets, then drafters, those of SPECVIZ_CATALOG last.
 
-    Raises BrokenFile, and ValueError with a sentence where that file cannot be used.
+    Raises:
+        BrokenFile: The catalogue that ships cannot be read.
+        ValueError: The file that SPECVIZ_CATALOG names cannot be used.
     """
     own = (*of_shipped(CATALOGUE, _rows), *_served())
     more = os.environ.get(MORE_ROWS)
-    return own if not more else own + _further(Path(more), {(e.kind, e.name) for e in own})
+    return own if not more else own + _read_more_rows(Path(more), {(e.kind, e.name) for e in own})
 
 
 def _served() -> Iterator[Entry]:
-    """The target on the server that the environment names, if any."""
+    """Yield the target on the server that SPECVIZ_SERVER names, if any."""
     address = os.environ.get(SERVER)
     if address:
         yield Entry(
@@ -124,12 +143,12 @@ def _served() -> Iterator[Entry]:
 
 
 def groups() -> dict[str, str]:
-    """Title by key of every group of drafters, in the order in which they are shown."""
+    """Return the title of every group of drafters by key, in the order in which they are shown."""
     return of_shipped(CATALOGUE, lambda data: dict(data["groups"]))
 
 
 def group_of(name: str) -> str:
-    """The title of a drafter's group; ELSEWHERE for one that is in none."""
+    """Return the title of a drafter's group, or ELSEWHERE if it has none."""
     entry = find(name, "drafter")
     return ELSEWHERE if entry is None else groups().get(entry.group, ELSEWHERE)
 
@@ -138,53 +157,64 @@ def _rows(data: Any) -> tuple[Entry, ...]:
     return tuple(Entry(**row) for row in data["models"])
 
 
-def _further(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
-    """The drafters of another file; folders are under its own. Raises ValueError."""
+def _read_more_rows(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
+    """Return the drafters of another file, whose folders are relative to it.
+
+    Raises:
+        ValueError: The file cannot be used.
+    """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         found = tuple(Entry(**{"kind": "drafter", **row}) for row in rows)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ValueError(f"{MORE_ROWS} names no file of rows: {reason}.") from error
+        raise ValueError(f"The file that {MORE_ROWS} names cannot be read: {reason}.") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{MORE_ROWS} names no file of rows: it is not whole JSON.") from error
+        raise ValueError(f"The file that {MORE_ROWS} names is not valid JSON.") from error
     except TypeError as error:
-        raise ValueError(f"{MORE_ROWS} names no file of rows: {error}.") from error
+        raise ValueError(f"The file that {MORE_ROWS} names has an invalid row: {error}.") from error
     for entry in found:
         if entry.kind != "drafter" or not entry.drafter:
-            raise ValueError(f"{MORE_ROWS}: {entry.name!r} needs a drafter, as module:Class.")
+            raise ValueError(
+                f"{MORE_ROWS}: the row {entry.name!r} needs a drafter, written as module:Class."
+            )
         if (entry.kind, entry.name) in taken:
-            raise ValueError(f"{MORE_ROWS}: there is a drafter called {entry.name!r} already.")
+            raise ValueError(f"{MORE_ROWS}: a drafter called {entry.name!r} already exists.")
         taken.add((entry.kind, entry.name))
-    place = path.resolve().parent
-    return tuple(replace(e, folder=str(place / e.folder)) if e.folder else e for e in found)
+    base = path.resolve().parent
+    return tuple(replace(e, folder=str(base / e.folder)) if e.folder else e for e in found)
 
 
 def find(name: str, kind: Kind) -> Entry | None:
-    """The entry called `name`; None where the catalogue has none."""
+    """Return the entry called `name`, or None."""
     return next((e for e in entries() if e.name == name and e.kind == kind), None)
 
 
 def suggestion(name: str, *kinds: Kind) -> str:
-    """A question that names the closest model of these kinds, after a space; perhaps empty."""
+    """Return a question naming the closest model of these kinds, after a space; perhaps empty."""
     return did_you_mean(name, [entry.name for entry in entries() if entry.kind in kinds])
 
 
 def title_of(name: str) -> str:
-    """What people call a model of the catalogue; its own name where the catalogue lacks it."""
+    """Return a model's name for people, or `name` itself if the catalogue lacks it."""
     return next((entry.title for entry in entries() if entry.name == name), name)
 
 
 def settings_read_by(drafter: str) -> list[str] | None:
-    """The fields of Settings that this drafter heeds; None where the catalogue lacks it."""
+    """Return the names of the Settings that a drafter reads, or None if the catalogue lacks it."""
     entry = find(drafter, "drafter")
     return None if entry is None else entry.reads
 
 
 def with_defaults(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings as plain data: those given, else the drafter's usual ones, else the defaults.
+    """Complete settings with the drafter's usual ones and the defaults, as plain data.
 
-    given: as `Settings.to_json` writes them, as far as they are said; nothing is checked here.
+    Args:
+        drafter: The drafter's name.
+        given: Some settings, as `Settings.to_json` writes them. Nothing is checked here.
+
+    Returns:
+        All settings, as `Settings.to_json` writes them.
     """
     entry = find(drafter, "drafter")
     usual, own = Settings().to_json(), {} if entry is None else entry.usual
@@ -192,30 +222,32 @@ def with_defaults(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def listing() -> list[dict[str, Any]]:
-    """The catalogue as rows: an entry's fields, bytes (of weight files), on_this_machine, and of a
-    target memory_bytes, of its weights in float32.
+    """Return the catalogue as rows.
+
+    A row has an entry's fields, bytes (of weight files), on_this_machine, and for a target
+    memory_bytes (of its weights in float32).
     """
     return [_row(entry) for entry in entries()]
 
 
 def weights_path(entry: Entry) -> Path | None:
-    """Where an entry's weights are on this machine, a folder or a GGUF file; None: nowhere."""
+    """Return where an entry's weights are on this machine (a folder or a GGUF file), or None."""
     if entry.path is None:
         return find_local(entry.sources)
     return entry.path if weight_files(entry.path) else None
 
 
 def missing_message(entry: Entry) -> str:
-    """Why an entry cannot be used that is nowhere on this machine, and what helps."""
+    """Return the sentence that an entry is not on this machine, and how to get it."""
     if entry.sources:
-        helps = f"`python -m specviz fetch {entry.name}` fetches it"
+        remedy = f"`python -m specviz fetch {entry.name}` downloads it"
     else:
-        helps = f"its weights belong in {Path('assets', entry.folder or '')}"
-    return f"{entry.name!r} is not on this machine: {helps}."
+        remedy = f"its weights belong in {Path('assets', entry.folder or '')}"
+    return f"{entry.name!r} is not on this machine: {remedy}."
 
 
 def size_text(entry: Entry) -> str:
-    """A target's size in words, known before it is loaded."""
+    """Return a target's size in words; known before it is loaded."""
     if entry.address:
         return entry.about[:1].lower() + entry.about[1:].rstrip(".")
     once = entry.memory / 1e9
@@ -226,8 +258,8 @@ def size_text(entry: Entry) -> str:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    place = weights_path(entry)
-    files = [] if place is None else weight_files(place)
+    path = weights_path(entry)
+    files = [] if path is None else weight_files(path)
     needs_none = entry.path is None and not entry.sources
     size = size_of(files) if files or needs_none else None
     found = {"bytes": size, "on_this_machine": size is not None}
@@ -235,9 +267,17 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 def settings_from_args(args: argparse.Namespace, drafter: str | None = None) -> Settings:
-    """The settings that the options say, for `drafter` or the one named. Raises BadSettings."""
+    """Return the settings that command-line options choose.
+
+    Args:
+        args: The parsed options.
+        drafter: Whose usual settings complete them. None: the drafter that the options name.
+
+    Raises:
+        BadSettings: An option has a value that cannot be used.
+    """
     said = vars(args)
     given = {f.name: said[f.name] for f in fields(Settings) if f.name in said}
     sampling = {f.name: said[f.name] for f in fields(Sampling) if f.name in said}
-    filled_in = with_defaults(drafter or args.drafter or "", {**given, "sampling": sampling})
-    return Settings.from_json(filled_in)
+    complete = with_defaults(drafter or args.drafter or "", {**given, "sampling": sampling})
+    return Settings.from_json(complete)

@@ -1,4 +1,4 @@
-"""Fetches a model to this machine, for the command line and for the page."""
+"""Fetch a model to this machine, for the command line and for the page."""
 
 from __future__ import annotations
 
@@ -14,17 +14,26 @@ from specviz.models.files import fetch as fetch_from_hub
 
 
 def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = None) -> Path:
-    """Fetch a model unless it is here already, and return its folder or its GGUF file.
+    """Fetch a model unless it is already here.
 
-    name: of the catalogue, or a Hub id; for a model of the public list, the revision that the list
-    names is fetched, unless the id names another. say: called with each step, as a sentence.
-    watch: receives the bytes, and can stop the fetch. Raises NotAvailable, Stopped.
+    Args:
+        name: A name of the catalogue, or a Hub id. For a model of the public list, the listed
+            revision is fetched unless the id names another.
+        say: Called with each step, as a sentence.
+        watch: Receives the bytes, and can stop the fetch.
+
+    Returns:
+        The model's folder or its GGUF file.
+
+    Raises:
+        NotAvailable: No source has the model.
+        Stopped: `watch` stopped the fetch.
     """
     entry = next((each for each in entries() if each.name == name), None)
     wanted = next((each.pinned for each in public_checkpoints() if each.name == name), name)
-    found = _fetched_before(wanted) if entry is None else weights_path(entry)
+    found = _find_fetched(wanted) if entry is None else weights_path(entry)
     if found is not None:
-        say(f"{name} was here already.")
+        say(f"{name} is already on this machine.")
         return found
     if entry is None:
         say(f"Downloading {name} from the Hub.")
@@ -34,8 +43,12 @@ def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = 
     return sources.fetch(name, entry.sources, say, watch)
 
 
-def _fetched_before(name: str) -> Path | None:
-    """Where a Hub model is that was fetched before. Raises UnknownModel, with a suggestion."""
+def _find_fetched(name: str) -> Path | None:
+    """Return where a Hub model was fetched to, or None.
+
+    Raises:
+        UnknownModel: No model can have this name; the message suggests a similar one.
+    """
     try:
         return find_fetched(name)
     except UnknownModel as error:

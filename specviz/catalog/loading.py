@@ -1,7 +1,7 @@
-"""From names to a target and a drafter that fit each other.
+"""Load a target and a drafter that fit each other, by name.
 
-Rule: weights are read once per process and shared; whatever cannot be used is refused here, with
-one of the catalogue's errors.
+Weights are read once per process and shared. Whatever cannot be used is refused here, with one of
+the catalogue's errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import Any, Final
 
 import torch
 
-from specviz.catalog.entry import Entry, Kind, find, missing_message, suggestion, weights_path
+from specviz.catalog.entry import (
+    Entry,
+    Kind,
+    entries,
+    find,
+    missing_message,
+    suggestion,
+    weights_path,
+)
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.kit.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
@@ -26,7 +34,7 @@ from specviz.models.checkpoint import (
     same_vocabulary,
 )
 from specviz.models.config_file import check_numbers, read_config
-from specviz.models.devices import pick_device, pick_dtype
+from specviz.models.devices import free_memory, pick_device, pick_dtype
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.files import find_or_fetch, folder_label, head_files, is_gguf, public_name
 from specviz.models.load_progress import WEIGHTS, begin, loading
@@ -41,15 +49,25 @@ from specviz.models.weight_headers import count_stored
 
 MODELS: Final[ModelCache[Checkpoint]] = ModelCache()
 HEADS: Final[ModelCache[Drafter]] = ModelCache()
-SMALL: Final = 1 << 28  # weights; a GPU waits for its host to launch such a model's ops, not for
-# its memory, so half precision would save no time and cost exactness
+# Weights of a small model. A GPU spends its time launching such a model's kernels, not reading its
+# memory, so half precision would save no time and cost exactness.
+SMALL: Final = 1 << 28
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
 OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary.drafter:OtherVocabulary"
+BYTES_PER_PARAMETER: Final = {"float32": 4, "bfloat16": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """What is in memory now. bytes: that would be free without it. rounding: see `Checkpoint`."""
+    """A model that is in memory now.
+
+    Attributes:
+        title: Its name for people.
+        device: The device that holds it.
+        dtype: Its precision.
+        bytes: Memory that unloading it would free.
+        rounding: See `Checkpoint`.
+    """
 
     title: str
     device: str
@@ -59,7 +77,10 @@ class LoadedModel:
 
 
 def loaded_models() -> list[LoadedModel]:
-    """The checkpoints and the heads that this process keeps; blocks that both have count once."""
+    """Return the checkpoints and heads that this process keeps.
+
+    Memory that a head shares with a checkpoint is counted once.
+    """
     models, heads = MODELS.kept(), HEADS.kept()
     bases = [model for _, model in models]
     made = [
@@ -75,9 +96,10 @@ def loaded_models() -> list[LoadedModel]:
 
 
 def unload_last() -> LoadedModel | None:
-    """Forget the model that was used last and all guests' heads, which hold on to their targets.
+    """Unload the model that was used last.
 
-    The house's models stay; None where nothing else is loaded.
+    Heads that do not ship are unloaded too, because they refer to their targets. Models that ship
+    with the app stay. Returns None if nothing else is loaded.
     """
     while HEADS.drop_newest():
         pass
@@ -91,36 +113,54 @@ def unload_last() -> LoadedModel | None:
 def load(
     target: str, drafter: str, device: str | None = None, dtype: str | None = None
 ) -> tuple[Target, Drafter]:
-    """The target and the drafter of these names: see load_target and load_drafter."""
+    """Load a target and a drafter; see load_target and load_drafter."""
     loaded_models = load_target(target, device, dtype)
     return loaded_models, load_drafter(drafter, loaded_models)
 
 
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
-    """A target: a name of the catalogue, a folder, a GGUF file, a Hub id, or a server's address.
+    """Load a target.
 
-    device, dtype: names as in `devices`, or None for the best here; the catalogue's small models
-    are in float32 on every device. Raises NotAvailable, Unsuitable, NotEnoughMemory, and ValueError
-    for a device or dtype that is not there; of a server (`vllm:URL`), ServerFault.
+    Args:
+        name: A name of the catalogue, a folder, a GGUF file, a Hub id, or a server's address
+            (`vllm:URL`).
+        device: A name as in `devices`. None: the best one here.
+        dtype: A name as in `devices`. None: the best for the device; float32 for small models of
+            the catalogue.
+
+    Raises:
+        NotAvailable: The model is not on this machine and cannot be fetched.
+        Unsuitable: This kind of model cannot be used.
+        NotEnoughMemory: It does not fit in memory.
+        ServerFault: The server cannot be a target.
+        ValueError: This machine has no such device, or there is no such dtype.
     """
-    place, entry = pick_device(device), find(name, "target")
+    where, entry = pick_device(device), find(name, "target")
     if is_served(name) or (entry is not None and entry.address):
         if process_count() > 1:
-            raise Unsuitable(f"{name!r} is at a server, which cuts its models up by itself.")
+            raise Unsuitable(
+                f"{name!r} runs on a server, so it cannot be split over processes here."
+            )
         address, label = (entry.address, "the host's address") if entry else (name, None)
-        return served(address, label, place, pick_dtype(place, dtype))
+        return served(address, label, where, pick_dtype(where, dtype))
     if dtype is None and entry is not None and entry.parameters < SMALL:
         dtype = "float32"
-    found = _checkpoint(name, "target", place, pick_dtype(place, dtype))
+    found = _checkpoint(name, "target", where, pick_dtype(where, dtype))
     return Target(found.model, found.tokenizer, found.card(public_name(name), "causal-lm"))
 
 
 def load_drafter(name: str, target: Target) -> Drafter:
-    """A drafter for `target`, on its device and in its dtype.
+    """Load a drafter for `target`, on its device and in its dtype.
 
-    name: of the catalogue, or a folder or Hub id of a head in a public layout (see
-    `drafters.kit.layouts`) or of a causal LM, whose tokenizer may be another than the target's.
-    Raises what load_target raises, and MismatchedVocabulary.
+    Args:
+        name: A name of the catalogue; or a folder or Hub id of a head in a public layout (see
+            `drafters.kit.layouts`) or of a causal LM, which may have another tokenizer than the
+            target.
+        target: The target to draft for.
+
+    Raises:
+        MismatchedVocabulary: Target and drafter cannot be paired.
+        ValueError: See load_target.
     """
     drafter = _drafter(name, target)
     check_made_for(name, drafter.made_for, target.card.name, target.card.hash)
@@ -130,39 +170,43 @@ def load_drafter(name: str, target: Target) -> Drafter:
 def _drafter(name: str, target: Target) -> Drafter:
     entry = find(name, "drafter")
     if entry is None:
-        return _guest(name, target)
+        return _load_external(name, target)
     if entry.drafter == LANGUAGE_MODEL:
         return _draft_model(name, target)
     if entry.folder is None:
-        drafter: Drafter = _kind(entry.name, entry.drafter).load(entry.name, None, target)
+        drafter: Drafter = _drafter_class(entry.name, entry.drafter).load(entry.name, None, target)
         return drafter
-    return _head(entry.name, entry.drafter, _here(entry), target, house=True)
+    return _head(entry.name, entry.drafter, _entry_path(entry), target, house=True)
 
 
-def _guest(name: str, target: Target) -> Drafter:
-    """What a folder or the Hub has under this name: a head, by its layout, or a causal LM."""
-    place = _place_of(name, "drafter")
-    layout = None if is_gguf(place) else layout_in(place)
+def _load_external(name: str, target: Target) -> Drafter:
+    """Load what a folder or the Hub has under this name: a head, by its layout, or a causal LM."""
+    path = _external_path(name, "drafter")
+    layout = None if is_gguf(path) else layout_in(path)
     if layout is None:
         return _draft_model(name, target)
-    return _head(public_name(name), layout.drafter, place, target, house=False)
+    return _head(public_name(name), layout.drafter, path, target, house=False)
 
 
-def _kind(name: str, path: str) -> Any:
-    """The class that a path names. Raises NotAvailable where its code cannot be found."""
+def _drafter_class(name: str, path: str) -> Any:
+    """Import the class that a dotted path names.
+
+    Raises:
+        NotAvailable: The code cannot be found or is not a drafter.
+    """
     try:
         found = resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise NotAvailable(
-            f"The code of {name!r} is not on this machine: {path!r}: {error}"
+            f"The code of {name!r} cannot be imported from {path!r}: {error}"
         ) from error
     if not hasattr(found, "load"):
-        raise NotAvailable(f"The code of {name!r} is no drafter: {path!r} has no load.")
+        raise NotAvailable(f"The code of {name!r} is not a drafter: {path!r} has no `load`.")
     return found
 
 
 def _draft_model(name: str, target: Target) -> Drafter:
-    """A causal LM of the catalogue, of a folder or of the Hub."""
+    """Load a causal LM of the catalogue, of a folder or of the Hub as a drafter."""
     found = _checkpoint(name, "drafter", target.device, target.dtype)
     title, other = public_name(name), target.card.name
     card = found.card(title, "draft-model")
@@ -176,24 +220,37 @@ def _draft_model(name: str, target: Target) -> Drafter:
 
 
 def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Drafter:
-    """The shared head in a folder, read for this target. path: of its drafter's class."""
-    kind = _kind(name, path)
-    place = (str(target.device), str(target.dtype), str(target.card.hash))
-    key = (name, str(folder.resolve()), *place)
+    """Return the shared head in a folder, read for this target.
+
+    Args:
+        name: The head's name.
+        path: Dotted path of its drafter's class.
+        folder: Folder of its weights.
+        target: The target that it drafts for.
+        house: Whether it ships with the app and so stays in memory.
+    """
+    kind = _drafter_class(name, path)
+    copy = (str(target.device), str(target.dtype), str(target.card.hash))
+    key = (name, str(folder.resolve()), *copy)
     return HEADS.get(key, partial(_read_head, kind, name, folder, target), house=house)
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
-    """A head, which may have no more weights than its files hold. Raises Unsuitable, Stopped."""
+    """Read a head, whose network may have no more weights than its files hold.
+
+    Raises:
+        Unsuitable: The head cannot be used.
+        Stopped: The load was stopped.
+    """
     title = folder_label(folder)
     check_stop()
     with loading(title):
         begin(WEIGHTS)
-        return _read_parts(kind, name, title, folder, target)
+        return _read_checked(kind, name, title, folder, target)
 
 
-def _read_parts(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
-    """See `_read_head`. title: what errors call it."""
+def _read_checked(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
+    """Read a head; errors call it `title`. See `_read_head`."""
     stored = count_stored(title, head_files(folder))
     check_numbers(title, read_config(title, folder), stored)
     with limited_to(title, stored):
@@ -203,29 +260,75 @@ def _read_parts(kind: Any, name: str, title: str, folder: Path, target: Target) 
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
-    """The shared checkpoint of a name."""
+    """Return the shared checkpoint of a name, loading it if necessary."""
     entry = find(name, kind)
-    place = _place_of(name, kind) if entry is None else _here(entry)
-    key, cut = (str(place.resolve()), str(device), str(dtype)), kind == "target"
+    path = _external_path(name, kind) if entry is None else _entry_path(entry)
+    key, cut = (str(path.resolve()), str(device), str(dtype)), kind == "target"
 
     def load() -> Checkpoint:
-        found = read(public_name(name), place, device, dtype, cut)
+        found = read(public_name(name), path, device, dtype, cut)
         return found if entry is None else replace(found, title=entry.title)
 
     return MODELS.get(key, load, entry is not None)
 
 
-def _place_of(name: str, kind: Kind) -> Path:
-    """Where a model is that the catalogue lacks. Raises NotAvailable, with a suggestion."""
+def _external_path(name: str, kind: Kind) -> Path:
+    """Return where a model is that the catalogue lacks, fetching it if necessary.
+
+    Raises:
+        NotAvailable: It cannot be found; the message suggests a similar name.
+    """
     try:
         return find_or_fetch(name)
     except UnknownModel as error:
         raise UnknownModel(f"{error}{suggestion(name, kind)}") from error
 
 
-def _here(entry: Entry) -> Path:
-    """Where a catalogue entry's weights are. Raises NotAvailable where this machine lacks them."""
-    place = weights_path(entry)
-    if place is None:
+def _entry_path(entry: Entry) -> Path:
+    """Return where a catalogue entry's weights are.
+
+    Raises:
+        NotAvailable: They are not on this machine.
+    """
+    path = weights_path(entry)
+    if path is None:
         raise NotAvailable(missing_message(entry))
-    return place
+    return path
+
+
+def unload_and_suggest(device: str | None = None) -> str:
+    """Free memory after it ran out, and say which models would fit.
+
+    The model that was used last is unloaded, unless it ships with the app. Its bytes are counted
+    as free, because whoever still uses it releases it at the end of the run.
+
+    Args:
+        device: The device in question if nothing can be unloaded. None: the best one here.
+
+    Returns:
+        Sentences that say what was unloaded and what would fit.
+    """
+    unloaded = unload_last()
+    where = torch.device(unloaded.device) if unloaded else pick_device(device)
+    text = f"{unloaded.title} was unloaded. " if unloaded else ""
+    if where.type == "cuda":
+        torch.cuda.empty_cache()
+    free = free_memory(where)
+    if free is None:
+        return text
+    return text + models_that_fit(free + (unloaded.bytes if unloaded else 0))
+
+
+def models_that_fit(free: int) -> str:
+    """Return a sentence that says which models fit into `free` bytes, by their weights alone."""
+    sizes = [
+        f"{free / each / 1e6:,.0f} million parameters in {name}"
+        for name, each in BYTES_PER_PARAMETER.items()
+    ]
+    here = [e for e in entries() if e.kind == "target" and not e.address and weights_path(e)]
+    fits = [each for each in here if each.memory < free]
+    largest = max(fits, key=lambda each: each.memory, default=None)
+    text = f"About {free / 1e9:.1f} GB are free, enough for at most {' or '.join(sizes)}"
+    if largest is None:
+        return f"{text}."
+    return f"{text}. The largest model on this machine that fits is {largest.title}."

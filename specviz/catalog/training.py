@@ -1,7 +1,6 @@
-"""Which heads can be trained on a frozen target, and what training needs of each.
+"""The heads that can be trained on a frozen target, and what training needs of each.
 
-Rule: as in loading.py: knowing a name costs nothing, and a family's code is imported by its row's
-path when it is asked for.
+As in loading.py, a family's code is imported only when it is requested.
 """
 
 from __future__ import annotations
@@ -18,19 +17,23 @@ if TYPE_CHECKING:
 
 
 def names() -> tuple[str, ...]:
-    """The heads that can be trained, in the catalogue's order."""
+    """Return the names of the heads that can be trained, in the catalogue's order."""
     return tuple(entry.name for entry in entries() if entry.training)
 
 
 def family(name: str) -> Family:
-    """The family called `name`. Raises ValueError for a name that is not among `names()`."""
+    """Return the training family of a head.
+
+    Raises:
+        ValueError: No head of this name can be trained.
+    """
     entry = find(name, "drafter")
     if entry is None or not entry.training:
-        raise ValueError(f"There is no head {name!r}; there are {', '.join(names())}.")
+        raise ValueError(f"No head is called {name!r}; choose one of {', '.join(names())}.")
     found: Family = resolve_name(entry.training)
     return found
 
 
 def load_head(head: Any, folder: Path, target: Target) -> Any:
-    """What `head` wrote to `folder`, as the app will load it."""
+    """Load the head that training wrote to `folder`, as the app will load it."""
     return type(head).load(folder, target)

@@ -126,7 +126,7 @@ class Decoding:
         self.session: DraftSession = drafter.begin(self.cache, settings)
         self.rule: Rule = choose_rule(settings.rule, self.session.drawn, settings.sampling)
         if can_branch(self.session):
-            refuse_tree(self.rule.promise)
+            refuse_tree(self.rule.spec)
         self.schedule: GammaSchedule = schedule(settings)
 
     def rounds(self, stop: Stop = never) -> Iterator[RoundResult]:

@@ -192,7 +192,7 @@ class Recorder:
         )
 
     def _soft(self, played: RoundResult) -> Tensor | None:
-        """Return the softmax at temperature 1 after every node, (n, V); None above temperature 0."""
+        """Return the softmax at temperature 1 after every node, (n, V), or None if sampling."""
         if not self.settings.sampling.greedy:
             return None
         return played.scores.logits.to(played.p.dtype).softmax(-1)

@@ -201,7 +201,7 @@ def out_of_memory(problem: Exception) -> bool:
 def relief() -> str:
     """What was unloaded, and what would fit. Memory may be too short to say so."""
     try:
-        from specviz.catalog.out_of_memory import unload_and_suggest
+        from specviz.catalog.loading import unload_and_suggest
 
         return unload_and_suggest()
     except Exception as problem:
