@@ -22,7 +22,7 @@ def test_a_block_is_the_heads_top_tokens_in_a_chain_whatever_the_siblings():
     text = headed.target().encode("The cat saw the", 9)
     session = headed.begun("blockwise", text, replace(GREEDY, siblings=[3, 2]))
     proposal = session.propose(text, 9, Chance(1, 1))
-    frozen = headed.freeze(headed.target().model, torch.tensor([text]))
+    frozen = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
     with torch.inference_mode():
         logits = headed.heads("blockwise")(frozen.final[0, -2], frozen.head)
     assert proposal.tree.is_chain

@@ -1,4 +1,4 @@
-"""Diagrams of drafters: one for each, whole markup, nothing outside or on top of another."""
+"""Diagrams of drafters: one each, valid markup, no overlapping boxes."""
 
 import itertools
 import xml.etree.ElementTree as ElementTree
@@ -14,7 +14,7 @@ DIAGRAMS = {entry.name: entry.diagram for entry in entries() if entry.kind == "d
 
 
 @pytest.mark.parametrize("name", DIAGRAMS)
-def test_every_drafter_has_a_diagram_that_is_whole_and_says_what_it_shows(name):
+def test_every_drafter_has_valid_diagram_with_label(name):
     root = ElementTree.fromstring(diagram(DIAGRAMS[name]))
     assert root.get("aria-label") == DIAGRAMS[name]["says"]
     assert len(root.findall(".//rect")) == len(DIAGRAMS[name]["boxes"])
@@ -22,7 +22,7 @@ def test_every_drafter_has_a_diagram_that_is_whole_and_says_what_it_shows(name):
 
 
 @pytest.mark.parametrize("name", DIAGRAMS)
-def test_boxes_stand_apart_inside_the_canvas_and_hold_their_words(name):
+def test_boxes_fit_canvas_and_text_without_overlap(name):
     boxes = list(DIAGRAMS[name]["boxes"].values())
     for left, top, wide, high, _, words in boxes:
         assert left >= 0 <= top
@@ -33,7 +33,7 @@ def test_boxes_stand_apart_inside_the_canvas_and_hold_their_words(name):
         assert x + w <= u or u + s <= x or y + h <= v or v + t <= y
 
 
-def test_words_are_data():
+def test_diagram_text_is_escaped():
     odd = {"says": 'a "b" <i>', "boxes": {"a": [0, 0, 9, 9, "text", "<script>&"]}, "arrows": []}
     root = ElementTree.fromstring(diagram(odd))
     assert root.find(".//text").text == "<script>&"
@@ -49,5 +49,5 @@ def test_words_are_data():
         ([0, 40, 10, 10], [0, 0, 10, 10], "M5 40L5 10"),
     ],
 )
-def test_arrows_go_from_side_to_facing_side(start, end, line):
+def test_arrows_connect_facing_sides(start, end, line):
     assert line in drawing._arrow([*start, "text", ""], [*end, "text", ""])

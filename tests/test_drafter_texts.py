@@ -1,4 +1,4 @@
-"""What the catalogue and the diagrams say of drafters, against the weights and runs that ship."""
+"""Catalogue and diagram texts of drafters, checked against shipped weights and runs."""
 
 import json
 
@@ -17,14 +17,14 @@ def config(name):
     return json.loads((ASSETS / "models" / name / "config.json").read_text(encoding="utf-8"))
 
 
-def test_layers_of_another_width_are_not_called_copies_of_the_target_s():
+def test_layers_of_other_width_are_not_called_copies():
     assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
     for text in (TEXTS["mtp-parallel"], DIAGRAMS["mtp-parallel"]["says"]):
         assert "copies" not in text.lower()
 
 
 @pytest.mark.parametrize("words", ["all combinations", "all parents", "every parent"])
-def test_heads_whose_tree_leaves_combinations_out_are_not_said_to_have_them_all(words):
+def test_medusa_texts_do_not_claim_all_combinations(words):
     tree = Scene.of(Trace.read(ASSETS / "traces" / "04-medusa.jsonl"), 1)
     assert len({len(tree.children[node]) for node in tree.children[0]}) > 1
     assert words not in f"{TEXTS['medusa']} {DIAGRAMS['medusa']['says']}"

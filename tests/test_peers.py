@@ -1,4 +1,4 @@
-"""What vLLM was seen to keep of our drafters' guesses fits what ships, and is what we keep."""
+"""Comparison with vLLM: peers.json fits the shipped weights and what specviz accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import ASSETS, prompts
 from specviz.training.card.base import StaleMeasurements, read_peers
 from specviz.training.card.measured import other_programs
-from specviz.training.export import SHARED, write_shared
+from specviz.training.export import SHARED, write_shared_projection
 
 MODELS = ASSETS / "models"
 FACTS = json.loads((MODELS / "peers.json").read_text(encoding="utf-8"))
@@ -28,7 +28,7 @@ TEXTS = [text for texts in prompts().values() for text in texts]
 FEW = 24  # new tokens: a few rounds of a prompt
 
 
-def test_the_data_is_of_what_ships():
+def test_peers_data_belongs_to_shipped_weights():
     assert (FACTS["package"], FACTS["version"]) == (PACKAGE, VERSION)
     assert FACTS["target"] == fingerprint(weight_files(MODELS / "target"))
     assert FACTS["prompts"] == hashlib.sha256((ASSETS / "prompts.json").read_bytes()).hexdigest()
@@ -44,7 +44,7 @@ def test_the_data_is_of_what_ships():
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_the_numbers_follow_from_the_rounds(row):
+def test_peers_counts_follow_from_rounds(row):
     here = [row["others"].get(str(place), told) for place, told in enumerate(row["vllm"])]
     assert len(row["vllm"]) == len(TEXTS)
     assert row["rounds_equal"] == len(TEXTS) - len(row["others"])
@@ -54,7 +54,7 @@ def test_the_numbers_follow_from_the_rounds(row):
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
-def test_every_text_is_ours_and_every_round_where_nothing_differs(peer):
+def test_texts_equal_vllm_and_rounds_too_unless_noted(peer):
     row = ROWS[peer.drafter]
     assert row["texts_equal"] == len(TEXTS)
     assert (row["rounds_equal"] == len(TEXTS)) is not bool(peer.differs)
@@ -64,7 +64,7 @@ def test_every_text_is_ours_and_every_round_where_nothing_differs(peer):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [2, 12])  # a story, and code, whose n-grams stand in many places
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
-def test_our_own_rounds_are_still_those(peer, place, monkeypatch):
+def test_current_rounds_equal_recorded_rounds(peer, place, monkeypatch):
     target = load_target("house", "cpu")
     whole = replace(peer.settings, max_new_tokens=FEW)
     monkeypatch.setattr(type(peer), "settings", whole)
@@ -76,7 +76,7 @@ def test_our_own_rounds_are_still_those(peer, place, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.differs], ids=lambda p: p.drafter)
-def test_what_vllm_does_otherwise_is_why_its_rounds_are_others(peer, monkeypatch):
+def test_noted_difference_explains_different_rounds(peer, monkeypatch):
     row = ROWS[peer.drafter]
     place = min(row["others"], key=lambda place: len(row["vllm"][int(place)]))
     target = load_target("house", "cpu")
@@ -85,7 +85,7 @@ def test_what_vllm_does_otherwise_is_why_its_rounds_are_others(peer, monkeypatch
     assert told == row["vllm"][int(place)] != row["others"][place]
 
 
-def test_the_last_round_and_the_prefill_are_left_out():
+def test_last_round_and_prefill_are_left_out():
     steps = [
         {"drafted": 0, "accepted": 0, "tokens": [5]},
         {"drafted": 4, "accepted": 2, "tokens": [6, 7, 8]},
@@ -97,29 +97,29 @@ def test_the_last_round_and_the_prefill_are_left_out():
     assert by_position(["20", "1"]) == [2, 1]
 
 
-def test_rows_that_are_not_measured_anew_stay_unless_what_was_the_same_for_all_has_changed():
+def test_old_rows_stay_unless_shared_facts_changed():
     file, same = MODELS / "peers.json", {key: FACTS[key] for key in FACTS.keys() - {"rows"}}
     assert known(file, same) == ROWS
     assert known(file, same | {"version": "0.1"}) == {}
     assert known(MODELS / "none.json", same) == {}
 
 
-def test_medusa_s_folder_has_the_target_s_projection_for_programs_that_share_none(tmp_path):
+def test_medusa_folder_includes_target_projection(tmp_path):
     target = load_target("house", "cpu")
     beside = load_file(MODELS / "medusa" / SHARED)
     words = load_file(MODELS / "target" / "model.safetensors")["model.embed_tokens.weight"]
     assert beside.keys() == {"lm_head.weight"}
     assert beside["lm_head.weight"].equal(words)
     (tmp_path / "config.json").write_text('{"original_lm_head": true}', encoding="utf-8")
-    write_shared(tmp_path, target)
+    write_shared_projection(tmp_path, target)
     assert load_file(tmp_path / SHARED)["lm_head.weight"].equal(words)
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     (tmp_path / SHARED).unlink()
-    write_shared(tmp_path, target)
+    write_shared_projection(tmp_path, target)
     assert not (tmp_path / SHARED).exists()
 
 
-def test_all_that_ships_fits_in_the_weights_budget():
+def test_shipped_weights_fit_in_budget():
     """48 MB for the house, projections that only vLLM reads among them, and 90 MB in all."""
     files = list(MODELS.rglob("*.safetensors"))
     house = [file for file in files if not file.parent.name.endswith("-smollm2")]
@@ -128,7 +128,7 @@ def test_all_that_ships_fits_in_the_weights_budget():
     assert sum(file.stat().st_size for file in files) < 90e6
 
 
-def test_the_card_says_what_was_seen():
+def test_card_shows_comparison_with_vllm():
     from specviz.training.card.base import read_models
 
     models = read_models(MODELS)
@@ -140,11 +140,11 @@ def test_the_card_says_what_was_seen():
     assert "Not compared yet" in other_programs(replace(models, peers=None))
 
 
-def test_what_was_seen_with_other_weights_is_refused(tmp_path):
+def test_comparison_with_other_weights_is_refused(tmp_path):
     for folder in MODELS.iterdir():
         if folder.is_dir():
             (tmp_path / folder.name).symlink_to(folder)
     other = {**FACTS, "rows": [{**ROWS["eagle3"], "hash": "0" * 64}]}
     (tmp_path / "peers.json").write_text(json.dumps(other), encoding="utf-8")
-    with pytest.raises(StaleMeasurements, match=r"peers\.json has numbers of eagle3"):
+    with pytest.raises(StaleMeasurements, match=r"peers\.json has measurements of eagle3"):
         read_peers(tmp_path)

@@ -15,7 +15,7 @@ from families import CHAIN, LETTERS, PAIRS, small
 from specviz import engine
 from specviz.catalog import NotAvailable, entry, load, load_drafter
 from specviz.commands import cli
-from specviz.compare.domains.heatmap import Heat, headline
+from specviz.compare.domains.heatmap import HeatMap, headline
 from specviz.compare.domains.plan import Cell, choices
 from specviz.compare.race import Lane, Race
 from specviz.compare.results import Results
@@ -138,7 +138,7 @@ def test_heatmap_groups_third_party_drafter_with_copying_ones(row):
         Cell(name, domain, 1, speedup, 1.0, 2.0, None, 3.0, 100.0)
         for (name, domain), speedup in speedups.items()
     ]
-    said = headline(Heat.of(cells, ["bigram", "eagle"], ["stories", "repeat"], 1))
+    said = headline(HeatMap.from_cells(cells, ["bigram", "eagle"], ["stories", "repeat"], 1))
     assert "a drafter that copies is fastest on repetition, and only there" in said
 
 

@@ -1,4 +1,4 @@
-"""Heads that guess several tokens ahead: what must hold for every such family.
+"""What holds for every family of heads that guess several tokens ahead.
 
 Families: Medusa, blockwise, L-MTP, parallel layers, DeepSeek's module.
 """
@@ -58,7 +58,7 @@ def test_trained_heads_save_passes(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_session_guesses_what_its_head_was_trained_to_say_there(name):
+def test_session_guesses_equal_training_predictions(name):
     """The newest token stands at n, its predictor at n - 1: row n - 1 of the loss's logits.
 
     DeepSeek's module has read its own guesses, so it is compared as far as the text took them.
@@ -110,7 +110,7 @@ def joined(one, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_acceptance_collapses_when_states_are_late_by_one(name):
+def test_acceptance_collapses_with_states_shifted_by_one(name):
     """DeepSeek's module knows the newest token besides, so it loses less."""
     right = kept_share(name, headed.drafter(name))
     late = kept_share(name, Late(headed.drafter(name)))
@@ -119,7 +119,7 @@ def test_acceptance_collapses_when_states_are_late_by_one(name):
 
 
 @pytest.mark.slow
-def test_acceptance_of_a_module_collapses_when_tokens_are_late_by_one(monkeypatch):
+def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
     """Row i must pair the state of i with the token i + 1, not with its own."""
     right = kept_share("mtp", headed.drafter("mtp"))
     planned, step, text = MTPSession.planned, MTPSession._step, []
@@ -140,7 +140,7 @@ def test_acceptance_of_a_module_collapses_when_tokens_are_late_by_one(monkeypatc
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, 3)])
-def test_a_tree_grows_no_deeper_than_there_is_room(name, room, depth):
+def test_tree_is_no_deeper_than_token_budget(name, room, depth):
     text = headed.target().encode("The cat saw the", 9)
     settings = replace(GREEDY, gamma=3, siblings=TREE)
     room = tiny.room(settings, room)
@@ -152,7 +152,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(name, room, depth):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_guess_says_where_it_comes_from(name):
+def test_every_guess_has_evidence(name):
     for text, turn in turns(name, GREEDY):
         evidence = turn.proposal.evidence
         assert set(evidence) == set(range(len(turn.proposal.tree)))
@@ -162,7 +162,7 @@ def test_every_guess_says_where_it_comes_from(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_a_module_that_samples_has_a_q(name):
+def test_only_sampling_module_has_q(name):
     settings = replace(WARM, siblings=TREE)
     text = headed.target().encode("The cat", 9)
     session = headed.begun(name, text, settings)
@@ -176,7 +176,7 @@ def test_only_a_module_that_samples_has_a_q(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_head_is_saved_and_loaded_as_it_was(name, tmp_path):
+def test_head_round_trips_through_folder(name, tmp_path):
     head = headed.heads(name)
     head.save(tmp_path / "head")
     loaded = headed.HEADS[name].load(tmp_path / "head", headed.target())
@@ -190,7 +190,7 @@ def test_a_head_is_saved_and_loaded_as_it_was(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tensors_that_do_not_fit_are_named(name, tmp_path):
+def test_error_names_tensor_that_does_not_fit(name, tmp_path):
     headed.heads(name).save(tmp_path)
     file = tmp_path / "model.safetensors"
     whole = load_file(file)
@@ -210,7 +210,7 @@ def test_tensors_that_do_not_fit_are_named(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_untrained_head_has_a_loss_with_gradients_that_stay_out_of_the_target(name):
+def test_untrained_head_has_gradients_and_target_has_none(name):
     torch.manual_seed(1)
     head = headed.HEADS[name].new(headed.CONFIGS[name], headed.target().model)
     headed.LOSSES[name].loss(head, headed.outputs(0)).backward()

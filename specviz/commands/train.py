@@ -14,7 +14,7 @@ from specviz.drafters.kit.training import HeadOptions
 from specviz.settings.options import MAX_COUNT, count_type, number_type, seed_type
 from specviz.settings.specs import find_spec
 from specviz.settings.suggestions import did_you_mean
-from specviz.training.measure import Extent
+from specviz.training.measure import MeasurementPlan
 from specviz.training.options import Options
 from specviz.training.stages import STAGES
 
@@ -92,7 +92,7 @@ def _add_any_target(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
-    usual = Extent()
+    usual = MeasurementPlan()
     prompts, repeats = count_type("Prompts", 1, MAX_COUNT), count_type("Repeats", 1, MAX_COUNT)
     length = number_type("New tokens", find_spec("max_new_tokens").kind)
     group = parser.add_argument_group("measure: every drafter, in turns with plain decoding")
@@ -107,10 +107,10 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--drafters", default="", metavar="NAME,NAME,...", help=words)
 
 
-def _extent(arguments: argparse.Namespace) -> Extent:
+def _extent(arguments: argparse.Namespace) -> MeasurementPlan:
     """How much to measure. Raises ValueError with a sentence."""
     drafters = tuple(filter(None, arguments.drafters.split(",")))
-    return Extent(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
+    return MeasurementPlan(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
 
 
 def _fitting(arguments: argparse.Namespace) -> HeadOptions:

@@ -25,7 +25,7 @@ from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import RankPathSession
-from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.medusa import NewestState
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
@@ -108,16 +108,16 @@ class BlockSession(RankPathSession):
         return [(0,) * (d + 1) for d in range(depth)]
 
 
-def loss(head: BlockwiseHeads, frozen: Frozen) -> Tensor:
+def loss(head: BlockwiseHeads, outputs: TargetOutputs) -> Tensor:
     """The mean over heads (the paper takes one at random a step); head i, from 0, has t + 2 + i."""
     return weighted(
-        [future_loss(row, frozen, 2 + i) for i, row in enumerate(guesses(head, frozen))]
+        [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
     )
 
 
-def guesses(head: BlockwiseHeads, frozen: Frozen) -> Sequence[Tensor]:
+def guesses(head: BlockwiseHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py."""
-    return list(head(frozen.final, frozen.head))
+    return list(head(outputs.final, outputs.head))
 
 
 def build(target: Target, _counts: Tensor) -> BlockwiseHeads:

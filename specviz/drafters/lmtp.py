@@ -25,7 +25,7 @@ from specviz.drafters.kit.base import HeadDrafter
 from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
@@ -178,20 +178,20 @@ class NewestStates:
         self.states = rows[-self.leap :]
 
 
-def loss(head: LeapHeads, frozen: Frozen) -> Tensor:
+def loss(head: LeapHeads, outputs: TargetOutputs) -> Tensor:
     """The mean over heads; head m, from 1, guesses t + k m + 1."""
     leap = head.config.skip_token
-    logits = head(frozen.final, frozen.head)
-    return weighted([future_loss(row, frozen, leap * m + 1) for m, row in enumerate(logits, 1)])
+    logits = head(outputs.final, outputs.head)
+    return weighted([future_loss(row, outputs, leap * m + 1) for m, row in enumerate(logits, 1)])
 
 
-def guesses(head: LeapHeads, frozen: Frozen) -> Sequence[Tensor]:
+def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py: from the newest state, or looking backward.
 
     The first rows have no states to look back to; there they are zero, which counts as a miss.
     """
     leap = head.config.skip_token
-    logits = head(frozen.final, frozen.head)
+    logits = head(outputs.final, outputs.head)
     found = []
     for j in range(1, leap * len(logits) + 1):
         m = -(-j // leap)

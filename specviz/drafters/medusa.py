@@ -26,7 +26,7 @@ from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_
 from specviz.drafters.kit.layouts.layout import Head, any_is
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
@@ -172,15 +172,15 @@ class NewestState:
 FALLING: Final = 0.8  # the paper's λ: far guesses are rarely reached
 
 
-def loss(head: MedusaHeads, frozen: Frozen) -> Tensor:
+def loss(head: MedusaHeads, outputs: TargetOutputs) -> Tensor:
     """The weighted mean over heads; head i, from 0, guesses t + 2 + i."""
-    parts = [future_loss(row, frozen, 2 + i) for i, row in enumerate(guesses(head, frozen))]
+    parts = [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
     return weighted(parts, FALLING)
 
 
-def guesses(head: MedusaHeads, frozen: Frozen) -> Sequence[Tensor]:
+def guesses(head: MedusaHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py."""
-    return list(head(frozen.final, frozen.head))
+    return list(head(outputs.final, outputs.head))
 
 
 def build(target: Target, _counts: Tensor) -> MedusaHeads:

@@ -1,5 +1,5 @@
-"""The small models that ship with the app: data, networks, training, evaluation, card.
+"""Training of the small models that ship with specviz: data, networks, evaluation and model cards.
 
-Rule: what is trained here leaves as an ordinary transformers checkpoint; nothing here is needed
-to run one, and nothing here imports the screen.
+Everything trained here is saved as an ordinary transformers checkpoint. Running a checkpoint needs
+nothing from this package, and nothing here imports the user interface.
 """

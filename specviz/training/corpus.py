@@ -1,6 +1,6 @@
-"""Reads the training text, one domain at a time.
+"""The training corpus, read one domain at a time.
 
-Rule: which documents are held out depends on their text alone, never on order or on a seed.
+Whether a document is held out depends on its text alone, not on its position or on a seed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,29 @@ HELD_OUT_PER_THOUSAND = 20
 
 
 class CorpusError(ValueError):
-    """The training text is not where the user said, told in a sentence that can be shown."""
+    """The corpus cannot be read. The message is a sentence that can be shown to the user."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One domain of the corpus: `share` is its part of the training tokens, to be normalised."""
+    """One domain of the corpus.
+
+    Attributes:
+        domain: Name of the domain and of its file.
+        share: Its share of the training tokens, before normalisation.
+        about: What the texts are, for the model card.
+        origin: Where the texts come from, for the model card.
+        licence: Licence of the texts.
+        held_out: Name of a separate domain that consists of validation text only; None if the
+            validation text is split off from this domain.
+    """
 
     domain: str
     share: float
     about: str
     origin: str
     licence: str
-    held_out: str | None = None  # a separate domain that is wholly validation text
+    held_out: str | None = None
 
 
 SOURCES = (
@@ -73,10 +83,15 @@ SOURCES = (
 
 
 def documents(corpus: str, domain: str) -> Iterator[str]:
-    """The texts of one domain.
+    """Yield the texts of one domain.
 
-    `corpus` is a folder with `<domain>.jsonl.xz` or `<domain>.jsonl` files, one `{"text": ...}` a
-    line, or the name of a Hub data set that holds such files. Raises `CorpusError`.
+    Args:
+        corpus: Folder with `<domain>.jsonl.xz` or `<domain>.jsonl` files, one `{"text": ...}` per
+            line; or the name of a Hub data set that holds such files.
+        domain: Name of the domain.
+
+    Raises:
+        CorpusError: If the folder, the file or the package `datasets` is missing.
     """
     folder = Path(corpus)
     if folder.is_dir():
@@ -91,7 +106,11 @@ def documents(corpus: str, domain: str) -> Iterator[str]:
 
 
 def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
-    """(training texts, held-out texts) of one source. Raises `CorpusError`."""
+    """Return the training texts and the held-out texts of a source.
+
+    Raises:
+        CorpusError: If the corpus cannot be read.
+    """
     texts = list(documents(corpus, source.domain))
     if source.held_out is not None:
         return texts, list(documents(corpus, source.held_out))
@@ -100,7 +119,7 @@ def split_documents(corpus: str, source: Source) -> tuple[list[str], list[str]]:
 
 
 def is_held_out(text: str) -> bool:
-    """Whether a document is validation text: about 2 % are, chosen by a hash of the text."""
+    """Return whether a document is validation text (about 2%), decided by a hash of the text."""
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], "big") % 1000 < HELD_OUT_PER_THOUSAND
 

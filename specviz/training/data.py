@@ -1,7 +1,7 @@
-"""Token arrays per domain, and training batches drawn from them.
+"""Token arrays per domain, and training batches sampled from them.
 
-Rule: a batch is a function of (seed, step) and nothing else, so a resumed run sees what an
-uninterrupted one would have seen.
+A batch is a function of (seed, step), so a resumed run sees the same batches as an uninterrupted
+one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from specviz.training.corpus import SOURCES, Source, split_documents
 from specviz.training.tokenizer import END_OF_TEXT_ID
 
 REPEAT_SHARE = 0.12
-REPEAT_LENGTH = (60, 220)  # tokens of the passage that is told twice
+REPEAT_LENGTH = (60, 220)  # tokens of a passage that is repeated
 SEPARATORS = (
     "\n\nTell it again.\n\n",
     "\n\nTell it again.\n\n",
@@ -40,12 +40,20 @@ Tokens = NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class Domain:
-    """Tokenised text of one domain: a leading end token, then every document and its end token."""
+    """Tokenised text of one domain: an end token, then every document followed by an end token.
+
+    Attributes:
+        name: Name of the domain.
+        share: Its share of the training windows.
+        training: Token ids of the training text.
+        starts: For each training document, the index of the end token before it.
+        held_out: Token ids of the validation text.
+    """
 
     name: str
     share: float
     training: Tokens
-    starts: NDArray[np.int64]  # where each training document's preceding end token stands
+    starts: NDArray[np.int64]
     held_out: Tokens
 
 
@@ -64,7 +72,7 @@ def load_domains(corpus: str, tokenizer: PreTrainedTokenizerFast, cache: Path) -
 
 
 def encode_documents(texts: list[str], tokenizer: PreTrainedTokenizerFast) -> Tokens:
-    """Encode documents into one stream that begins, and ends each document, with the end token."""
+    """Encode documents into one stream: an end token, then each document and an end token."""
     pieces: list[list[int]] = [[END_OF_TEXT_ID]]
     for begin in range(0, len(texts), 256):
         encoded = tokenizer(texts[begin : begin + 256], add_special_tokens=False, verbose=False)
@@ -84,7 +92,7 @@ def _write_tokens(
 
 
 class Mixture:
-    """Draws training windows from the domains by share; some windows tell a passage twice."""
+    """Samples training windows from the domains by their shares; some windows repeat a passage."""
 
     def __init__(
         self, domains: list[Domain], tokenizer: PreTrainedTokenizerFast, seed: int, length: int
@@ -96,56 +104,58 @@ class Mixture:
         self.shares = np.array([domain.share for domain in domains])
 
     def batch(self, step: int, rows: int) -> Tensor:
-        """(rows, length + 1) token ids for `step`: inputs and, one further on, targets."""
-        chance = np.random.default_rng([self.seed, step])
-        windows = [self._window(chance) for _ in range(rows)]
+        """Return token ids of a step, (rows, length + 1): inputs, and targets shifted by one."""
+        rng = np.random.default_rng([self.seed, step])
+        windows = [self._window(rng) for _ in range(rows)]
         return torch.from_numpy(np.stack(windows).astype(np.int64))
 
-    def _window(self, chance: np.random.Generator) -> Tokens:
-        domain = self.domains[chance.choice(len(self.domains), p=self.shares)]
-        if chance.random() < REPEAT_SHARE:
-            return self._repeats(domain, chance)
-        begin = _place(domain, chance, self.length)
+    def _window(self, rng: np.random.Generator) -> Tokens:
+        domain = self.domains[rng.choice(len(self.domains), p=self.shares)]
+        if rng.random() < REPEAT_SHARE:
+            return self._repeats(domain, rng)
+        begin = _window_start(domain, rng, self.length)
         return domain.training[begin : begin + self.length + 1]
 
-    def _repeats(self, domain: Domain, chance: np.random.Generator) -> Tokens:
+    def _repeats(self, domain: Domain, rng: np.random.Generator) -> Tokens:
         ids = [END_OF_TEXT_ID]
         while len(ids) < self.length + 1:
-            size = int(chance.integers(*REPEAT_LENGTH, endpoint=True))
-            begin = _place(domain, chance, size)
+            size = int(rng.integers(*REPEAT_LENGTH, endpoint=True))
+            begin = _window_start(domain, rng, size)
             passage = _within_one_document(domain.training[begin : begin + size])
-            separator = SEPARATORS[chance.integers(len(SEPARATORS))]
-            ids += told_twice(self.tokenizer, passage.tolist(), separator)
+            separator = SEPARATORS[rng.integers(len(SEPARATORS))]
+            ids += repeat_passage(self.tokenizer, passage.tolist(), separator)
         return np.array(ids[: self.length + 1], dtype=np.uint16)
 
 
-def told_twice(tokenizer: PreTrainedTokenizerFast, passage: list[int], separator: str) -> list[int]:
-    """The ids of passage, separator, passage and the end token, tokenised as one text."""
+def repeat_passage(
+    tokenizer: PreTrainedTokenizerFast, passage: list[int], separator: str
+) -> list[int]:
+    """Return the ids of passage, separator, passage and the end token, encoded as one text."""
     text = str(tokenizer.decode(passage)).strip("\ufffd \n")
     ids: list[int] = tokenizer.encode(text + separator + text, add_special_tokens=False)
     return [*ids, END_OF_TEXT_ID]
 
 
 def _within_one_document(tokens: Tokens) -> Tokens:
-    """The longest stretch of `tokens` without an end token."""
+    """Return the longest run of `tokens` without an end token."""
     pieces = np.split(tokens, np.flatnonzero(tokens == END_OF_TEXT_ID))
     longest: Tokens = max(pieces, key=len)
     return longest[1:] if longest[0] == END_OF_TEXT_ID else longest
 
 
-def _place(domain: Domain, chance: np.random.Generator, length: int) -> int:
-    """Choose where a window begins: any token, in half of the draws moved to its document's start.
+def _window_start(domain: Domain, rng: np.random.Generator, length: int) -> int:
+    """Choose a window's start: a random token, or half of the time its document's start.
 
-    A prompt always starts with the end token, so training must often start there too.
+    Prompts always start with the end token, so training windows must often start there too.
     """
-    begin = int(chance.integers(max(1, len(domain.training) - length - 1)))
-    if chance.random() < 0.5:
+    begin = int(rng.integers(max(1, len(domain.training) - length - 1)))
+    if rng.random() < 0.5:
         begin = int(domain.starts[np.searchsorted(domain.starts, begin, side="right") - 1])
     return begin
 
 
 def held_out_windows(domain: Domain, length: int, limit: int) -> Tensor:
-    """Up to `limit` windows (n, length + 1) of validation text, spread evenly over it."""
+    """Return up to `limit` windows (n, length + 1) of validation text, evenly spaced."""
     count = (len(domain.held_out) - 1) // length
     chosen = np.linspace(0, count - 1, min(limit, count)).astype(np.int64)
     windows = [domain.held_out[i * length : (i + 1) * length + 1] for i in chosen]

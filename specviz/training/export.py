@@ -1,8 +1,7 @@
-"""Writes and reads the checkpoint folders that ship, and the manifests beside them.
+"""Reading and writing of the checkpoint folders that ship, and of their manifests.
 
-Rule: a folder is complete for transformers; the manifest adds what a reader of the card asks.
-
-What is measured is what ships, read back from its folder.
+A folder is a complete transformers checkpoint; the manifest adds what the model card shows. A
+model is read back from its folder before it is evaluated.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizer
 
 from specviz.catalog.training import load_head
 from specviz.drafters.kit.checkpoint import read_config
-from specviz.drafters.kit.training import Family, Frozen, overlaps, same_tops
+from specviz.drafters.kit.training import Family, TargetOutputs, overlaps, same_tops
 from specviz.models.files import size_of, weight_files
 from specviz.models.target import Target
 from specviz.training.data import Domain, held_out_windows
-from specviz.training.head_training import HeadRecipe, Measure, Plan, Pupil, Texts, measured
+from specviz.training.head_training import HeadRecipe, HeadRun, Metric, Plan, TextBatches, measured
 from specviz.training.tokenizer import END_OF_TEXT_ID, save_tokenizer
 
-WINDOWS = 16  # a domain, at the end
-FEW_WINDOWS = 2  # a domain, while training
+WINDOWS = 16  # windows per domain, after training
+WATCHED_WINDOWS = 2  # windows per domain, during training
 SHARED = "lm_head.safetensors"
 
 
-def few_windows(domains: Sequence[Domain], length: int) -> torch.Tensor:
-    """A small fixed sample of all domains' held-out text, (n, length + 1), to watch α on."""
+def watched_windows(domains: Sequence[Domain], length: int) -> torch.Tensor:
+    """Return a small fixed sample of all domains' held-out text, (n, length + 1), to watch α on."""
     long = [domain for domain in domains if len(domain.held_out) > length]
-    return torch.cat([held_out_windows(domain, length, FEW_WINDOWS) for domain in long])
+    return torch.cat([held_out_windows(domain, length, WATCHED_WINDOWS) for domain in long])
 
 
 def token_shares(domains: Sequence[Domain], vocabulary: int) -> torch.Tensor:
-    """How often each token occurs in the training text, (V,), each domain counted by its share."""
+    """Return each token's frequency in the training text, (V,), weighted by domain share."""
     counts = np.zeros(vocabulary)
     for domain in domains:
         found = np.bincount(domain.training, minlength=vocabulary)
@@ -52,24 +51,26 @@ def token_shares(domains: Sequence[Domain], vocabulary: int) -> torch.Tensor:
     return torch.from_numpy(counts)
 
 
-def be_nice(level: int) -> None:
-    """Leave the processor to others first; 0 changes nothing."""
+def lower_priority(level: int) -> None:
+    """Raise the niceness of this process by `level`."""
     if level:
         os.nice(level)
 
 
-MEASURES: Final[Mapping[str, Measure]] = {
+METRICS: Final[Mapping[str, Metric]] = {
     "agreement": lambda _family, *given: same_tops(*given),
     "overlap": lambda _family, *given: overlaps(*given),
 }
-Exam = Callable[[Sequence[Family]], Iterable[Frozen]]  # held-out batches, as `Lessons` has them
+HeldOutBatches = Callable[
+    [Sequence[Family]], Iterable[TargetOutputs]
+]  # held-out batches, as `Lessons` has them
 
 
 def ship(
-    pupils: Sequence[Pupil],
+    runs: Sequence[HeadRun],
     target: Target,
     plan: Plan,
-    exams: Mapping[str, Exam],
+    exams: Mapping[str, HeldOutBatches],
     out: Path,
     corpus_tokens: Mapping[str, Any],
 ) -> None:
@@ -78,32 +79,34 @@ def ship(
     exams: by domain, what is measured on. corpus_tokens: for the manifest, tokens by domain.
     """
     shipped = []
-    for pupil in pupils:
-        if pupil.fault is None:
-            folder = out / pupil.name
+    for run in runs:
+        if run.error is None:
+            folder = out / run.name
             folder.mkdir(parents=True, exist_ok=True)
-            pupil.head.save(folder)
-            write_shared(folder, target)
-            shipped.append(replace(pupil, head=load_head(pupil.head, folder, target).eval()))
+            run.head.save(folder)
+            write_shared_projection(folder, target)
+            shipped.append(replace(run, head=load_head(run.head, folder, target).eval()))
     if not shipped:
         return
-    families = [pupil.family for pupil in shipped]
+    families = [run.family for run in shipped]
     by_domain = {
-        domain: measured(shipped, exam(families), MEASURES) for domain, exam in exams.items()
+        domain: measured(shipped, held_out_batches(families), METRICS)
+        for domain, held_out_batches in exams.items()
     }
-    for pupil in shipped:
+    for run in shipped:
         found = {
-            what: {domain: by[what][pupil.name] for domain, by in by_domain.items()}
-            for what in MEASURES
+            what: {domain: by[what][run.name] for domain, by in by_domain.items()}
+            for what in METRICS
         }
-        facts = {**_facts(pupil, plan), "corpus_tokens": corpus_tokens, **found}
-        write_manifest(out / pupil.name, facts)
+        facts = {**_facts(run, plan), "corpus_tokens": corpus_tokens, **found}
+        write_manifest(out / run.name, facts)
 
 
-def write_shared(folder: Path, target: Target) -> None:
-    """Beside heads that end in the target's projection, that projection: vLLM shares none.
+def write_shared_projection(folder: Path, target: Target) -> None:
+    """Write the target's output projection beside heads that share it.
 
-    A file of its own, which nothing here reads.
+    vLLM reads a projection from the head's own folder. The file is a separate one, which specviz
+    ignores.
     """
     own = (folder / "config.json").is_file() and read_config(folder)
     if own and own.get("original_lm_head"):
@@ -112,33 +115,35 @@ def write_shared(folder: Path, target: Target) -> None:
         save_file(tensors, folder / SHARED, metadata={"format": "pt"})
 
 
-def exams_of(domains: Sequence[Domain], target: Target, recipe: HeadRecipe) -> dict[str, Exam]:
-    """By domain, windows of its held-out text."""
+def held_out_by_domain(
+    domains: Sequence[Domain], target: Target, recipe: HeadRecipe
+) -> dict[str, HeldOutBatches]:
+    """Return, by domain, a function that yields target outputs of its held-out windows."""
 
-    def exam(domain: Domain) -> Exam:
+    def held_out_batches(domain: Domain) -> HeldOutBatches:
         length = min(recipe.length, len(domain.held_out) - 1)
         windows = held_out_windows(domain, length, WINDOWS)
-        return Texts(target, recipe, lambda _: windows, windows).exam
+        return TextBatches(target, recipe, lambda _: windows, windows).held_out_batches
 
-    return {domain.name: exam(domain) for domain in domains}
+    return {domain.name: held_out_batches(domain) for domain in domains}
 
 
-def _facts(pupil: Pupil, plan: Plan) -> dict[str, Any]:
-    """What a manifest says of a head's training. seconds: its own, without the shared passes."""
+def _facts(run: HeadRun, plan: Plan) -> dict[str, Any]:
+    """Return a head's manifest entries; `seconds` leaves out the shared passes of the target."""
     recipe = plan.recipe
     return {
-        "stage": pupil.name,
+        "stage": run.name,
         "made_for": recipe.made_for,
-        "parameters": sum(weights.numel() for weights in pupil.head.parameters()),
+        "parameters": sum(weights.numel() for weights in run.head.parameters()),
         "recipe": asdict(recipe),
         "asked_tokens": plan.tokens,
         "steps": plan.steps,
         "tokens": plan.steps * recipe.rows * recipe.length,
-        "seconds": round(pupil.trainer.seconds),
-        "loss": round(pupil.trainer.loss, 4),
-        "alpha": "overlap" if pupil.family.sampled else "agreement",
-        "alpha_by_step": {str(step): round(value, 4) for step, value in pupil.alpha.items()},
-        "device": str(next(pupil.head.parameters()).device),
+        "seconds": round(run.trainer.seconds),
+        "loss": round(run.trainer.loss, 4),
+        "alpha": "overlap" if run.family.sampled else "agreement",
+        "alpha_by_step": {str(step): round(value, 4) for step, value in run.alpha.items()},
+        "device": str(next(run.head.parameters()).device),
         "threads": torch.get_num_threads(),
     }
 
@@ -158,7 +163,11 @@ def export_model(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, fo
 
 
 def load_exported(folder: Path, device: str = "cpu") -> LlamaForCausalLM:
-    """Load a model folder in float32. Raises `FileNotFoundError` where there is none."""
+    """Load a model folder in float32.
+
+    Raises:
+        FileNotFoundError: If there is no model in it.
+    """
     if not (folder / "config.json").is_file():
         raise FileNotFoundError(f"There is no trained model in {str(folder)!r} yet.")
     model: LlamaForCausalLM = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
@@ -167,14 +176,18 @@ def load_exported(folder: Path, device: str = "cpu") -> LlamaForCausalLM:
 
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    """Write `manifest.json`, with the sizes and library versions added to `facts`."""
+    """Write `manifest.json`: `facts`, the size of the weights and the library versions."""
     added = {"bytes": size_of(weight_files(folder)), "versions": versions()}
     text = json.dumps({**facts, **added}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a model folder. Raises `FileNotFoundError` where there is none."""
+    """Read the manifest of a model folder.
+
+    Raises:
+        FileNotFoundError: If there is no manifest in it.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(f"There is no trained model in {str(folder)!r} yet.")
@@ -183,7 +196,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Name the versions that a result may depend on."""
+    """Return the library versions that a result may depend on."""
     modules = (torch, transformers, tokenizers, np)
     found = {module.__name__: str(module.__version__) for module in modules}
     return {"python": platform.python_version(), **found}

@@ -1,7 +1,7 @@
-"""Trains any set of heads on the frozen target: one pass of it a batch serves them all.
+"""Trains any set of heads on the frozen target; one pass of the target per batch serves all heads.
 
-Rule: a head's weights after n steps are a function of the recipe, whoever trains beside it and
-however often the run was stopped.
+A head's weights after n steps are a function of the recipe. They do not depend on which other heads
+are trained in the same run, or on how often the run was interrupted.
 """
 
 from __future__ import annotations
@@ -21,25 +21,33 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from specviz.drafters.kit.training import Family, Frozen, freeze
+from specviz.drafters.kit.training import Family, TargetOutputs, read_target_outputs
 from specviz.models.target import Target
 from specviz.training.trainer import Diverged, Recipe, Trainer, decay_start, total_steps
 
-STILL_MEASUREMENTS = 3  # over so many, α must gain
-STILL_GAIN = 0.002  # this much, or it has stopped moving
-SAVE_SECONDS = 300  # at the latest: a step of many heads is slow, and a machine may go at any time
+PLATEAU_MEASUREMENTS = 3  # α has reached a plateau if it gained less than PLATEAU_GAIN over these
+PLATEAU_GAIN = 0.002
+SAVE_SECONDS = 300  # save at least this often: a step of many heads is slow
 
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class HeadRecipe(Recipe):
-    """The recipe of a head: also the target's hash, and how much of its own text was mixed in.
+    """The recipe of a head.
 
-    rows: few, so more steps. With 410,000 tokens each, an EAGLE head's α was .37 with four rows,
-    .40 with two and .42 with one, whose passes take longer by the token. The rates are for so few.
-    matrix_rate: Muon's; at 0 AdamW has the matrices too.
+    Few rows per batch give more steps for the same tokens: with 410,000 tokens each, an EAGLE head
+    reached α = 0.37 with four rows, 0.40 with two and 0.42 with one, whose passes take longer per
+    token. The learning rates suit two rows.
+
+    Attributes:
+        rows: Windows per batch.
+        matrix_rate: Learning rate of Muon; at 0 AdamW trains the matrices too.
+        other_rate: Learning rate of AdamW.
+        made_for: SHA-256 of the target's weights.
+        own_text: Tokens of the target's own text in the training data.
+        precision: Autocast dtype of the forward passes; "float32" for no autocast.
     """
 
     rows: int = 2
@@ -47,24 +55,28 @@ class HeadRecipe(Recipe):
     other_rate: float = 0.002
     made_for: str = ""
     own_text: int = 0
-    precision: str = "bfloat16"  # of autocast; float32 for none
+    precision: str = "bfloat16"
 
 
-class Lessons(Protocol):
-    """Where heads learn from, and what they are measured on: what the target says of texts."""
+class BatchSource(Protocol):
+    """A source of target outputs to train heads on and to evaluate them on."""
 
-    def lesson(self, step: int, families: Sequence[Family]) -> Frozen:
-        """The batch of a step: a function of the step, whoever learns from it."""
+    def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
+        """Return the batch of a step; it depends on the step alone, not on `families`."""
 
-    def exam(self, families: Sequence[Family]) -> Iterator[Frozen]:
-        """Batches that nobody learns from."""
+    def held_out_batches(self, families: Sequence[Family]) -> Iterator[TargetOutputs]:
+        """Yield batches that are not trained on."""
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Lessons of texts that the target reads when they are due: nothing is kept of them.
+class TextBatches:
+    """Batches of text that the target reads when they are needed; nothing is stored.
 
-    batch: step -> ids (rows, length + 1). held_out: windows (n, length + 1).
+    Attributes:
+        target: The frozen target.
+        recipe: The heads' recipe.
+        batch: Returns the ids of a step, (rows, length + 1).
+        held_out: Held-out windows, (n, length + 1).
     """
 
     target: Target
@@ -72,123 +84,171 @@ class Texts:
     batch: Callable[[int], Tensor]
     held_out: Tensor
 
-    def lesson(self, step: int, families: Sequence[Family]) -> Frozen:
-        """See `Lessons`."""
+    def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
+        """Implement `BatchSource.training_batch`."""
         ids = self.batch(step)[:, :-1].to(self.target.device)
         with _precision(ids, self.recipe):
-            return _frozen(self.target, families, ids)
+            return _target_outputs(self.target, families, ids)
 
-    def exam(self, families: Sequence[Family], rows: int = 4) -> Iterator[Frozen]:
-        """See `Lessons`. rows: windows a pass."""
+    def held_out_batches(
+        self, families: Sequence[Family], rows: int = 4
+    ) -> Iterator[TargetOutputs]:
+        """Implement `BatchSource.held_out_batches`, with `rows` windows per pass."""
         for ids in self.held_out[:, :-1].to(self.target.device).split(rows):
-            yield _frozen(self.target, families, ids)
+            yield _target_outputs(self.target, families, ids)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: what is the same for every head.
+    """What all heads of one run have in common.
 
-    counts: how often each token occurs in the training text, (V,).
+    Attributes:
+        recipe: Recipe of every head.
+        tokens: Tokens of the run.
+        folder: Folder of the checkpoints, one subfolder per head.
+        batches: Source of the batches.
+        counts: Frequency of each token in the training text, (V,).
+        save_every: Steps between checkpoints.
+        measure_every: Steps between measurements of α.
     """
 
     recipe: HeadRecipe
     tokens: int
     folder: Path
-    lessons: Lessons
+    batches: BatchSource
     counts: Tensor
     save_every: int = 100
     measure_every: int = 250
 
     @property
     def steps(self) -> int:
-        """The run's length."""
+        """Return the number of steps of the run."""
         return total_steps(self.recipe, self.tokens)
 
 
 @dataclass
-class Pupil:
-    """A head in training. alpha: (step, mean α) so far. fault: why it stopped alone."""
+class HeadRun:
+    """A head in training.
+
+    Attributes:
+        family: Its family.
+        head: Its network, as the family builds it.
+        trainer: Its optimizer and checkpoints.
+        alpha: Mean α by step, as measured so far.
+        error: Why its training stopped; None while it has not.
+        plateaued: Whether α was at a plateau when last measured.
+        saved: Time of its last checkpoint (monotonic clock).
+    """
 
     family: Family
-    head: Any  # an nn.Module, as its family builds it
+    head: Any
     trainer: Trainer
     alpha: dict[int, float] = field(default_factory=dict)
-    fault: str | None = None
-    still: bool = False
+    error: str | None = None
+    plateaued: bool = False
     saved: float = field(default_factory=time.monotonic)
 
     @property
     def name(self) -> str:
-        """Its drafter's name."""
+        """Return the name of its drafter."""
         return self.family.name
 
 
 def train_heads(
-    target: Target, families: Sequence[Family], plan: Plan, say: Say = tqdm.write
-) -> list[Pupil]:
-    """Train to the plan's end from whatever checkpoints there are. A head that diverges stops.
+    target: Target, families: Sequence[Family], plan: Plan, report: Report = tqdm.write
+) -> list[HeadRun]:
+    """Train heads to the plan's end, resuming from their checkpoints.
 
-    A head that is ahead of the others (an earlier run trained it alone) waits for them, so all
-    can share the passes. Raises `ResumeError`.
+    A head that diverges stops alone. A head that is ahead of the others (an earlier run trained it
+    alone) waits for them, so that all share the passes of the target.
+
+    Args:
+        target: The frozen target.
+        families: Families of the heads to train.
+        plan: What the heads have in common.
+        report: Called with each message for the user.
+
+    Returns:
+        The heads in the order of `families`, in eval mode.
+
+    Raises:
+        ResumeError: If a checkpoint is one of another recipe.
     """
-    pupils = [_enrol(target, family, plan) for family in families]
-    begun = min(pupil.trainer.step for pupil in pupils)
+    runs = [_start_run(target, family, plan) for family in families]
+    begun = min(run.trainer.step for run in runs)
     with tqdm(total=plan.steps, initial=begun, unit="step", mininterval=5) as bar:
-        while going := [p for p in pupils if p.fault is None and p.trainer.step < plan.steps]:
-            step = min(pupil.trainer.step for pupil in going)
-            due = [pupil for pupil in going if pupil.trainer.step == step]
-            _shared_step(due, plan, say)
+        while going := [p for p in runs if p.error is None and p.trainer.step < plan.steps]:
+            step = min(run.trainer.step for run in going)
+            due = [run for run in going if run.trainer.step == step]
+            _shared_step(due, plan, report)
             bar.set_postfix_str(
                 ", ".join(f"{p.name} {p.trainer.loss:.3f}" for p in due), refresh=False
             )
             bar.update(step + 1 - bar.n)
             if (step + 1) % plan.measure_every == 0 or step + 1 == plan.steps:
-                _measure([pupil for pupil in due if pupil.fault is None], plan, say)
-    for pupil in pupils:
-        pupil.head.eval()
-    return pupils
+                _measure([run for run in due if run.error is None], plan, report)
+    for run in runs:
+        run.head.eval()
+    return runs
 
 
-def agreements(pupils: Sequence[Pupil], exam: Iterable[Frozen]) -> dict[str, list[float]]:
-    """α by depth of every head on held-out batches, averaged over their tokens, to four digits."""
-    return measured(pupils, exam, {"α": lambda family, *given: family.measure(*given)})["α"]
+def measure_alpha(
+    runs: Sequence[HeadRun], held_out_batches: Iterable[TargetOutputs]
+) -> dict[str, list[float]]:
+    """Return α by depth of every head on held-out batches, averaged over tokens, to four digits."""
+    return measured(runs, held_out_batches, {"α": lambda family, *given: family.measure(*given)})[
+        "α"
+    ]
 
 
-Measure = Callable[[Family, Sequence[Tensor], Frozen], list[float]]  # by depth, as `same_tops`
+Metric = Callable[
+    [Family, Sequence[Tensor], TargetOutputs], list[float]
+]  # by depth, as `same_tops`
 
 
 def measured(
-    pupils: Sequence[Pupil], exam: Iterable[Frozen], measures: Mapping[str, Measure]
+    runs: Sequence[HeadRun],
+    held_out_batches: Iterable[TargetOutputs],
+    measures: Mapping[str, Metric],
 ) -> dict[str, dict[str, list[float]]]:
-    """By measure, by head, by depth: see `agreements`."""
+    """Evaluate metrics on held-out batches.
+
+    Args:
+        runs: The heads to evaluate.
+        held_out_batches: Target outputs to evaluate on.
+        measures: Metrics by name.
+
+    Returns:
+        By metric, by head, the values by depth, averaged over tokens, to four digits.
+    """
     sums: dict[str, dict[str, list[float]]] = {
-        what: {pupil.name: [] for pupil in pupils} for what in measures
+        what: {run.name: [] for run in runs} for what in measures
     }
     total = 0
-    for frozen in exam:
-        total += (many := int(frozen.counted.sum()))
-        for pupil in pupils:
-            guesses = pupil.family.said(pupil.head, frozen)
+    for outputs in held_out_batches:
+        total += (many := int(outputs.counted.sum()))
+        for run in runs:
+            guesses = run.family.said(run.head, outputs)
             for what, measure in measures.items():
-                found = measure(pupil.family, guesses, frozen)
-                old = sums[what][pupil.name] or [0.0] * len(found)
-                sums[what][pupil.name] = [a + b * many for a, b in zip(old, found, strict=True)]
+                found = measure(run.family, guesses, outputs)
+                old = sums[what][run.name] or [0.0] * len(found)
+                sums[what][run.name] = [a + b * many for a, b in zip(old, found, strict=True)]
     return {
         what: {name: [round(v / total, 4) for v in found] for name, found in heads.items()}
         for what, heads in sums.items()
     }
 
 
-def stopped_moving(alpha: Mapping[int, float]) -> bool:
-    """Whether α gained next to nothing over the last few measurements."""
+def has_plateaued(alpha: Mapping[int, float]) -> bool:
+    """Return whether α gained next to nothing over the last few measurements."""
     values = [alpha[step] for step in sorted(alpha)]
-    if len(values) <= STILL_MEASUREMENTS:
+    if len(values) <= PLATEAU_MEASUREMENTS:
         return False
-    return max(values[-STILL_MEASUREMENTS:]) - values[-STILL_MEASUREMENTS - 1] < STILL_GAIN
+    return max(values[-PLATEAU_MEASUREMENTS:]) - values[-PLATEAU_MEASUREMENTS - 1] < PLATEAU_GAIN
 
 
 def hidden_matrices(head: nn.Module, vocabulary: int) -> list[nn.Parameter]:
-    """What Muon trains: matrices, but none that reads or writes tokens, and no single vector."""
+    """Return the parameters that Muon trains: matrices that neither read nor write tokens."""
     return [
         weight
         for name, weight in head.named_parameters()
@@ -199,86 +259,90 @@ def hidden_matrices(head: nn.Module, vocabulary: int) -> list[nn.Parameter]:
     ]
 
 
-def _enrol(target: Target, family: Family, plan: Plan) -> Pupil:
-    """A new head, or where its last checkpoint left it."""
-    _draw_from(plan.recipe.seed, family.name, step=-1)
+def _start_run(target: Target, family: Family, plan: Plan) -> HeadRun:
+    """Build a head, or restore it from its last checkpoint."""
+    _seed_torch(plan.recipe.seed, family.name, step=-1)
     head = nn.Module.to(family.build(target, plan.counts), device=target.device)
     matrices = hidden_matrices(head, target.vocab_size) if plan.recipe.matrix_rate else []
     trainer = Trainer(head, plan.recipe, plan.folder / family.name, matrices)
     trainer.resume(plan.steps)
     trainer.folder.mkdir(parents=True, exist_ok=True)
     head.train()
-    pupil = Pupil(family, head, trainer)
-    for facts in _logged(_log(pupil)):
+    run = HeadRun(family, head, trainer)
+    for facts in _logged(_log(run)):
         if facts["alpha"] and facts["step"] <= trainer.step:
-            pupil.alpha[facts["step"]] = fmean(facts["alpha"])
-    return pupil
+            run.alpha[facts["step"]] = fmean(facts["alpha"])
+    return run
 
 
-def _shared_step(due: Sequence[Pupil], plan: Plan, say: Say) -> None:
-    """One batch, one pass of the target, one step of every head that is due."""
-    frozen = plan.lessons.lesson(due[0].trainer.step, [pupil.family for pupil in due])
-    for pupil in due:
+def _shared_step(due: Sequence[HeadRun], plan: Plan, report: Report) -> None:
+    """Take one step of every head that is due, on one batch and one pass of the target."""
+    outputs = plan.batches.training_batch(due[0].trainer.step, [run.family for run in due])
+    for run in due:
         try:
-            _advance(pupil, frozen, plan)
-        except Diverged as fault:
-            pupil.fault = f"{pupil.name} {fault}"
-            say(f"{pupil.fault}. It stops here and the others go on; try a lower --rate for it.")
+            _advance(run, outputs, plan)
+        except Diverged as error:
+            run.error = f"{run.name} {error}"
+            report(f"{run.error}. It stops here and the others go on; try a lower --rate for it.")
 
 
-def _advance(pupil: Pupil, frozen: Frozen, plan: Plan) -> None:
-    """One step of one head, and its checkpoint when that is due. Raises `Diverged`."""
-    trainer = pupil.trainer
-    _draw_from(plan.recipe.seed, pupil.name, trainer.step)
+def _advance(run: HeadRun, outputs: TargetOutputs, plan: Plan) -> None:
+    """Take one step of a head, and save its checkpoint when that is due.
+
+    Raises:
+        Diverged: If the loss or the gradient is not finite.
+    """
+    trainer = run.trainer
+    _seed_torch(plan.recipe.seed, run.name, trainer.step)
 
     def loss() -> Tensor:
-        with _precision(frozen.tokens, plan.recipe):
-            return pupil.family.loss(pupil.head, frozen)
+        with _precision(outputs.tokens, plan.recipe):
+            return run.family.loss(run.head, outputs)
 
     trainer.advance(loss, plan.steps)
-    late = time.monotonic() - pupil.saved > SAVE_SECONDS
+    late = time.monotonic() - run.saved > SAVE_SECONDS
     if late or trainer.step % plan.save_every == 0 or trainer.step == plan.steps:
         trainer.save(plan.steps)
-        pupil.saved = time.monotonic()
+        run.saved = time.monotonic()
 
 
-def _measure(pupils: Sequence[Pupil], plan: Plan, say: Say) -> None:
-    """Measure α on held-out text, keep it in the log, and say where it has stopped moving."""
-    for pupil in pupils:
-        pupil.head.eval()
-    found = agreements(pupils, plan.lessons.exam([pupil.family for pupil in pupils]))
-    for pupil in pupils:
-        pupil.head.train()
-        step, alpha = pupil.trainer.step, found[pupil.name]
-        facts = {"step": step, "loss": round(pupil.trainer.loss, 4), "alpha": alpha}
-        with _log(pupil).open("a", encoding="utf-8") as log:
+def _measure(runs: Sequence[HeadRun], plan: Plan, report: Report) -> None:
+    """Measure α on held-out text, log it, and report heads that have reached a plateau."""
+    for run in runs:
+        run.head.eval()
+    found = measure_alpha(runs, plan.batches.held_out_batches([run.family for run in runs]))
+    for run in runs:
+        run.head.train()
+        step, alpha = run.trainer.step, found[run.name]
+        facts = {"step": step, "loss": round(run.trainer.loss, 4), "alpha": alpha}
+        with _log(run).open("a", encoding="utf-8") as log:
             log.write(json.dumps(facts) + "\n")
         if alpha:
-            pupil.alpha[step] = fmean(alpha)
-            _say_if_still(pupil, plan, say)
+            run.alpha[step] = fmean(alpha)
+            _report_plateau(run, plan, report)
 
 
-def _say_if_still(pupil: Pupil, plan: Plan, say: Say) -> None:
-    """While the rate is constant: once when α stops, and again after it has moved."""
-    step, recipe = pupil.trainer.step, plan.recipe
-    still = stopped_moving(pupil.alpha) and step <= decay_start(recipe, plan.steps)
-    if still and not pupil.still:
+def _report_plateau(run: HeadRun, plan: Plan, report: Report) -> None:
+    """Report once per plateau, while the learning rate is constant, that α stopped rising."""
+    step, recipe = run.trainer.step, plan.recipe
+    plateaued = has_plateaued(run.alpha) and step <= decay_start(recipe, plan.steps)
+    if plateaued and not run.plateaued:
         total = math.ceil(step / (1 - recipe.decay_share)) + 1
-        say(
-            f"{pupil.name}: α has stopped moving ({pupil.alpha[step]:.3f} at step {step}). To let "
-            f"its rate fall from here: --names {pupil.name} "
+        report(
+            f"{run.name}: α has stopped rising ({run.alpha[step]:.3f} at step {step}). To start "
+            f"lowering its learning rate here: --names {run.name} "
             f"--tokens {total * recipe.rows * recipe.length}."
         )
-    pupil.still = still
+    run.plateaued = plateaued
 
 
-def _frozen(target: Target, families: Sequence[Family], ids: Tensor) -> Frozen:
+def _target_outputs(target: Target, families: Sequence[Family], ids: Tensor) -> TargetOutputs:
     wanted: Collection[int] = {layer for f in families for layer in f.keys_values}
-    return freeze(target.model, ids, sorted(wanted))
+    return read_target_outputs(target.model, ids, sorted(wanted))
 
 
-def _draw_from(seed: int, name: str, step: int) -> None:
-    """Give a loss's own chance, if it has any, a start that depends on nothing else."""
+def _seed_torch(seed: int, name: str, step: int) -> None:
+    """Seed torch's generator, so that randomness in a loss depends on (seed, head, step) alone."""
     digest = hashlib.sha256(f"{seed} {name} {step}".encode()).digest()
     torch.manual_seed(int.from_bytes(digest[:7], "big"))
 
@@ -288,12 +352,12 @@ def _precision(ids: Tensor, recipe: HeadRecipe) -> torch.autocast:
     return torch.autocast(ids.device.type, torch.bfloat16, enabled=lower)
 
 
-def _log(pupil: Pupil) -> Path:
-    return pupil.trainer.folder / "alpha.jsonl"
+def _log(run: HeadRun) -> Path:
+    return run.trainer.folder / "alpha.jsonl"
 
 
 def _logged(path: Path) -> list[dict[str, Any]]:
-    """The log's lines; one that a power cut left half-written is left out."""
+    """Return the lines of a log, without one that an interruption left incomplete."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         with suppress(json.JSONDecodeError):

@@ -1,9 +1,9 @@
-"""What the target and the draft model are trained to do.
+"""Training losses of the target and the draft model, and their evaluation on held-out text.
 
-Rule: a loss sees (ids, step) only, so that training can be resumed anywhere.
-
-What measures them runs on text that training never saw: a fixed sample, the same windows of every
-domain, in float32.
+A loss depends on (ids, step) only, so that training can resume at any step. The evaluation uses a
+fixed sample, the same windows of every domain, in float32. `TrainingForward` runs a Llama's own
+modules with layer dropout and early exits; with nothing dropped it computes what transformers'
+forward computes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ from specviz.adapters.transformers import (
 from specviz.training.data import Domain, held_out_windows
 from specviz.training.trainer import Loss
 
-LENGTH = 512  # tokens a window
-WINDOWS = 32  # a domain
-ROWS = 4  # windows a pass
+LENGTH = 512  # tokens per window
+WINDOWS = 32  # windows per domain
+ROWS = 4  # windows per forward pass
 
 
 @torch.inference_mode()
 def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> list[float]:
-    """Nats a token when reading the model out after each layer; the last is its loss."""
+    """Return the held-out loss (nats per token) of an early exit after each layer.
+
+    The last entry is the loss of the whole model.
+    """
     total = torch.zeros(model.config.num_hidden_layers)
     count = 0
     for ids in _passes(model, domain, windows):
@@ -50,7 +53,7 @@ def exit_losses(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS)
 
 @torch.inference_mode()
 def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -> float:
-    """Nats a token at the last layer."""
+    """Return the held-out loss (nats per token) of the last layer."""
     total, count = 0.0, 0
     for ids in _passes(model, domain, windows):
         total += float(_loss(model(ids[:, :-1], use_cache=False).logits, ids[:, 1:])) * len(ids)
@@ -62,10 +65,11 @@ def last_loss(model: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS) -
 def closeness(
     draft: LlamaForCausalLM, target: LlamaForCausalLM, domain: Domain, windows: int = WINDOWS
 ) -> dict[str, float]:
-    """How a draft model fits its target on held-out text, averaged over positions.
+    """Measure how well a draft model fits its target on held-out text, averaged over positions.
 
-    `overlap` is Σ min(p, q) at temperature 1: the chance that one sampled draft token is kept.
-    `agreement` is how often both have the same most probable token.
+    Returns:
+        `overlap`: Σ min(p, q) at temperature 1, the probability that one sampled draft token is
+        accepted. `agreement`: the share of positions where both have the same most probable token.
     """
     overlap, agreement, count = 0.0, 0.0, 0
     for ids in _passes(draft, domain, windows):
@@ -93,7 +97,7 @@ LABEL_WEIGHT = 0.1
 
 
 def target_loss(model: LlamaForCausalLM, seed: int, fast: bool) -> Loss:
-    """LayerSkip: cross-entropy at the last layer and, in turn, at one earlier layer a step."""
+    """Return LayerSkip's loss: cross-entropy at the last layer and at one earlier layer."""
     forward = TrainingForward(model, fast)
     layers = model.config.num_hidden_layers
     rates = dropout_rates(layers, LARGEST_DROPOUT)
@@ -112,9 +116,9 @@ def target_loss(model: LlamaForCausalLM, seed: int, fast: bool) -> Loss:
 
 
 def draft_loss(model: LlamaForCausalLM, target: LlamaForCausalLM, fast: bool) -> Loss:
-    """KL to the frozen target's distribution, which decides acceptance, and a little of the text.
+    """Return a distillation loss: KL to the frozen target, plus a little cross-entropy to the text.
 
-    Σ min(p, q) is what a draft token's chance of acceptance is; KL bounds it from below.
+    A draft token is accepted with probability Σ min(p, q); KL gives a lower bound of it.
     """
     forward, teacher = TrainingForward(model, fast), TrainingForward(target, fast)
     target.requires_grad_(False)
@@ -134,13 +138,15 @@ def draft_loss(model: LlamaForCausalLM, target: LlamaForCausalLM, fast: bool) ->
     return loss
 
 
-LARGEST_BLOCK = 128  # queries a block: with causality, half of the scores are never computed
+LARGEST_BLOCK = 128  # queries per block; about half of the causal scores are never computed
 
 
 class TrainingForward:
-    """Runs a model's layers one by one, so that exits can be read and layers dropped.
+    """Runs a model layer by layer, so that early exits can be read and layers dropped.
 
-    `fast` compiles the layers, which needs a C++ compiler on CPU.
+    Args:
+        model: The Llama to run.
+        fast: Compile the layers, which needs a C++ compiler on a CPU.
     """
 
     def __init__(self, model: LlamaForCausalLM, fast: bool) -> None:
@@ -154,9 +160,11 @@ class TrainingForward:
         )
 
     def states(self, ids: Tensor, keep: Tensor | None = None) -> list[Tensor]:
-        """The (rows, length, width) output of every layer, before the final norm.
+        """Return the output of every layer before the final norm, (rows, length, width) each.
 
-        `keep` is (layers, rows) of bool: where it is false, a row skips the layer.
+        Args:
+            ids: Token ids, (rows, length).
+            keep: (layers, rows) bool, false where a row skips a layer; None to skip none.
         """
         trunk = self.model.model
         hidden = trunk.embed_tokens(ids)
@@ -172,21 +180,21 @@ class TrainingForward:
         return states
 
     def cross_entropy(self, state: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss (nats a token) of the shared norm and head on a layer's output."""
+        """Return the mean loss (nats per token) of the final norm and head on a layer's output."""
         return self._cross_entropy(self.model, state, targets)
 
     def distillation(self, state: Tensor, teacher_logits: Tensor) -> Tensor:
-        """The mean KL(teacher || this model), nats a token, at the last layer's output."""
+        """Return the mean KL(teacher || this model), nats per token, at the last layer's output."""
         return self._distillation(self.model, state, teacher_logits)
 
 
 def dropout_rates(layers: int, largest: float) -> list[float]:
-    """LayerSkip's rate for each layer: 0 at the first, rising exponentially to `largest`."""
+    """Return LayerSkip's dropout rate per layer, rising exponentially from 0 to `largest`."""
     return [largest * (math.exp(i * math.log(2) / (layers - 1)) - 1) for i in range(layers)]
 
 
 def kept_layers(rates: list[float], rows: int, seed: int, step: int) -> Tensor:
-    """Draw (layers, rows) of bool, a function of (seed, step): true where a row runs a layer."""
+    """Sample (layers, rows) bool as a function of (seed, step): true where a row runs a layer."""
     draws = np.random.default_rng([seed, step, 1]).random((len(rates), rows))
     return torch.from_numpy(draws >= np.asarray(rates)[:, None])
 
@@ -204,7 +212,7 @@ def _layer(
 
 
 def _causal_attention(queries: Tensor, keys: Tensor, values: Tensor, scaling: float) -> Tensor:
-    """Plain attention in blocks of queries: 1.6 times torch's fused kernel on the CPU."""
+    """Compute attention in blocks of queries: 1.6 times as fast as torch's kernel on a CPU."""
     length = queries.shape[2]
     mixed = []
     for begin in range(0, length, LARGEST_BLOCK):

@@ -40,7 +40,10 @@ TREE_DRAFTERS: Final = ("eagle", "eagle2", "eagle3", "medusa", "moa")
 
 
 def eagle_paths(widths: Sequence[int] = SIBLINGS) -> list[list[int]]:
-    """Return the rank paths of EAGLE's static tree; each better sibling on the path costs one child."""
+    """Return the rank paths of EAGLE's static tree.
+
+    Each better sibling on a path costs one child.
+    """
     level: list[list[int]] = [[]]
     found: list[list[int]] = []
     for width in widths:
@@ -53,7 +56,7 @@ BUDGET: Final = len(eagle_paths())
 
 
 def equal_budget_settings(drafter: str) -> dict[str, Any] | None:
-    """Return the settings that give a draft of BUDGET tokens; None for drafters without such trees."""
+    """Return settings that give a draft of BUDGET tokens, or None if the drafter has no tree."""
     entry = find(drafter, "drafter")
     if entry is None or drafter not in TREE_DRAFTERS:
         return None

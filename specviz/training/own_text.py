@@ -1,7 +1,7 @@
-"""Text that the frozen target writes itself: what a drafter has to guess, unlike people's text.
+"""Text written by the frozen target itself, to train drafters on.
 
-Rule: a batch is a function of (target, seed, number) and is written once; a longer text begins with
-the shorter one.
+A drafter has to predict the target's text, which differs from text written by people. A batch is a
+function of (target, seed, number) and is generated once; a longer run extends a shorter one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ HELD_OUT_BATCHES = 2  # one greedy, one sampled
 
 @dataclass(frozen=True)
 class Writer:
-    """How text is written: `rows` documents of `length` tokens a batch, all the target's own after
-    a prompt of one of the sizes `prompts`, the end token included.
+    """How the target's own text is generated.
 
-    Even batches are greedy, odd ones sampled at temperature 1: drafters are used at both.
+    Even-numbered batches are greedy, odd-numbered ones are sampled at temperature 1, because
+    drafters are used at both.
+
+    Attributes:
+        target: The model that writes.
+        seed: Seed of the prompts and of sampling.
+        rows: Documents per batch.
+        length: Tokens per document, its prompt included.
+        prompts: Prompt lengths in tokens, the end token included; one is chosen per batch.
     """
 
     target: LlamaForCausalLM
@@ -43,16 +50,25 @@ class Writer:
 def with_own_text(
     domains: Sequence[Domain], writer: Writer, tokens: int, made_for: str, cache: Path
 ) -> list[Domain]:
-    """Add a domain of `tokens` of the target's own text; the others share what it leaves.
+    """Add a domain of the target's own text; the other domains share the rest of the windows.
 
-    Its held-out part continues held-out prompts. Writes what is not in `cache` yet.
+    Args:
+        domains: Domains of the corpus, which supply the prompts.
+        writer: How the text is generated.
+        tokens: Training tokens to generate, rounded up to whole batches.
+        made_for: Hash of the target's weights, part of the file names.
+        cache: Folder of the generated text; only missing batches are generated.
+
+    Returns:
+        The domains with reduced shares, then the new one. Its held-out part continues held-out
+        prompts.
     """
     size = writer.rows * writer.length
     batches = max(1, -(-tokens // size))
     stem = f"{made_for[:16]}.{writer.seed}.{writer.rows}x{writer.length}"
     prompts = [(d.share, d.training, d.starts) for d in domains]
     training = _written(cache / f"{stem}.training.bin", writer, prompts, batches, 0)
-    # a domain whose held-out part is one short text has no place for a prompt
+    # a domain whose held-out part is one short text may not have room for a prompt
     prompts = [(d.share, d.held_out, np.flatnonzero(d.held_out == END_OF_TEXT_ID)) for d in domains]
     held_out = _written(cache / f"{stem}.held_out.bin", writer, prompts, HELD_OUT_BATCHES, 1)
     starts = np.arange(0, len(training), writer.length, dtype=np.int64)
@@ -64,7 +80,7 @@ Prompts = list[tuple[float, Tokens, "np.typing.NDArray[np.int64]"]]  # share, to
 
 
 def _written(path: Path, writer: Writer, prompts: Prompts, batches: int, part: int) -> Tokens:
-    """The first `batches` of a file that only ever grows; half a batch is written again."""
+    """Return the first `batches` of an append-only file; an incomplete batch is generated again."""
     size = writer.rows * writer.length
     path.parent.mkdir(parents=True, exist_ok=True)
     done = path.stat().st_size // (2 * size) if path.is_file() else 0
@@ -84,19 +100,19 @@ def _written(path: Path, writer: Writer, prompts: Prompts, batches: int, part: i
 
 
 def _batch(writer: Writer, prompts: Prompts, number: int, part: int) -> Tokens:
-    chance = np.random.default_rng([writer.seed, part, number])
-    size = writer.prompts[chance.integers(len(writer.prompts))]
+    rng = np.random.default_rng([writer.seed, part, number])
+    size = writer.prompts[rng.integers(len(writer.prompts))]
     usable = [(share, ids, starts[starts <= len(ids) - size]) for share, ids, starts in prompts]
     usable = [entry for entry in usable if len(entry[2])]
     shares = np.array([share for share, _, _ in usable])
     rows = []
-    for chosen in chance.choice(len(usable), size=writer.rows, p=shares / shares.sum()):
+    for chosen in rng.choice(len(usable), size=writer.rows, p=shares / shares.sum()):
         _, ids, starts = usable[chosen]
-        begin = int(starts[chance.integers(len(starts))])
+        begin = int(starts[rng.integers(len(starts))])
         rows.append(ids[begin : begin + size])
     generator = None
     if number % 2:
-        generator = torch.Generator().manual_seed(int(chance.integers(2**62)))
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     begun = torch.from_numpy(np.stack(rows).astype(np.int64))
     written: Tokens = continued(writer.target, begun, writer.length, generator).numpy()
     return written
@@ -104,20 +120,27 @@ def _batch(writer: Writer, prompts: Prompts, number: int, part: int) -> Tokens:
 
 @torch.inference_mode()
 def continued(
-    target: LlamaForCausalLM, ids: Tensor, length: int, chance: torch.Generator | None
+    target: LlamaForCausalLM, ids: Tensor, length: int, rng: torch.Generator | None
 ) -> Tensor:
-    """Let `target` continue each row of `ids` (B, n) to `length` tokens: greedily without `chance`.
+    """Continue each row of `ids` to `length` tokens, past end tokens as in the training text.
 
-    It writes on past an end token, as the training text does. Returns ids on the CPU.
+    Args:
+        target: The model that writes.
+        ids: Prompts, (B, n).
+        length: Tokens per row of the result.
+        rng: Generator to sample with at temperature 1; None for greedy decoding.
+
+    Returns:
+        Token ids (B, length) on the CPU.
     """
     cache, text, new = growing_cache(), [ids.cpu()], ids
     for _ in range(length - ids.shape[1]):
         rows = new.to(target.device)
         out = target(input_ids=rows, logits_to_keep=1, **with_cache(target, cache))
         logits = out.logits[:, -1].float().cpu()
-        if chance is None:
+        if rng is None:
             new = logits.argmax(-1, keepdim=True)
         else:
-            new = torch.multinomial(logits.softmax(-1), 1, generator=chance)
+            new = torch.multinomial(logits.softmax(-1), 1, generator=rng)
         text.append(new)
     return torch.cat(text, dim=1)

@@ -1,8 +1,7 @@
-"""The stages of `train`: tokenizer, target, draft model, heads, measuring, card.
+"""The stages of `specviz train`: tokenizer, target, draft model, heads, measurements, card.
 
-Rule: a stage reads what the stage before it wrote and leaves a finished folder or nothing.
-
-Both networks are plain `LlamaForCausalLM`, so that anything that loads a Hub model loads them.
+A stage reads what the earlier stages wrote, and writes a complete folder or nothing. Target and
+draft model are plain `LlamaForCausalLM`, so anything that loads a Hub model loads them.
 """
 
 from __future__ import annotations
@@ -24,24 +23,24 @@ from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
 from specviz.shipped import HOUSE
 from specviz.trace.events import ModelCard
-from specviz.training.answers.batched_decode import in_halves
-from specviz.training.answers.dataset import taught
-from specviz.training.answers.questions import asked, read_questions, write_questions
-from specviz.training.answers.writer import Writing, write_answers
+from specviz.training.answers.batched_decode import bf16_copy
+from specviz.training.answers.dataset import train_on_answers
+from specviz.training.answers.questions import generate_questions, read_questions, write_questions
+from specviz.training.answers.writer import AnswerSettings, write_answers
 from specviz.training.card.models_card import write_card
-from specviz.training.card.single_head import write_lone_card
+from specviz.training.card.single_head import write_single_head_card
 from specviz.training.data import Domain, Mixture, load_domains, token_counts
 from specviz.training.export import (
-    be_nice,
-    exams_of,
     export_model,
-    few_windows,
+    held_out_by_domain,
     load_exported,
+    lower_priority,
     ship,
     token_shares,
+    watched_windows,
     write_manifest,
 )
-from specviz.training.head_training import HeadRecipe, Plan, Pupil, Texts, train_heads
+from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatches, train_heads
 from specviz.training.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
 from specviz.training.measure import write_measured
 from specviz.training.options import Options
@@ -59,17 +58,20 @@ from specviz.training.trainer import Diverged, Loss, Recipe, Trainer, total_step
 
 
 def target_config() -> LlamaConfig:
-    """Deep and narrow, so that a one-layer drafter is cheap beside it: 10.7 M parameters."""
+    """Return the target's configuration: 10.7 M parameters, deep and narrow.
+
+    A one-layer drafter is cheap beside a deep target.
+    """
     return _llama(layers=12, width=256, inner=704)
 
 
 def draft_model_config() -> LlamaConfig:
-    """A small model of its own: 1.7 M parameters."""
+    """Return the draft model's configuration: 1.7 M parameters."""
     return _llama(layers=2, width=192, inner=512)
 
 
 def new_model(config: LlamaConfig, seed: int, device: str = "cpu") -> LlamaForCausalLM:
-    """Build a float32 model with weights drawn, on the CPU, from `seed`."""
+    """Build a float32 model with random weights, sampled on the CPU from `seed`."""
     torch.manual_seed(seed)
     return nn.Module.to(LlamaForCausalLM(config), device=device)
 
@@ -98,8 +100,8 @@ ANSWER_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """What every training stage works with: the options, the tokenizer, the tokenised domains."""
+class Workspace:
+    """What every training stage needs: the options, the tokenizer and the tokenised domains."""
 
     options: Options
     tokenizer: PreTrainedTokenizerFast
@@ -107,74 +109,76 @@ class Workshop:
 
 
 def make_tokenizer(options: Options) -> None:
-    """Learn the tokenizer and keep it in the work folder."""
+    """Train the tokenizer and save it in the work folder."""
     tokenizer = train_tokenizer(tokenizer_texts(options.corpus))
     save_tokenizer(tokenizer, options.work / "tokenizer")
 
 
 def make_target(options: Options) -> None:
     """Train the target and write its folder."""
-    shop = _workshop(options)
+    space = _workspace(options)
     model = new_model(target_config(), options.seed, options.device)
     loss = target_loss(model, options.seed, options.fast)
-    facts = _fit(shop, "target", model, loss, options.tokens or TARGET_TOKENS)
-    target = _ship(shop, "target", model)
-    losses = {domain.name: exit_losses(target, domain) for domain in shop.domains}
+    facts = _fit(space, "target", model, loss, options.tokens or TARGET_TOKENS)
+    target = _ship(space, "target", model)
+    losses = {domain.name: exit_losses(target, domain) for domain in space.domains}
     write_manifest(options.out / "target", {**facts, "exit_losses": losses})
 
 
 def make_draft_model(options: Options) -> None:
     """Distil the draft model from the finished target and write its folder."""
-    shop = _workshop(options)
+    space = _workspace(options)
     target = load_exported(options.out / "target", options.device)
     model = new_model(draft_model_config(), options.seed, options.device)
     loss = draft_loss(model, target, options.fast)
-    facts = _fit(shop, "draft-model", model, loss, options.tokens or DRAFT_TOKENS)
-    draft = _ship(shop, "draft-model", model)
+    facts = _fit(space, "draft-model", model, loss, options.tokens or DRAFT_TOKENS)
+    draft = _ship(space, "draft-model", model)
     measured = {
         "made_for": weights_hash(options.out / "target"),
-        "losses": {domain.name: last_loss(draft, domain) for domain in shop.domains},
-        "closeness": {domain.name: closeness(draft, target, domain) for domain in shop.domains},
+        "losses": {domain.name: last_loss(draft, domain) for domain in space.domains},
+        "closeness": {domain.name: closeness(draft, target, domain) for domain in space.domains},
     }
     write_manifest(options.out / "draft-model", {**facts, **measured})
 
 
 def make_heads(options: Options) -> None:
-    """Train heads on the finished target and write their folders. A head that diverged has none.
+    """Train heads on the finished target and write their folders.
 
-    Where `data` is given, its answers are what they learn from, and their target is any. Raises
-    `Diverged`, after the others are written.
+    With `options.data` they are trained on a target's answers. A head that diverged has no folder.
+
+    Raises:
+        Diverged: If a head diverged, after the others are written.
     """
-    be_nice(options.nice)
+    lower_priority(options.nice)
     if options.data is not None:
-        report(taught(options, options.data))
+        raise_if_diverged(train_on_answers(options, options.data))
         return
     families = [family(name) for name in options.names or names()]
-    shop, folder = _workshop(options), options.out / "target"
-    target = _frozen_target(folder, shop)
+    space, folder = _workspace(options), options.out / "target"
+    target = _frozen_target(folder, space)
     recipe = _head_recipe(options, weights_hash(folder))
-    domains = shop.domains
+    domains = space.domains
     if options.own_text:
         writer, cache = Writer(target.model, options.seed), options.work / "own-text"
         domains = with_own_text(domains, writer, options.own_text, recipe.made_for, cache)
-    mixture = Mixture(domains, shop.tokenizer, recipe.seed, recipe.length)
-    windows = few_windows(domains, recipe.length)
+    mixture = Mixture(domains, space.tokenizer, recipe.seed, recipe.length)
+    windows = watched_windows(domains, recipe.length)
     plan = Plan(
         recipe,
         options.tokens or HEAD_TOKENS,
         options.work / "heads",
-        Texts(target, recipe, lambda step: mixture.batch(step, recipe.rows), windows),
+        TextBatches(target, recipe, lambda step: mixture.batch(step, recipe.rows), windows),
         token_shares(domains, target.vocab_size),
     )
-    pupils = train_heads(target, families, plan)
-    exams = exams_of(domains, target, recipe)
-    ship(pupils, target, plan, exams, options.out, token_counts(domains))
-    report(pupils)
+    runs = train_heads(target, families, plan)
+    exams = held_out_by_domain(domains, target, recipe)
+    ship(runs, target, plan, exams, options.out, token_counts(domains))
+    raise_if_diverged(runs)
 
 
-def report(pupils: Sequence[Pupil]) -> None:
-    """Raise `Diverged` for the heads that did."""
-    faults = [pupil.fault for pupil in pupils if pupil.fault]
+def raise_if_diverged(runs: Sequence[HeadRun]) -> None:
+    """Raise `Diverged` with the errors of the heads that diverged, if any."""
+    faults = [run.error for run in runs if run.error]
     if faults:
         raise Diverged("; ".join(faults) + ". The other heads are finished.")
 
@@ -186,25 +190,27 @@ def make_measurements(options: Options) -> None:
 
 
 def make_card(options: Options) -> None:
-    """Write the card from the manifests of the finished models and from what was measured."""
-    (write_card if options.target == HOUSE else write_lone_card)(options.out)
+    """Write the model card from the manifests and the measurements."""
+    (write_card if options.target == HOUSE else write_single_head_card)(options.out)
 
 
 def make_questions(options: Options) -> None:
-    """Write a file of questions for any target to answer."""
-    write_questions(options.questions, asked(options.corpus, options.count, options.seed))
+    """Write a file of questions for a target to answer."""
+    write_questions(
+        options.questions, generate_questions(options.corpus, options.count, options.seed)
+    )
 
 
 def make_answers(options: Options) -> None:
-    """Let any target answer them, and keep its states for `heads`."""
-    be_nice(options.nice)
+    """Let the target answer the questions, and store its hidden states to train heads on."""
+    lower_priority(options.nice)
     torch.set_num_threads(options.threads)
     target = load_target(options.target, options.device)
     if options.precision != "float32" and has_fast_bf16(target.device):
-        target = Target(in_halves(target.model), target.tokenizer, target.card)
-    writing = Writing(options.seed, usual_taps(target.layers))
+        target = Target(bf16_copy(target.model), target.tokenizer, target.card)
+    settings = AnswerSettings(options.seed, usual_taps(target.layers))
     questions = read_questions(options.questions)
-    write_answers(target, questions, writing, options.answers, options.tokens or ANSWER_TOKENS)
+    write_answers(target, questions, settings, options.answers, options.tokens or ANSWER_TOKENS)
 
 
 STAGES: Mapping[str, Callable[[Options], None]] = {
@@ -220,18 +226,18 @@ STAGES: Mapping[str, Callable[[Options], None]] = {
 
 
 def weights_hash(folder: Path) -> str:
-    """The SHA-256 of a model folder's weights file, in hexadecimal."""
+    """Return the SHA-256 of a model folder's weights file, in hexadecimal."""
     with (folder / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _frozen_target(folder: Path, shop: Workshop) -> Target:
-    """The finished target as heads see it; its card carries the hash that they are made for."""
-    model = load_exported(folder, shop.options.device).requires_grad_(False)
+def _frozen_target(folder: Path, space: Workspace) -> Target:
+    """Return the finished target for heads to be trained on; its card holds its weights' hash."""
+    model = load_exported(folder, space.options.device).requires_grad_(False)
     size = sum(weights.numel() for weights in model.parameters())
     written = (folder / "model.safetensors").stat().st_size
     card = ModelCard("house", "causal-lm", size, written, weights_hash(folder))
-    return Target(model, shop.tokenizer, card)
+    return Target(model, space.tokenizer, card)
 
 
 def _head_recipe(options: Options, made_for: str) -> HeadRecipe:
@@ -246,19 +252,19 @@ def _head_recipe(options: Options, made_for: str) -> HeadRecipe:
     )
 
 
-def _workshop(options: Options) -> Workshop:
+def _workspace(options: Options) -> Workspace:
     torch.set_num_threads(options.threads)
     tokenizer = load_tokenizer(options.work / "tokenizer")
     domains = load_domains(options.corpus, tokenizer, options.work / "tokens")
-    return Workshop(options, tokenizer, domains)
+    return Workspace(options, tokenizer, domains)
 
 
 def _fit(
-    shop: Workshop, stage: str, model: LlamaForCausalLM, loss: Loss, tokens: int
+    space: Workspace, stage: str, model: LlamaForCausalLM, loss: Loss, tokens: int
 ) -> dict[str, Any]:
-    """Train, and return what the manifest says about it."""
-    options, recipe = shop.options, Recipe(seed=shop.options.seed)
-    mixture = Mixture(shop.domains, shop.tokenizer, recipe.seed, recipe.length)
+    """Train a model and return its entries of the manifest."""
+    options, recipe = space.options, Recipe(seed=space.options.seed)
+    mixture = Mixture(space.domains, space.tokenizer, recipe.seed, recipe.length)
     trainer = Trainer(model, recipe, options.work / stage)
     trainer.run(loss, lambda step: mixture.batch(step, recipe.rows), tokens)
     steps = total_steps(recipe, tokens)
@@ -273,12 +279,12 @@ def _fit(
         "device": options.device,
         "threads": options.threads,
         "compiled": options.fast,
-        "corpus_tokens": token_counts(shop.domains),
+        "corpus_tokens": token_counts(space.domains),
     }
 
 
-def _ship(shop: Workshop, stage: str, model: LlamaForCausalLM) -> LlamaForCausalLM:
-    """Write the folder and read it back: what is measured is what ships, rounded to bf16."""
-    folder = shop.options.out / stage
-    export_model(model, shop.tokenizer, folder)
-    return load_exported(folder, shop.options.device)
+def _ship(space: Workspace, stage: str, model: LlamaForCausalLM) -> LlamaForCausalLM:
+    """Write a model's folder and read it back, so that the bf16 weights that ship are evaluated."""
+    folder = space.options.out / stage
+    export_model(model, space.tokenizer, folder)
+    return load_exported(folder, space.options.device)

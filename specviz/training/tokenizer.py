@@ -1,6 +1,7 @@
-"""The house tokenizer: byte-level BPE of 4,096 tokens, shared by every house model.
+"""The tokenizer of the house models: byte-level BPE with 4,096 tokens.
 
-Rule: any text survives a round trip, and a prompt splits the same way whatever follows it.
+Any text survives encoding and decoding, and a prompt is split into the same tokens whatever
+follows it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ MAXIMUM_LENGTH = 1024
 TRAINING_CHARACTERS = 16_000_000
 
 
-# GPT-2's pattern with two changes: digits stand alone, and line breaks form their own pieces, so
-# that a prompt that ends in a blank line ends in the token that training saw there.
+# GPT-2's pattern with two changes: each digit is its own piece, and so is each run of line breaks,
+# so that a prompt that ends in a blank line ends in the token seen in training.
 PIECES = r"'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def train_tokenizer(
     texts: Iterable[str], vocabulary_size: int = VOCABULARY_SIZE
 ) -> PreTrainedTokenizerFast:
-    """Learn the merges from `texts`; `<|endoftext|>` is id 0, and both bos and eos."""
+    """Learn the merges from `texts`. `<|endoftext|>` has id 0 and serves as both bos and eos."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -60,12 +61,12 @@ def train_tokenizer(
 
 
 def tokenizer_texts(corpus: str, characters: int = TRAINING_CHARACTERS) -> Iterator[str]:
-    """Training texts of every domain, by characters in proportion to its share."""
+    """Yield training texts of every domain, in characters proportional to the domain's share."""
     for source in SOURCES:
         training, _ = split_documents(corpus, source)
         budget = int(characters * source.share)
         for text in training:
-            piece = text[: min(budget, 50_000)]  # one long book must not be the whole domain
+            piece = text[: min(budget, 50_000)]  # so that one long book does not fill a domain
             yield piece
             budget -= len(piece)
             if budget <= 0:
@@ -88,7 +89,11 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """Load the tokenizer that `train tokenizer` saved. Raises `FileNotFoundError`."""
+    """Load the tokenizer that `train tokenizer` saved.
+
+    Raises:
+        FileNotFoundError: If the folder has no tokenizer.
+    """
     if not (folder / "tokenizer.json").is_file():
         raise FileNotFoundError(
             f"There is no tokenizer in {str(folder)!r}: run `train tokenizer` first."

@@ -1,7 +1,7 @@
-"""The training loop that the target and the draft model share, and the steps that heads share too.
+"""The training loop of the target and the draft model, and the training step that heads share.
 
-Rule: the weights after n steps are a function of the recipe; stopping and resuming, or choosing
-the total and the decay later while the learning rate is still constant, changes nothing.
+The weights after n steps are a function of the recipe. Stopping and resuming does not change them,
+nor does choosing the number of steps and the decay later, while the learning rate is constant.
 """
 
 from __future__ import annotations
@@ -23,38 +23,49 @@ Loss = Callable[[Tensor, int], Tensor]  # (ids (rows, length + 1), step) -> mean
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that the weights depend on, besides the total and the data."""
+    """Everything that the weights depend on, except the number of tokens and the data.
+
+    Attributes:
+        seed: Seed of the initial weights and of the batches.
+        rows: Windows per batch.
+        length: Tokens per window.
+        matrix_rate: Learning rate of Muon, which trains the hidden matrices.
+        other_rate: Learning rate of AdamW, which trains the embedding and the norms.
+        weight_decay: Weight decay of Muon.
+        warm_up: Steps over which the learning rate rises.
+        decay_share: Share of all steps, at the end, over which it falls.
+    """
 
     seed: int
     rows: int = 8
     length: int = 512
-    matrix_rate: float = 0.02  # Muon, for the hidden matrices
-    other_rate: float = 0.003  # AdamW, for the embedding and the norms
+    matrix_rate: float = 0.02
+    other_rate: float = 0.003
     weight_decay: float = 0.05
-    warm_up: int = 100  # steps
-    decay_share: float = 0.4  # of all steps, at the end
+    warm_up: int = 100
+    decay_share: float = 0.4
 
 
 class ResumeError(ValueError):
-    """The checkpoint at hand cannot lead to the run that was asked for."""
+    """A checkpoint's recipe or length does not fit the run that should resume from it."""
 
 
 class Diverged(ValueError):
-    """A loss or a gradient is no number any more; no weight was changed by it."""
+    """A loss or gradient is not finite. The step was not applied to the weights."""
 
 
 def total_steps(recipe: Recipe, tokens: int) -> int:
-    """How many steps see `tokens` tokens."""
+    """Return the number of steps in which `tokens` tokens are seen."""
     return max(1, tokens // (recipe.rows * recipe.length))
 
 
 def decay_start(recipe: Recipe, steps: int) -> int:
-    """At which step the learning rate begins to fall."""
+    """Return the step at which the learning rate starts to fall."""
     return steps - math.ceil(recipe.decay_share * steps)
 
 
 def rate_factor(recipe: Recipe, step: int, steps: int) -> float:
-    """Warm up, hold at 1, and fall linearly to (almost) 0 over the last steps."""
+    """Return the factor on the learning rate: warm-up, then 1, then a linear fall to almost 0."""
     begin = decay_start(recipe, steps)
     falling = (steps - step) / (steps - begin) if step >= begin else 1.0
     return min(falling, (step + 1) / recipe.warm_up, 1.0)
@@ -63,10 +74,15 @@ def rate_factor(recipe: Recipe, step: int, steps: int) -> float:
 class Trainer:
     """Trains one model and keeps its checkpoints in `folder`.
 
-    matrices: what Muon trains; by default those of a Llama's layers. AdamW has the rest.
+    Checkpoints of the constant phase go to `constant.pt`, which a run of any longer total can
+    resume from; later ones go to `decay.pt`, which belongs to one total.
 
-    While the rate is constant they go to `constant.pt`, from where a run of any longer total can
-    go on; afterwards to `decay.pt`, which belongs to one total.
+    Args:
+        model: The model to train.
+        recipe: Its recipe.
+        folder: Folder of the checkpoints and the log.
+        matrices: Parameters that Muon trains; by default the matrices of a Llama's layers. AdamW
+            trains the others.
     """
 
     def __init__(
@@ -91,7 +107,17 @@ class Trainer:
     def run(
         self, loss: Loss, batch: Callable[[int], Tensor], tokens: int, save_every: int = 100
     ) -> None:
-        """Train until `tokens` tokens were seen, from the best checkpoint. Raises `ResumeError`."""
+        """Train until `tokens` tokens are seen, resuming from the latest checkpoint that fits.
+
+        Args:
+            loss: Computes the mean loss of (ids, step).
+            batch: Returns the ids of a step, (rows, length + 1).
+            tokens: Tokens of the whole run.
+            save_every: Steps between checkpoints.
+
+        Raises:
+            ResumeError: If the checkpoints have another recipe or cannot lead to this total.
+        """
         steps = total_steps(self.recipe, tokens)
         self.resume(steps)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +134,7 @@ class Trainer:
         self.model.eval()
 
     def _steps(self, loss: Loss, batch: Callable[[int], Tensor], steps: int) -> Iterator[float]:
-        """Take steps, and yield the training loss smoothed over about 50 of them."""
+        """Take steps and yield the training loss, smoothed over about 50 of them."""
         self._began = self.step
         self._since = time.monotonic()
         while self.step < steps:
@@ -116,7 +142,11 @@ class Trainer:
             yield self.loss
 
     def advance(self, loss: Callable[[], Tensor], steps: int) -> None:
-        """Take one step of a run of `steps`. Raises `Diverged` with the weights unharmed."""
+        """Take one step of a run of `steps` steps.
+
+        Raises:
+            Diverged: If the loss or the gradient is not finite; the weights are unchanged.
+        """
         began = time.monotonic()
         self._set_rates(rate_factor(self.recipe, self.step, steps))
         value = loss()
@@ -143,7 +173,7 @@ class Trainer:
                 group["lr"] = rate * factor
 
     def save(self, steps: int) -> None:
-        """Write the checkpoint of the current phase, replacing the earlier one whole."""
+        """Write the checkpoint of the current phase, replacing the earlier one atomically."""
         constant = self.step <= decay_start(self.recipe, steps)
         state = {
             "recipe": asdict(self.recipe),
@@ -159,7 +189,11 @@ class Trainer:
         path.with_suffix(".partial").replace(path)
 
     def resume(self, steps: int) -> None:
-        """Load the furthest checkpoint that a run of `steps` steps would have passed through."""
+        """Load the latest checkpoint that a run of `steps` steps would have passed through.
+
+        Raises:
+            ResumeError: If the checkpoints have another recipe or cannot lead to this total.
+        """
         for name in ("decay.pt", "constant.pt"):
             path = self.folder / name
             if not path.is_file():
@@ -183,7 +217,7 @@ class Trainer:
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.step, self.seconds = state["step"], state["seconds"]
-        self.loss = state.get("loss", math.nan)  # checkpoints of before have none
+        self.loss = state.get("loss", math.nan)  # older checkpoints lack it
         self.model.load_state_dict(state["model"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
@@ -200,7 +234,7 @@ def _layer_matrices(model: Any) -> list[nn.Parameter]:
 def _optimizers(
     matrices: list[nn.Parameter], others: list[nn.Parameter], recipe: Recipe
 ) -> tuple[tuple[torch.optim.Optimizer, ...], tuple[float, ...]]:
-    """Muon and AdamW with their rates, leaving out one that would have nothing to train."""
+    """Return Muon and AdamW with their learning rates, without one that has nothing to train."""
     made: list[tuple[torch.optim.Optimizer, float]] = []
     if matrices:
         decay = recipe.weight_decay
@@ -214,5 +248,5 @@ def _optimizers(
 
 
 def _fixed(recipe: dict[str, Any]) -> dict[str, Any]:
-    """What a run may not change half-way; where its rate begins to fall, it may."""
+    """Return the entries of a recipe that must not change during a run, all but the decay."""
     return {name: value for name, value in recipe.items() if name != "decay_share"}

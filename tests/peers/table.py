@@ -1,6 +1,6 @@
-"""Which drafters are compared, and what makes both sides draft the same chain.
+"""The drafters that are compared with vLLM, and the settings with which both draft the same chain.
 
-Rule: a row says what vLLM is told and what we are told; nothing else differs between the two.
+A row holds all differences between the settings of vLLM and of specviz.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ LONGEST = 1024  # tokens that the house target sees
 
 @dataclass(frozen=True)
 class Peer:
-    """A drafter of the catalogue. theirs: vLLM's speculative_config, the folder left out.
+    """A drafter of the catalogue that is compared.
 
-    ours: what differs from the drafter's usual settings. why_not: what keeps vLLM from using the
-    folder as it lies; then a changed copy is run too (see `changed`). differs: what vLLM does
-    otherwise, so that its guesses are not ours; then ours do so once too (see `as_there`).
+    Attributes:
+        drafter: Its name.
+        theirs: vLLM's speculative_config, without the folder.
+        ours: What differs from the drafter's default settings.
+        why_not: What keeps vLLM from using the folder unchanged; then a modified copy is run too
+            (see `changed`).
+        differs: What vLLM computes differently; then specviz does the same once (see `as_there`).
     """
 
     drafter: str
@@ -33,19 +37,19 @@ class Peer:
 
     @property
     def settings(self) -> Settings:
-        """Ours, at temperature 0."""
+        """Return the settings of specviz, at temperature 0."""
         said = {"sampling": {"temperature": 0}, "seed": 1, "max_new_tokens": NEW_TOKENS}
         return Settings.from_json(with_defaults(self.drafter, said | self.ours))
 
     @property
     def folder(self) -> Any:
-        """Where its weights lie; None for a drafter that has none."""
+        """Return the folder of its weights; None for a drafter without weights."""
         entry = find(self.drafter, "drafter")
         return None if entry is None else entry.path
 
 
 def model(method: str, tokens: int) -> dict[str, Any]:
-    """What vLLM is told of a drafter with weights."""
+    """Return vLLM's speculative_config of a drafter with weights."""
     return {"method": method, "num_speculative_tokens": tokens}
 
 
@@ -68,17 +72,17 @@ PEERS = (
         "mtp",
         model("mtp", 4),
         {"gamma": 4},
-        why_not="vLLM knows MTP modules only of models that it knows; in the copies, target and "
-        "head have DeepSeek-V3's keys in their configs, and queries, keys and values are one "
+        why_not="vLLM only loads the MTP modules of models that it supports; in the copies, the "
+        "configs of target and head have DeepSeek-V3's keys, and queries, keys and values are one "
         "tensor.",
-        differs="vLLM reads the module's own output normed, which was trained on it before the "
-        "norm, and zeros in place of the second token's embedding.",
+        differs="vLLM feeds the module's output back after the norm, while it was trained on the "
+        "output before the norm, and replaces the second token's embedding by zeros.",
     ),
     Peer(
         "dflash",
         model("dflash", 7),
         {"gamma": 7},
-        differs="On a CPU, vLLM norms the keys of what lies before a block with the first layer's "
-        "weights in every layer.",
+        differs="On a CPU, vLLM normalises the keys before a block with the first layer's weights "
+        "in every layer.",
     ),
 )

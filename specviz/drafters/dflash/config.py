@@ -43,7 +43,7 @@ class DFlashConfig(HeadConfig):
 
     @property
     def tap_layers(self) -> tuple[int, ...]:
-        """The same layers counted from 1, as `Taps` and transformers' hidden_states have them."""
+        """These layers counted from 1, as `CaptureSpec` and transformers count them."""
         return tuple(k + 1 for k in self.target_layer_ids)
 
     @classmethod

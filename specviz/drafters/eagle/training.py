@@ -18,11 +18,11 @@ from torch import Tensor
 
 from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.drafters.kit.layers import Unrolled
-from specviz.drafters.kit.training import DEPTH, Family, Frozen
+from specviz.drafters.kit.training import DEPTH, Family, TargetOutputs
 from specviz.models.target import Target
 
 
-def unroll(head: Any, states: Tensor, frozen: Frozen, steps: int) -> Iterator[Tensor]:
+def unroll(head: Any, states: Tensor, frozen: TargetOutputs, steps: int) -> Iterator[Tensor]:
     """Outputs (B, T - 1 - s, h) of steps s = 0, 1, ..., each from those before.
 
     states: (B, T, h), the target's, as the head takes them. Stops where the text is too short.
@@ -40,7 +40,7 @@ def unroll(head: Any, states: Tensor, frozen: Frozen, steps: int) -> Iterator[Te
 LAW_WEIGHT = 0.1  # the paper's; features come first
 
 
-def loss(head: EagleHead, frozen: Frozen) -> Tensor:
+def loss(head: EagleHead, frozen: TargetOutputs) -> Tensor:
     """SmoothL1 to the feature f_{t+1}, and a little cross-entropy to the target's law there.
 
     One step from true features, as published; the paper also adds noise to the features, and this
@@ -53,7 +53,7 @@ def loss(head: EagleHead, frozen: Frozen) -> Tensor:
     return feature + LAW_WEIGHT * law
 
 
-def guesses(head: EagleHead, frozen: Frozen, depth: int) -> list[Tensor]:
+def guesses(head: EagleHead, frozen: TargetOutputs, depth: int) -> list[Tensor]:
     """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
     return [frozen.head(output) for output in unroll(head, frozen.final, frozen, depth)]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head, usual_taps
 from specviz.drafters.eagle.training import unroll
-from specviz.drafters.kit.training import DEPTH, Family, Fitting, Frozen
+from specviz.drafters.kit.training import DEPTH, Family, HeadOptions, TargetOutputs
 from specviz.models.target import Target
 
 DRAFT_VOCABULARY: Final = 0.75  # it may propose so much of the vocabulary, the commonest of it
@@ -22,7 +22,7 @@ STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
 FADE: Final = 0.8  # a step counts this much of the one before, as in the paper's code
 
 
-def loss(head: Eagle3Head, frozen: Frozen, steps: int = STEPS) -> Tensor:
+def loss(head: Eagle3Head, frozen: TargetOutputs, steps: int = STEPS) -> Tensor:
     """Weighted mean over the steps of the cross-entropy to the target's law.
 
     The law is that over the draft vocabulary, scaled to 1; rows whose top token lies outside it
@@ -42,7 +42,7 @@ def loss(head: Eagle3Head, frozen: Frozen, steps: int = STEPS) -> Tensor:
 
 
 @torch.no_grad()
-def guesses(head: Eagle3Head, frozen: Frozen, depth: int) -> list[Tensor]:
+def guesses(head: Eagle3Head, frozen: TargetOutputs, depth: int) -> list[Tensor]:
     """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
     states = head.fuse(frozen.states)
     return [head.logits(output) for output in unroll(head, states, frozen, depth)]
@@ -63,14 +63,14 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
 
 
 @torch.no_grad()
-def begun(target: Target, counts: Tensor, fitting: Fitting) -> Eagle3Head:
+def begun(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
     """A new head that begins as the target's own last layer, norm and output rows.
 
     fc hands the highest tap on; what the layer makes of the next word, which the target's knows
     nothing of, begins by chance. The output rows stay as they are.
     """
-    size, own = min(fitting.draft_vocabulary, target.vocab_size), target.card.hash
-    fits = (own, *fitting.also_for) if own and fitting.also_for else own
+    size, own = min(head_options.draft_vocabulary, target.vocab_size), target.card.hash
+    fits = (own, *head_options.also_for) if own and head_options.also_for else own
     head = build(target, counts, draft_vocab_size=size, made_for=fits)
     model, wide = target.model.model, head.config.hidden_size
     last, layer = model.layers[-1], head.midlayer
@@ -88,12 +88,12 @@ def begun(target: Target, counts: Tensor, fitting: Fitting) -> Eagle3Head:
     return head
 
 
-def fitted(fitting: Fitting) -> Family:
+def with_options(head_options: HeadOptions) -> Family:
     """The family for a target of another size, which heads begin as a part of."""
     return replace(
         TRAINING,
-        build=lambda target, counts: begun(target, counts, fitting),
-        loss=lambda head, frozen: loss(head, frozen, fitting.steps),
+        build=lambda target, counts: begun(target, counts, head_options),
+        loss=lambda head, frozen: loss(head, frozen, head_options.steps),
     )
 
 
@@ -102,5 +102,5 @@ TRAINING: Final = Family(
     build,
     loss,
     guesses=lambda head, frozen: guesses(head, frozen, DEPTH),
-    fitted=fitted,
+    with_options=with_options,
 )

@@ -35,7 +35,7 @@ EVERY: Final = -1  # in place of a layer's number: all that the target has
 
 
 @dataclass(frozen=True)
-class Frozen:
+class TargetOutputs:
     """What the frozen target says of a batch of texts: one pass serves every head's loss."""
 
     tokens: Tensor  # (B, T) ids
@@ -46,7 +46,7 @@ class Frozen:
     # only layers asked for; keys are rotated, as in a cache
     embed: Callable[[Tensor], Tensor]  # ids -> the target's embeddings
     head: Callable[[Tensor], Tensor]  # final-normed (…, h) -> logits (…, V), the target's own
-    known: Known | None = None
+    generated: GeneratedText | None = None
 
     @cached_property
     def logits(self) -> Tensor:
@@ -60,24 +60,24 @@ class Frozen:
     @property
     def tops(self) -> Tensor:
         """(B, T): the likeliest next token after each."""
-        return self.logits.argmax(-1) if self.known is None else self.known.tops
+        return self.logits.argmax(-1) if self.generated is None else self.generated.tops
 
     def over(self, tokens: Tensor, rows: Tensor) -> Tensor:
         """Logits (n, D) over these tokens (D,) alone, for rows (B, T) of bool."""
-        if self.known is None:
+        if self.generated is None:
             return self.logits[rows][:, tokens]
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
-            return functional.linear(self.final[rows].float(), self.known.table[tokens])
+            return functional.linear(self.final[rows].float(), self.generated.table[tokens])
 
     @property
     def counted(self) -> Tensor:
         """(B, T) bool: after which tokens a drafter will have to guess the target's law."""
         whole = torch.ones_like(self.tokens, dtype=torch.bool)
-        return whole if self.known is None else self.known.own
+        return whole if self.generated is None else self.generated.own
 
 
 @dataclass(frozen=True)
-class Known:
+class GeneratedText:
     """Of texts that the target wrote itself, what writing them told: the rest needs no logits.
 
     tops: (B, T), its likeliest next token. own: (B, T) bool, whether the next token was its own,
@@ -90,7 +90,9 @@ class Known:
 
 
 @torch.no_grad()
-def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = ()) -> Frozen:
+def read_target_outputs(
+    model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = ()
+) -> TargetOutputs:
     """Read `ids` (B, T) in one pass of `model`, keeping keys and values of the named layers.
 
     keys_values: layers, from 1; all where `EVERY` is among them.
@@ -109,7 +111,7 @@ def freeze(model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = 
             output_hidden_states=True,
             **with_cache(model.model, cache),
         )
-    return Frozen(
+    return TargetOutputs(
         tokens=ids,
         # transformers gives the last layer's output after the final norm only
         states=(*out.hidden_states[:-1], last[0]),
@@ -150,43 +152,43 @@ def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
 
 
 @torch.no_grad()
-def overlaps(guesses: Sequence[Tensor], frozen: Frozen) -> list[float]:
+def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
     """Σ min(p, q) by depth at temperature 1: how likely a token sampled from the head is kept.
 
     guesses: by depth, logits (B, rows, V); rows beyond T - d have nothing to be compared with.
     """
     shares = []
     for depth, guess in enumerate(guesses, start=1):
-        p, q = _aligned(guess, frozen, depth)
+        p, q = _aligned(guess, outputs, depth)
         shares.append(float(torch.minimum(p.softmax(-1), q.softmax(-1)).sum(-1).mean()))
     return shares
 
 
 @torch.no_grad()
-def same_tops(guesses: Sequence[Tensor], frozen: Frozen) -> list[float]:
+def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
     """By depth, how often head and target have the same most probable token (temperature 0)."""
     shares = []
     for depth, guess in enumerate(guesses, start=1):
-        p, q = _aligned(guess, frozen, depth)
+        p, q = _aligned(guess, outputs, depth)
         shares.append(float((p.argmax(-1) == q.argmax(-1)).float().mean()))
     return shares
 
 
-def _aligned(guess: Tensor, frozen: Frozen, depth: int) -> tuple[Tensor, Tensor]:
+def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor, Tensor]:
     """Logits of target and head for the same token, (n, V) each."""
-    rows = min(frozen.tokens.shape[1] - depth, guess.shape[1])
-    counted = frozen.counted[:, depth : depth + rows]
-    return frozen.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()
+    rows = min(outputs.tokens.shape[1] - depth, guess.shape[1])
+    counted = outputs.counted[:, depth : depth + rows]
+    return outputs.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()
 
 
-def future_loss(logits: Tensor, frozen: Frozen, distance: int) -> Tensor:
+def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor:
     """Cross-entropy of a head's logits (B, r, V), row t guessing the token t + distance.
 
     The target's logits for that token stand at t + distance - 1; rows without one are left out.
     distance: from 1 (the target's own); at most T.
     """
-    rows = min(logits.shape[1], frozen.tokens.shape[1] - distance + 1)
-    teacher = frozen.logits[:, distance - 1 :][:, :rows].float().softmax(-1)
+    rows = min(logits.shape[1], outputs.tokens.shape[1] - distance + 1)
+    teacher = outputs.logits[:, distance - 1 :][:, :rows].float().softmax(-1)
     student = logits[:, :rows].float().log_softmax(-1)
     return -(teacher * student).sum(-1).mean()
 
@@ -198,7 +200,7 @@ def weighted(parts: Sequence[Tensor], falling: float = 1.0) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class HeadOptions:
     """What of a head follows from its target's size, and from how much time there is.
 
     draft_vocabulary: tokens that it may propose. steps: guesses in a row that it learns from.
@@ -225,22 +227,22 @@ class Family:
 
     name: str
     build: Callable[[Target, Tensor], Any]
-    loss: Callable[[Any, Frozen], Tensor]
-    guesses: Callable[[Any, Frozen], Sequence[Tensor]] | None = None
+    loss: Callable[[Any, TargetOutputs], Tensor]
+    guesses: Callable[[Any, TargetOutputs], Sequence[Tensor]] | None = None
     sampled: bool = False
     keys_values: tuple[int, ...] = ()
-    fitted: Callable[[Fitting], Family] | None = None
+    with_options: Callable[[HeadOptions], Family] | None = None
 
     @property
-    def measure(self) -> Callable[[Sequence[Tensor], Frozen], list[float]]:
+    def measure(self) -> Callable[[Sequence[Tensor], TargetOutputs], list[float]]:
         """What α is, of guesses by depth."""
         return overlaps if self.sampled else same_tops
 
     @torch.no_grad()
-    def said(self, head: Any, frozen: Frozen) -> Sequence[Tensor]:
+    def said(self, head: Any, outputs: TargetOutputs) -> Sequence[Tensor]:
         """A head's guesses by depth; none where the family has none to measure."""
-        return [] if self.guesses is None else self.guesses(head, frozen)
+        return [] if self.guesses is None else self.guesses(head, outputs)
 
-    def agreement(self, head: Any, frozen: Frozen) -> list[float]:
+    def agreement(self, head: Any, outputs: TargetOutputs) -> list[float]:
         """α by depth on this batch; empty where the family has no guesses to measure."""
-        return self.measure(self.said(head, frozen), frozen)
+        return self.measure(self.said(head, outputs), outputs)

@@ -17,7 +17,7 @@ import torch.nn.functional as functional
 from torch import Tensor
 
 from specviz.drafters.kit.layers import causal
-from specviz.drafters.kit.training import EVERY, Family, Frozen, future_loss, weighted
+from specviz.drafters.kit.training import EVERY, Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.head import MoaHead, beside, recall
 from specviz.models.target import Target
@@ -28,30 +28,30 @@ FEATURE_WEIGHT: Final = 1.0  # this and the next as in the public code
 LAW_WEIGHT: Final = 0.1
 
 
-def loss(head: MoaHead, frozen: Frozen, steps: int = STEPS) -> Tensor:
+def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
     """Weighted mean over the steps of SmoothL1 to the target's final state and its law."""
     parts = []
-    for depth, output in enumerate(unroll(head, frozen, steps), start=1):
-        feature = functional.smooth_l1_loss(output.float(), frozen.final[:, depth:].float())
-        law = future_loss(frozen.head(output), frozen, depth + 1)
+    for depth, output in enumerate(unroll(head, outputs, steps), start=1):
+        feature = functional.smooth_l1_loss(output.float(), outputs.final[:, depth:].float())
+        law = future_loss(outputs.head(output), outputs, depth + 1)
         parts.append(FEATURE_WEIGHT * feature + LAW_WEIGHT * law)
     return weighted(parts, FALLING)
 
 
-def guesses(head: MoaHead, frozen: Frozen, depth: int = STEPS) -> list[Tensor]:
+def guesses(head: MoaHead, outputs: TargetOutputs, depth: int = STEPS) -> list[Tensor]:
     """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
-    return [frozen.head(output) for output in unroll(head, frozen, depth)]
+    return [outputs.head(output) for output in unroll(head, outputs, depth)]
 
 
-def unroll(head: MoaHead, frozen: Frozen, steps: int) -> Iterator[Tensor]:
+def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
     """Outputs (B, T - k, h) of steps k = 1, 2, ...: row t has memory up to t, tokens up to t + k.
 
     It speaks of token t + k + 1. Stops where the text is too short.
     """
-    length = frozen.tokens.shape[1]
-    where = torch.arange(length, device=frozen.tokens.device)
-    heard = head.self_attention(frozen.embed(frozen.tokens), where, causal)
-    rows = {k: (a.transpose(1, 2), b.transpose(1, 2)) for k, (a, b) in frozen.keys_values.items()}
+    length = outputs.tokens.shape[1]
+    where = torch.arange(length, device=outputs.tokens.device)
+    heard = head.self_attention(outputs.embed(outputs.tokens), where, causal)
+    rows = {k: (a.transpose(1, 2), b.transpose(1, 2)) for k, (a, b) in outputs.keys_values.items()}
     remembered = head.remember(beside(rows), where)
     for step in range(1, min(steps, length - 1) + 1):
         sees = torch.ones(length - step, length, dtype=torch.bool, device=where.device).tril()

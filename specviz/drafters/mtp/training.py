@@ -16,7 +16,7 @@ from torch import Tensor
 from specviz.adapters.transformers import growing_cache
 from specviz.drafters.kit.checkpoint import rope_theta
 from specviz.drafters.kit.layers import causal_mask, seen_alone
-from specviz.drafters.kit.training import Family, Frozen, future_loss, weighted
+from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.mtp.head import MTPConfig, MTPModules
 from specviz.models.target import Target
 
@@ -24,29 +24,29 @@ STEPS: Final = 4  # trained and measured so deep
 FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
 
 
-def loss(head: MTPModules, frozen: Frozen) -> Tensor:
+def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
     """The weighted mean over steps; step s, from 1, guesses i + s + 1 at row i."""
-    parts = [future_loss(row, frozen, s + 2) for s, row in enumerate(guesses(head, frozen))]
+    parts = [future_loss(row, outputs, s + 2) for s, row in enumerate(guesses(head, outputs))]
     return weighted(parts, FALLING)
 
 
-def guesses(head: MTPModules, frozen: Frozen) -> Sequence[Tensor]:
+def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Logits by depth, as in agreement.py."""
-    return list(unroll(head, frozen, max(STEPS, head.config.num_nextn_predict_layers)))
+    return list(unroll(head, outputs, max(STEPS, head.config.num_nextn_predict_layers)))
 
 
-def unroll(head: MTPModules, frozen: Frozen, steps: int) -> Iterator[Tensor]:
+def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
     """Logits (B, T - steps, V) of steps s = 1, 2, …, along the text, as a session has them."""
-    many, rows = head.config.num_nextn_predict_layers, frozen.tokens.shape[1] - steps
-    hidden, cache = frozen.final[:, :rows], growing_cache()
+    many, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
+    hidden, cache = outputs.final[:, :rows], growing_cache()
     for step in range(1, steps + 1):
         again = max(0, step - many)  # how often the last module has read its own output by now
-        tokens = frozen.tokens[:, step : step + rows]
-        joined = head.module(step).join(hidden, tokens, frozen.embed)
+        tokens = outputs.tokens[:, step : step + rows]
+        joined = head.module(step).join(hidden, tokens, outputs.embed)
         mask = seen_alone(rows, again, joined) if again else causal_mask(rows, 0, joined)
         positions = torch.arange(again, again + rows, device=joined.device)[None]
         hidden = head.run(step, joined, positions, mask, cache)
-        yield head.module(step).logits(hidden, frozen.head)
+        yield head.module(step).logits(hidden, outputs.head)
 
 
 def build(target: Target, _counts: Tensor) -> MTPModules:

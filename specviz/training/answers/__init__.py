@@ -1,4 +1,4 @@
-"""Heads for any Llama: what it is asked, its own answers with its states, lessons of them.
+"""Training heads for any Llama: its answers to questions, stored with its hidden states.
 
-Rule: nothing here knows the house; a target is a folder or a file that the app can load.
+Nothing here is specific to the house models; a target is any folder or file that specviz can load.
 """

@@ -1,7 +1,7 @@
-"""Many texts read and written at once: a Llama's own modules over one cache, a row a text.
+"""Batched reading and generation with a Llama's own modules over one cache, one row per text.
 
-Rule: texts stand flush right, so that the newest tokens share a column; what fills the left is seen
-by nothing but itself. States come out as the model's own forward makes them.
+Texts are right-aligned, so that the newest tokens share a column; padding on the left attends and
+is attended to by padding only. Hidden states equal those of the model's own forward.
 """
 
 from __future__ import annotations
@@ -26,113 +26,124 @@ from specviz.adapters.transformers import (
 from specviz.models.errors import Unsuitable
 from specviz.training.answers.shards import Answer
 
-READ_AT_ONCE: Final = 2048  # tokens of a prompt pass, which bounds its memory
+PREFILL_TOKENS: Final = 2048  # tokens per prefill pass, which bounds its memory
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """Of new tokens (B, n). taps: (B, n, layers, h), in their order; final: (B, n, h), normed."""
+class PassOutput:
+    """Hidden states of the new tokens of a pass.
+
+    Attributes:
+        taps: Outputs of the tapped layers before the final norm, (B, n, layers, h).
+        final: Output after the final norm, (B, n, h).
+    """
 
     taps: Tensor
     final: Tensor
 
 
-class Many:
-    """A batch of texts in the making. `columns` is the longest that they can become.
+class BatchedDecoder:
+    """Decodes a batch of texts.
 
-    layers: the tapped ones, counted from 1, before the final norm. Raises Unsuitable for a network
-    that is not built as Llama's.
+    Args:
+        model: A Llama.
+        layers: Layers whose outputs are returned, counted from 1, before the final norm.
+        prompts: Token ids of each prompt.
+        max_new: Most tokens that a text grows by.
+
+    Raises:
+        Unsuitable: If the model is not built like Llama.
     """
 
     def __init__(
-        self, model: Any, layers: Sequence[int], begun: Sequence[list[int]], room: int
+        self, model: Any, layers: Sequence[int], prompts: Sequence[list[int]], max_new: int
     ) -> None:
         if not isinstance(model, LlamaForCausalLM):
             kind = model.config.model_type
-            raise Unsuitable(f"Answers are written by Llamas alone; this is a {kind}.")
+            raise Unsuitable(f"Only Llama models can write answers; this is a {kind}.")
         self.model = model
         self.layers = list(layers)
-        longest = max(map(len, begun))
-        self.pads = torch.tensor([longest - len(ids) for ids in begun], device=model.device)
-        self.begun = torch.zeros(len(begun), longest, dtype=torch.long)
-        for row, ids in zip(self.begun, begun, strict=True):
+        longest = max(map(len, prompts))
+        self.pads = torch.tensor([longest - len(ids) for ids in prompts], device=model.device)
+        self.prompts = torch.zeros(len(prompts), longest, dtype=torch.long)
+        for row, ids in zip(self.prompts, prompts, strict=True):
             row[longest - len(ids) :] = torch.tensor(ids)
         self.done = 0  # columns in the cache
-        self.columns = longest + room
-        self.cache = self._room()
+        self.columns = longest + max_new
+        self.cache = self._new_cache()
 
-    def _room(self) -> Tensor:
-        """Keys and values, (L, 2, B, heads, columns, d)."""
+    def _new_cache(self) -> Tensor:
+        """Return zeroed keys and values, (L, 2, B, heads, columns, d)."""
         of: Any = self.model.config
         layers, heads = of.num_hidden_layers, of.num_key_value_heads
         shape = (layers, 2, len(self.pads), heads, self.columns, of.head_dim)
         return torch.zeros(shape, dtype=self.model.dtype, device=self.model.device)
 
-    def read(self) -> Passed:
-        """Read the texts as far as they were begun."""
-        rows = max(1, READ_AT_ONCE // self.begun.shape[1])
+    def read(self) -> PassOutput:
+        """Read the prompts."""
+        rows = max(1, PREFILL_TOKENS // self.prompts.shape[1])
         parts = []
         for first in range(0, len(self.pads), rows):
             some = slice(first, first + rows)
-            parts.append(self._pass(self.begun[some], some))
-        self.done = self.begun.shape[1]
+            parts.append(self._pass(self.prompts[some], some))
+        self.done = self.prompts.shape[1]
         taps, final = zip(*((part.taps, part.final) for part in parts), strict=True)
-        return Passed(torch.cat(taps), torch.cat(final))
+        return PassOutput(torch.cat(taps), torch.cat(final))
 
-    def step(self, tokens: Tensor) -> Passed:
-        """Read one further token of each text, (B,)."""
+    def step(self, tokens: Tensor) -> PassOutput:
+        """Read one more token of each text, (B,)."""
         found = self._pass(tokens[:, None], slice(None))
         self.done += 1
         return found
 
     def logits(self, final: Tensor) -> Tensor:
-        """The target's own output head: (..., h) to (..., V)."""
+        """Apply the target's output head: (..., h) to (..., V)."""
         found: Tensor = self.model.lm_head(final)
         return found
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these texts alone, (m,) numbers of rows."""
+        """Continue with these rows only, (m,) row numbers."""
         self.cache = self.cache[:, :, rows]
         self.pads = self.pads[rows]
 
-    def _pass(self, ids: Tensor, rows: slice) -> Passed:
+    def _pass(self, ids: Tensor, rows: slice) -> PassOutput:
         trunk, pads = self.model.model, self.pads[rows]
         columns = torch.arange(self.done, self.done + ids.shape[1], device=pads.device)
         hidden = trunk.embed_tokens(ids.to(pads.device))
         positions = (columns - pads[:, None]).clamp(min=0)
         rotary = rotary_angles(trunk, hidden, positions)
-        sees = _sees(columns, pads)
+        visible = _visible(columns, pads)
         found = {}
         for number, layer in enumerate(trunk.layers):
-            hidden = self._layer(layer, hidden, rotary, self.cache[number, :, rows], sees)
+            hidden = self._layer(layer, hidden, rotary, self.cache[number, :, rows], visible)
             if number + 1 in self.layers:
                 found[number + 1] = hidden
         taps = torch.stack([found[layer] for layer in self.layers], dim=2)
-        return Passed(taps, trunk.norm(hidden))
+        return PassOutput(taps, trunk.norm(hidden))
 
     def _layer(
-        self, layer: Any, hidden: Tensor, rotary: Rotary, cache: Tensor, sees: Tensor
+        self, layer: Any, hidden: Tensor, rotary: Rotary, cache: Tensor, visible: Tensor
     ) -> Tensor:
         queries, keys, values = attention_inputs(layer, hidden, rotary)
         end, scale = self.done + keys.shape[2], attention_scale(layer)
         cache[0, :, :, self.done : end], cache[1, :, :, self.done : end] = keys, values
-        mixed = _mixed(queries, cache[0, :, :, :end], cache[1, :, :, :end], sees, scale)
+        mixed = _mixed(queries, cache[0, :, :, :end], cache[1, :, :, :end], visible, scale)
         return layer_output(layer, hidden, mixed)
 
 
-def _sees(columns: Tensor, pads: Tensor) -> Tensor:
-    """(B, 1, n, end) bool, for new columns (n,): what each sees. pads: (B,), how many."""
+def _visible(columns: Tensor, pads: Tensor) -> Tensor:
+    """Return the attention mask of new columns (n,), (B, 1, n, end) bool. pads: (B,) pad counts."""
     every = torch.arange(int(columns[-1]) + 1, device=columns.device)
     before = every <= columns[:, None]
     apart = (every >= pads[:, None, None]) == (columns[:, None] >= pads[:, None, None])
     return (before & apart)[:, None]
 
 
-def _mixed(queries: Tensor, keys: Tensor, values: Tensor, sees: Tensor, scale: float) -> Tensor:
-    """Attention (B, heads, n, d); heads that share keys become further rows: none is copied."""
+def _mixed(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor, scale: float) -> Tensor:
+    """Compute attention, (B, heads, n, d), with keys shared by groups of heads and none copied."""
     shared, new = queries.shape[1] // keys.shape[1], queries.shape[2]
     grouped = queries.unflatten(1, (-1, shared)).flatten(2, 3)
-    mask = sees.repeat(1, 1, shared, 1)
+    mask = visible.repeat(1, 1, shared, 1)
     mixed = functional.scaled_dot_product_attention(
         grouped, keys, values, attn_mask=mask, scale=scale
     )
@@ -140,67 +151,80 @@ def _mixed(queries: Tensor, keys: Tensor, values: Tensor, sees: Tensor, scale: f
     return out
 
 
-class Book:
-    """The texts of a batch in the making, kept on the CPU.
+class GenerationBatch:
+    """The texts of a batch in progress, with the hidden states of what was read; on the CPU.
 
-    rows: which texts a pass still has, (m,). going, heat: by row of a pass, whether its text has
-    not ended, and its temperature, where the target is.
+    A token belongs to an answer once it has been read; the last sampled token never is.
+
+    Attributes:
+        texts: Token ids of each text.
+        prompt_lengths: Prompt tokens of each text.
+        temperatures: Temperature of each text.
+        rows: Text of each row of the current pass, (m,).
+        active: Whether the text of a row has not ended, (m,) bool, on the target's device.
+        temperature: Temperature of each row, (m,), on the target's device.
+        tops: Most probable next token after each token, (B, columns).
+        states: Hidden states, (B, columns, layers + 1, h), left-aligned; None before the first
+            pass.
     """
 
-    def __init__(self, begun: Sequence[list[int]], heats: Sequence[float], room: int) -> None:
-        self.texts = [list(ids) for ids in begun]
-        self.begun = [len(ids) for ids in begun]
-        self.heats = list(heats)
-        self.rows = torch.arange(len(begun))
-        self.going = torch.ones(len(begun), dtype=torch.bool)
-        self.heat = torch.tensor(heats)
-        self.tops = torch.zeros(len(begun), max(self.begun) + room, dtype=torch.int32)
+    def __init__(
+        self, prompts: Sequence[list[int]], temperatures: Sequence[float], max_new: int
+    ) -> None:
+        self.texts = [list(ids) for ids in prompts]
+        self.prompt_lengths = [len(ids) for ids in prompts]
+        self.temperatures = list(temperatures)
+        self.rows = torch.arange(len(prompts))
+        self.active = torch.ones(len(prompts), dtype=torch.bool)
+        self.temperature = torch.tensor(temperatures)
+        self.tops = torch.zeros(len(prompts), max(self.prompt_lengths) + max_new, dtype=torch.int32)
         self.states: Tensor | None = None  # (B, columns, layers + 1, h), texts flush left
 
-    def put(self, passed: Passed, tops: Tensor) -> None:
-        """The states of what was read last, flush right; tops: (m,), after the newest token."""
-        states = torch.cat([passed.taps, passed.final[:, :, None]], dim=2).bfloat16().cpu()
+    def record(self, output: PassOutput, tops: Tensor) -> None:
+        """Store the hidden states of a pass. tops: (m,), the top token after each newest token."""
+        states = torch.cat([output.taps, output.final[:, :, None]], dim=2).bfloat16().cpu()
         if self.states is None:
             self.states = states.new_zeros(*self.tops.shape, *states.shape[2:])
-        self.heat, self.going = self.heat.to(tops.device), self.going.to(tops.device)
+        self.temperature = self.temperature.to(tops.device)
+        self.active = self.active.to(tops.device)
         for i, row in enumerate(self.rows.tolist()):
-            if self.going[i]:
+            if self.active[i]:
                 end = len(self.texts[row])
                 first = max(0, end - states.shape[1])
                 self.states[row, first:end] = states[i, first - end :]
                 self.tops[row, end - 1] = tops[i]
 
-    def end(self, ended: Tensor) -> None:
-        """Which rows (m,) drew a token that ends their text."""
-        self.going &= ~ended
+    def mark_ended(self, ended: Tensor) -> None:
+        """Mark rows (m,) whose sampled token ends their text."""
+        self.active &= ~ended
 
     def keep(self, rows: Tensor) -> None:
-        """Which rows of the pass stay in it, (k,)."""
+        """Keep these rows of the pass only, (k,)."""
         self.rows = self.rows[rows.cpu()]
-        self.going, self.heat = self.going[rows], self.heat[rows]
+        self.active, self.temperature = self.active[rows], self.temperature[rows]
 
-    def say(self, tokens: Tensor) -> None:
-        """Tokens (m,) that will be read next, where a text goes on."""
-        drawn = zip(self.rows.tolist(), tokens.tolist(), self.going.tolist(), strict=True)
-        for row, token, goes_on in drawn:
-            if goes_on:
+    def append(self, tokens: Tensor) -> None:
+        """Append the sampled tokens (m,) to the texts that have not ended."""
+        pairs = zip(self.rows.tolist(), tokens.tolist(), self.active.tolist(), strict=True)
+        for row, token, still_active in pairs:
+            if still_active:
                 self.texts[row].append(token)
 
     def answers(self) -> list[Answer]:
-        """Every text, all of it read, with its states."""
+        """Return every text with its hidden states."""
         assert self.states is not None
         found = []
-        for row, (text, begun, heat) in enumerate(
-            zip(self.texts, self.begun, self.heats, strict=True)
+        for row, (text, prompt_length, temperature) in enumerate(
+            zip(self.texts, self.prompt_lengths, self.temperatures, strict=True)
         ):
             tokens, n = torch.tensor(text, dtype=torch.int32), len(text)
             tops, states = self.tops[row, :n].clone(), self.states[row, :n].clone()
-            found.append(Answer(tokens, begun, tops, states, "", False, heat))
+            found.append(Answer(tokens, prompt_length, tops, states, "", False, temperature))
         return found
 
 
-class HalfLinear(nn.Module):
-    """A linear layer in bf16 between float32 rows."""
+class Bf16Linear(nn.Module):
+    """A linear layer that multiplies in bf16; its inputs and outputs are float32."""
 
     def __init__(self, whole: nn.Linear) -> None:
         super().__init__()
@@ -208,13 +232,17 @@ class HalfLinear(nn.Module):
         self.bias = None if whole.bias is None else whole.bias.detach().bfloat16()
 
     def forward(self, rows: Tensor) -> Tensor:
-        """(..., in) to (..., out)."""
+        """Map rows (..., in) to (..., out)."""
         return functional.linear(rows.bfloat16(), self.weight, self.bias).to(rows.dtype)
 
 
-def in_halves(model: Any) -> Any:
-    """The copy. Only its linear layers are others; the rest is shared with the model."""
+def bf16_copy(model: Any) -> Any:
+    """Copy a model with its linear layers in bf16, for processors with bf16 instructions.
+
+    Weights are rounded once and take half the memory; hidden states stay in float32. All other
+    parameters are shared with the model. Used to write answers, never to verify.
+    """
     layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
-    halved = {id(layer): HalfLinear(layer) for layer in layers}
+    halved = {id(layer): Bf16Linear(layer) for layer in layers}
     shared = {id(part): part for part in (*model.parameters(), *model.buffers())}
     return deepcopy(model, {**shared, **halved})

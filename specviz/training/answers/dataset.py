@@ -1,6 +1,7 @@
-"""Lessons of answers: batches of what the target wrote and thought, read from their shards.
+"""Batches of stored answers, and the training of heads on them (`train heads --data`).
 
-Rule: a batch is a function of (seed, step, answers at hand); nobody learns from a held-out answer.
+A batch is a function of (seed, step, stored answers); held-out answers are never trained on. The
+training loop, checkpoints and files are those of the house heads.
 """
 
 from __future__ import annotations
@@ -19,147 +20,165 @@ from specviz.catalog import load_target
 from specviz.catalog.training import family, names
 from specviz.drafters.kit.training import (
     Family,
-    Fitting,
-    Frozen,
-    Known,
+    GeneratedText,
+    HeadOptions,
+    TargetOutputs,
     embedding_of,
     projection_of,
 )
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
-from specviz.training.answers.shards import Answer, Shard, about, shards
+from specviz.training.answers.shards import Answer, Shard, read_settings, shard_paths
 from specviz.training.export import ship
-from specviz.training.head_training import HeadRecipe, Plan, Pupil, train_heads
+from specviz.training.head_training import HeadRecipe, HeadRun, Plan, train_heads
 from specviz.training.options import Options
 
-EXAM_TOKENS: Final = 1024  # of a batch that is measured on, whose laws are whole
-WATCHED: Final = 24  # answers to measure on while training
-NEAR: Final = 4  # batches are drawn from so many times their number of neighbours by length
+MEASURED_TOKENS: Final = 1024  # tokens of an evaluation batch, which needs the full distributions
+MEASURED_ANSWERS: Final = 24  # answers to evaluate on during training
+NEIGHBOURHOOD: Final = (
+    4  # batches are drawn from so many times their number of neighbours by length
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an answer is kept, and what can be known without reading its states."""
+class AnswerRef:
+    """An answer on disk, whose hidden states have not been read."""
 
     shard: Shard
     number: int
 
     @property
     def length(self) -> int:
-        """Its tokens."""
+        """Return its number of tokens."""
         return self.shard.lengths[self.number]
 
     def read(self) -> Answer:
-        """All of it."""
+        """Read the whole answer."""
         return self.shard.read(self.number)
 
 
-class Answers:
-    """The answers of a folder as `Lessons`. Raises ValueError where they are another target's."""
+class AnswerBatches:
+    """The answers of a folder as a `BatchSource`.
+
+    Raises:
+        ValueError: If the answers are another target's, or all are held out.
+    """
 
     def __init__(self, target: Target, folder: Path, recipe: HeadRecipe) -> None:
-        said = about(folder)
-        if said["target"] != target.card.hash:
-            raise ValueError(f"The answers in {str(folder)!r} are another target's.")
-        self.layers: list[int] = said["layers"]
+        facts_ = read_settings(folder)
+        if facts_["target"] != target.card.hash:
+            raise ValueError(f"The answers in {str(folder)!r} were written by another target.")
+        self.layers: list[int] = facts_["layers"]
         self.target, self.recipe = target, recipe
-        found = [Shard(path) for path in shards(folder)]
-        every = [Place(shard, i) for shard in found for i in range(len(shard.lengths))]
-        self.held_out = [place for place in every if place.shard.facts[place.number]["held_out"]]
-        learned = [p for p in every if not p.shard.facts[p.number]["held_out"]]
-        self.learned = sorted(learned, key=lambda place: place.length)
-        if not self.learned:
-            raise ValueError(f"There is nothing to learn from in {str(folder)!r} yet.")
-        lengths = np.array([place.length for place in self.learned], dtype=np.float64)
+        found = [Shard(path) for path in shard_paths(folder)]
+        every = [AnswerRef(shard, i) for shard in found for i in range(len(shard.lengths))]
+        self.held_out = [
+            answer for answer in every if answer.shard.facts[answer.number]["held_out"]
+        ]
+        training = [p for p in every if not p.shard.facts[p.number]["held_out"]]
+        self.training = sorted(training, key=lambda answer: answer.length)
+        if not self.training:
+            raise ValueError(f"There are no answers to train on in {str(folder)!r} yet.")
+        lengths = np.array([answer.length for answer in self.training], dtype=np.float64)
         self.shares = lengths / lengths.sum()
         self.table = target.model.get_output_embeddings().weight.detach().float()
 
     def counts(self) -> Tensor:
-        """How often each token was said, or likeliest, in the answers learned from: (V,)."""
+        """Count how often each token was written or most probable in the training answers, (V,)."""
         found = torch.zeros(self.target.vocab_size, dtype=torch.long)
-        for place in self.learned:
-            tokens, tops, prompt = place.shard.words(place.number)
-            for said in (tokens[prompt:], tops[prompt - 1 :]):
-                found += torch.bincount(said, minlength=len(found))
+        for answer in self.training:
+            tokens, tops, prompt = answer.shard.token_ids(answer.number)
+            for facts_ in (tokens[prompt:], tops[prompt - 1 :]):
+                found += torch.bincount(facts_, minlength=len(found))
         return found
 
     def tokens(self) -> dict[str, dict[str, int]]:
-        """By domain, how many tokens the target said, to learn from and held out."""
+        """Count, by domain, the tokens written by the target, for training and held out."""
         found: dict[str, dict[str, int]] = {}
-        for part, places in (("training", self.learned), ("held_out", self.held_out)):
-            for place in places:
-                facts = place.shard.facts[place.number]
+        for part, answers in (("training", self.training), ("held_out", self.held_out)):
+            for answer in answers:
+                facts = answer.shard.facts[answer.number]
                 domain = found.setdefault(facts["domain"], {"training": 0, "held_out": 0})
-                domain[part] += place.length - facts["prompt"]
+                domain[part] += answer.length - facts["prompt"]
         return found
 
-    def lesson(self, step: int, families: Sequence[Family]) -> Frozen:
-        """See `Lessons`. Answers of about one length, as many as fill rows times length tokens.
+    def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
+        """Implement `BatchSource.training_batch`: answers of similar length, rows × length tokens.
 
-        The longer an answer, the likelier it is the first to be drawn, and the fewer stand beside
-        it: so all are seen alike.
+        Longer answers are more likely to be chosen first and have fewer others beside them, so that
+        all answers are seen equally often.
         """
-        chance = np.random.default_rng([self.recipe.seed, step])
+        rng = np.random.default_rng([self.recipe.seed, step])
         size = self.recipe.rows * self.recipe.length
-        first = int(chance.choice(len(self.learned), p=self.shares))
-        many = max(1, size // self.learned[first].length)
-        low = max(0, min(first - NEAR * many // 2, len(self.learned) - NEAR * many))
-        near = self.learned[low : low + NEAR * many]
-        chosen = [near[int(i)] for i in chance.permutation(len(near))[:many]]
-        fitting = max(1, size // max(place.length for place in chosen))
-        return self._frozen(chosen[:fitting])
+        first = int(rng.choice(len(self.training), p=self.shares))
+        count = max(1, size // self.training[first].length)
+        low = max(
+            0, min(first - NEIGHBOURHOOD * count // 2, len(self.training) - NEIGHBOURHOOD * count)
+        )
+        near = self.training[low : low + NEIGHBOURHOOD * count]
+        chosen = [near[int(i)] for i in rng.permutation(len(near))[:count]]
+        fitting = max(1, size // max(answer.length for answer in chosen))
+        return self._target_outputs(chosen[:fitting])
 
-    def exam(self, families: Sequence[Family]) -> Iterator[Frozen]:
-        """See `Lessons`. A few of the held-out answers, spread evenly over them."""
-        every = max(1, len(self.held_out) // WATCHED)
-        yield from self._exams(self.held_out[::every])
+    def held_out_batches(self, families: Sequence[Family]) -> Iterator[TargetOutputs]:
+        """Implement `BatchSource.held_out_batches` with a few held-out answers, evenly spaced."""
+        every = max(1, len(self.held_out) // MEASURED_ANSWERS)
+        yield from self._measured_batches(self.held_out[::every])
 
-    def exams(self) -> Mapping[str, Any]:
-        """By domain, all held-out batches, as a function of the families."""
+    def held_out_by_domain(self) -> Mapping[str, Any]:
+        """Return, by domain, a function that yields all held-out batches."""
         domains = dict.fromkeys(p.shard.facts[p.number]["domain"] for p in self.held_out)
-        return {domain: self._exam_of(domain) for domain in domains}
+        return {domain: self._held_out_of(domain) for domain in domains}
 
-    def _exam_of(self, domain: str) -> Any:
-        places = [p for p in self.held_out if p.shard.facts[p.number]["domain"] == domain]
-        return lambda families: self._exams(places)
+    def _held_out_of(self, domain: str) -> Any:
+        answers = [p for p in self.held_out if p.shard.facts[p.number]["domain"] == domain]
+        return lambda families: self._measured_batches(answers)
 
-    def _exams(self, places: Sequence[Place]) -> Iterator[Frozen]:
-        waiting = sorted(places, key=lambda place: place.length)
+    def _measured_batches(self, answers: Sequence[AnswerRef]) -> Iterator[TargetOutputs]:
+        waiting = sorted(answers, key=lambda answer: answer.length)
         while waiting:
-            many = max(1, EXAM_TOKENS // waiting[min(3, len(waiting) - 1)].length)
-            yield self._frozen(waiting[:many])
-            waiting = waiting[many:]
+            count = max(1, MEASURED_TOKENS // waiting[min(3, len(waiting) - 1)].length)
+            yield self._target_outputs(waiting[:count])
+            waiting = waiting[count:]
 
-    def _frozen(self, places: Sequence[Place]) -> Frozen:
-        """What the target thought of these answers, filled up on the right."""
-        read = [place.read() for place in places]
+    def _target_outputs(self, answers: Sequence[AnswerRef]) -> TargetOutputs:
+        """Return the target's outputs on these answers, padded on the right."""
+        read = [answer.read() for answer in answers]
         device = self.target.device
         states = pad_sequence([a.states for a in read], batch_first=True).to(device).float()
-        own = pad_sequence([_own(a) for a in read], batch_first=True)
+        own = pad_sequence([_own_rows(a) for a in read], batch_first=True)
         tops = pad_sequence([a.tops.long() for a in read], batch_first=True)
         model = self.target.model
-        return Frozen(
+        return TargetOutputs(
             tokens=pad_sequence([a.tokens.long() for a in read], batch_first=True).to(device),
             states={layer: states[:, :, i] for i, layer in enumerate(self.layers)},
             final=states[:, :, -1],
             keys_values={},
             embed=embedding_of(model),
             head=projection_of(model),
-            known=Known(tops.to(device), own.to(device), self.table),
+            generated=GeneratedText(tops.to(device), own.to(device), self.table),
         )
 
 
-def _own(answer: Answer) -> Tensor:
-    """(n,) bool: after which tokens the next was the target's own."""
+def _own_rows(answer: Answer) -> Tensor:
+    """Return after which tokens the next one was the target's own, (n,) bool."""
     return torch.arange(len(answer.tokens)) >= answer.prompt - 1
 
 
-TOKENS: Final = 1_000_000  # of answers and prompts, as often as they are seen
+TOKENS: Final = 1_000_000  # tokens trained on, prompts and repeats included
 
 
 @dataclass(frozen=True)
-class AnswersRecipe(HeadRecipe):
-    """AdamW alone, for heads that begin as parts of the target. See `Fitting`."""
+class AnswerRecipe(HeadRecipe):
+    """Recipe of heads that are initialised from the target: AdamW only.
+
+    Attributes:
+        matrix_rate: 0, so that AdamW trains the matrices.
+        other_rate: Learning rate of AdamW.
+        warm_up: Steps over which the learning rate rises.
+        draft_vocabulary: See `HeadOptions`.
+        unrolled: Draft steps that are trained on.
+    """
 
     matrix_rate: float = 0.0
     other_rate: float = 5e-4
@@ -168,36 +187,46 @@ class AnswersRecipe(HeadRecipe):
     unrolled: int = 0
 
 
-def taught(options: Options, data: Path) -> list[Pupil]:
-    """Train, and write the folder of every head that did not diverge. Raises ValueError."""
+def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
+    """Train heads and write the folder of every head that did not diverge.
+
+    Raises:
+        ValueError: If a head cannot be trained on answers, or the answers do not fit.
+    """
     torch.set_num_threads(options.threads)
-    families = [fitted(name, options.fitting) for name in options.names or ("eagle3",)]
+    families = [
+        family_with_options(name, options.head_options) for name in options.names or ("eagle3",)
+    ]
     target = load_target(options.target, options.device)
     recipe = _recipe(options, target)
-    answers = Answers(target, data, recipe)
+    answers = AnswerBatches(target, data, recipe)
     tokens, folder = options.tokens or TOKENS, options.work / "heads"
     plan = Plan(recipe, tokens, folder, answers, answers.counts())
-    pupils = train_heads(target, families, plan)
-    ship(pupils, target, plan, answers.exams(), options.out, answers.tokens())
-    return pupils
+    runs = train_heads(target, families, plan)
+    ship(runs, target, plan, answers.held_out_by_domain(), options.out, answers.tokens())
+    return runs
 
 
-def fitted(name: str, fitting: Fitting) -> Family:
-    """The family of a head that can learn from answers. Raises ValueError with a sentence."""
+def family_with_options(name: str, options: HeadOptions) -> Family:
+    """Return the family of a head that can be trained on answers.
+
+    Raises:
+        ValueError: If the head cannot be trained on answers.
+    """
     found = family(name)
-    if found.fitted is None:
-        able = ", ".join(each for each in names() if family(each).fitted)
-        raise ValueError(f"{name} does not learn from answers; what does: {able}.")
-    return found.fitted(fitting)
+    if found.with_options is None:
+        able = ", ".join(each for each in names() if family(each).with_options)
+        raise ValueError(f"{name} cannot be trained on answers; these heads can: {able}.")
+    return found.with_options(options)
 
 
-def _recipe(options: Options, target: Target) -> AnswersRecipe:
+def _recipe(options: Options, target: Target) -> AnswerRecipe:
     exact = options.precision == "float32" or not has_fast_bf16(target.device)
-    return AnswersRecipe(
+    return AnswerRecipe(
         seed=options.seed,
-        other_rate=AnswersRecipe.other_rate * options.rate,
+        other_rate=AnswerRecipe.other_rate * options.rate,
         made_for=target.card.hash or "",
         precision="float32" if exact else options.precision,
-        draft_vocabulary=options.fitting.draft_vocabulary,
-        unrolled=options.fitting.steps,
+        draft_vocabulary=options.head_options.draft_vocabulary,
+        unrolled=options.head_options.steps,
     )

@@ -1,7 +1,9 @@
-"""What a target is asked for its lessons: a file of questions, one JSON object a line.
+"""Questions for a target to answer: a JSON Lines file, filled from templates and from the corpus.
 
-Rule: what the app or a benchmark measures on is never among them; a row that is `held_out` is
-answered like the others, and no head learns from it.
+A file is a function of (corpus, seed, count). The prompts that specviz measures on are in it as
+held
+out: the target answers them, but no head is trained on the answers. No other question shares a
+long run of text with one of them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from specviz.training.corpus import documents
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """text: what is asked; where it is empty, the target thinks of a question itself."""
+    """A question for the target.
+
+    Attributes:
+        text: What is asked; if empty, the target makes up a question itself.
+        domain: Kind of question.
+        held_out: Whether its answer is kept out of training.
+    """
 
     text: str
     domain: str
@@ -29,32 +37,41 @@ class Question:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """The questions of a file. Raises ValueError with a sentence, OSError."""
+    """Read a file of questions.
+
+    Raises:
+        ValueError: If a line is not a question, or there is none.
+        OSError: If the file cannot be read.
+    """
     found = []
-    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")  # splitlines knows more ends
+    lines = (
+        path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    )  # splitlines also splits elsewhere
     for number, line in enumerate(filter(None, lines), 1):
         try:
             row = json.loads(line)
             found.append(Question(row["text"], row["domain"], bool(row.get("held_out", False))))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f'Line {number} of {path.name} is no {{"text": …, "domain": …}}: {error}'
+                f'Line {number} of {path.name} is not {{"text": …, "domain": …}}: {error}'
             ) from error
     if not found:
-        raise ValueError(f"{path.name} asks nothing.")
+        raise ValueError(f"{path.name} has no questions.")
     return found
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> None:
-    """One question a line."""
+    """Write one question per line."""
     lines = (json.dumps(asdict(each), ensure_ascii=False) for each in questions)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-COMMON: Final = 60  # letters in a row that a question may not share with a held-out prompt
-PASSAGE: Final = (200, 620)  # letters of a passage
-HELD_OUT_TURNS: Final = 4  # times that a held-out prompt is asked: once a temperature
+OVERLAP_LETTERS: Final = (
+    60  # characters in a row that a question may not share with a held-out prompt
+)
+PASSAGE: Final = (200, 620)  # shortest and longest passage, in characters
+HELD_OUT_TURNS: Final = 4  # answers to each held-out prompt, one per temperature
 
 TOPICS: Final = (
     "the water cycle|volcanoes|bees|the moon|bread|bicycles|the French Revolution|gravity|whales|"
@@ -162,51 +179,65 @@ SHARES: Final = {
 Passages = Callable[[], str]
 
 
-def asked(corpus: str, count: int, seed: int) -> list[Question]:
-    """`count` questions to learn from, and the app's own prompts, held out. Raises CorpusError."""
-    chance = np.random.default_rng([seed, 3])
+def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
+    """Generate questions to train on, and the prompts that specviz measures on, as held out.
+
+    Args:
+        corpus: Folder or Hub data set of the corpus.
+        count: Number of questions to train on.
+        seed: Seed of the choice of templates, topics and passages.
+
+    Raises:
+        CorpusError: If the corpus cannot be read.
+    """
+    rng = np.random.default_rng([seed, 3])
     held_out = [(domain, text) for domain, texts in prompts().items() for text in texts]
-    taken = stretches(text for _, text in held_out)
+    taken = substrings(text for _, text in held_out)
     found = [Question(text, domain, True) for domain, text in held_out] * HELD_OUT_TURNS
     for domain, share in SHARES.items():
-        made = _makers(corpus, domain, chance)
+        made = _makers(corpus, domain, rng)
         wanted = round(share * count)
         while wanted > 0:
             text = next(made)
-            if taken.isdisjoint(stretches([text])):
+            if taken.isdisjoint(substrings([text])):
                 found.append(Question(text, domain))
                 wanted -= 1
     return found
 
 
-def stretches(texts: Iterator[str] | Sequence[str]) -> set[str]:
-    """Every stretch of COMMON letters, blanks evened out; of a shorter text, all of it."""
+def substrings(texts: Iterator[str] | Sequence[str]) -> set[str]:
+    """Return every substring of OVERLAP_LETTERS characters, with blanks normalised.
+
+    A shorter text is returned whole.
+    """
     found = set()
     for text in texts:
         even = " ".join(text.split())
-        found |= {even[i : i + COMMON] for i in range(max(1, len(even) - COMMON + 1))} - {""}
+        found |= {
+            even[i : i + OVERLAP_LETTERS] for i in range(max(1, len(even) - OVERLAP_LETTERS + 1))
+        } - {""}
     return found
 
 
-def _makers(corpus: str, domain: str, chance: np.random.Generator) -> Iterator[str]:
-    """Questions of a domain without end."""
+def _makers(corpus: str, domain: str, rng: np.random.Generator) -> Iterator[str]:
+    """Return an endless iterator over questions of a domain."""
     makers: dict[str, Callable[[], Iterator[str]]] = {
-        "own": lambda: _said(lambda: ""),
-        "open": lambda: _said(lambda: _over(OPEN, TOPICS, chance)),
-        "lists": lambda: _said(lambda: _over(LISTS, TOPICS, chance)),
-        "coding": lambda: _said(lambda: _over(CODING, TASKS, chance)),
-        "maths": lambda: _sums(corpus, chance),
-        "stories": lambda: _openings(_corpus(corpus, "tinystories"), chance),
-        "dialogues": lambda: _dialogues(_corpus(corpus, "dialogues"), chance),
-        "python": lambda: _heads(_functions(_corpus(corpus, "python")), chance),
-        "edits": lambda: _filled(EDITS, _functions(_corpus(corpus, "python")), chance),
-        "summaries": lambda: _passages(SUMMARIES, corpus, chance),
-        "copies": lambda: _passages(COPIES, corpus, chance),
+        "own": lambda: _repeat(lambda: ""),
+        "open": lambda: _repeat(lambda: _fill_with_topics(OPEN, TOPICS, rng)),
+        "lists": lambda: _repeat(lambda: _fill_with_topics(LISTS, TOPICS, rng)),
+        "coding": lambda: _repeat(lambda: _fill_with_topics(CODING, TASKS, rng)),
+        "maths": lambda: _sums(corpus, rng),
+        "stories": lambda: _openings(_corpus(corpus, "tinystories"), rng),
+        "dialogues": lambda: _dialogues(_corpus(corpus, "dialogues"), rng),
+        "python": lambda: _heads(_functions(_corpus(corpus, "python")), rng),
+        "edits": lambda: _fill_with_texts(EDITS, _functions(_corpus(corpus, "python")), rng),
+        "summaries": lambda: _passages(SUMMARIES, corpus, rng),
+        "copies": lambda: _passages(COPIES, corpus, rng),
     }
     return makers[domain]()
 
 
-def _said(make: Callable[[], str]) -> Iterator[str]:
+def _repeat(make: Callable[[], str]) -> Iterator[str]:
     while True:
         yield make()
 
@@ -215,49 +246,49 @@ def _corpus(corpus: str, domain: str) -> list[str]:
     return list(documents(corpus, domain))
 
 
-def _one(some: Sequence[str], chance: np.random.Generator) -> str:
-    return some[int(chance.integers(len(some)))]
+def _choose(some: Sequence[str], rng: np.random.Generator) -> str:
+    return some[int(rng.integers(len(some)))]
 
 
-def _over(templates: Sequence[str], topics: str, chance: np.random.Generator) -> str:
-    """A template filled in. topics: with | between them."""
-    template, among = _one(templates, chance), topics.split("|")
-    return template.format(*(_one(among, chance) for _ in range(template.count("{}"))))
+def _fill_with_topics(templates: Sequence[str], topics: str, rng: np.random.Generator) -> str:
+    """Fill in a random template. topics: separated by `|`."""
+    template, among = _choose(templates, rng), topics.split("|")
+    return template.format(*(_choose(among, rng) for _ in range(template.count("{}"))))
 
 
-def _filled(
-    templates: Sequence[str], texts: Sequence[str], chance: np.random.Generator
+def _fill_with_texts(
+    templates: Sequence[str], texts: Sequence[str], rng: np.random.Generator
 ) -> Iterator[str]:
     while True:
-        yield _one(templates, chance).replace("{}", _one(texts, chance))
+        yield _choose(templates, rng).replace("{}", _choose(texts, rng))
 
 
-def _sums(corpus: str, chance: np.random.Generator) -> Iterator[str]:
-    """Word problems, without their answers."""
+def _sums(corpus: str, rng: np.random.Generator) -> Iterator[str]:
+    """Yield word problems without their answers."""
     texts = [text.split("\nAnswer:")[0] for text in _corpus(corpus, "maths")]
-    return _filled(SUMS, [text.removeprefix("Question:").strip() for text in texts], chance)
+    return _fill_with_texts(SUMS, [text.removeprefix("Question:").strip() for text in texts], rng)
 
 
-def _openings(texts: Sequence[str], chance: np.random.Generator) -> Iterator[str]:
-    """How stories begin: one to three sentences, at times asked to go on from."""
+def _openings(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    """Yield beginnings of stories (one to three sentences), some with the request to continue."""
     while True:
-        sentences = re.split(r"(?<=[.!?]) +", " ".join(_one(texts, chance).split())[:600])
-        begun = " ".join(sentences[: int(chance.integers(1, 4))])
-        yield _one(("{}", "{}", "Go on with this story: {}"), chance).replace("{}", begun)
+        sentences = re.split(r"(?<=[.!?]) +", " ".join(_choose(texts, rng).split())[:600])
+        opening = " ".join(sentences[: int(rng.integers(1, 4))])
+        yield _choose(("{}", "{}", "Go on with this story: {}"), rng).replace("{}", opening)
 
 
-def _dialogues(texts: Sequence[str], chance: np.random.Generator) -> Iterator[str]:
-    """How task dialogues begin, up to an answer."""
+def _dialogues(texts: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    """Yield beginnings of task dialogues, up to an answer."""
     while True:
-        turns = _one(texts, chance).strip().split("\n")
+        turns = _choose(texts, rng).strip().split("\n")
         users = [i for i, turn in enumerate(turns[:8]) if turn.startswith("User:")]
         if users:
-            end = users[int(chance.integers(len(users)))]
+            end = users[int(rng.integers(len(users)))]
             yield "\n".join([*turns[: end + 1], "Assistant:"])
 
 
 def _functions(texts: Sequence[str]) -> list[str]:
-    """Short functions of the Python corpus, whole."""
+    """Return short, complete functions of the Python corpus."""
     found = []
     for text in texts:
         for block in re.findall(r"^def .+(?:\n(?:[ \t]+.*|))+", text, flags=re.MULTILINE):
@@ -266,20 +297,20 @@ def _functions(texts: Sequence[str]) -> list[str]:
     return found
 
 
-def _heads(functions: Sequence[str], chance: np.random.Generator) -> Iterator[str]:
-    """How functions begin, to be gone on with."""
+def _heads(functions: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    """Yield beginnings of functions."""
     while True:
-        lines = _one(functions, chance).split("\n")
-        yield "\n".join(lines[: int(chance.integers(1, max(2, len(lines) // 2)))])
+        lines = _choose(functions, rng).split("\n")
+        yield "\n".join(lines[: int(rng.integers(1, max(2, len(lines) // 2)))])
 
 
-def _passages(templates: Sequence[str], corpus: str, chance: np.random.Generator) -> Iterator[str]:
-    """Passages of stories and tales in whole sentences."""
+def _passages(templates: Sequence[str], corpus: str, rng: np.random.Generator) -> Iterator[str]:
+    """Yield templates filled with passages of whole sentences from stories and tales."""
     texts = _corpus(corpus, "tinystories") + _corpus(corpus, "fairytales")
     while True:
-        text = " ".join(_one(texts, chance).split())
-        begin = text.find(". ", int(chance.integers(max(1, len(text) - PASSAGE[1])))) + 2
-        piece = text[begin : begin + int(chance.integers(*PASSAGE))]
+        text = " ".join(_choose(texts, rng).split())
+        begin = text.find(". ", int(rng.integers(max(1, len(text) - PASSAGE[1])))) + 2
+        piece = text[begin : begin + int(rng.integers(*PASSAGE))]
         whole = piece[: piece.rfind(". ") + 1]
         if len(whole) >= PASSAGE[0] // 2:
-            yield _one(templates, chance).replace("{}", whole)
+            yield _choose(templates, rng).replace("{}", whole)

@@ -1,6 +1,6 @@
-"""Answers on disk: a folder of shards, one a batch, and what they were written by.
+"""Answers on disk: a folder of shards, one per batch, and the settings that they were written with.
 
-Rule: a shard is there whole or not at all; states are kept in bf16, which is all that a head needs.
+A shard is complete or absent. Hidden states are stored in bf16, which suffices to train a head.
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ ABOUT = "answers.json"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question and what the target answered, n tokens in all, the last of them read too.
+    """A question and the target's answer, n tokens in all.
 
-    tokens: (n,). prompt: how many of them are not the target's. tops: (n,), its likeliest next
-    token after each. states: (n, layers + 1, h) bf16, of the tapped layers before the final norm,
-    and after it.
+    Attributes:
+        tokens: Token ids, (n,).
+        prompt: Number of tokens that are not the target's.
+        tops: The target's most probable next token after each token, (n,).
+        states: bf16 hidden states, (n, layers + 1, h): of the tapped layers before the final norm,
+            then after it.
+        domain: Kind of question.
+        held_out: Whether it is kept out of training.
+        temperature: Temperature that it was sampled at.
     """
 
     tokens: Tensor
@@ -39,7 +45,7 @@ class Answer:
 
     @property
     def own(self) -> int:
-        """How many of its rows hold a law that the target answered by."""
+        """Return the number of rows whose distribution the target sampled from."""
         return len(self.tokens) - self.prompt + 1
 
 
@@ -50,7 +56,7 @@ def write_shard(path: Path, answers: Sequence[Answer]) -> None:
         | {"held_out": a.held_out, "temperature": a.temperature}
         for a in answers
     ]
-    none = torch.empty(0, dtype=torch.int32)  # of a batch without an answer
+    none = torch.empty(0, dtype=torch.int32)  # for a batch without answers
     tensors = {
         name: torch.cat([getattr(answer, name) for answer in answers]) if answers else none
         for name in ("tokens", "tops", "states")
@@ -62,9 +68,13 @@ def write_shard(path: Path, answers: Sequence[Answer]) -> None:
 
 
 class Shard:
-    """A batch on disk, its states read when they are asked for.
+    """A batch on disk; hidden states are read on demand.
 
-    facts, lengths: by answer, what is said of it, and its tokens.
+    Attributes:
+        facts: Properties of each answer.
+        lengths: Tokens of each answer.
+        starts: First row of each answer in the tensors.
+        token_rows: Token ids and top tokens of all answers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,32 +82,36 @@ class Shard:
         self.facts: list[dict[str, Any]] = json.loads(self.file.metadata()["answers"])
         self.lengths = [int(each.pop("length")) for each in self.facts]
         self.starts = [0, *accumulate(self.lengths)]
-        self.said = {name: self.file.get_tensor(name) for name in ("tokens", "tops")}
+        self.token_rows = {name: self.file.get_tensor(name) for name in ("tokens", "tops")}
 
-    def words(self, number: int) -> tuple[Tensor, Tensor, int]:
-        """An answer's tokens and tops, and how long its prompt is."""
+    def token_ids(self, number: int) -> tuple[Tensor, Tensor, int]:
+        """Return an answer's tokens, its top tokens and the length of its prompt."""
         rows = slice(self.starts[number], self.starts[number + 1])
-        return self.said["tokens"][rows], self.said["tops"][rows], self.facts[number]["prompt"]
+        return (
+            self.token_rows["tokens"][rows],
+            self.token_rows["tops"][rows],
+            self.facts[number]["prompt"],
+        )
 
     def read(self, number: int) -> Answer:
-        """All of an answer."""
-        tokens, tops, _ = self.words(number)
+        """Read a whole answer."""
+        tokens, tops, _ = self.token_ids(number)
         states = self.file.get_slice("states")[self.starts[number] : self.starts[number + 1]]
         return Answer(tokens=tokens, tops=tops, states=states, **self.facts[number])
 
 
-def shard(folder: Path, number: int) -> Path:
-    """Where a batch is kept."""
+def shard_path(folder: Path, number: int) -> Path:
+    """Return the path of a batch."""
     return folder / f"{number:05}.safetensors"
 
 
-def shards(folder: Path) -> list[Path]:
-    """Those that are there."""
+def shard_paths(folder: Path) -> list[Path]:
+    """Return the paths of the shards in a folder, in order."""
     return sorted(folder.glob("[0-9]*.safetensors"))
 
 
-def own_tokens(paths: Iterable[Path]) -> int:
-    """How many tokens the target wrote in these shards."""
+def count_own_tokens(paths: Iterable[Path]) -> int:
+    """Count the tokens that the target wrote in these shards."""
     total = 0
     for path in paths:
         found = Shard(path)
@@ -105,24 +119,32 @@ def own_tokens(paths: Iterable[Path]) -> int:
     return total
 
 
-def agree(folder: Path, facts: dict[str, Any]) -> None:
-    """Keep what a folder's shards were written by, or compare. Raises ValueError."""
+def check_settings(folder: Path, facts: dict[str, Any]) -> None:
+    """Store the settings of a folder's shards, or compare them with those stored.
+
+    Raises:
+        ValueError: If the folder's shards were written with other settings.
+    """
     path = folder / ABOUT
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    elif (kept := about(folder)) != facts:
+    elif (kept := read_settings(folder)) != facts:
         names = ", ".join(sorted(k for k in facts if kept.get(k) != facts[k]))
         raise ValueError(
-            f"{str(folder)!r} was begun with other settings ({names}). "
-            "Give the same ones, or another folder."
+            f"The answers in {str(folder)!r} were written with other settings ({names}). "
+            "Give the same settings, or another folder."
         )
 
 
-def about(folder: Path) -> dict[str, Any]:
-    """What a folder's shards were written by. Raises ValueError where there are none."""
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Return the settings of a folder's shards.
+
+    Raises:
+        ValueError: If there are none.
+    """
     path = folder / ABOUT
     if not path.is_file():
-        raise ValueError(f"There are no answers in {str(folder)!r}; `train write` writes them.")
+        raise ValueError(f"There are no answers in {str(folder)!r}: run `train write` first.")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found

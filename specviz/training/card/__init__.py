@@ -1,1 +1,1 @@
-"""The house models' card, generated."""
+"""Model cards, generated from manifests and measurements."""

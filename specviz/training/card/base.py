@@ -1,6 +1,6 @@
-"""What every section of the card is made from: the manifests, and what was measured.
+"""What the sections of a card are made from: manifests, measurements and table formatting.
 
-Rule: numbers that were measured on other weights than those that lie there are refused.
+Measurements of other weights than those in the folder are refused.
 """
 
 from __future__ import annotations
@@ -20,19 +20,23 @@ Manifest = dict[str, Any]
 
 
 FINISHED: Final = ("target", "draft-model")
-PEERS: Final = "peers.json"
-MEASURE: Final = "run `python -m specviz train measure`"
+PEERS_FILE: Final = "peers.json"
+MEASURE_HINT: Final = "run `python -m specviz train measure`"
 
 
 class StaleMeasurements(ValueError):
-    """Numbers of other weights; the message is a sentence that says which, and what to do."""
+    """Measurements belong to other weights. The message says which, and what to do."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """The manifests by stage, what was measured (None: nothing yet), and where the folders lie.
+    """Manifests and measurements of a folder of models.
 
-    peers: what another program was seen to do with them; None: nothing yet.
+    Attributes:
+        folder: The folder.
+        manifests: Manifests by stage.
+        measured: Contents of measured.json; None if there is none.
+        peers: What another program did with the weights; None if never tried.
     """
 
     folder: Path
@@ -42,23 +46,26 @@ class Models:
 
     @property
     def target(self) -> Manifest:
-        """The target's manifest."""
+        """Return the target's manifest."""
         return self.manifests["target"]
 
     @property
     def draft(self) -> Manifest:
-        """The draft model's manifest."""
+        """Return the draft model's manifest."""
         return self.manifests["draft-model"]
 
     @property
     def heads(self) -> dict[str, Manifest]:
-        """The manifests of the heads that are finished, in the order in which they are known."""
+        """Return the manifests of the finished heads, in the order of the families."""
         return {name: self.manifests[name] for name in names() if name in self.manifests}
 
 
 def read_models(folder: Path) -> Models:
-    """All that lies in `folder`. Raises `FileNotFoundError` where a model is not finished, and
-    `StaleMeasurements`.
+    """Read all manifests and measurements of a folder.
+
+    Raises:
+        FileNotFoundError: If the target or the draft model is not finished.
+        StaleMeasurements: If measurements belong to other weights.
     """
     heads = [name for name in names() if (folder / name / MANIFEST).is_file()]
     manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
@@ -66,9 +73,10 @@ def read_models(folder: Path) -> Models:
 
 
 def read_measured(folder: Path) -> dict[str, Any] | None:
-    """What was measured on the weights in `folder`; None where nothing was.
+    """Read the measurements of the weights in `folder`; None if there are none.
 
-    Raises `StaleMeasurements` for numbers of a target or drafter with other weights.
+    Raises:
+        StaleMeasurements: If they belong to other weights.
     """
     found = measured(folder / MEASURED.name)
     if found is None:
@@ -82,51 +90,52 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
 
 
 def read_peers(folder: Path) -> dict[str, Any] | None:
-    """What vLLM was seen to do with the weights in `folder`; None where that was never tried.
+    """Read what vLLM did with the weights in `folder`; None if that was never tried.
 
-    Raises `StaleMeasurements` where it was seen with other weights.
+    Raises:
+        StaleMeasurements: If it was tried with other weights.
     """
-    found = measured(folder / PEERS)
+    found = measured(folder / PEERS_FILE)
     if found is None:
         return None
     helps = "run `python tests/peers/vllm_accepted.py FOLDER`"
-    _require(folder / "target", "the target", found["target"], PEERS, helps)
+    _require(folder / "target", "the target", found["target"], PEERS_FILE, helps)
     for row in found["rows"]:
         if row["hash"] is not None:
             name = row["drafter"]
-            _require(folder / _weights_of(name), name, row["hash"], PEERS, helps)
+            _require(folder / _weights_of(name), name, row["hash"], PEERS_FILE, helps)
     return found
 
 
 def _weights_of(drafter: str) -> str:
-    """The name of the folder that holds its weights: EAGLE-2 has EAGLE's."""
+    """Return the name of the folder with a drafter's weights: EAGLE-2 uses EAGLE's."""
     entry = find(drafter, "drafter")
     return drafter if entry is None or entry.folder is None else Path(entry.folder).name
 
 
 def _require(
-    folder: Path, name: str, hash: str | None, file: str = MEASURED.name, helps: str = MEASURE
+    folder: Path, name: str, hash: str | None, file: str = MEASURED.name, helps: str = MEASURE_HINT
 ) -> None:
     if fingerprint(weight_files(folder)) != hash:
         raise StaleMeasurements(
-            f"{file} has numbers of {name} with other weights than those in "
+            f"{file} has measurements of {name} with other weights than those in "
             f"{folder.name!r}: {helps}, or delete that file."
         )
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number for a table; a dash where there is none."""
+    """Format a number for a table; None becomes a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def percents(values: Sequence[float | None] | None, counts: Sequence[int], least: int) -> str:
-    """Shares as "90 · 75", in percent; a dash for one of fewer than `least` cases."""
+    """Format shares as "90 · 75", in percent; a dash for a share of fewer than `least` cases."""
     shown = [
         "–" if value is None or many < least else f"{value:.0%}".rstrip("%")
         for value, many in zip(values or [], counts, strict=True)
@@ -137,12 +146,12 @@ def percents(values: Sequence[float | None] | None, counts: Sequence[int], least
 
 
 def megabytes(size: float) -> str:
-    """Bytes for a table."""
+    """Format a number of bytes for a table."""
     return f"{size / 1e6:.2f} MB" if size else "none"
 
 
-def wording(settings: Mapping[str, Any]) -> str:
-    """Settings in a few words: those that are off or empty are left out."""
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Format settings for a table, without those that are off or empty."""
     skipped = {"schedule", "candidates"}
     parts = []
     for name, value in settings.items():

@@ -1,6 +1,7 @@
-"""The card's sections about drafting: heads from their manifests, and what drafters measured.
+"""The card's sections about drafting: training of the heads, measurements, and agreement with vLLM.
 
-Rule: every number comes from a manifest or from measured.json, with what it was measured on.
+Every number comes from a manifest, from measured.json or from peers.json (written by
+`tests/peers/vllm_accepted.py`), and is shown with what it was measured on.
 """
 
 from __future__ import annotations
@@ -15,48 +16,48 @@ from specviz.trace.metrics import mean_over_equal_text
 from specviz.training.card.base import Models, megabytes, number, percents, settings_text, table
 from specviz.training.export import SHARED
 
-MIN_JUDGED: Final = 10  # judged guesses: a share of fewer says nothing
-SHOWN_DEPTHS: Final = 6  # shown at most
+MIN_JUDGED: Final = 10  # judged guesses; a share of fewer is not shown
+SHOWN_DEPTHS: Final = 6  # most depths shown
 TEXT_MEANS: Final = (
     "ratio_to_plain",
     "tokens_per_pass",
-)  # means are over as much text of each domain
+)  # averaged over equal amounts of text
 MEANS: Final = (
-    "Speed-up and tokens a pass over as much text of each domain (harmonic means); all else is "
-    "averaged over the domains."
+    "Speed-up and tokens per pass are harmonic means, for equal amounts of text from each domain; "
+    "everything else is averaged over the domains."
 )
 MEMORY_COLUMN: Final = "held in memory"
 
 
 def _within_sentence(definition: str) -> str:
-    """A definition of the glossary within a sentence."""
+    """Return a definition of the glossary with a lower-case first letter."""
     return definition[0].lower() + definition[1:]
 
 
 NOT_YET = "Not measured yet: run `python -m specviz train measure`, then `train card` again."
 DEFINITIONS: Final = (
-    "- **α**: the chance that a judged position keeps one of its guesses, before any coin falls, "
-    "averaged over all judged positions of all runs. For one sampled guess it is Σ min(p, q) over "
-    "the whole vocabulary; for sampled siblings 1 − Π(1 − min(1, p/q)), given the guesses, each "
-    "under what the rejections before it leave of p and q; for top tokens, the sum of their p. "
-    "At temperature 0 it is the share of "
+    "- **α**: the probability that a judged position accepts one of its guesses, computed before "
+    "any random number is used and averaged over all judged positions of all runs. For one "
+    "sampled guess it is Σ min(p, q) over the whole vocabulary; for sampled siblings, given the "
+    "guesses, it is 1 − Π(1 − min(1, p/q)), with p and q as they remain after the earlier "
+    "rejections; for top tokens, the sum of their p. At temperature 0 it is the share of "
     "positions where the target's top token is among the guesses.\n"
-    "- **tokens a pass**: new tokens by target passes, the prefill included; one more than the "
-    "guesses kept in a round.\n"
-    f"- **kept by depth**: {_within_sentence(GLOSSARY['kept by depth'])} In percent, from depth 1; a dash: "
-    f"fewer than {MIN_JUDGED} guesses were judged there.\n"
+    "- **tokens per pass**: new tokens divided by target passes, the prefill included; one more "
+    "than the guesses accepted in a round.\n"
+    f"- **kept by depth**: {_within_sentence(GLOSSARY['kept by depth'])} "
+    f"In percent, from depth 1; a dash means that fewer than {MIN_JUDGED} guesses were judged.\n"
     f"- **plain pass**: {_within_sentence(GLOSSARY['plain pass'])}\n"
     f"- **extra files**: {_within_sentence(GLOSSARY['extra files'])}\n"
-    "- **drafting, checking**: seconds of a round, in plain passes: of the drafter; and of the "
-    "target's pass over all guesses, judging and keeping.\n"
-    "- **speed-up**: tokens per second by those of plain decoding, prefill included, measured in "
-    "turns with it on the same prompt: the median over prompts. At temperature 0 both wrote the "
-    "same text; at 1 the texts differ, and so may their lengths."
+    "- **drafting, checking**: time of a round in plain passes: of the drafter; and of the "
+    "target's pass over all guesses, judging them and updating the cache.\n"
+    "- **speed-up**: tokens per second divided by those of plain decoding, prefill included, "
+    "measured in turn with it on the same prompt; the median over prompts. At temperature 0 both "
+    "wrote the same text; at 1 the texts differ, and so may their lengths."
 )
 
 
 def heads_section(models: Models) -> str:
-    """The heads' training; empty where there are none."""
+    """Return the section on the heads' training."""
     rows = [
         (
             f"`{name}`",
@@ -75,21 +76,21 @@ def heads_section(models: Models) -> str:
     if not rows:
         return "## Heads\n\nNone is finished yet."
     names = (
-        "head", "parameters", "weights", "steps", "tokens seen", "of own text", "time", "loss",
+        "head", "parameters", "weights", "steps", "tokens seen", "own text", "time", "loss",
         "same top token, by depth", "Σ min(p, q), by depth",
     )  # fmt: skip
     return (
         "## Heads\n\n"
         + table(names, rows)
-        + "\n\n`of own text`: how many tokens the target wrote itself, from which half of the "
-        "windows come. `time` leaves out the target's passes, which all heads share. Losses of "
-        "different kinds of heads do not compare. The last columns are percentages on held-out "
-        "text, the text's own tokens before each guess, averaged over the domains."
+        + "\n\n`own text`: tokens that the target wrote itself; half of the training windows come "
+        "from them. `time` leaves out the target's passes, which all heads share. Losses of "
+        "different kinds of heads cannot be compared. The last columns are percentages on "
+        "held-out text, given the text's own tokens before each guess, averaged over the domains."
     )
 
 
 def measured_sections(models: Models) -> str:
-    """The tables by domain and temperature."""
+    """Return the sections of measurements, by domain and temperature."""
     facts = models.measured
     if facts is None:
         return f"## Measured\n\n{NOT_YET}"
@@ -103,25 +104,25 @@ def measured_sections(models: Models) -> str:
 
 
 def section_of(facts: dict[str, Any]) -> str:
-    """All that was measured of a target that is no part of the app."""
+    """Return the section of measurements on a target other than the house target."""
     about = f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}"
     return "\n\n".join([about, *tables(facts)])
 
 
 def tables(facts: dict[str, Any]) -> list[str]:
-    """An overview, and a table a domain and temperature."""
+    """Return an overview, and one table per domain and temperature."""
     return [_overview(facts), *_domains(facts)]
 
 
 def _definitions(facts: dict[str, Any]) -> str:
-    """What the columns mean."""
+    """Return the definitions of the columns."""
     memory = _within_sentence(GLOSSARY[MEMORY_COLUMN])
     line = f"\n- **{MEMORY_COLUMN}**: {memory} The most of all runs."
     return DEFINITIONS + (line if _memory_by_drafter(facts) else "")
 
 
 def _on_average(facts: dict[str, Any], what: str) -> str:
-    """Shares by depth, averaged over domains."""
+    """Format shares by depth, averaged over domains."""
     by_domain = list(facts[what].values())
     shares = [fmean(depth) for depth in zip(*by_domain, strict=False)]
     return percents(shares, [MIN_JUDGED] * len(shares), MIN_JUDGED)
@@ -130,22 +131,23 @@ def _on_average(facts: dict[str, Any], what: str) -> str:
 def _measured_setup(facts: dict[str, Any]) -> str:
     found, machine = facts["versions"], facts["machine"]
     return (
-        f"By `python -m specviz train measure` on {machine['device']} ({machine['processor']}), "
-        f"{facts['dtype']}, torch {found['torch']} (threads: {facts['threads']}). For each domain "
-        f"the first {facts['prompts']} of the app's own prompts, which were written for it and are "
-        f"in no training text; at most {facts['new_tokens']} new tokens; turns a prompt: "
-        f"{facts['repeats']}; seed {facts['seed']}. Few prompts: the second digit is noise."
+        f"Measured with `python -m specviz train measure` on {machine['device']} "
+        f"({machine['processor']}), {facts['dtype']}, torch {found['torch']} (threads: "
+        f"{facts['threads']}), on the first {facts['prompts']} of the app's own prompts in each "
+        "domain, which were written for the app and are in no training text; at most "
+        f"{facts['new_tokens']} new tokens; turns per prompt: {facts['repeats']}; seed "
+        f"{facts['seed']}. With so few prompts the second digit is noise."
     )
 
 
 def _left_out(facts: dict[str, Any]) -> str:
     names = [name for name in drafter_names("house", None) if name not in facts["drafters"]]
     listed = ", ".join(f"`{name}`" for name in names)
-    return f"\n\nNot measured, since not on that machine: {listed}." if names else ""
+    return f"\n\nNot measured, because not on that machine: {listed}." if names else ""
 
 
 def _overview(facts: dict[str, Any]) -> str:
-    """A line a drafter: its memory and settings, and means over domains by temperature."""
+    """Return a table of the drafters: files, memory, settings, and means over domains."""
     temperatures = sorted({row["temperature"] for row in facts["rows"]})
     memory = _memory_by_drafter(facts)
     rows = []
@@ -156,19 +158,19 @@ def _overview(facts: dict[str, Any]) -> str:
             mine = _rows_of(facts, name, temperature)
             line += [_mean(mine, "tokens_per_pass"), f"× {_mean(mine, 'ratio_to_plain')}"]
         rows.append(line)
-    columns = [f"{what}, T {t:g}" for t in temperatures for what in ("tokens a pass", "speed-up")]
+    columns = [f"{what}, T {t:g}" for t in temperatures for what in ("tokens per pass", "speed-up")]
     return (
         "### Drafters\n\n"
         + table(
             ("drafter", "extra files", *([MEMORY_COLUMN] if memory else []), "settings", *columns),
             rows,
         )
-        + f"\n\n{MEANS} Drafters differ most by domain: see there."
+        + f"\n\n{MEANS} The tables by domain show larger differences."
     )
 
 
 def _memory_by_drafter(facts: dict[str, Any]) -> dict[str, int]:
-    """By drafter, the most bytes that it held in memory; empty where that was not measured."""
+    """Return, by drafter, the most bytes held in memory; empty if that was not measured."""
     found: dict[str, int] = {}
     for row in facts["rows"]:
         if row.get("held_bytes") is not None:
@@ -177,9 +179,9 @@ def _memory_by_drafter(facts: dict[str, Any]) -> dict[str, int]:
 
 
 def _domains(facts: dict[str, Any]) -> Iterator[str]:
-    """One table a domain and temperature, in the order measured."""
+    """Yield one table per domain and temperature, in the order measured."""
     columns = (
-        "drafter", "α", "tokens a pass", "kept by depth, %", "guesses a round", "drafting",
+        "drafter", "α", "tokens per pass", "kept by depth, %", "guesses per round", "drafting",
         "checking", "speed-up",
     )  # fmt: skip
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
@@ -208,11 +210,11 @@ def _by_depth(row: dict[str, Any], what: str) -> str:
 
 
 def _same_budget(facts: dict[str, Any]) -> str:
-    """Drafts of equal size: lengths compare, whatever they cost."""
+    """Return the section that compares accepted lengths of drafts of equal size."""
     about = (
-        "### On the same budget\n\n"
-        f"Drafts of {facts['guesses']} guesses, as deep as EAGLE's static tree, for each of these "
-        "drafters, so that lengths compare; fewer only where a text or a tree ends early. "
+        "### With the same budget\n\n"
+        f"Here each drafter drafts {facts['guesses']} guesses, as deep as EAGLE's static tree, so "
+        "that lengths can be compared; there are fewer only where a text or a tree ends early. "
         f"{MEANS}"
     )
     if not facts["rows"]:
@@ -222,20 +224,20 @@ def _same_budget(facts: dict[str, Any]) -> str:
         for temperature in sorted({row["temperature"] for row in facts["rows"]}):
             mine = _rows_of(facts, name, temperature)
             rows.append((f"`{name}`", f"{temperature:g}", *_means(mine)))
-    columns = ("drafter", "temperature", "guesses a round", "α", "tokens a pass")
+    columns = ("drafter", "temperature", "guesses per round", "α", "tokens per pass")
     domains = list(dict.fromkeys(row["domain"] for row in facts["rows"]))
     return about + "\n\n" + table((*columns, *domains), rows)
 
 
 def _means(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Means over domains, then tokens a pass of each domain."""
+    """Yield means over domains, then the tokens per pass of each domain."""
     for what, digits in (("guesses_per_round", 1), ("alpha", 2), ("tokens_per_pass", 2)):
         yield _mean(rows, what, digits)
     yield from (number(row["tokens_per_pass"]) for row in rows)
 
 
 def _rows_of(facts: dict[str, Any], name: str, temperature: float) -> list[dict[str, Any]]:
-    """A drafter's rows at a temperature, by domain."""
+    """Return a drafter's rows at a temperature, by domain."""
     wanted = (name, temperature)
     return [row for row in facts["rows"] if (row["name"], row["temperature"]) == wanted]
 
@@ -247,11 +249,13 @@ def _mean(rows: list[dict[str, Any]], what: str, digits: int = 2) -> str:
 
 
 def other_programs(models: Models) -> str:
-    """vLLM beside us, drafter by drafter."""
+    """Return the section that compares vLLM with specviz, drafter by drafter."""
     facts = models.peers
     if facts is None:
         return "## In vLLM\n\nNot compared yet: run `python tests/peers/vllm_accepted.py FOLDER`."
-    heads = ("drafter", "folder", "guesses a round", "same text", "same rounds", "kept by position")
+    heads = (
+        "drafter", "folder", "guesses per round", "same text", "same rounds", "kept by position",
+    )  # fmt: skip
     notes = [_note(row) for row in facts["rows"] if row["why_not"] or row["differs"]]
     return "\n\n".join(
         [
@@ -267,23 +271,23 @@ def _compared_setup(facts: dict[str, Any]) -> str:
     theirs, ours = facts["versions"]["vllm"], facts["versions"]["ours"]
     days = " and ".join(sorted({row["date"] for row in facts["rows"]}))
     return (
-        f"By `python tests/peers/vllm_accepted.py FOLDER` on {days}: {facts['program']} "
-        f"{facts['version']} ({facts['package']}, torch {theirs['torch']}, transformers "
-        f"{theirs['transformers']}) beside this program (torch {ours['torch']}, transformers "
+        f"Measured with `python tests/peers/vllm_accepted.py FOLDER` on {days}: "
+        f"{facts['program']} {facts['version']} ({facts['package']}, torch {theirs['torch']}, "
+        f"transformers {theirs['transformers']}) and specviz (torch {ours['torch']}, transformers "
         f"{ours['transformers']}), {facts['dtype']}, {facts['processor']}. Both decoded each of "
         f"the app's {len(facts['rows'][0]['vllm'])} prompts at temperature 0, at most "
-        f"{facts['new_tokens']} new tokens, with a chain of guesses. `same rounds`: prompts in all "
-        "of whose rounds both kept as many guesses. `kept by position`: rounds that kept the "
-        "first guess, the second, and so on, of all rounds. The last round of a text is left out: "
-        "it is cut to the room left here, and drafted whole there. vLLM's Medusa shares no "
-        "projection with its target, so the target's lies once more in that folder "
-        f"(`{SHARED}`), which nothing here reads."
+        f"{facts['new_tokens']} new tokens, with a chain of guesses. `same rounds`: prompts in "
+        "which both accepted the same number of guesses in every round. `kept by position`: how "
+        "many rounds accepted the first guess, the second, and so on. The last round of a text is "
+        "left out, because specviz shortens its draft to the tokens left and vLLM does not. "
+        "vLLM's Medusa does not share the target's projection, so its folder has a copy "
+        f"(`{SHARED}`), which specviz does not read."
     )
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     prompts = len(row["vllm"])
-    folder = "as it lies" if row["as_it_lies"] else "a changed copy"
+    folder = "unchanged" if row["as_it_lies"] else "modified copy"
     return (
         f"`{row['drafter']}`",
         folder if row["hash"] else "none",
@@ -295,24 +299,24 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _kept(row: dict[str, Any]) -> str:
-    """Once where both are the same."""
+    """Format the accepted counts by position, once if both are equal."""
     counts_by_side = {
         who: f"{' · '.join(map(str, counts))} of {row['rounds'][who]:,}"
         for who, counts in row["by_position"].items()
     }
     if counts_by_side["vllm"] == counts_by_side["ours"]:
         return f"both {counts_by_side['ours']}"
-    return f"there {counts_by_side['vllm']}, here {counts_by_side['ours']}"
+    return f"vLLM {counts_by_side['vllm']}, specviz {counts_by_side['ours']}"
 
 
 def _note(row: dict[str, Any]) -> str:
-    """Why a folder is of no use there as it lies, and why guesses are not the same."""
+    """Explain why vLLM cannot use a folder unchanged, and why guesses differ."""
     parts = [f"- `{row['drafter']}`:"]
     if row["why_not"]:
-        parts += [row["why_not"], f"vLLM said: {row['said']}"]
+        parts += [row["why_not"], f"vLLM's message: {row['said']}"]
     if row["differs"]:
         parts += [
             row["differs"],
-            f"Done so here, the rounds of {row['as_there']} prompts are equal.",
+            f"If specviz does the same, the rounds of {row['as_there']} prompts are equal.",
         ]
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""Heads of any Llama: its own answers with the states on the way, lessons of them, and decoding."""
+"""Training heads of any Llama on its own answers: generation, storage, batches and training."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def batches(target: Target, folder: Path) -> AnswerBatches:
     return AnswerBatches(target, folder, AnswerRecipe(seed=1, rows=2, length=64))
 
 
-def test_texts_of_all_lengths_are_read_together_as_each_is_alone(target: Target) -> None:
+def test_batched_pass_equals_separate_passes(target: Target) -> None:
     texts = [[5, 6, 7], [9, 8, 7, 6, 5, 4], [3]]
     decoder = BatchedDecoder(target.model, (2, 6), texts, 2)
     first, second = decoder.read(), decoder.step(torch.tensor([11, 12, 13]))
@@ -70,15 +70,13 @@ def test_texts_of_all_lengths_are_read_together_as_each_is_alone(target: Target)
             close(decoder.logits(output.final[i, -1]), alone.logits[0, at])
 
 
-def test_what_is_no_llama_is_refused() -> None:
-    with pytest.raises(Unsuitable, match="by Llamas alone; this is a gpt2"):
+def test_model_that_is_not_a_llama_is_refused() -> None:
+    with pytest.raises(Unsuitable, match="Only Llama models can write answers; this is a gpt2"):
         BatchedDecoder(tiny.gpt2(), (1,), [[1]], 1)
 
 
 @pytest.mark.slow
-def test_answers_are_the_target_s_own_and_keep_what_it_thought(
-    target: Target, written: Path
-) -> None:
+def test_answers_equal_generation_and_keep_hidden_states(target: Target, written: Path) -> None:
     found = [Shard(path) for path in shard_paths(written)]
     read = [shard_path.read(i) for shard_path in found for i in range(len(shard_path.lengths))]
     assert {answer.temperature for answer in read} == {0.0, 0.7, 1.0}
@@ -96,9 +94,7 @@ def test_answers_are_the_target_s_own_and_keep_what_it_thought(
 
 
 @pytest.mark.slow
-def test_an_answer_ends_where_the_target_ends_it(
-    target: Target, written: Path, tmp_path: Path
-) -> None:
+def test_answer_ends_at_end_of_text(target: Target, written: Path, tmp_path: Path) -> None:
     def greedy(folder: Path) -> list[list[int]]:
         found = [
             shard_path.read(i)
@@ -121,7 +117,7 @@ def test_an_answer_ends_where_the_target_ends_it(
 
 
 @pytest.mark.slow
-def test_writing_goes_on_where_it_was_stopped(
+def test_interrupted_writing_resumes(
     target: Target, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_answers(target, ASKED, WRITING, tmp_path, 1)
@@ -132,11 +128,11 @@ def test_writing_goes_on_where_it_was_stopped(
     assert [p.read_bytes() for p in shard_paths(tmp_path)] == [
         p.read_bytes() for p in shard_paths(written)
     ]
-    with pytest.raises(ValueError, match=r"begun with other settings \(answer, seed\)"):
+    with pytest.raises(ValueError, match=r"written with other settings \(answer, seed\)"):
         write_answers(target, ASKED, replace(WRITING, seed=4, answer=9), tmp_path, 10**6)
 
 
-def test_batches_hold_every_question_once_and_those_held_out_come_first() -> None:
+def test_batches_hold_each_question_once_held_out_first() -> None:
     batches = order_batches(ASKED, WRITING)
     flat = [question for batch in batches for question in batch]
     assert sorted(map(str, flat)) == sorted(map(str, ASKED))
@@ -144,7 +140,7 @@ def test_batches_hold_every_question_once_and_those_held_out_come_first() -> Non
     assert all(len({bool(q.text) for q in batch}) == 1 for batch in batches)
 
 
-def test_nobody_learns_from_a_held_out_answer(target: Target, written: Path) -> None:
+def test_held_out_answers_are_not_trained_on(target: Target, written: Path) -> None:
     answers = batches(target, written)
     secret = [place.read().tokens.tolist() for place in answers.held_out]
     assert len(secret) == 1
@@ -156,10 +152,10 @@ def test_nobody_learns_from_a_held_out_answer(target: Target, written: Path) -> 
     assert torch.equal(answers.training_batch(3, ()).tokens, answers.training_batch(3, ()).tokens)
 
 
-def test_a_lesson_of_answers_is_one_of_the_same_text(target: Target, written: Path) -> None:
+def test_batch_of_answers_equals_batch_of_same_text(target: Target, written: Path) -> None:
     """Of an answer without any neighbour: what was kept stands for a pass of the target."""
     answers = batches(target, written)
-    (outputs,) = answers._exams(answers.held_out)
+    (outputs,) = answers._measured_batches(answers.held_out)
     whole = read_target_outputs(target.model, outputs.tokens)
     own = outputs.counted
     assert 0 < own.sum() < own.numel()
@@ -172,9 +168,9 @@ def test_a_lesson_of_answers_is_one_of_the_same_text(target: Target, written: Pa
     assert (kept - family.loss(head, whole)).abs() > 0.01  # the prompt is not learned
 
 
-def test_a_head_begins_as_the_target_s_last_layer(target: Target, written: Path) -> None:
+def test_head_is_initialised_from_target_last_layer(target: Target, written: Path) -> None:
     counts = batches(target, written).counts()
-    head = training3.prompts(target, counts, HeadOptions(50))
+    head = training3.begun(target, counts, HeadOptions(50))
     assert head.config.rope_theta == target.model.config.rope_parameters["rope_theta"]
     taps = torch.randn(3, 2, 48)
     torch.testing.assert_close(
@@ -186,19 +182,21 @@ def test_a_head_begins_as_the_target_s_last_layer(target: Target, written: Path)
     assert not head.lm_head.weight.requires_grad
 
 
-def test_answers_of_another_target_teach_nothing(written: Path) -> None:
+def test_answers_of_another_target_are_refused(written: Path) -> None:
     other = tiny.target(tiny.llama(seed=2, num_hidden_layers=6), tiny.chat_tokenizer())
     other.card = replace(other.card, hash="b" * 64)
-    with pytest.raises(ValueError, match="another target's"):
+    with pytest.raises(ValueError, match="by another target"):
         batches(other, written)
 
 
-def test_a_head_without_a_way_to_learn_from_answers_is_refused() -> None:
-    with pytest.raises(ValueError, match="medusa does not learn from answers; what does: eagle3"):
+def test_head_that_cannot_train_on_answers_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match="medusa cannot be trained on answers; these heads can: eagle3"
+    ):
         family_with_options("medusa", HeadOptions())
 
 
-def test_products_in_halves_leave_the_model_as_it_was(target: Target) -> None:
+def test_bf16_copy_leaves_original_unchanged(target: Target) -> None:
     before = target.model.lm_head
     halved, ids = bf16_copy(target.model), torch.tensor([[4, 5, 6]])
     assert isinstance(halved.lm_head, Bf16Linear)
@@ -208,7 +206,7 @@ def test_products_in_halves_leave_the_model_as_it_was(target: Target) -> None:
     assert 0 < (exact - rough).abs().max() < 0.2 * exact.abs().max()
 
 
-def test_questions_come_back_from_their_file(tmp_path: Path) -> None:
+def test_questions_round_trip_through_file(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     asked = [Question("one\u2028line", "a", True), Question("", "b")]
     write_questions(path, asked)
@@ -218,7 +216,7 @@ def test_questions_come_back_from_their_file(tmp_path: Path) -> None:
         read_questions(path)
 
 
-def test_no_question_shares_a_stretch_of_text_with_what_is_measured(tmp_path: Path) -> None:
+def test_questions_do_not_overlap_measured_prompts(tmp_path: Path) -> None:
     ours = [text for texts in prompts().values() for text in texts]
     filler = "Tom walked to the red house by the river. He saw a dog there and was glad of it. " * 8
     code = "def walk(steps):\n" + "".join(
@@ -238,7 +236,7 @@ def test_no_question_shares_a_stretch_of_text_with_what_is_measured(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_from_questions_to_a_head_that_drafts(
+def test_pipeline_from_questions_to_drafting_head(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole path by the command line: greedy text is the target's, and guesses are kept."""
@@ -246,7 +244,7 @@ def test_from_questions_to_a_head_that_drafts(
     tiny.llama(num_hidden_layers=6).save_pretrained(folder)
     tiny.chat_tokenizer().save_pretrained(folder)
     write_questions(tmp_path / "questions.jsonl", ASKED)
-    monkeypatch.setattr(stages, "Writing", partial(AnswerSettings, rows=4, answer=20))
+    monkeypatch.setattr(stages, "AnswerSettings", partial(AnswerSettings, rows=4, answer=20))
     usual = ["--target", str(folder), "--data", str(data), "--threads", "1", "--float32"]
     asks = ["--questions", str(tmp_path / "questions.jsonl"), "--tokens", "1000"]
     assert cli.main(["train", "write", *usual, *asks]) == 0

@@ -1,4 +1,4 @@
-"""What `train measure` writes, and the card that is made of it: shapes, hashes, words."""
+"""measured.json, and the model cards that are generated from it."""
 
 import json
 import shutil
@@ -58,7 +58,7 @@ def facts():
 
 
 @pytest.mark.slow
-def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
+def test_every_drafter_has_row_per_domain_and_temperature(facts):
     told = [(row["name"], row["temperature"], row["domain"]) for row in facts["rows"]]
     drafters = ("ngram", "oracle")
     assert told == [(name, t, domain) for name in drafters for t in (0, 1) for domain in "ab"]
@@ -73,7 +73,7 @@ def test_every_drafter_has_a_row_by_domain_and_temperature(facts):
             assert row["round_check_cost"] > 0
 
 
-def test_it_says_what_was_measured_on_what(facts):
+def test_measurements_name_machine_versions_and_hashes(facts):
     assert facts["left_out"] == {"medusa": ABSENT}
     assert facts["drafters"]["ngram"]["settings"] == {"gamma": 10, "schedule": "fixed"}
     for about in facts["drafters"].values():  # neither has weights of its own
@@ -85,7 +85,7 @@ def test_it_says_what_was_measured_on_what(facts):
 
 
 @pytest.mark.slow
-def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatch):
+def test_drafter_alternates_with_plain_decoding(tiny_target, monkeypatch):
     seen = []
 
     def spied(target, methods, prompts, *rest):
@@ -102,7 +102,7 @@ def test_a_drafter_takes_turns_with_plain_decoding_alone(tiny_target, monkeypatc
     assert {settings.max_new_tokens for _, settings in seen} == {4}
 
 
-def test_a_drafter_is_measured_with_its_usual_settings():
+def test_drafter_is_measured_with_default_settings():
     extent = MeasurementPlan(new_tokens=48)
     for name in entrants.drafter_names("house", None):
         settings = extent.settings(name, 1.0)
@@ -112,7 +112,7 @@ def test_a_drafter_is_measured_with_its_usual_settings():
             assert getattr(settings, field) == value
 
 
-def test_a_budget_is_the_tree_of_eagle():
+def test_budget_equals_eagle_static_tree():
     asked = Settings(gamma=len(measure.SIBLINGS), siblings=measure.SIBLINGS)
     level, found = [()], []
     for _ in range(asked.gamma):
@@ -122,7 +122,7 @@ def test_a_budget_is_the_tree_of_eagle():
     assert len(found) == measure.BUDGET == 25
 
 
-def test_all_that_are_compared_by_length_make_as_many_guesses():
+def test_equal_budget_drafts_have_equal_size():
     shapes = set()
     for name in measure.TREE_DRAFTERS:
         if find(name, "drafter") is None:  # not in the catalogue yet
@@ -145,7 +145,7 @@ def test_all_that_are_compared_by_length_make_as_many_guesses():
     assert measure.equal_budget_settings("ngram") is None
 
 
-def test_lengths_on_the_same_budget_are_not_timed(tiny_target, monkeypatch):
+def test_equal_budget_measurements_are_untimed(tiny_target, monkeypatch):
     monkeypatch.setattr(measure, "equal_budget_settings", lambda _: {"gamma": 2})
     domains = {"a": [Prompt("The", tuple(tiny_target.encode("The", 4)))]}
     taking = [measure.Entrant(NGram(), Settings())]
@@ -164,25 +164,27 @@ def test_lengths_on_the_same_budget_are_not_timed(tiny_target, monkeypatch):
         (["--out", "elsewhere"], "Only the app's own models"),
     ],
 )
-def test_what_cannot_be_measured_is_one_sentence(options, sentence, capsys, tmp_path, monkeypatch):
+def test_unmeasurable_folder_raises_readable_error(
+    options, sentence, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "measure", "--threads", "1", *options]) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_a_list_of_numbers_takes_one_line():
+def test_list_of_numbers_is_written_on_one_line():
     text = to_text({"a": [1.5, None], "b": [{"c": []}]})
     assert '"a": [ 1.5, null ]' in text
     assert json.loads(text) == {"a": [1.5, None], "b": [{"c": []}]}
 
 
-def test_a_share_of_few_cases_is_a_dash():
+def test_share_of_few_cases_is_a_dash():
     assert percents([0.914, None, 0.5, 0.25], [50, 0, 9, 10], 10) == "91 · – · – · 25"
     assert percents([0.914, 0.5], [50, 3], 10) == "91"
     assert percents(None, [], 10) == "–"
 
 
-def test_settings_in_words_leave_out_what_is_off():
+def test_settings_text_leaves_out_settings_that_are_off():
     paths = {"gamma": 4, "siblings": [], "rank_paths": [[0], [0, 1]], "confidence": 0.0}
     assert settings_text(paths) == "gamma 4, rank_paths 2 paths"
     assert (
@@ -273,7 +275,7 @@ def drafter_row(name):
     return find(name, "drafter")
 
 
-def test_the_card_shows_what_was_measured(folder):
+def test_card_shows_measurements(folder):
     write_facts(folder)
     facts = json.loads((folder / "measured.json").read_text())
     facts["rows"].append(ROW | {"name": "eagle2", "domain": "maths", "ratio_to_plain": 7.08})
@@ -289,13 +291,13 @@ def test_the_card_shows_what_was_measured(folder):
     assert "| `ngram` | none | gamma 5 |" in text
     assert "| `eagle` | 0 | 24.6 | 0.60 | 2.91 | 2.91 | 2.91 |" in text  # 0.5 and 0.7
     assert "2 CPU cores (A Fast One), float32, torch 2.13 (threads: 2)" in text
-    assert "Not measured, since not on that machine: `draft-model`" in text
+    assert "Not measured, because not on that machine: `draft-model`" in text
     for entry in map(drafter_row, entrants.drafter_names("house", None)):
         assert f"\n- `{entry.name}`: {difference_text(entry)}" in text
         assert difference_text(entry).startswith(entry.differences)
 
 
-def test_the_card_shows_what_is_held_in_memory_where_that_was_measured(folder):
+def test_card_shows_memory_if_measured(folder):
     write_facts(folder)
     text = write_card(folder).read_text(encoding="utf-8")
     assert "| drafter | extra files | settings |" in text
@@ -313,7 +315,7 @@ def test_the_card_shows_what_is_held_in_memory_where_that_was_measured(folder):
     assert GLOSSARY["held in memory"][1:] in text
 
 
-def test_the_card_shows_how_heads_were_trained(folder):
+def test_card_shows_training_of_heads(folder):
     text = write_card(folder).read_text(encoding="utf-8")
     assert (
         "| `eagle` | 0.81 M | 1.63 MB | 2,000 | 8.2 M | 2.0 M | 10 min | 0.432 "
@@ -327,7 +329,7 @@ def test_the_card_shows_how_heads_were_trained(folder):
 
 
 @pytest.mark.parametrize("changed", ["target", "eagle"])
-def test_numbers_of_other_weights_are_refused(folder, changed):
+def test_measurements_of_other_weights_are_refused(folder, changed):
     write_facts(folder)
     write_card(folder)
     (folder / changed / "model.safetensors").write_text("trained again")
@@ -335,30 +337,30 @@ def test_numbers_of_other_weights_are_refused(folder, changed):
         write_card(folder)
 
 
-def test_numbers_of_weights_that_are_gone_are_refused(folder):
+def test_measurements_of_missing_weights_are_refused(folder):
     write_facts(folder)
     (folder / "eagle" / "model.safetensors").unlink()
     with pytest.raises(StaleMeasurements, match="eagle"):
         write_card(folder)
 
 
-def test_equal_budgets_are_held_to_the_weights_too(folder):
+def test_equal_budget_measurements_of_other_weights_are_refused(folder):
     other = {"eagle": {"hash": "0" * 64}}
     write_facts(folder, same_budget={"guesses": 25, "drafters": other, "rows": []})
     with pytest.raises(StaleMeasurements, match="eagle"):
         write_card(folder)
 
 
-def test_every_drafter_of_the_catalogue_says_what_differs_from_its_paper():
+def test_card_lists_difference_from_paper_of_every_drafter():
     assert all(entry.differences for entry in entries() if entry.kind == "drafter")
 
 
-def test_the_shipped_card_is_what_was_trained_and_measured():
+def test_shipped_card_matches_manifests_and_measurements():
     text = (MODELS / "README.md").read_text(encoding="utf-8")
     assert text == card(read_models(MODELS)), "run: python -m specviz train card"
 
 
-def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
+def test_card_says_where_draft_is_smaller_than_in_paper():
     """Sizes follow the catalogue and the checkpoints, and what was measured agrees with them."""
     names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
     found = {name: guess_count(drafter_row(name)) for name in names}
@@ -369,8 +371,8 @@ def test_the_card_says_where_a_draft_is_smaller_than_its_papers():
         most = max(row["guesses_per_round"] for row in rows if row["name"] == entry.name)
         assert 0.9 * guess_count(entry) <= most <= guess_count(entry), entry.name
     text = (MODELS / "README.md").read_text(encoding="utf-8")
-    assert "Here are 4 heads and a tree of 8 guesses" in text
-    assert "The usual tree here has 9 guesses; that of the paper's code has 25." in text
+    assert "Here there are 4 heads and a tree of 8 guesses" in text
+    assert "The default tree here has 9 guesses; the tree in the paper's code has 25." in text
 
 
 LONE = [
@@ -379,7 +381,7 @@ LONE = [
 
 
 @pytest.mark.parametrize("entry", LONE, ids=lambda entry: entry.name)
-def test_the_card_of_a_head_for_another_target_is_what_was_trained_and_measured(
+def test_single_head_card_matches_manifest_and_measurements(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (entry.path / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The house models' training: small networks and a few steps, enough to see each rule hold."""
+"""Training of the house models, with small networks and a few steps."""
 
 import json
 from pathlib import Path
@@ -70,7 +70,7 @@ def trained(folder: Path, mixture: data.Mixture, *stops: int) -> dict[str, Tenso
 
 
 @pytest.mark.parametrize("text", [*LINES, "naïve 🙂 café\t\x00\r\n  end ", "\n\n", "日本語", " "])
-def test_any_text_survives_the_tokenizer(
+def test_tokenizer_round_trips_any_text(
     tokenizer: PreTrainedTokenizerFast, tmp_path: Path, text: str
 ) -> None:
     save_tokenizer(tokenizer, tmp_path)
@@ -81,7 +81,7 @@ def test_any_text_survives_the_tokenizer(
     assert loaded(text, add_special_tokens=False).input_ids == ids[1:]
 
 
-def test_a_prompt_that_ends_in_a_blank_line_splits_as_in_training() -> None:
+def test_prompt_ending_in_blank_line_is_tokenised_as_in_training() -> None:
     tokenizer = train_tokenizer(["Once.\n\nAgain."] * 50, vocabulary_size=300)
     alone = tokenizer("Once.\n\n").input_ids
     assert tokenizer.convert_ids_to_tokens(alone[-1]) == "ĊĊ"
@@ -94,7 +94,7 @@ def test_documents_end_with_the_end_token(tokenizer: PreTrainedTokenizerFast) ->
     assert (stream == END_OF_TEXT_ID).sum() == len(LINES) + 1
 
 
-def test_a_batch_is_a_function_of_seed_and_step(mixture: data.Mixture) -> None:
+def test_batch_depends_on_seed_and_step_only(mixture: data.Mixture) -> None:
     other = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed + 1, RECIPE.length)
     again = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed, RECIPE.length)
     again.batch(3, 8)  # what was drawn before must not matter
@@ -105,9 +105,9 @@ def test_a_batch_is_a_function_of_seed_and_step(mixture: data.Mixture) -> None:
     assert not torch.equal(batch, other.batch(7, 8))
 
 
-def test_a_repeat_holds_its_passage_twice(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_repeat_window_contains_its_passage_twice(tokenizer: PreTrainedTokenizerFast) -> None:
     passage = tokenizer(LINES[0], add_special_tokens=False).input_ids
-    ids = data.told_twice(tokenizer, passage, "\n\nTell it again.\n\n")
+    ids = data.repeat_passage(tokenizer, passage, "\n\nTell it again.\n\n")
     assert ids[: len(passage)] == passage
     assert ids[-len(passage) - 1 : -1] == passage
     assert tokenizer.decode(ids[:-1]) == f"{LINES[0]}\n\nTell it again.\n\n{LINES[0]}"
@@ -118,7 +118,7 @@ def test_a_repeat_holds_its_passage_twice(tokenizer: PreTrainedTokenizerFast) ->
     ("tokens", "kept"),
     [([1, 2, 0, 3, 4, 5, 0, 6], [3, 4, 5]), ([1, 2, 3, 0, 4], [1, 2, 3]), ([0, 7, 8], [7, 8])],
 )
-def test_a_repeated_passage_lies_within_one_document(tokens: list[int], kept: list[int]) -> None:
+def test_repeated_passage_comes_from_one_document(tokens: list[int], kept: list[int]) -> None:
     assert data._within_one_document(np.array(tokens, dtype=np.uint16)).tolist() == kept
 
 
@@ -145,22 +145,20 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(
 
 
 @pytest.mark.slow
-def test_a_longer_total_continues_from_the_constant_phase(
-    tmp_path: Path, mixture: data.Mixture
-) -> None:
+def test_longer_run_continues_from_constant_phase(tmp_path: Path, mixture: data.Mixture) -> None:
     straight = trained(tmp_path / "straight", mixture, 10)
     extended = trained(tmp_path / "extended", mixture, 6, 10)
     assert all(torch.equal(straight[name], extended[name]) for name in straight)
 
 
 @pytest.mark.slow
-def test_a_total_that_is_already_passed_is_refused(tmp_path: Path, mixture: data.Mixture) -> None:
+def test_total_shorter_than_checkpoint_is_refused(tmp_path: Path, mixture: data.Mixture) -> None:
     trained(tmp_path, mixture, 10)
     with pytest.raises(ResumeError, match="Ask for more tokens"):
         trained(tmp_path, mixture, 6)
 
 
-def test_the_rate_warms_up_holds_and_falls_to_almost_nothing() -> None:
+def test_learning_rate_warms_up_holds_and_decays() -> None:
     recipe = Recipe(seed=0, warm_up=4, decay_share=0.25)
     factors = [rate_factor(recipe, step, 100) for step in range(100)]
     assert factors[:4] == [0.25, 0.5, 0.75, 1.0]
@@ -168,7 +166,7 @@ def test_the_rate_warms_up_holds_and_falls_to_almost_nothing() -> None:
     assert factors[99] == pytest.approx(1 / 25)
 
 
-def test_without_dropout_the_training_pass_is_transformers_own() -> None:
+def test_training_pass_without_dropout_equals_transformers() -> None:
     model = tiny_model()
     ids = torch.randint(300, (2, 300), generator=torch.Generator().manual_seed(1))
     keep = losses.kept_layers(losses.dropout_rates(3, 0.0), rows=2, seed=0, step=0)
@@ -179,7 +177,7 @@ def test_without_dropout_the_training_pass_is_transformers_own() -> None:
         torch.testing.assert_close(ours, model(ids).logits, atol=1e-5, rtol=1e-4)
 
 
-def test_a_dropped_layer_is_skipped_by_its_row_alone() -> None:
+def test_dropped_layer_is_skipped_only_for_its_row() -> None:
     model = tiny_model()
     ids = torch.arange(12).view(2, 6)
     keep = torch.tensor([[True, True], [True, False], [True, True]])
@@ -188,7 +186,7 @@ def test_a_dropped_layer_is_skipped_by_its_row_alone() -> None:
     assert not torch.equal(states[1][0], states[0][0])
 
 
-def test_dropout_rises_from_nothing_to_the_largest_rate() -> None:
+def test_layer_dropout_rises_from_zero_to_largest_rate() -> None:
     rates = losses.dropout_rates(12, 0.1)
     assert rates[0] == 0.0
     assert rates[-1] == pytest.approx(0.1)
@@ -196,7 +194,7 @@ def test_dropout_rises_from_nothing_to_the_largest_rate() -> None:
 
 
 @torch.inference_mode()
-def test_distillation_is_zero_from_a_model_to_itself() -> None:
+def test_distillation_loss_of_model_to_itself_is_zero() -> None:
     model = tiny_model()
     training_pass = losses.TrainingForward(model, fast=False)
     state = training_pass.states(torch.arange(20).view(2, 10))[-1]
@@ -205,7 +203,7 @@ def test_distillation_is_zero_from_a_model_to_itself() -> None:
     assert float(training_pass.distillation(state, logits.flip(-1))) > 0.01
 
 
-def test_exit_losses_end_in_the_models_own_loss(mixture: data.Mixture) -> None:
+def test_last_exit_loss_equals_model_loss(mixture: data.Mixture) -> None:
     model = tiny_model().eval()
     domain = mixture.domains[0]
     by_layer = losses.exit_losses(model, domain)
@@ -213,7 +211,7 @@ def test_exit_losses_end_in_the_models_own_loss(mixture: data.Mixture) -> None:
     assert by_layer[-1] == pytest.approx(losses.last_loss(model, domain), abs=2e-4)
 
 
-def test_a_model_is_as_close_as_can_be_to_itself(mixture: data.Mixture) -> None:
+def test_closeness_of_model_to_itself_is_one(mixture: data.Mixture) -> None:
     model = tiny_model().eval()
     same = losses.closeness(model, model, mixture.domains[0])
     assert same == {"overlap": pytest.approx(1.0, abs=1e-4), "agreement": 1.0}
@@ -221,7 +219,7 @@ def test_a_model_is_as_close_as_can_be_to_itself(mixture: data.Mixture) -> None:
     assert other["overlap"] < 0.99
 
 
-def test_an_exported_folder_is_a_whole_checkpoint(
+def test_exported_folder_loads_in_transformers(
     tmp_path: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     export.export_model(tiny_model(), tokenizer, tmp_path)
@@ -234,7 +232,7 @@ def test_an_exported_folder_is_a_whole_checkpoint(
     assert 0 <= spare < 10_000  # two bytes a number, and the tied embedding once
 
 
-def test_held_out_text_is_a_matter_of_the_text_alone(tmp_path: Path) -> None:
+def test_held_out_split_depends_on_text_only(tmp_path: Path) -> None:
     texts = [f"document {number}" for number in range(2000)]
     source = corpus.Source("numbers", 1.0, "", "", "")
 
@@ -258,7 +256,7 @@ def test_held_out_text_is_a_matter_of_the_text_alone(tmp_path: Path) -> None:
         ("card", [], "There is no trained model"),
     ],
 )
-def test_what_is_missing_is_said_in_a_sentence(
+def test_missing_corpus_or_model_raises_readable_error(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -271,6 +269,6 @@ def test_what_is_missing_is_said_in_a_sentence(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_folder_without_a_domain_is_named(tmp_path: Path) -> None:
+def test_error_names_folder_without_a_domain(tmp_path: Path) -> None:
     with pytest.raises(corpus.CorpusError, match=r"has no maths\.jsonl\.xz"):
         list(corpus.documents(str(tmp_path), "maths"))

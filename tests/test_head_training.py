@@ -1,4 +1,4 @@
-"""Heads on the frozen target: toy heads and a few steps, enough to see each rule hold."""
+"""Training of heads on the frozen target, with toy heads and a few steps."""
 
 import json
 import math
@@ -18,12 +18,18 @@ from torch import Tensor, nn
 from specviz.adapters.transformers import cached_keys_values, growing_cache, with_cache
 from specviz.catalog import training
 from specviz.commands import cli, train
-from specviz.drafters.kit.training import Family, Frozen, freeze, overlaps, same_tops
+from specviz.drafters.kit.training import (
+    Family,
+    TargetOutputs,
+    overlaps,
+    read_target_outputs,
+    same_tops,
+)
 from specviz.models.target import Target
 from specviz.training import export, head_training, own_text, stages
 from specviz.training.corpus import SOURCES
 from specviz.training.data import Domain, held_out_windows
-from specviz.training.head_training import HeadRecipe, Plan, Pupil, Texts, train_heads
+from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatches, train_heads
 from specviz.training.tokenizer import END_OF_TEXT_ID, save_tokenizer, train_tokenizer
 from specviz.training.trainer import Diverged, ResumeError, Trainer, decay_start, total_steps
 
@@ -41,9 +47,9 @@ class Toy(nn.Module):
         self.mix = nn.Linear(width, width)
         self.scale = nn.Parameter(torch.ones(1))
 
-    def forward(self, frozen: Frozen) -> Tensor:
-        state = functional.dropout(frozen.final, 0.2, self.training)
-        return frozen.head(state + self.mix(state) * self.scale)
+    def forward(self, outputs: TargetOutputs) -> Tensor:
+        state = functional.dropout(outputs.final, 0.2, self.training)
+        return outputs.head(state + self.mix(state) * self.scale)
 
     def save(self, folder: Path) -> None:
         # so coarse that what ships visibly guesses otherwise than what was trained
@@ -57,9 +63,9 @@ class Toy(nn.Module):
         return head
 
 
-def toy_loss(head: Toy, frozen: Frozen) -> Tensor:
-    logits = head(frozen)[:, :-1].float().flatten(0, 1)
-    return functional.cross_entropy(logits, frozen.logits[:, 1:].softmax(-1).flatten(0, 1))
+def toy_loss(head: Toy, outputs: TargetOutputs) -> Tensor:
+    logits = head(outputs)[:, :-1].float().flatten(0, 1)
+    return functional.cross_entropy(logits, outputs.logits[:, 1:].softmax(-1).flatten(0, 1))
 
 
 def toy(name: str = "toy", loss: Callable = toy_loss, **changes: object) -> Family:
@@ -67,7 +73,7 @@ def toy(name: str = "toy", loss: Callable = toy_loss, **changes: object) -> Fami
         name,
         build=lambda target, _counts: Toy(target.model.config.hidden_size),
         loss=loss,
-        guesses=lambda head, frozen: [head(frozen)],
+        guesses=lambda head, outputs: [head(outputs)],
         **changes,
     )
 
@@ -77,30 +83,30 @@ def batch(step: int) -> Tensor:
     return torch.randint(tiny.VOCABULARY, (RECIPE.rows, RECIPE.length + 1), generator=generator)
 
 
-def lessons(
+def batches(
     target: Target = TARGET,
     texts: Callable[[int], Tensor] = batch,
     recipe: HeadRecipe = RECIPE,
-) -> Texts:
-    return Texts(target, recipe, texts, batch(1000))
+) -> TextBatches:
+    return TextBatches(target, recipe, texts, batch(1000))
 
 
 def plan(folder: Path, steps: int = 10, target: Target = TARGET, **changes: object) -> Plan:
     tokens = steps * RECIPE.rows * RECIPE.length
-    usual = Plan(RECIPE, tokens, folder, lessons(target), COUNTS, save_every=1, measure_every=1000)
+    usual = Plan(RECIPE, tokens, folder, batches(target), COUNTS, save_every=1, measure_every=1000)
     return replace(usual, **changes)
 
 
-def weights(pupil: Pupil) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in pupil.head.state_dict().items()}
+def weights(run: HeadRun) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in run.head.state_dict().items()}
 
 
 def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def trained(folder: Path, *families: Family, steps: int = 10, **changes: object) -> list[Pupil]:
-    return train_heads(TARGET, families, plan(folder, steps, **changes), say=lambda _text: None)
+def trained(folder: Path, *families: Family, steps: int = 10, **changes: object) -> list[HeadRun]:
+    return train_heads(TARGET, families, plan(folder, steps, **changes), report=lambda _text: None)
 
 
 def interrupted(folder: Path, at: int, *families: Family, target: Target = TARGET) -> None:
@@ -118,52 +124,52 @@ def interrupted(folder: Path, at: int, *families: Family, target: Target = TARGE
             train_heads(target, families, plan(folder, target=target))
 
 
-def test_the_frozen_pass_says_what_the_model_says() -> None:
+def test_target_outputs_equal_model_forward() -> None:
     ids = batch(0)
-    frozen = freeze(MODEL, ids, keys_values=(2,))
+    outputs = read_target_outputs(MODEL, ids, keys_values=(2,))
     kept = growing_cache()
     out = MODEL(ids, output_hidden_states=True, **with_cache(MODEL, kept))
     layers, norm = MODEL.model.layers, MODEL.model.norm
-    assert len(frozen.states) == len(layers) + 1
-    torch.testing.assert_close(frozen.logits, out.logits)
-    torch.testing.assert_close(frozen.states[0], MODEL.model.embed_tokens(ids))
-    torch.testing.assert_close(frozen.states[1], out.hidden_states[1])
-    torch.testing.assert_close(norm(frozen.states[-1]), frozen.final)
-    assert not torch.allclose(frozen.states[-1], frozen.final)
-    assert list(frozen.keys_values) == [2]
-    for ours, theirs in zip(frozen.keys_values[2], cached_keys_values(kept, 2), strict=True):
+    assert len(outputs.states) == len(layers) + 1
+    torch.testing.assert_close(outputs.logits, out.logits)
+    torch.testing.assert_close(outputs.states[0], MODEL.model.embed_tokens(ids))
+    torch.testing.assert_close(outputs.states[1], out.hidden_states[1])
+    torch.testing.assert_close(norm(outputs.states[-1]), outputs.final)
+    assert not torch.allclose(outputs.states[-1], outputs.final)
+    assert list(outputs.keys_values) == [2]
+    for ours, theirs in zip(outputs.keys_values[2], cached_keys_values(kept, 2), strict=True):
         torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(frozen.embed(ids), frozen.states[0])
+    torch.testing.assert_close(outputs.embed(ids), outputs.states[0])
 
 
-def test_gradients_pass_through_the_targets_head_and_leave_nothing_in_it() -> None:
+def test_gradients_pass_through_output_head_without_updating_it() -> None:
     target = tiny.llama().requires_grad_(True)
-    frozen = freeze(target, batch(0), keys_values=(1,))
-    pieces = [*frozen.states, frozen.final, frozen.logits, *frozen.keys_values[1]]
+    outputs = read_target_outputs(target, batch(0), keys_values=(1,))
+    pieces = [*outputs.states, outputs.final, outputs.logits, *outputs.keys_values[1]]
     assert not any(piece.requires_grad for piece in pieces)
-    state = frozen.final.clone().requires_grad_(True)
-    torch.testing.assert_close(frozen.head(state).detach(), frozen.logits)
-    (frozen.head(state).sum() + frozen.embed(frozen.tokens).sum()).backward()
+    state = outputs.final.clone().requires_grad_(True)
+    torch.testing.assert_close(outputs.head(state).detach(), outputs.logits)
+    (outputs.head(state).sum() + outputs.embed(outputs.tokens).sum()).backward()
     assert state.grad is not None
     assert state.grad.abs().sum() > 0
     assert all(weight.grad is None for weight in target.parameters())
 
 
-def test_the_logits_are_float32_under_autocast() -> None:
-    exact = freeze(MODEL, batch(0))
+def test_target_logits_are_float32_under_autocast() -> None:
+    exact = read_target_outputs(MODEL, batch(0))
     with torch.autocast("cpu", torch.bfloat16):
-        frozen = freeze(MODEL, batch(0))
-        rounded = frozen.head(frozen.final)
-    assert frozen.logits.dtype == torch.float32
+        outputs = read_target_outputs(MODEL, batch(0))
+        rounded = outputs.head(outputs.final)
+    assert outputs.logits.dtype == torch.float32
     assert rounded.dtype == torch.bfloat16
-    assert not torch.equal(frozen.logits, frozen.logits.bfloat16().float())
-    assert (frozen.logits - exact.logits).abs().mean() < 0.05 * exact.logits.abs().mean()
+    assert not torch.equal(outputs.logits, outputs.logits.bfloat16().float())
+    assert (outputs.logits - exact.logits).abs().mean() < 0.05 * exact.logits.abs().mean()
 
 
 @pytest.mark.parametrize("layer", [0, 3])
-def test_keys_of_a_layer_that_is_not_there_are_refused(layer: int) -> None:
+def test_keys_of_missing_layer_are_refused(layer: int) -> None:
     with pytest.raises(ValueError, match="the target has 1 to 2"):
-        freeze(MODEL, batch(0), keys_values=(layer,))
+        read_target_outputs(MODEL, batch(0), keys_values=(layer,))
 
 
 @pytest.mark.slow
@@ -179,7 +185,7 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_head_learns_the_same_alone_and_in_company(tmp_path: Path) -> None:
+def test_head_weights_do_not_depend_on_other_heads(tmp_path: Path) -> None:
     (alone,) = trained(tmp_path / "alone", toy("one"))
     together = trained(tmp_path / "together", toy("other"), toy("one"))
     assert same(weights(alone), weights(together[1]))
@@ -187,15 +193,15 @@ def test_a_head_learns_the_same_alone_and_in_company(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
+def test_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
     interrupted(tmp_path / "ahead", 4, toy("one"))
     passes = []
-    noted = lessons(texts=noting(passes))
-    both = trained(tmp_path / "ahead", toy("one"), toy("other"), lessons=noted)
+    noted = batches(texts=noting(passes))
+    both = trained(tmp_path / "ahead", toy("one"), toy("other"), batches=noted)
     assert passes == list(range(10))
-    for pupil, name in zip(both, ("one", "other"), strict=True):
+    for run, name in zip(both, ("one", "other"), strict=True):
         (alone,) = trained(tmp_path / "alone", toy(name))
-        assert same(weights(alone), weights(pupil))
+        assert same(weights(alone), weights(run))
 
 
 def noting(passes: list[int]) -> Callable[[int], Tensor]:
@@ -207,26 +213,26 @@ def noting(passes: list[int]) -> Callable[[int], Tensor]:
 
 
 @pytest.mark.slow
-def test_one_pass_of_the_target_serves_all_heads(
+def test_one_target_pass_per_batch_serves_all_heads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = []
-    real = head_training.freeze
+    real = head_training.read_target_outputs
     monkeypatch.setattr(
-        head_training, "freeze", lambda *args: passes.append(args[2]) or real(*args)
+        head_training, "read_target_outputs", lambda *args: passes.append(args[2]) or real(*args)
     )
     taps = toy("one", keys_values=(2,)), toy("other", keys_values=(2, 1))
     trained(tmp_path, *taps, toy("third"), steps=3)
     assert passes == [[1, 2]] * 4  # three steps and one measurement
 
 
-def poisoned(at: int, good: bool) -> Callable[[Toy, Frozen], Tensor]:
+def poisoned(at: int, good: bool) -> Callable[[Toy, TargetOutputs], Tensor]:
     """A loss that turns bad at a step: no number itself, or (good) with a gradient that is none."""
     calls = []
 
-    def loss(head: Toy, frozen: Frozen) -> Tensor:
+    def loss(head: Toy, outputs: TargetOutputs) -> Tensor:
         calls.append(1)
-        value = toy_loss(head, frozen)
+        value = toy_loss(head, outputs)
         if len(calls) <= at:
             return value
         return value + (head.scale * 0).sqrt().sum() if good else value * math.nan
@@ -236,29 +242,29 @@ def poisoned(at: int, good: bool) -> Callable[[Toy, Frozen], Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("good", [False, True])
-def test_a_head_that_diverges_stops_alone(tmp_path: Path, good: bool) -> None:
+def test_diverging_head_stops_alone(tmp_path: Path, good: bool) -> None:
     said: list[str] = []
     bad = toy("bad", poisoned(3, good))
     both = train_heads(TARGET, [bad, toy("one")], plan(tmp_path / "both"), said.append)
     (alone,) = trained(tmp_path / "alone", toy("one"))
     assert same(weights(alone), weights(both[1]))
-    assert both[1].fault is None
+    assert both[1].error is None
     assert "bad diverged at step 3" in said[0]
-    assert both[0].fault is not None
+    assert both[0].error is not None
     saved = torch.load(tmp_path / "both" / "bad" / "constant.pt", weights_only=True)
     assert saved["step"] == 3
     assert same(weights(both[0]), saved["model"])
     assert all(value.isfinite().all() for value in saved["model"].values())
 
 
-def test_a_checkpoint_for_another_target_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_for_another_target_is_refused(tmp_path: Path) -> None:
     trained(tmp_path, toy(), steps=4)
     other = replace(RECIPE, made_for="b" * 64)
     with pytest.raises(ResumeError, match="other settings"):
         trained(tmp_path, toy(), steps=20, recipe=other)
 
 
-def test_muon_has_the_matrices_that_no_token_passes() -> None:
+def test_muon_trains_hidden_matrices_only() -> None:
     head = nn.ModuleDict(
         {
             "fc": nn.Linear(8, 6),
@@ -272,31 +278,31 @@ def test_muon_has_the_matrices_that_no_token_passes() -> None:
     assert [weight.shape for weight in chosen] == [(6, 8)]
 
 
-def test_agreement_compares_the_same_token() -> None:
-    frozen = freeze(MODEL, batch(0))
-    perfect = [frozen.logits[:, 1:], frozen.logits[:, 2:]]
-    assert same_tops(perfect, frozen) == [1.0, 1.0]
-    assert overlaps(perfect, frozen) == pytest.approx([1.0, 1.0], abs=1e-5)
-    late = [frozen.logits, frozen.logits]  # each row says what the target says a token too early
-    assert max(same_tops(late, frozen)) < 0.5
-    flat = [torch.zeros_like(frozen.logits)]
-    share = torch.minimum(frozen.logits[:, 1:].softmax(-1), torch.tensor(1 / tiny.VOCABULARY))
-    assert overlaps(flat, frozen) == pytest.approx([float(share.sum(-1).mean())], rel=1e-4)
+def test_agreement_compares_predictions_of_same_token() -> None:
+    outputs = read_target_outputs(MODEL, batch(0))
+    perfect = [outputs.logits[:, 1:], outputs.logits[:, 2:]]
+    assert same_tops(perfect, outputs) == [1.0, 1.0]
+    assert overlaps(perfect, outputs) == pytest.approx([1.0, 1.0], abs=1e-5)
+    late = [outputs.logits, outputs.logits]  # each row says what the target says a token too early
+    assert max(same_tops(late, outputs)) < 0.5
+    flat = [torch.zeros_like(outputs.logits)]
+    share = torch.minimum(outputs.logits[:, 1:].softmax(-1), torch.tensor(1 / tiny.VOCABULARY))
+    assert overlaps(flat, outputs) == pytest.approx([float(share.sum(-1).mean())], rel=1e-4)
 
 
 def test_agreement_is_averaged_over_all_windows() -> None:
     family = toy()
-    pupil = Pupil(family, family.build(TARGET, COUNTS).eval(), trainer=None)
+    run = HeadRun(family, family.build(TARGET, COUNTS).eval(), trainer=None)
     windows = torch.cat([batch(step) for step in range(3)])[:5]
-    whole = family.agreement(pupil.head, freeze(MODEL, windows))
-    parts = [freeze(MODEL, rows) for rows in windows.split(2)]
-    assert head_training.agreements([pupil], parts)["toy"] == pytest.approx(whole, abs=1e-4)
-    blind = replace(pupil, family=replace(family, guesses=None))
-    assert head_training.agreements([blind], parts) == {"toy": []}
+    whole = family.agreement(run.head, read_target_outputs(MODEL, windows))
+    parts = [read_target_outputs(MODEL, rows) for rows in windows.split(2)]
+    assert head_training.measure_alpha([run], parts)["toy"] == pytest.approx(whole, abs=1e-4)
+    blind = replace(run, family=replace(family, guesses=None))
+    assert head_training.measure_alpha([blind], parts) == {"toy": []}
 
 
 @pytest.mark.parametrize(
-    ("values", "still"),
+    ("values", "plateaued"),
     [
         ([0.1, 0.1, 0.1], False),  # too few to say
         ([0.1, 0.2, 0.3, 0.4, 0.5], False),
@@ -305,24 +311,24 @@ def test_agreement_is_averaged_over_all_windows() -> None:
         ([0.5, 0.5, 0.5, 0.51], False),
     ],
 )
-def test_alpha_has_stopped_when_it_gains_nothing(values: list[float], still: bool) -> None:
-    assert head_training.stopped_moving(dict(enumerate(values))) is still
+def test_alpha_plateaus_when_it_gains_nothing(values: list[float], plateaued: bool) -> None:
+    assert head_training.has_plateaued(dict(enumerate(values))) is plateaued
 
 
 @pytest.mark.slow
-def test_where_alpha_stops_a_total_is_named_that_falls_from_there(tmp_path: Path) -> None:
+def test_plateau_message_names_total_whose_decay_starts_there(tmp_path: Path) -> None:
     said: list[str] = []
-    still = toy(loss=lambda head, frozen: toy_loss(head, frozen) * 0)
-    train_heads(TARGET, [still], plan(tmp_path, 30, measure_every=2), said.append)
+    plateaued = toy(loss=lambda head, outputs: toy_loss(head, outputs) * 0)
+    train_heads(TARGET, [plateaued], plan(tmp_path, 30, measure_every=2), said.append)
     assert len(said) == 1  # said once
-    assert "toy: α has stopped moving" in said[0]
+    assert "toy: α has stopped rising" in said[0]
     assert "at step 8" in said[0]
     tokens = int(said[0].rsplit(" ", 1)[1].rstrip("."))
     assert decay_start(RECIPE, total_steps(RECIPE, tokens)) in (8, 9)
 
 
 @pytest.mark.slow
-def test_alpha_so_far_survives_an_interruption(tmp_path: Path) -> None:
+def test_measured_alpha_survives_interruption(tmp_path: Path) -> None:
     (straight,) = trained(tmp_path / "straight", toy(), measure_every=2)
     interrupted(tmp_path / "stopped", 5, toy())
     (resumed,) = trained(tmp_path / "stopped", toy(), measure_every=2)
@@ -338,8 +344,8 @@ def test_alpha_so_far_survives_an_interruption(tmp_path: Path) -> None:
 
 
 def domain(name: str, share: float = 1.0) -> Domain:
-    chance = np.random.default_rng(len(name))
-    stream = chance.integers(1, tiny.VOCABULARY, 400).astype(np.uint16)
+    rng = np.random.default_rng(len(name))
+    stream = rng.integers(1, tiny.VOCABULARY, 400).astype(np.uint16)
     stream[::20] = END_OF_TEXT_ID
     return Domain(name, share, stream, np.arange(0, 380, 20), stream[::-1][19:150].copy())
 
@@ -353,7 +359,7 @@ def written(folder: Path, tokens: int) -> Domain:
 
 
 @pytest.mark.slow
-def test_the_own_text_is_what_the_target_would_write() -> None:
+def test_own_text_is_what_target_generates() -> None:
     ids = batch(0)[:, :5]
     greedy = own_text.continued(MODEL, ids, 20, None)
     for row in greedy:
@@ -372,7 +378,7 @@ def test_the_own_text_is_what_the_target_would_write() -> None:
 
 
 @pytest.mark.slow
-def test_own_text_begins_with_prompts_and_shares_the_windows(tmp_path: Path) -> None:
+def test_own_text_starts_with_prompts_and_fills_half_the_windows(tmp_path: Path) -> None:
     one, three, own = own_text.with_own_text(
         [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
     )
@@ -386,7 +392,7 @@ def test_own_text_begins_with_prompts_and_shares_the_windows(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_own_text_is_written_once_and_only_grows(
+def test_own_text_is_generated_once_and_extended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     longer = np.array(written(tmp_path / "longer", 400).training)
@@ -443,7 +449,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
 
 
 @pytest.mark.slow
-def test_the_stage_ships_what_it_measured(workshop: stages.Options) -> None:
+def test_heads_stage_evaluates_the_exported_weights(workshop: stages.Options) -> None:
     with pytest.raises(Diverged, match=r"bad diverged at step 2.*The other heads are finished"):
         stages.make_heads(workshop)
     assert not (workshop.out / "bad").exists()
@@ -453,18 +459,20 @@ def test_the_stage_ships_what_it_measured(workshop: stages.Options) -> None:
     assert facts["bytes"] == (workshop.out / "toy" / "model.safetensors").stat().st_size
     assert set(facts["agreement"]) == {*(source.domain for source in SOURCES), "own-text"}
     target = tiny.target(export.load_exported(workshop.out / "target"))
-    shipped = Pupil(toy(), Toy.load(workshop.out / "toy", target).eval(), trainer=None)
+    shipped = HeadRun(toy(), Toy.load(workshop.out / "toy", target).eval(), trainer=None)
     own = next((workshop.work / "own-text").glob("*.held_out.bin"))
     ids = torch.from_numpy(np.fromfile(own, dtype=np.uint16).astype(np.int64))
     windows = Domain("own", 1.0, ids.numpy(), np.zeros(1), ids.numpy())
-    exam = Texts(target, RECIPE, batch, held_out_windows(windows, 16, 16)).exam
-    chosen = head_training.agreements([shipped], exam([shipped.family]))
+    held_out_batches = TextBatches(
+        target, RECIPE, batch, held_out_windows(windows, 16, 16)
+    ).held_out_batches
+    chosen = head_training.measure_alpha([shipped], held_out_batches([shipped.family]))
     assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, unless a family says
     assert facts["overlap"]["own-text"] != chosen["toy"]
     assert facts["loss"] > 0
 
 
-def test_a_name_that_no_head_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_head_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(["train", "heads", "--names", "eagle,eagel"])
     assert stop.value.code == 2
@@ -479,7 +487,7 @@ def test_a_name_that_no_head_has_is_refused(capsys: pytest.CaptureFixture[str]) 
         (["mtp-parallel", "--float32"], ("mtp-parallel",), 0, "float32"),
     ],
 )
-def test_a_head_is_trained_by_its_name_or_among_others(
+def test_head_is_trained_by_name_or_with_all(
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
     names: tuple[str, ...],
@@ -502,33 +510,33 @@ def deep() -> Target:
     return tiny.target(tiny.llama(num_hidden_layers=6, num_key_value_heads=4))
 
 
-def tells(head: nn.Module, inputs: Frozen, family: Family) -> float:
+def tells(head: nn.Module, inputs: TargetOutputs, family: Family) -> float:
     torch.manual_seed(0)
     return float(family.loss(head, inputs).detach())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", training.names())
-def test_every_family_learns_saves_and_comes_back(tmp_path: Path, deep: Target, name: str) -> None:
+def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
-    before = head_training._enrol(deep, family, plan(tmp_path / "new", 20)).head
-    (pupil,) = train_heads(deep, [family], plan(tmp_path, 20, deep, measure_every=10))
-    frozen = freeze(deep.model, batch(3), family.keys_values)
-    assert tells(pupil.head, frozen, family) < tells(before, frozen, family)
-    pupil.head.save(tmp_path)
+    before = head_training._start_run(deep, family, plan(tmp_path / "new", 20)).head
+    (run,) = train_heads(deep, [family], plan(tmp_path, 20, deep, measure_every=10))
+    outputs = read_target_outputs(deep.model, batch(3), family.keys_values)
+    assert tells(run.head, outputs, family) < tells(before, outputs, family)
+    run.head.save(tmp_path)
     with torch.no_grad():
-        for weight in pupil.head.parameters():
+        for weight in run.head.parameters():
             weight.copy_(weight.bfloat16())  # as it ships
-    back = training.load_head(pupil.head, tmp_path, deep)
-    shares = family.agreement(back, frozen)
-    assert shares == pytest.approx(family.agreement(pupil.head, frozen), abs=1e-5)
+    back = training.load_head(run.head, tmp_path, deep)
+    shares = family.agreement(back, outputs)
+    assert shares == pytest.approx(family.agreement(run.head, outputs), abs=1e-5)
     assert all(0 <= share <= 1 for share in shares)
-    assert list(pupil.alpha) == [10, 20]
+    assert list(run.alpha) == [10, 20]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", training.names())
-def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
+def test_every_family_resumes_to_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
     family = training.family(name)
     (straight,) = train_heads(deep, [family], plan(tmp_path / "straight", target=deep))
     interrupted(tmp_path / "resumed", 4, family, target=deep)
@@ -536,6 +544,6 @@ def test_every_family_resumes_to_the_same_weights(tmp_path: Path, deep: Target, 
     assert same(weights(straight), weights(resumed))
 
 
-def test_eagle3_proposes_the_common_tokens(deep: Target) -> None:
+def test_eagle3_draft_vocabulary_has_most_frequent_tokens(deep: Target) -> None:
     head = training.family("eagle3").build(deep, COUNTS)  # the last tokens are the common ones
     assert head.tokens.tolist() == list(range(tiny.VOCABULARY // 4, tiny.VOCABULARY))
