@@ -29,7 +29,7 @@ import json, sys, time
 from pathlib import Path
 from specviz.catalog.loading import load_drafter, load_target
 from specviz.models.errors import NotAvailable, Unsuitable
-import specviz.models.gguf_file
+import specviz.models.gguf.model
 import tiny
 from specviz.models.devices import NotEnoughMemory
 

@@ -14,7 +14,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from specviz import engine
 from specviz.catalog import Unsuitable, load, load_drafter, load_target, loading
 from specviz.catalog.entry import find, weights_path
-from specviz.models.gguf_tokenizer import PRE_TOKENIZERS
+from specviz.models.gguf.tokenizer import PRE_TOKENIZERS
 from specviz.models.model_cache import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
@@ -197,18 +197,18 @@ def assert_greedy_is_plain(target, drafter, prompt):
     [
         ({"leave": "blk.1.ffn_up.weight"}, r"lacks 1 of its weights.*layers\.1\.mlp\.up_proj"),
         ({"leave": "output_norm.weight"}, r"lacks 1 of its weights.*model\.norm"),
-        ({"more": {"blk.0.extra.weight": torch.ones(4)}}, r"no Llama has: 'blk\.0\.extra"),
-        ({"more": {"v.patch": torch.ones(4)}}, r"no Llama has: 'v\.patch'"),
+        ({"more": {"blk.0.extra.weight": torch.ones(4)}}, r"Llama does not have: 'blk\.0\.extra"),
+        ({"more": {"v.patch": torch.ones(4)}}, r"Llama does not have: 'v\.patch'"),
         ({"more": {"blk.2.attn_norm.weight": torch.ones(64)}}, r"more weights.*layers\.2\.input"),
         ({"more": {"blk.1.attn_q.bias": torch.ones(64)}}, r"more weights.*layers\.1.*q_proj\.bias"),
         ({"facts": {"llama.feed_forward_length": 64}}, "weights of other shapes"),
-        ({"facts": {"llama.block_count": None}}, r"does not say its llama\.block_count"),
-        ({"facts": {"llama.expert_count": 8}}, r"llama\.expert_count = 8, which is not understood"),
+        ({"facts": {"llama.block_count": None}}, r"lacks the value llama\.block_count"),
+        ({"facts": {"llama.expert_count": 8}}, r"llama\.expert_count = 8, which is not supported"),
         ({"facts": {"llama.rope.scaling.type": "yarn"}}, r"rope\.scaling\.type = 'yarn'"),
         ({"facts": {"llama.rope.dimension_count": 8}}, r"rope\.dimension_count = 8"),
         ({"facts": {"llama.logit_scale": 0.5}}, r"llama\.logit_scale = 0\.5"),
-        ({"facts": {"tokenizer.ggml.pre": "tekken"}}, "called 'tekken', which is not known here"),
-        ({"facts": {"tokenizer.ggml.pre": None}}, "called None"),
+        ({"facts": {"tokenizer.ggml.pre": "tekken"}}, "pattern 'tekken', which is not supported"),
+        ({"facts": {"tokenizer.ggml.pre": None}}, "pattern None"),
         ({"facts": {"tokenizer.ggml.model": "t5"}}, "tokenizer of the kind 't5'"),
         ({"facts": {"tokenizer.ggml.merges": None}}, "lacks tokens or merges"),
         ({"facts": {"tokenizer.ggml.merges": ["a"]}}, "lacks tokens or merges"),
@@ -216,7 +216,7 @@ def assert_greedy_is_plain(target, drafter, prompt):
         ({"facts": {"tokenizer.ggml.eos_token_id": 1000}}, "could not be loaded"),
         (
             {"architecture": "phi3"},
-            "kind 'phi3'; GGUF files can be read of the kinds 'llama', 'qwen2'",
+            "architecture 'phi3'; GGUF files of these architectures can be read: 'llama', 'qwen2'",
         ),
     ],
 )
@@ -239,13 +239,13 @@ def test_a_file_that_is_cut_short_is_refused(part, tmp_path):
     path = write(tmp_path / "odd.gguf", tiny_gguf.llama())
     whole = path.read_bytes()
     path.write_bytes(whole[: int(part * len(whole))])
-    refused(path, "no whole GGUF file")
+    refused(path, "not a complete GGUF file")
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "odd.gguf"
     path.write_bytes(b"PK" + bytes(4000))
-    refused(path, "no whole GGUF file: GGUF magic invalid")
+    refused(path, "not a complete GGUF file: it does not begin with the letters GGUF")
 
 
 SMOLLM2 = weights_path(find("smollm2", "target"))

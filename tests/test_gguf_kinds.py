@@ -38,7 +38,7 @@ GEMMA = {"num_hidden_layers": 7, "sliding_window_pattern": 6, "head_dim": 32}
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
     """No test finds what another one loaded."""
-    monkeypatch.setattr(loading, "SHELF", ModelCache())
+    monkeypatch.setattr(loading, "MODELS", ModelCache())
 
 
 def mistral(**changes):
@@ -161,15 +161,15 @@ def test_gemma_3_s_windows_and_angles_may_be_said(tmp_path):
         ("qwen3", {"leave": "blk.1.attn_q_norm.weight"}, r"lacks 1 of its weights.*1\.self_attn"),
         ("qwen2", {"leave": "blk.0.attn_k.bias"}, r"lacks 1 of its weights.*k_proj\.bias"),
         ("gemma3", {"leave": "blk.0.post_ffw_norm.weight"}, "lacks 1 of its weights.*post_feedf"),
-        ("qwen2", {"more": {"blk.0.attn_q_norm.weight": torch.ones(16)}}, "that no Qwen2 has"),
-        ("qwen3", {"more": {"rope_freqs.weight": torch.ones(16)}}, "no Qwen3 has: 'rope_freqs"),
+        ("qwen2", {"more": {"blk.0.attn_q_norm.weight": torch.ones(16)}}, "that Qwen2 does not have"),
+        ("qwen3", {"more": {"rope_freqs.weight": torch.ones(16)}}, "Qwen3 does not have: 'rope_freqs"),
         ("mistral", {"more": {"blk.0.attn_q.bias": torch.ones(64)}}, "more weights than its"),
         ("qwen2", {"facts": {"qwen2.rope.scaling.type": "yarn"}}, "'yarn', which is not"),
-        ("gemma3", {"facts": {"gemma3.rope.scaling.type": "yarn"}}, "'yarn', which no Gemma 3 has"),
-        ("gemma3", {"facts": {"gemma3.attn_logit_softcapping": 50.0}}, "not understood"),
-        ("qwen2", {"facts": {"qwen2.attention.sliding_window": 8}}, "not understood"),
-        ("gemma3", {"facts": {"gemma3.attention.sliding_window": 0}}, "which no Gemma 3 has"),
-        ("qwen3", {"architecture": "qwen3moe"}, "of the kind 'qwen3moe'; GGUF files"),
+        ("gemma3", {"facts": {"gemma3.rope.scaling.type": "yarn"}}, "'yarn', which is not possible"),
+        ("gemma3", {"facts": {"gemma3.attn_logit_softcapping": 50.0}}, "not supported"),
+        ("qwen2", {"facts": {"qwen2.attention.sliding_window": 8}}, "not supported"),
+        ("gemma3", {"facts": {"gemma3.attention.sliding_window": 0}}, "which is not possible for Gemma 3"),
+        ("qwen3", {"architecture": "qwen3moe"}, "architecture 'qwen3moe'; GGUF files"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused_in_one_sentence(kind, changes, sentence, tmp_path):
@@ -228,11 +228,11 @@ def test_a_gemma_finds_runs_of_spaces_whole(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"tokenizer.ggml.scores": None}, "each token's score"),
-        ({"tokenizer.ggml.token_type": [1] * 7}, "each token's score"),
-        ({"tokenizer.ggml.tokens": ["a"] * SIZE}, "one twice"),
-        ({"tokenizer.ggml.tokens": ["a" * 2000]}, "more than 1,024 letters"),
-        ({"tokenizer.ggml.remove_extra_whitespaces": True}, "changes a text's letters"),
+        ({"tokenizer.ggml.scores": None}, "lacks the score or the type"),
+        ({"tokenizer.ggml.token_type": [1] * 7}, "lacks the score or the type"),
+        ({"tokenizer.ggml.tokens": ["a"] * SIZE}, "a token twice"),
+        ({"tokenizer.ggml.tokens": ["a" * 2000]}, "more than 1,024 characters"),
+        ({"tokenizer.ggml.remove_extra_whitespaces": True}, "normalizes text"),
         ({"tokenizer.ggml.model": "bert"}, "tokenizer of the kind 'bert'"),
     ],
 )

@@ -19,8 +19,8 @@ from specviz.bench.llamacpp import LlamaCppError, explain_unavailable, llama_cpp
 from specviz.bench.methods import Prompt, plain_method
 from specviz.catalog import load_target
 from specviz.commands.cli import main
-from specviz.models.gguf_header import read_gguf
-from specviz.models.gguf_writer import write_gguf
+from specviz.models.gguf.header import read_gguf
+from specviz.models.gguf.writer import write_gguf
 from specviz.settings.settings import Sampling, Settings
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,9 @@ from test_console import on_terminal
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.catalog import load_target, loading
-from specviz.models import files, gguf_file, gguf_numbers, load_progress
+from specviz.models import files, load_progress
 from specviz.models.errors import Unsuitable
+from specviz.models.gguf import model as gguf_model
 from specviz.models.libraries import collection_paused
 from specviz.models.load_progress import (
     FINGERPRINT,
@@ -167,9 +168,9 @@ def test_pieces_of_a_tensor_are_the_numbers_of_the_whole(monkeypatch, tmp_path):
     """Quantized ones too, whatever their last piece leaves."""
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
-    whole = gguf_file.read_model("a", path).tensors
-    monkeypatch.setattr(gguf_numbers, "PIECE", 96)
-    pieces = gguf_file.read_model("a", path).tensors
+    whole = gguf_model.read_model("a", path).tensors
+    monkeypatch.setattr(gguf_model, "CHUNK", 96)
+    pieces = gguf_model.read_model("a", path).tensors
     assert all(pieces[name].equal(values) for name, values in whole.items())
     assert all(values.data_ptr() % 64 == 0 for values in whole.values())
 

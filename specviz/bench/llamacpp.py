@@ -20,7 +20,7 @@ import torch
 
 from specviz.adapters import llamacpp
 from specviz.bench.methods import Method, Outcome, Prompt
-from specviz.models.gguf_writer import why_not_writable, write_gguf
+from specviz.models.gguf.writer import why_not_writable, write_gguf
 from specviz.models.target import Target
 from specviz.models.weights import bytes_read
 from specviz.settings.settings import Settings

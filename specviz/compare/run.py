@@ -154,6 +154,6 @@ def _ending(context: RaceContext, steps: Sequence[PlainStep]) -> Iterator[Event]
     settings, tokens = context.race.shared, [step.token for step in steps]
     reason: EndReason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
     reason = "eos" if tokens and tokens[-1] in context.target.eos else reason
-    yield from Recorder(context.target, settings).words([*context.ids, *tokens])
+    yield from Recorder(context.target, settings).vocabulary([*context.ids, *tokens])
     yield Finished(reason, 0.0, 0)  # no drafter, so it holds no memory
     yield baseline_event(steps, settings.sampling)

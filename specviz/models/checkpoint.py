@@ -223,7 +223,7 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     """The network and the tokenizer of a GGUF file, its weights in full precision again."""
-    from specviz.models.gguf_file import read_model  # a package that nothing else needs
+    from specviz.models.gguf.model import read_model  # a package that nothing else needs
 
     if cut and process_count() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")

@@ -1,7 +1,7 @@
-"""Writes a loaded Llama as a float32 GGUF file, so that llama.cpp computes with the same numbers.
+"""Write a loaded Llama as a float32 GGUF file, so that llama.cpp computes with the same numbers.
 
-Rule: only what llama.cpp's network of the kind "llama" computes in the same way is written;
-anything else is refused with a sentence. The opposite of gguf_file.py, whose names it uses.
+Only what llama.cpp's "llama" architecture computes in the same way is written; anything else is
+refused with a reason. This is the opposite of model.py, whose names it uses.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from specviz.adapters.transformers import frequency_factors
-from specviz.models.gguf_architectures import LAYER
-from specviz.models.gguf_file import ROPE_FACTORS, WHOLE
+from specviz.models.gguf.architectures import LAYER
+from specviz.models.gguf.model import ROPE_FACTORS, WHOLE
 
 ENDS: Final = ("eos_token_id", "eot_token_id", "eom_token_id")  # tokens that end a text
 FIXED_ROPE: Final = ("default", "linear", "llama3")  # frequencies do not depend on the text
@@ -27,21 +27,24 @@ OURS: Final = {theirs: ours for ours, theirs in {**WHOLE, **LAYER}.items()}
 
 
 def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
-    """Why this model cannot be written, as a sentence; None where it can.
+    """Return why this model cannot be written, as a sentence, or None if it can.
 
-    ends: the tokens that end a text.
+    Args:
+        model: A causal LM.
+        ends: Ids of the tokens that end a text.
     """
     config: Any = model.config
     if type(model) is not LlamaForCausalLM or config.hidden_act != "silu":
-        return "Only a network in Llama's layout can be written as its file."
+        return "Only a Llama can be written as a GGUF file."
     if any(weight.dtype != torch.float32 for weight in model.parameters()):
         return "The weights are not float32."
     rope: Mapping[str, Any] = config.rope_parameters
     if rope.get("rope_type", "default") not in FIXED_ROPE:
-        return "The frequencies of its positions depend on the text's length."
+        return "Its rotary frequencies depend on the length of the text."
     if not 1 <= len(ends) <= len(ENDS):
         return (
-            f"A file names 1 to {len(ENDS)} tokens that end a text, and this model has {len(ends)}."
+            f"A GGUF file can name 1 to {len(ENDS)} tokens that end a text; this model has "
+            f"{len(ends)}."
         )
     return None
 
@@ -49,17 +52,21 @@ def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
 def write_gguf(
     path: Path, model: LlamaForCausalLM, tokens: Sequence[str], ends: Sequence[int]
 ) -> None:
-    """Write the model. tokens: what each token is called in the file. ends: see above.
+    """Write the model. Weights are written from memory; only queries' and keys' rows are copied.
 
-    Weights are written as they are in memory, and only queries' and keys' rows are copied.
+    Args:
+        path: The file to write.
+        model: The model.
+        tokens: The name of each token in the file.
+        ends: Ids of the tokens that end a text.
     """
     file = GGUFWriter(path, "llama")
     _add_config(file, model.config)
     file.add_tokenizer_model("gpt2")
     file.add_tokenizer_pre("gpt-2")
     file.add_token_list(list(tokens))
-    file.add_token_merges(["a b"])  # one is asked for; no text is ever encoded with this file
-    file.add_token_types([1] * len(tokens))  # ordinary ones, so that all of them are printed
+    file.add_token_merges(["a b"])  # one is required; no text is ever encoded with this file
+    file.add_token_types([1] * len(tokens))  # ordinary tokens, so that all of them are printed
     file.add_add_bos_token(False)
     file.add_bos_token_id(ends[0])
     for key, token in zip(ENDS, ends, strict=False):
@@ -88,7 +95,7 @@ def _add_config(file: GGUFWriter, config: Any) -> None:
 
 
 def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of the file by its name; a tied output head has none of its own."""
+    """Yield every tensor of the file by name. A tied output head has no tensor of its own."""
     rows = {
         "self_attn.q_proj": model.config.num_attention_heads,
         "self_attn.k_proj": model.config.num_key_value_heads,
@@ -105,6 +112,6 @@ def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _paired(rows: Tensor, heads: int) -> Tensor:
-    """A head's rows as llama.cpp rotates them, in pairs of neighbours; see `gguf_file`."""
+    """Return a head's rows as llama.cpp rotates them, in adjacent pairs; see `pair_halves`."""
     halves = rows.reshape(heads, 2, -1, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape).contiguous()

@@ -1,7 +1,7 @@
-"""Reads the header of a GGUF file: its key-value pairs and its table of tensors.
+"""Read the header of a GGUF file: its key-value pairs and its table of tensors.
 
 Every count, length and offset is compared with the file's size before anything is allocated, so a
-small file cannot make the program use much memory or time. Arrays that are not used are skipped.
+small file cannot cause much memory use or time. Arrays that are not used are skipped.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, quant_sh
 
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
-MOST_PAIRS: Final = 1 << 14
-MOST_TENSORS: Final = 1 << 16
-MOST_ITEMS: Final = 1 << 21  # of an array that is kept, or texts in all: the largest have 600,000
-LONGEST_NAME: Final = (1 << 16) - 1  # bytes, as the format's specification says
-MOST_DIMENSIONS: Final = 4  # of llama.cpp's tensors
+MAX_PAIRS: Final = 1 << 14
+MAX_TENSORS: Final = 1 << 16
+MAX_ITEMS: Final = 1 << 21  # of an array that is kept, or strings in all: the most seen is 600,000
+MAX_NAME: Final = (1 << 16) - 1  # bytes, from the format's specification
+MAX_DIMENSIONS: Final = 4  # of llama.cpp's tensors
 ALIGNMENT: Final = "general.alignment"
 DEFAULT_ALIGNMENT: Final = 32
-MOST_ALIGNMENT: Final = 1 << 16
+MAX_ALIGNMENT: Final = 1 << 16
 
 Type = GGUFValueType
 SCALARS: Final = {
@@ -46,16 +46,24 @@ SCALARS: Final = {
 
 
 class DamagedHeader(ValueError):
-    """The file is no whole GGUF file; the message says what is wrong with it."""
+    """The file is not a complete GGUF file; the message is a clause that says what is wrong."""
 
 
 class OtherByteOrder(DamagedHeader):
-    """The file was written for processors of the other byte order."""
+    """The file was written for processors with the other byte order."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One row of the table. shape: rows first, as numpy has it. start, bytes: in the file."""
+    """One row of the table of tensors.
+
+    Attributes:
+        name: llama.cpp's name of the tensor.
+        kind: How its numbers are stored.
+        shape: Rows first, as NumPy has it.
+        start: Offset in the file, in bytes.
+        bytes: Size in the file.
+    """
 
     name: str
     kind: GGMLQuantizationType
@@ -65,41 +73,53 @@ class TensorInfo:
 
     @property
     def elements(self) -> int:
-        """How many numbers it holds."""
+        """Return how many numbers it holds."""
         return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class GgufFile:
-    """A file's values by key, as far as they were asked for, its tensors, and its bytes."""
+    """The contents of a file.
+
+    Attributes:
+        values: The values that were requested, by key.
+        tensors: The table of tensors, by name.
+        content: The file's bytes, memory-mapped.
+    """
 
     values: dict[str, Any]
     tensors: dict[str, TensorInfo]
     content: mmap
 
     def data(self, tensor: TensorInfo) -> Any:
-        """A tensor's bytes as an array that `gguf.dequantize` takes, not copied."""
+        """Return a tensor's bytes as an array that `gguf.dequantize` takes, without copying."""
         flat = np.frombuffer(self.content, np.uint8, tensor.bytes, tensor.start)
         return flat.reshape(quant_shape_to_byte_shape(tensor.shape, tensor.kind))
 
 
 def read_gguf(path: Path, wanted: Callable[[str], bool]) -> GgufFile:
-    """Read a file's header. wanted: whether the value under a key is kept.
+    """Read a file's header.
 
-    Raises DamagedHeader, OtherByteOrder.
+    Args:
+        path: The file.
+        wanted: Whether to keep the value of a key.
+
+    Raises:
+        DamagedHeader: The file is incomplete or invalid.
+        OtherByteOrder: It was written for the other byte order.
     """
     _require(path.stat().st_size > 0, "it is empty")
     with path.open("rb") as file:
         content = mmap(file.fileno(), 0, access=ACCESS_READ)
     cursor = _Cursor(content)
-    _require(cursor.take(4) == MAGIC, "GGUF magic invalid")
+    _require(cursor.take(4) == MAGIC, "it does not begin with the letters GGUF")
     version = cursor.number("I")
     if version & 0xFFFF == 0:
         raise OtherByteOrder("the other byte order")
-    _require(version in VERSIONS, f"its version {version} is not known here")
+    _require(version in VERSIONS, f"its format version {version} is not supported")
     count, pairs = cursor.number("Q"), cursor.number("Q")
-    _require(pairs <= MOST_PAIRS, f"it announces {pairs:,} values")
-    _require(count <= MOST_TENSORS, f"it announces {count:,} tensors")
+    _require(pairs <= MAX_PAIRS, f"it announces {pairs:,} values")
+    _require(count <= MAX_TENSORS, f"it announces {count:,} tensors")
     values = _read_values(cursor, pairs, wanted)
     tensors = _read_tensors(cursor, count, values.get(ALIGNMENT, DEFAULT_ALIGNMENT))
     return GgufFile(values, tensors, content)
@@ -107,7 +127,13 @@ def read_gguf(path: Path, wanted: Callable[[str], bool]) -> GgufFile:
 
 @dataclass(slots=True)
 class _Cursor:
-    """A position in the file. texts: how many items of string arrays were passed so far."""
+    """A position in the file.
+
+    Attributes:
+        content: The file's bytes.
+        at: Offset of the next byte.
+        texts: How many items of string arrays were passed so far.
+    """
 
     content: mmap
     at: int = 0
@@ -115,36 +141,40 @@ class _Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes from here to the end of the file."""
+        """Return the bytes from here to the end of the file."""
         return len(self.content) - self.at
 
     def skip(self, size: int) -> int:
-        """Move on by `size` bytes; returns where they begin. Raises DamagedHeader."""
+        """Move on by `size` bytes and return their offset.
+
+        Raises:
+            DamagedHeader: The file ends before that.
+        """
         begin = self.at
         if size > len(self.content) - begin:
-            raise DamagedHeader(f"it announces {size:,} bytes where {self.left:,} are left")
+            raise DamagedHeader(f"it announces {size:,} bytes but only {self.left:,} are left")
         self.at = begin + size
         return begin
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes."""
+        """Return the next `size` bytes."""
         begin = self.skip(size)
         return self.content[begin : begin + size]
 
     def number(self, code: str) -> Any:
-        """The next number; code: as `struct` has it."""
+        """Return the next number; `code` is its format in `struct`."""
         size = struct.calcsize(f"<{code}")
         (found,) = struct.unpack_from(f"<{code}", self.content, self.skip(size))
         return found
 
     def name(self) -> str:
-        """The next string, a key or a tensor's name."""
+        """Return the next string, which is a key or a tensor's name."""
         size = self.number("Q")
-        _require(size <= LONGEST_NAME, f"it has a name of {size:,} bytes")
+        _require(size <= MAX_NAME, f"it has a name of {size:,} bytes")
         return _decoded(self.take(size))
 
     def text(self) -> str:
-        """The next string."""
+        """Return the next string."""
         return _decoded(self.take(self.number("Q")))
 
 
@@ -157,11 +187,11 @@ def _decoded(text: bytes) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DamagedHeader("a text in it is no UTF-8") from error
+        raise DamagedHeader("a string in it is not UTF-8") from error
 
 
 def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """The key-value pairs; of values that are not used, only the length is read."""
+    """Return the key-value pairs that are wanted; others are skipped."""
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for _ in range(count):
@@ -177,7 +207,11 @@ def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> 
 
 
 def _kind(number: int) -> GGUFValueType:
-    """A value's type. Raises DamagedHeader for an unknown number."""
+    """Return a value's type.
+
+    Raises:
+        DamagedHeader: The number is not a known type.
+    """
     try:
         return Type(number)
     except ValueError as error:
@@ -191,16 +225,16 @@ def _scalar(cursor: _Cursor, kind: GGUFValueType, keep: bool) -> Any:
 
 
 def _array(cursor: _Cursor, keep: bool) -> list[Any] | None:
-    """An array's items; None where they are not to be kept."""
+    """Return an array's items, or None if they are not kept."""
     kind, length = _kind(cursor.number("I")), cursor.number("Q")
     _require(kind is not Type.ARRAY, "it has an array of arrays")
-    _require(not keep or length <= MOST_ITEMS, f"it has an array of {length:,} items")
+    _require(not keep or length <= MAX_ITEMS, f"it has an array of {length:,} items")
     if kind is Type.STRING:
         cursor.texts += length
         _require(
-            length * 8 <= cursor.left, f"its array of {length:,} texts is larger than the file"
+            length * 8 <= cursor.left, f"its array of {length:,} strings is larger than the file"
         )
-        _require(cursor.texts <= MOST_ITEMS, f"its arrays have {cursor.texts:,} texts")
+        _require(cursor.texts <= MAX_ITEMS, f"its arrays have {cursor.texts:,} strings")
         return _texts(cursor, length, keep)
     code = f"<{SCALARS[kind]}"
     begin = cursor.skip(length * struct.calcsize(code))
@@ -218,16 +252,16 @@ def _texts(cursor: _Cursor, length: int, keep: bool) -> list[Any] | None:
 
 
 def _read_tensors(cursor: _Cursor, count: int, alignment: Any) -> dict[str, TensorInfo]:
-    """The table of tensors, each within the file and none over another's bytes."""
+    """Return the table of tensors, each of which lies in the file and overlaps no other."""
     power = type(alignment) is int and alignment > 0 and alignment & (alignment - 1) == 0
-    _require(power and alignment <= MOST_ALIGNMENT, f"its alignment is {alignment!r:.40}")
+    _require(power and alignment <= MAX_ALIGNMENT, f"its alignment is {alignment!r:.40}")
     rows = [_row(cursor) for _ in range(count)]
     first = -(-cursor.at // alignment) * alignment
     found: dict[str, TensorInfo] = {}
     for name, kind, shape, offset in rows:
         _require(name not in found, f"it has the tensor {name!r:.80} twice")
         block, size = GGML_QUANT_SIZES[kind]
-        _require(shape[-1] % block == 0, f"the rows of {name!r:.80} are no whole blocks")
+        _require(shape[-1] % block == 0, f"the rows of {name!r:.80} are not whole blocks")
         bytes = prod(shape) // block * size
         inside = first + offset + bytes <= len(cursor.content)
         _require(inside, f"{name!r:.80} ends beyond the end of the file")
@@ -241,9 +275,9 @@ def _read_tensors(cursor: _Cursor, count: int, alignment: Any) -> dict[str, Tens
 
 
 def _row(cursor: _Cursor) -> tuple[str, GGMLQuantizationType, tuple[int, ...], int]:
-    """A tensor's name, type, shape and offset from the first tensor."""
+    """Return a tensor's name, type, shape, and offset from the first tensor."""
     name, dimensions = cursor.name(), cursor.number("I")
-    fits = 1 <= dimensions <= MOST_DIMENSIONS
+    fits = 1 <= dimensions <= MAX_DIMENSIONS
     _require(fits, f"{name!r:.80} has {dimensions:,} dimensions")
     shape = tuple(cursor.number("Q") for _ in range(dimensions))[::-1]
     _require(min(shape) > 0, f"{name!r:.80} has a dimension of 0")
