@@ -17,7 +17,7 @@ from pretend import Meetings, pretended
 
 from specviz.catalog import entries, load, loading
 from specviz.catalog.entry import with_defaults
-from specviz.drafters.contract.trial import story
+from specviz.drafters.contract.harness import story
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.recorder import versions
 from specviz.models.model_cache import ModelCache

@@ -18,7 +18,7 @@ from transformers.models.muse_glimmer_assistant.modeling_muse_glimmer_assistant 
     MuseGlimmerAssistantModel,
 )
 
-from specviz.drafters.dflash import training
+from specviz.drafters.dflash import head as training
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead

@@ -21,8 +21,7 @@ from test_layerskip import deep
 from specviz.drafters.contract import Case
 from specviz.drafters.eagle.drafter import Eagle2
 from specviz.drafters.layerskip.drafter import LayerSkip
-from specviz.drafters.lookahead.drafter import Lookahead
-from specviz.drafters.lookahead.pool import Found
+from specviz.drafters.lookahead import Found, Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.drafters.suffix import Suffix

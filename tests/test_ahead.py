@@ -15,7 +15,7 @@ import torch
 from other_vocabulary_made import bees
 
 from specviz.catalog import load
-from specviz.drafters.contract.trial import ROUNDING, SURENESS, rounds_of
+from specviz.drafters.contract.harness import ROUNDING, SURENESS, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
 from specviz.drafters.kit import siblings

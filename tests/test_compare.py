@@ -15,15 +15,21 @@ from torch.utils.flop_counter import FlopCounterMode
 from specviz import engine
 from specviz.compare import run as racing
 from specviz.compare import storage
-from specviz.compare.measures import flops
-from specviz.compare.race import PLAIN, Lane, Race, distinct
+from specviz.compare.measures import flops, total_seconds
+from specviz.compare.race import PLAIN, Lane, Race, unique_names
 from specviz.compare.report import report, reports
-from specviz.compare.results import Ended, Opening, Progress, Report, Results, Started
+from specviz.compare.results import (
+    LaneEnded,
+    LaneEvent,
+    LaneProgress,
+    LaneStarted,
+    RaceStarted,
+    Results,
+)
 from specviz.compare.run import run
 from specviz.compare.summary import race_summary
-from specviz.compare.measures import seconds_of
 from specviz.drafters.layerskip.drafter import LayerSkip
-from specviz.drafters.lookahead.drafter import Lookahead
+from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.decode import WARM_UP_ROUNDS
@@ -43,7 +49,7 @@ NAMES = ["chain", "tree", "ngram"]
 def once():
     """Every lane runs once, however short it is; several turns have tests of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(racing, "TURNS", 1)
+        patch.setattr(racing, "MAX_TURNS", 1)
         yield
 
 
@@ -69,7 +75,7 @@ def raced(target, drafters, race, stop=engine.never):
     results, said = Results(race), []
     for event in run(target, drafters, race, stop):
         said.append(event)
-        results.take(event)
+        results.add(event)
     return said, results
 
 
@@ -100,12 +106,12 @@ def one(name="a", **changes):
 @pytest.mark.parametrize(
     ("lanes", "sentence"),
     [
-        ([one()], "2 to 4 lanes beside plain decoding, not 1"),
-        ([one(name) for name in "abcde"], "2 to 4 lanes beside plain decoding, not 5"),
+        ([one()], "2 to 4 lanes besides plain decoding, not 1"),
+        ([one(name) for name in "abcde"], "2 to 4 lanes besides plain decoding, not 5"),
         ([one(), one()], "Two lanes are called 'a'"),
         ([one(), one(PLAIN)], "Two lanes are called 'plain'"),
         ([one(), one("")], "1 to 120 characters"),
-        ([one(), one("b", seed=2)], "the same seed; 'a' and 'b' have not"),
+        ([one(), one("b", seed=2)], "the same seed; those of 'a' and 'b' differ"),
         ([one(), one("b", max_new_tokens=8)], "the same number of new tokens"),
         ([one(), one("b", sampling=Sampling(0.5))], "the same temperature"),
         ([one(), one("b", coins={"1 judge 1": 0.5})], "the same coins"),
@@ -122,8 +128,8 @@ def test_lanes_may_differ_in_all_that_is_their_own():
 
 
 def test_names_that_came_before_are_numbered():
-    assert distinct(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
-    assert distinct(["a", "a (2)", "a", "plain"]) == ["a", "a (2)", "a (3)", "plain (2)"]
+    assert unique_names(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
+    assert unique_names(["a", "a (2)", "a", "plain"]) == ["a", "a (2)", "a (3)", "plain (2)"]
 
 
 # Running
@@ -132,16 +138,16 @@ def test_names_that_came_before_are_numbered():
 @pytest.mark.slow
 def test_lanes_run_one_after_the_other_in_the_order_that_was_said(greedy):
     said, results = greedy
-    assert isinstance(said[0], Opening)
+    assert isinstance(said[0], RaceStarted)
     assert said[0].order == results.race.order == tuple(results.traces)
     running, places = None, []
     for event in said[1:]:
-        if isinstance(event, Started):
+        if isinstance(event, LaneStarted):
             assert running is None
             running = event.lane
-            places.append((event.place, event.lane))
+            places.append((event.number, event.lane))
         assert event.lane == running
-        if isinstance(event, Ended):
+        if isinstance(event, LaneEnded):
             running = None
     assert places == list(enumerate(said[0].order, 1))
     assert running is None
@@ -150,7 +156,7 @@ def test_lanes_run_one_after_the_other_in_the_order_that_was_said(greedy):
 def test_progress_is_told_after_every_pass(greedy):
     said, results = greedy
     for lane in reports(results):
-        steps = [e for e in said if isinstance(e, Progress) and e.lane == lane.name]
+        steps = [e for e in said if isinstance(e, LaneProgress) and e.lane == lane.name]
         assert [step.tokens for step in steps] == [tokens for _, tokens in lane.timeline]
         seconds = [seconds for seconds, _ in lane.timeline]
         assert [step.seconds for step in steps] == pytest.approx(seconds)
@@ -164,15 +170,15 @@ def test_every_lane_leaves_a_real_trace(which, request, tiny_target, drafters, t
     said, results = request.getfixturevalue(which)
     assert results.complete
     for name, bare in results.traces.items():
-        assert [e.event for e in said if isinstance(e, Report) and e.lane == name][
+        assert [e.event for e in said if isinstance(e, LaneEvent) and e.lane == name][
             1:
         ] == bare.events
-        for trace in (bare, results.measured(name)):
+        for trace in (bare, results.with_baseline(name)):
             trace.write(tmp_path / "lane.jsonl")
             again = Trace.read(tmp_path / "lane.jsonl")
             assert again == trace
             check(again)
-        assert results.measured(name).baseline == results.plain
+        assert results.with_baseline(name).baseline == results.plain
     for lane in results.race.lanes:
         header, *events = engine.run(
             tiny_target, drafters[lane.name], tiny.PROMPT, lane.settings, baseline=False
@@ -190,7 +196,7 @@ def test_the_words_of_plain_decoding_are_told_before_its_tokens(sampled):
     _, results = sampled
     assert results.plain.token_ids != token_ids(results.traces["chain"])
     for name in NAMES:
-        assert {*results.plain.token_ids} <= results.measured(name).vocabulary.keys()
+        assert {*results.plain.token_ids} <= results.with_baseline(name).vocabulary.keys()
 
 
 @pytest.mark.slow
@@ -221,7 +227,7 @@ def stopping(lane, after):
     heard = []
 
     def hear(event):
-        if isinstance(event, Progress) and event.lane == lane:
+        if isinstance(event, LaneProgress) and event.lane == lane:
             heard.append(event)
 
     return lambda: len(heard) >= after, hear
@@ -233,7 +239,7 @@ def stopped(target, drafters, race, lane, after):
     for event in run(target, drafters, race, stop):
         hear(event)
         said.append(event)
-        results.take(event)
+        results.add(event)
     return said, results
 
 
@@ -244,7 +250,7 @@ def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
     name = race.order[place]
     said, results = stopped(tiny_target, drafters, race, name, 2)
     assert tuple(results.traces) == race.order[: place + 1]
-    assert [e.lane for e in said if isinstance(e, Started)] == list(race.order[: place + 1])
+    assert [e.lane for e in said if isinstance(e, LaneStarted)] == list(race.order[: place + 1])
     assert not results.complete
     last = report(results, name)
     assert (last.ended, last.passes, last.equality.verdict) == ("stopped", 2, "stopped") or (
@@ -253,9 +259,9 @@ def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
     assert last.tokens == len(last.token_ids) > 0
     assert (last.speedup, last.costs) == (None, None)
     for lane in reports(results):
-        check(results.measured(lane.name))
+        check(results.with_baseline(lane.name))
         half = lane.ended == "stopped" and lane.name != PLAIN
-        assert not half or results.measured(lane.name).baseline is None
+        assert not half or results.with_baseline(lane.name).baseline is None
         compared = lane.ended != "stopped" and results.plain is not None
         assert (lane.speedup is not None) == compared
     whole = race_summary(results)
@@ -266,10 +272,10 @@ def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
 
 def test_a_race_that_is_stopped_before_it_starts_has_only_its_order(tiny_target, drafters):
     said, results = raced(tiny_target, drafters, made(), stop=lambda: True)
-    assert [type(event) for event in said] == [Opening]
+    assert [type(event) for event in said] == [RaceStarted]
     whole = race_summary(results)
     assert (whole["lanes"], whole["order"]) == ([], list(made().order))
-    assert "Nothing can be compared" in whole["headline"]
+    assert "Nothing to compare" in whole["headline"]
 
 
 def test_a_lane_that_cannot_run_is_found_before_any_runs(tiny_target, drafters):
@@ -284,8 +290,8 @@ def test_a_lane_that_cannot_run_is_found_before_any_runs(tiny_target, drafters):
 
 
 def turning(monkeypatch, turns=3, short=float("inf")):
-    monkeypatch.setattr(racing, "TURNS", turns)
-    monkeypatch.setattr(racing, "SHORT", short)
+    monkeypatch.setattr(racing, "MAX_TURNS", turns)
+    monkeypatch.setattr(racing, "SHORT_SECONDS", short)
 
 
 @pytest.mark.slow
@@ -294,31 +300,33 @@ def test_short_lanes_run_three_times_in_turns_and_the_middle_run_counts(
 ):
     turning(monkeypatch)
     said, results = raced(tiny_target, drafters, made())
-    began = [(e.turn, e.place, e.lane) for e in said if isinstance(e, Started)]
+    began = [(e.turn, e.number, e.lane) for e in said if isinstance(e, LaneStarted)]
     order = list(enumerate(results.order, 1))
     assert began == [(turn, *each) for turn in (1, 2, 3) for each in order]
     assert results.complete
     for name, trace in results.traces.items():
-        runs = [e.trace for e in said if isinstance(e, Ended) and e.lane == name]
-        assert results.seconds[name] == list(map(seconds_of, runs))
-        assert seconds_of(trace) == sorted(results.seconds[name])[1]
+        runs = [e.trace for e in said if isinstance(e, LaneEnded) and e.lane == name]
+        assert results.seconds[name] == list(map(total_seconds, runs))
+        assert total_seconds(trace) == sorted(results.seconds[name])[1]
         lane = report(results, name)
         assert lane.runs == results.seconds[name]
         assert lane.seconds == pytest.approx(sorted(lane.runs)[1])
-    saved.write(tmp_path, results)
-    assert saved.read(tmp_path) == results
-    data = json.loads((tmp_path / saved.FILE).read_text())
+    storage.write(tmp_path, results)
+    assert storage.read(tmp_path) == results
+    data = json.loads((tmp_path / storage.FILE).read_text())
     data["seconds"][PLAIN] = [9.0, 8.0, 7.0]
-    (tmp_path / saved.FILE).write_text(json.dumps(data))
-    with pytest.raises(saved.SavedError, match=r"the seconds of race\.json and the traces do not"):
-        saved.read(tmp_path)
+    (tmp_path / storage.FILE).write_text(json.dumps(data))
+    with pytest.raises(
+        storage.SavedError, match=r"the seconds of race\.json and the traces do not"
+    ):
+        storage.read(tmp_path)
 
 
 @pytest.mark.slow
 def test_a_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
     turning(monkeypatch, short=0.0)
     said, results = raced(tiny_target, drafters, made())
-    assert [e.turn for e in said if isinstance(e, Started)] == [1] * 4
+    assert [e.turn for e in said if isinstance(e, LaneStarted)] == [1] * 4
     assert {len(runs) for runs in results.seconds.values()} == {1}
     assert [lane.speedups for lane in reports(results)] == [None] * 4
 
@@ -330,10 +338,10 @@ def test_a_stop_while_lanes_run_again_keeps_the_runs_that_are_whole(
     turning(monkeypatch)
     results, again = Results(made()), []
     for event in run(tiny_target, drafters, made(), lambda: len(again) > 3):
-        results.take(event)
-        if again or (isinstance(event, Started) and event.turn == 2):
+        results.add(event)
+        if again or (isinstance(event, LaneStarted) and event.turn == 2):
             again.append(event)
-    assert isinstance(again[-1], Ended)
+    assert isinstance(again[-1], LaneEnded)
     assert again[-1].trace.finished.reason == "stopped"
     assert results.complete
     assert all(len(runs) == 1 for runs in results.seconds.values())
@@ -348,7 +356,7 @@ def test_a_lanes_numbers_are_those_of_its_trace(greedy):
     plain = results.plain
     a_pass = sum(plain.seconds) / len(plain.seconds)
     for name in NAMES:
-        lane, trace = report(results, name), results.measured(name)
+        lane, trace = report(results, name), results.with_baseline(name)
         numbers, rounds = summary(trace), trace.rounds
         assert lane.tokens == numbers["tokens"] == 24
         assert lane.passes == numbers["target_passes"] == len(rounds)

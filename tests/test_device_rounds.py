@@ -14,7 +14,7 @@ import tiny
 import torch
 
 from specviz.catalog import load
-from specviz.drafters.contract.trial import rounds_of, story, traced
+from specviz.drafters.contract.harness import rounds_of, story, traced
 from specviz.models.target import TargetRun
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids

@@ -20,7 +20,7 @@ from dflash_made import (
 from driven import CHUNKS, Shifted, deep_target, driven
 from test_engine import traced
 
-from specviz.drafters.dflash import training
+from specviz.drafters.dflash import head as training
 from specviz.drafters.dflash.drafter import SHOWN
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.loop import rounds

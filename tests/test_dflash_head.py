@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig
 
 from specviz.catalog import training
-from specviz.drafters.dflash import training as dflash_loss
+from specviz.drafters.dflash import head as dflash_loss
 from specviz.drafters.dflash.config import DFlashConfig, spread
 from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead

@@ -13,9 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_engine import PROMPTS, generated, traced
 
-from specviz.drafters.lookahead.drafter import Lookahead, LookaheadSession, Shape
-from specviz.drafters.lookahead.pool import Found, Pool, merged
-from specviz.drafters.lookahead.window import Window, places, visible
+from specviz.drafters.lookahead import (
+    Found,
+    Lookahead,
+    LookaheadSession,
+    Pool,
+    Shape,
+    Window,
+    merged,
+    places,
+    visible,
+)
 from specviz.engine.loop import rounds
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import CaptureSpec

@@ -11,7 +11,7 @@ from moa_made import GREEDY, TEXT, blind, drafter, learnt, outputs, wild
 from test_engine import traced
 
 from specviz.drafters.kit.training import EVERY, read_target_outputs, same_tops
-from specviz.drafters.moa import training
+from specviz.drafters.moa import head as training
 from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.head import MoaHead
 from specviz.models.passes import States

@@ -12,7 +12,7 @@ from once import once
 
 from specviz.drafters.kit.layers import causal_mask, seen_alone
 from specviz.drafters.kit.training import overlaps
-from specviz.drafters.mtp import training
+from specviz.drafters.mtp import head as training
 from specviz.drafters.mtp.drafter import MTPSession
 from specviz.drafters.mtp.head import MTPModules
 from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention

@@ -7,11 +7,10 @@ import torch
 from other_vocabulary_made import bees, drafter
 
 from specviz.catalog import MismatchedVocabulary, Unsuitable, load
-from specviz.drafters.contract.trial import traced
+from specviz.drafters.contract.harness import traced
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
-from specviz.drafters.other_vocabulary.rewriting import Rewriting
-from specviz.drafters.other_vocabulary.shared import Shared, shared
+from specviz.drafters.other_vocabulary.vocabularies import Rewriting, Shared, shared
 from specviz.models.token_bytes import token_bytes, vocabulary_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check

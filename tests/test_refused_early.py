@@ -9,7 +9,7 @@ from transformers import FalconConfig, FalconForCausalLM
 from specviz import Turn, decode, load
 from specviz.catalog import load_drafter, load_target
 from specviz.commands.cli import main
-from specviz.drafters.lookahead.drafter import Lookahead
+from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.suffix import Suffix
 from specviz.drafters.uniform import Uniform

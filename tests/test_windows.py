@@ -17,7 +17,7 @@ from specviz.adapters import transformers as adapter
 from specviz.catalog import Unsuitable, load_target
 from specviz.drafters.kit.levels import LevelReader
 from specviz.drafters.layerskip.drafter import LayerSkip
-from specviz.drafters.lookahead.drafter import Lookahead
+from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.suffix import Suffix
 from specviz.models import masks

@@ -41,11 +41,11 @@ from specviz.models.load_progress import WEIGHTS, begin, loading
 from specviz.models.memory import unique_bytes
 from specviz.models.model_cache import ModelCache
 from specviz.models.parallel import process_count
-from specviz.models.served.address import is_served
+from specviz.models.served.http_client import is_served
 from specviz.models.served.target import served
 from specviz.models.target import Target
 from specviz.models.weight_budget import check_stop, limited_to
-from specviz.models.weight_headers import count_stored
+from specviz.models.weight_files import count_stored
 
 MODELS: Final[ModelCache[Checkpoint]] = ModelCache()
 HEADS: Final[ModelCache[Drafter]] = ModelCache()

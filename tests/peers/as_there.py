@@ -13,8 +13,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from specviz.drafters.dflash.head import DFlashHead
-from specviz.drafters.dflash.layer import Past, rotate
+from specviz.drafters.dflash.head import DFlashHead, Past, rotate
 from specviz.drafters.mtp.drafter import MTPSession
 
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 import torch
 
 from specviz.bench.shapes.weights import (
-    model_card,
     created_on,
-    random_network,
     is_packed,
+    model_card,
+    random_network,
     random_target,
     randomize,
     weight_bytes,
@@ -38,7 +38,7 @@ from specviz.drafters.eagle.drafter import Eagle
 from specviz.drafters.eagle.drafter3 import Eagle3
 from specviz.drafters.kit.checkpoint import freeze_like
 from specviz.drafters.layerskip.drafter import LayerSkip
-from specviz.drafters.mtp import training as mtp
+from specviz.drafters.mtp import head as mtp
 from specviz.drafters.mtp.drafter import MTP
 from specviz.drafters.ngram import NGram
 from specviz.engine.protocol import Drafter

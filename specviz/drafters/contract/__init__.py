@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from specviz.drafters.contract.case import Case, ContractBroken
-from specviz.drafters.contract.runs import (
+from specviz.drafters.contract.checks import (
+    a_fresh_session_says_the_same,
     ends_exactly_there,
     greedy_is_generate,
-    sampled_runs_check_and_replay,
-    stops_at_its_limit,
-    tokens_follow_the_target,
-)
-from specviz.drafters.contract.sessions import (
-    a_fresh_session_says_the_same,
     keeps_to_the_room,
     missing_states_are_refused,
     nan_is_a_sentence,
     nothing_follows_an_end,
+    sampled_runs_check_and_replay,
     sessions_do_not_disturb_each_other,
+    stops_at_its_limit,
+    tokens_follow_the_target,
 )
+from specviz.drafters.contract.harness import Case, ContractBroken
 
 __all__ = ["LAWS", "Case", "ContractBroken", "check_drafter", "check_law"]
 

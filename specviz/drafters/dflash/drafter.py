@@ -13,8 +13,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from specviz.drafters.dflash.head import DFlashHead
-from specviz.drafters.dflash.layer import Past, behind
+from specviz.drafters.dflash.head import DFlashHead, Past, behind
 from specviz.drafters.kit.base import HeadDrafter
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers

@@ -24,8 +24,8 @@ from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import fingerprint, folder_label, head_files, size_of
 from specviz.models.norms import fuse_norms
-from specviz.models.pickled import count_tensors, pickle_error
 from specviz.models.products import speed_up
+from specviz.models.weight_files import count_tensors, pickle_error
 from specviz.trace.events import ModelCard
 
 

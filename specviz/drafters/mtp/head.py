@@ -9,9 +9,10 @@ and projection.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,13 +22,16 @@ from specviz.adapters.transformers import (
     LlamaDecoderLayer,
     LlamaRMSNorm,
     LlamaRotaryEmbedding,
+    growing_cache,
     run_layer,
 )
 from specviz.drafters.kit import checkpoint
+from specviz.drafters.kit.checkpoint import rope_theta
 from specviz.drafters.kit.config import check_activation, check_depth, check_sizes, rope_of
-from specviz.drafters.kit.layers import Embed, Project, llama_config
+from specviz.drafters.kit.layers import Embed, Project, causal_mask, llama_config, seen_alone
 from specviz.drafters.kit.layouts.layout import Head
 from specviz.drafters.kit.layouts.table import read_head
+from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
@@ -155,3 +159,50 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
     if type(wide := found.config.get("hidden_size")) is int:
         check_sizes(found.name, wide, 0, target)
     return replace(config, rope_theta=rope["rope_theta"])
+
+
+STEPS: Final = 4  # trained and measured so deep
+FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
+
+
+def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
+    """The weighted mean over steps; step s, from 1, guesses i + s + 1 at row i."""
+    parts = [future_loss(row, outputs, s + 2) for s, row in enumerate(guesses(head, outputs))]
+    return weighted(parts, FALLING)
+
+
+def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
+    """Logits by depth, as in agreement.py."""
+    return list(unroll(head, outputs, max(STEPS, head.config.num_nextn_predict_layers)))
+
+
+def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
+    """Logits (B, T - steps, V) of steps s = 1, 2, …, along the text, as a session has them."""
+    many, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
+    hidden, cache = outputs.final[:, :rows], growing_cache()
+    for step in range(1, steps + 1):
+        again = max(0, step - many)  # how often the last module has read its own output by now
+        tokens = outputs.tokens[:, step : step + rows]
+        joined = head.module(step).join(hidden, tokens, outputs.embed)
+        mask = seen_alone(rows, again, joined) if again else causal_mask(rows, 0, joined)
+        positions = torch.arange(again, again + rows, device=joined.device)[None]
+        hidden = head.run(step, joined, positions, mask, cache)
+        yield head.module(step).logits(hidden, outputs.head)
+
+
+def build(target: Target, _counts: Tensor) -> MTPModules:
+    """A new module for this target, shaped as its layers."""
+    shape = target.model.config
+    config = MTPConfig(
+        num_hidden_layers=shape.num_hidden_layers,
+        num_attention_heads=shape.num_attention_heads,
+        num_key_value_heads=shape.num_key_value_heads,
+        intermediate_size=shape.intermediate_size,
+        rms_norm_eps=shape.rms_norm_eps,
+        rope_theta=rope_theta(target.model),
+        made_for=target.card.hash,
+    )
+    return MTPModules.new(config, target.model)
+
+
+TRAINING: Final = Family("mtp", build, loss, guesses, sampled=True)

@@ -19,8 +19,7 @@ from torch import Tensor
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.drafters.kit.growing import kind
 from specviz.drafters.kit.levels import LevelReader
-from specviz.drafters.other_vocabulary.rewriting import OwnText, Rewriting
-from specviz.drafters.other_vocabulary.shared import Shared, shared
+from specviz.drafters.other_vocabulary.vocabularies import OwnText, Rewriting, Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
 from specviz.models.masks import max_tokens

@@ -1,13 +1,19 @@
-"""EAGLE's and EAGLE-2's heads as SafeAILab has them: one layer without a norm before its attention.
+"""EAGLE-3's heads, whose layer reads an embedding beside a state, by four programs; and P-EAGLE's.
 
-`fc.*`, `layers.0.*` and, unless the target's serve, `embed_tokens.weight`; config.json as a Llama's
-of one layer, with `bias` where fc has none.
+SafeAILab: `midlayer.*`, a flat config, taps 2, L // 2 and L - 3. SpecForge: the same names; taps by
+`eagle_config`, counted from 0. speculators: `layers.0.*`, the layer's config inside another, taps
+as vLLM counts them: outputs of layers from 1. DeepSpec: `layers.0.*`, a flat config, five taps as
+`target_layer_ids`, counted from 0, every token. P-EAGLE: more layers, and `mask_hidden`.
+
+What is called norm_output differs: in speculators, that a guess reads the output behind the norm;
+in SpecForge, that there is a norm before the output head, as everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from specviz.drafters.kit.layouts.layout import (
     Head,
@@ -16,17 +22,159 @@ from specviz.drafters.kit.layouts.layout import (
     any_is,
     with_attention_s_parts,
 )
+from specviz.models.errors import Unsuitable
+
+AUX: Final = "eagle_aux_hidden_state_layer_ids"
 
 
-def _fits(config: Mapping[str, Any], names: Names) -> bool:
+def _by(algorithm: str, config: Mapping[str, Any]) -> bool:
+    return config.get("speculators_model_type") == algorithm
+
+
+def _parallel(config: Mapping[str, Any], names: Names) -> bool:
+    kinds = config.get("architectures") or ()
+    return "mask_hidden" in names or _by("peagle", config) or "PEagleDraftModel" in kinds
+
+
+def _speculators(config: Mapping[str, Any], names: Names) -> bool:
+    return _by("eagle3", config)
+
+
+def _specforge(config: Mapping[str, Any], names: Names) -> bool:
+    kinds = config.get("architectures") or ()
+    return any_is(r"midlayer\.", names) and "LlamaForCausalLMEagle3" in kinds
+
+
+def _deepspec(config: Mapping[str, Any], names: Names) -> bool:
+    return "Qwen3Eagle3Model" in (config.get("architectures") or ())
+
+
+def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
+    return any_is(r"midlayer\.", names)
+
+
+def from_safeailab(head: Head) -> Head:
+    """Nothing to rename. Raises Unsuitable where it is unclear which layers it reads."""
+    if AUX in head.config and "tap_layers" not in head.config:
+        raise Unsuitable(
+            f"{head.name!r} names its taps by {AUX}, which differs by one between programs; "
+            "say tap_layers, the layers whose outputs it reads, counted from 1."
+        )
+    return with_attention_s_parts(head, "midlayer")
+
+
+def from_specforge(head: Head) -> Head:
+    """Taps counted from 1. Raises Unsuitable for variants that are not built."""
+    if head.config.get("norm_output") is False:
+        raise Unsuitable(f"{head.name!r} has no norm before its output head, which is not built.")
+    return from_safeailab(_specforge_taps(head).without("norm_output"))
+
+
+def _specforge_taps(head: Head) -> Head:
+    inner = head.config.get("eagle_config") or {}
+    if not isinstance(inner, Mapping):
+        raise Unsuitable(f"{head.name!r}: its eagle_config is no JSON object.")
+    if inner.get("use_aux_hidden_state") is False:
+        raise Unsuitable(f"{head.name!r} reads no inner layer of its target, which is not built.")
+    taps = inner.get(AUX)
+    if taps is None or "tap_layers" in head.config:
+        return head
+    return head.with_config(tap_layers=_one_more(head.name, AUX, taps))
+
+
+def from_speculators(head: Head) -> Head:
+    """The inner config's keys beside the outer's; `layers.0` is the layer that reads both."""
+    inner = head.config.get("transformer_layer_config")
+    if not isinstance(inner, Mapping):
+        raise Unsuitable(f"{head.name!r} has no transformer_layer_config in its config.json.")
+    if AUX in head.config:
+        head = head.with_config(tap_layers=head.config[AUX])
+    head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
+    narrow = head.config.get("target_hidden_size") not in (None, head.config.get("hidden_size"))
+    if _by("eagle3", head.config) and not narrow and not head.config.get("embed_requires_grad"):
+        # The copy of the target's embeddings that it was trained with; some exporters left it
+        # random, so the target's own are taken.
+        kept = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
+        head = replace(head, tensors=kept)
+    return with_attention_s_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
+
+
+def from_deepspec(head: Head) -> Head:
+    """Taps counted from 1; its copies of the target's embeddings and projection serve as they are.
+
+    Raises Unsuitable where it does not say its taps.
+    """
+    taps = _one_more(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
+    head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
+    return with_attention_s_parts(head, "midlayer")
+
+
+def from_parallel(head: Head) -> Head:
+    """P-EAGLE of speculators or of SpecForge: `layers.1` and on follow the layer that reads both.
+
+    mask_token_id: vLLM's names for it are taken too.
+    """
+    if "transformer_layer_config" in head.config:
+        methods = _proposals(head.config)
+        head = from_speculators(head).with_config(speculative_tokens=methods)
+    else:
+        head = _specforge_taps(head)
+    token = next((head.config[k] for k in MASKS if head.config.get(k) is not None), None)
+    head = head.with_config(mask_token_id=token)
+    renamed = head.renamed((r"^layers\.0\.", "midlayer."), (r"^layers\.", "later."))
+    numbered = {_one_less(key): tensor for key, tensor in renamed.tensors.items()}
+    if "mask_hidden" in numbered:
+        numbered["mask_hidden"] = numbered["mask_hidden"].flatten()
+    return with_attention_s_parts(replace(renamed, tensors=numbered), "midlayer")
+
+
+MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
+
+
+def _one_less(name: str) -> str:
+    """`later.1.x` as `later.0.x`: the first of our later layers is the file's second layer."""
+    first, _, rest = name.removeprefix("later.").partition(".")
+    return f"later.{int(first) - 1}.{rest}" if name.startswith("later.") else name
+
+
+def _proposals(config: Mapping[str, Any]) -> int | None:
+    """How many tokens it was made to guess, where the config says it."""
+    try:
+        said = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return said if type(said) is int and said > 0 else None
+
+
+def _one_more(name: str, key: str, taps: Any) -> list[int]:
+    if not isinstance(taps, list) or not all(type(k) is int for k in taps):
+        raise Unsuitable(f"{name!r}: its {key} are no layers: {taps!r:.80}.")
+    return [k + 1 for k in taps]
+
+
+EAGLE3_DRAFTER: Final = "specviz.drafters.eagle.drafter3:Eagle3"
+EAGLE3: Final = (
+    Layout(
+        "P-EAGLE", "p-eagle", "specviz.drafters.eagle.parallel:PEagle", _parallel, from_parallel
+    ),
+    Layout("EAGLE-3 (speculators)", "eagle3", EAGLE3_DRAFTER, _speculators, from_speculators),
+    Layout("EAGLE-3 (SpecForge)", "eagle3", EAGLE3_DRAFTER, _specforge, from_specforge),
+    Layout("EAGLE-3 (DeepSpec)", "eagle3", EAGLE3_DRAFTER, _deepspec, from_deepspec),
+    Layout("EAGLE-3 (SafeAILab)", "eagle3", EAGLE3_DRAFTER, _safeailab, from_safeailab),
+)
+
+
+def _eagle(config: Mapping[str, Any], names: Names) -> bool:
     one_layer = any_is(r"fc\.", names) and any_is(r"layers\.0\.", names)
     return one_layer and not any_is(r"layers\.0\.hidden_norm\.", names)
 
 
-def _ours(head: Head) -> Head:
+def _from_eagle(head: Head) -> Head:
     return with_attention_s_parts(head, "layers.0")
 
 
-LAYOUTS = (
-    Layout("EAGLE (SafeAILab)", "eagle", "specviz.drafters.eagle.drafter:Eagle2", _fits, _ours),
+EAGLE1: Final = (
+    Layout(
+        "EAGLE (SafeAILab)", "eagle", "specviz.drafters.eagle.drafter:Eagle2", _eagle, _from_eagle
+    ),
 )

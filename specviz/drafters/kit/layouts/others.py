@@ -8,9 +8,12 @@ published; the names are tensor2tensor's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from specviz.drafters.kit.layouts.layout import Layout, Names, any_is
+import torch
+
+from specviz.drafters.kit.layouts.layout import Head, Layout, Names, any_is
 
 
 def _dflash(config: Mapping[str, Any], names: Names) -> bool:
@@ -24,7 +27,7 @@ def _mtp(config: Mapping[str, Any], names: Names) -> bool:
     return modules and "model.embed_tokens.weight" not in names
 
 
-LAYOUTS = (
+OTHERS: Final = (
     Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash.drafter:DFlash", _dflash),
     Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp.drafter:MTP", _mtp),
     Layout(
@@ -51,4 +54,40 @@ LAYOUTS = (
         "specviz.drafters.blockwise:Blockwise",
         lambda config, names: any_is(r"conv[12]\.", names),
     ),
+)
+
+
+BLOCK: Final = r"^blocks\.(\d+)\.layers\.(\d+)\."
+
+
+def _fasterdecoding(config: Mapping[str, Any], names: Names) -> bool:
+    return any_is(r"\d+\.\d+\.linear\.", names)
+
+
+def _vllm(config: Mapping[str, Any], names: Names) -> bool:
+    return any_is(r"(medusa_heads\.)?blocks\.\d+\.layers\.\d+\.", names)
+
+
+def from_vllm(head: Head) -> Head:
+    """FasterDecoding's names; a block that has no bias is one whose bias is 0."""
+    layers = head.config.get("num_hidden_layers", head.config.get("medusa_num_layers", 1))
+    many = head.config.get("num_heads", head.config.get("medusa_num_heads", 1))
+    head = head.renamed((r"^medusa_heads\.", ""), (BLOCK, r"\1.\2.linear."))
+    head = head.renamed((r"^lm_heads\.(\d+)\.", rf"\1.{layers}."))
+    tensors = dict(head.tensors)
+    blocks = [name for name in tensors if any_is(r"\d+\.\d+\.linear\.weight$", [name])]
+    for name in blocks:
+        bias = name.removesuffix("weight") + "bias"
+        tensors.setdefault(bias, torch.zeros(len(tensors[name]), dtype=tensors[name].dtype))
+    if (shared := tensors.pop("lm_head.weight", None)) is not None:
+        for number in {name.split(".")[0] for name in blocks}:
+            tensors[f"{number}.{layers}.weight"] = shared
+    made = replace(head, tensors=tensors)
+    return made.with_config(medusa_num_layers=layers, medusa_num_heads=many)
+
+
+MEDUSA_DRAFTER: Final = "specviz.drafters.medusa:Medusa"
+MEDUSA: Final = (
+    Layout("Medusa (FasterDecoding, TGI)", "medusa", MEDUSA_DRAFTER, _fasterdecoding),
+    Layout("Medusa (vLLM)", "medusa", MEDUSA_DRAFTER, _vllm, from_vllm),
 )

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.drafters.kit.checkpoint import read_config, read_tensors, tensor_names
-from specviz.drafters.kit.layouts import eagle, eagle3, medusa, others
+from specviz.drafters.kit.layouts import eagle, others
 from specviz.drafters.kit.layouts.layout import Head, Layout, Names
 from specviz.models.errors import Unsuitable
 from specviz.models.files import folder_label
 
-LAYOUTS: Final = (*eagle3.LAYOUTS, *others.LAYOUTS, *medusa.LAYOUTS, *eagle.LAYOUTS)
+LAYOUTS: Final = (*eagle.EAGLE3, *others.OTHERS, *others.MEDUSA, *eagle.EAGLE1)
 TABLE: Final = r"(^|\.)(wte|word_embeddings|shared)\.weight$|\.(embed_\w+|\w*embeddings?)\.weight$"
 SHOWN: Final = 6  # keys, and names of tensors, in an error
 

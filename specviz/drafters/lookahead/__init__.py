@@ -1,1 +1,0 @@
-"""Lookahead decoding: n-grams that the target gathers beside its passes."""
