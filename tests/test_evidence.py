@@ -1,4 +1,4 @@
-"""Why a guess was made, as the inspector tells it: by family, from the trace's own words alone."""
+"""Why a guess was made, as the inspector shows it, for every drafter family."""
 
 import json
 from dataclasses import replace
@@ -35,7 +35,7 @@ def shots(trace):
 
 
 @pytest.mark.slow
-def test_every_family_says_why_while_it_proposes_and_once_it_is_scored(run):
+def test_every_family_explains_its_guesses_at_propose_and_score(run):
     told = {step.kind for scene, step, shot in shots(run) if "why" in shot["panel"]}
     assert told == {"propose", "score"}
     for scene, _, shot in shots(run):
@@ -44,7 +44,7 @@ def test_every_family_says_why_while_it_proposes_and_once_it_is_scored(run):
 
 
 @pytest.mark.slow
-def test_a_section_is_short_has_no_null_and_survives_a_patch(run):
+def test_sections_are_short_and_survive_patches(run):
     before = {}
     for _, _, shot in shots(run):
         if section := shot["panel"].get("why"):
@@ -80,7 +80,7 @@ def block(section, form, index=0):
     return [one for one in section["blocks"] if one["as"] == form][index]
 
 
-def spoken(line):
+def words_by_kind(line):
     """A line's words by kind."""
     return {one["is"]: [flat(word) for word in one["words"]] for one in line["spans"]}
 
@@ -100,21 +100,21 @@ def guesses(scene):
     return [flat(scene.word(guess.token)) for guess in scene.guesses]
 
 
-def test_an_n_gram_shows_the_very_places_in_the_text():
+def test_n_gram_shows_its_two_places_in_the_text():
     remark = {"form": "match", "start": 1, "length": 2}
     scene = scene_with(remark, lambda node, _: {"from": 2 + node})
     text = [flat(scene.word(token)) for token in scene.text]
     assert len(text) > 8
     earlier, now = scored(scene)["blocks"]
-    assert spoken(earlier)["match"] == text[1:3]
-    assert spoken(earlier)["copied"] == text[3 : 3 + len(scene.guesses)]
+    assert words_by_kind(earlier)["match"] == text[1:3]
+    assert words_by_kind(earlier)["copied"] == text[3 : 3 + len(scene.guesses)]
     assert earlier["label"] == "from token 2"
-    assert spoken(now)["match"] == text[-2:]
-    assert spoken(now)["copied"] == guesses(scene)
-    assert spoken(at(scene, ("propose", 2))["blocks"][1])["copied"] == guesses(scene)[:2]
+    assert words_by_kind(now)["match"] == text[-2:]
+    assert words_by_kind(now)["copied"] == guesses(scene)
+    assert words_by_kind(at(scene, ("propose", 2))["blocks"][1])["copied"] == guesses(scene)[:2]
 
 
-def test_its_places_are_marked_in_the_strip_by_token():
+def test_n_gram_places_are_marked_in_the_text_strip():
     scene = scene_with(
         {"form": "match", "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
     )
@@ -124,7 +124,7 @@ def test_its_places_are_marked_in_the_strip_by_token():
     assert {place + first: kind for place, kind in marked} == wanted
 
 
-def test_a_prompt_is_marked_by_its_letters_and_neighbours_are_one():
+def test_prompt_marks_are_letter_ranges_and_neighbours_merge():
     words = {
         7: b"<s>",
         1: b"A",
@@ -142,7 +142,7 @@ def test_a_prompt_is_marked_by_its_letters_and_neighbours_are_one():
     assert other.prompt_spans == []
 
 
-def test_a_suffix_tree_shows_the_counts_behind_each_guess():
+def test_suffix_tree_shows_the_counts_of_each_guess():
     remark = {
         "form": "counts",
         "factor": 1.0,
@@ -165,10 +165,10 @@ def test_a_suffix_tree_shows_the_counts_behind_each_guess():
         ["1 of 1 time"],
     ]
     assert [row["bar"] for row in listed][:2] == [0.75, round(2 / 3, 6)]
-    assert spoken(block(scored(scene), "line"))["gap"] == ["… 4 more"]
+    assert words_by_kind(block(scored(scene), "line"))["gap"] == ["… 4 more"]
 
 
-def test_early_exit_shows_layers_by_token_and_last_round_through_all_layers():
+def test_early_exit_shows_layers_by_token_and_all_layers_of_the_last_round():
     before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
     remark = {"form": "layers", "exit": 2, "layers": 4, "before": before}
     scene = scene_with(
@@ -189,7 +189,7 @@ def test_early_exit_shows_layers_by_token_and_last_round_through_all_layers():
     assert [cell["s"] for cell in table["rows"][-1]["cells"]] == ["off", "off", "off", "on"]
 
 
-def test_lookahead_shows_the_pool_and_a_window_whose_corner_is_the_last_token():
+def test_lookahead_shows_the_pool_and_its_window():
     root = Scene.of(made(CHAIN), LATE).round.proposed.root
     remark = {
         "form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
@@ -205,7 +205,7 @@ def test_lookahead_shows_the_pool_and_a_window_whose_corner_is_the_last_token():
     assert ["n-grams in the pool", "7"] in block(section, "facts")["facts"]
 
 
-def test_heads_offer_the_same_candidates_under_every_parent():
+def test_heads_show_their_candidates_by_rank():
     recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
     shape = Scene.of(made(recipe), LATE)
     ranks = {
@@ -225,7 +225,7 @@ def test_heads_offer_the_same_candidates_under_every_parent():
 
 
 @pytest.mark.parametrize("form", ["features", "modules"])
-def test_a_step_reads_the_feature_of_the_step_before_its_token(form):
+def test_each_step_reads_the_state_of_the_token_before(form):
     remark = {"form": form, "passes": 5, "modules": 1}
     if form == "features":
         each = lambda _, depth: {"rank": 0, "guessed_features": depth - 1}  # noqa: E731
@@ -236,13 +236,13 @@ def test_a_step_reads_the_feature_of_the_step_before_its_token(form):
     found = cells(table)
     assert found["guess"] == guesses(scene)
     assert found["token"] == [flat(scene.word(scene.text[-1])), *guesses(scene)[:-1]]
-    assert found["feature of"][1:] == found["token"][:-1]
-    assert found["feature of"][0] == flat(scene.word(scene.text[-2]))
-    read = next(row for row in table["rows"] if row.get("label") == "feature of")
+    assert found["state of"][1:] == found["token"][:-1]
+    assert found["state of"][0] == flat(scene.word(scene.text[-2]))
+    read = next(row for row in table["rows"] if row.get("label") == "state of")
     assert [cell["is"] for cell in read["cells"]] == ["given", *["own"] * (len(read["cells"]) - 1)]
 
 
-def test_leaps_show_which_past_state_made_which_guess():
+def test_leaps_show_which_state_made_which_guess():
     def each(node, depth):
         back = 2 * -(-depth // 2) - depth
         return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
@@ -257,7 +257,7 @@ def test_leaps_show_which_past_state_made_which_guess():
     assert flat(older["w"]) == flat(scene.word(scene.text[-3]))
 
 
-def test_a_dynamic_tree_shows_its_likeliest_paths_by_place():
+def test_dynamic_tree_shows_its_likeliest_paths_by_rank():
     remark = {
         "form": "dynamic",
         "weighed": 84,
@@ -272,11 +272,11 @@ def test_a_dynamic_tree_shows_its_likeliest_paths_by_place():
     assert listed[1]["bar"] == 0.25
     assert [flat(word) for word in listed[2]["words"]] == guesses(scene)[:3]
     assert "84" in scored(scene)["say"][0]
-    assert block(scored(scene), "facts", 1)["facts"][0] == ["taps: reads after layers", "2, 6, 9"]
+    assert block(scored(scene), "facts", 1)["facts"][0] == ["reads the output of layers", "2, 6, 9"]
     assert len(block(at(scene, ("propose", 2)), "rows")["rows"]) == 2
 
 
-def test_a_block_is_whole_from_its_first_step():
+def test_block_is_complete_from_its_first_step():
     places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(6)]
     remark = {"form": "block", "block": 7, "passes": 1, "states": 9, "masks": 6}
     remark["places"] = places
@@ -291,7 +291,7 @@ def test_a_block_is_whole_from_its_first_step():
 
 
 @pytest.mark.slow
-def test_the_two_ends_of_alpha_say_which_they_are():
+def test_the_two_ends_of_alpha_mark_themselves():
     sampled = Recipe(odd=False, rounds=14)
     oracle = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled))
     blind = scored(
@@ -299,23 +299,23 @@ def test_the_two_ends_of_alpha_say_which_they_are():
     )
     assert [row.get("here") for row in block(oracle, "rows")["rows"]] == [None, True]
     assert [row.get("here") for row in block(blind, "rows")["rows"]] == [True, None]
-    assert ["chance of each", "0.0002"] in block(blind, "facts")["facts"]
+    assert ["probability of each", "0.0002"] in block(blind, "facts")["facts"]
     fixed = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None))
     assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
 
 
-def test_without_the_rounds_before_no_word_of_the_text_is_made_up():
+def test_unknown_text_is_not_invented():
     remark = {"form": "match", "start": 1, "length": 2}
     known = scene_with(remark, lambda node, _: {"from": 2 + node})
     scene = Scene(known.header, known.vocabulary, known.round)
     assert scene.text == []
     earlier, now = scored(scene)["blocks"]
-    assert set(spoken(earlier)) <= {"gap"}
-    assert spoken(now) == {"copied": guesses(scene)}
+    assert set(words_by_kind(earlier)) <= {"gap"}
+    assert words_by_kind(now) == {"copied": guesses(scene)}
     assert "marks" not in scored(scene)
 
 
-PLAIN = "The drafter's top token at +1 is "
+PLAIN = "The drafter's top token at position +1 is "
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ PLAIN = "The drafter's top token at +1 is "
         {"form": "features"},
     ],
 )
-def test_of_a_form_that_is_not_known_or_not_whole_nothing_is_said(remark):
+def test_unknown_or_incomplete_forms_show_nothing(remark):
     scene = scene_with(remark, lambda node, _: {"from": node, "rank": 0, "guessed_features": 0})
     assert scored(scene) is None
     assert sentence(scene, 1).startswith(PLAIN)
@@ -337,7 +337,7 @@ def test_of_a_form_that_is_not_known_or_not_whole_nothing_is_said(remark):
     assert sentence(none, 1).startswith("The drafter has no guess here")
 
 
-def test_every_family_names_a_form_that_is_known(run):
+def test_every_family_names_a_known_form(run):
     remarks = [
         turn.proposed.remark for turn in run.rounds if turn.proposed and turn.proposed.remark
     ]
@@ -346,7 +346,7 @@ def test_every_family_names_a_form_that_is_known(run):
 
 
 @pytest.mark.slow
-def test_every_form_that_is_known_is_some_shipped_drafters():
+def test_every_form_is_used_by_a_shipped_drafter():
     """And every recorded round with a remark says a known one."""
     paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
     rounds = [turn for path in paths for turn in Trace.read(path).rounds]
@@ -357,21 +357,21 @@ def test_every_form_that_is_known_is_some_shipped_drafters():
 
 
 @pytest.mark.slow
-def test_a_trace_has_the_bytes_of_every_token_that_its_evidence_shows(run):
+def test_traces_have_the_bytes_of_all_tokens_in_evidence(run):
     """The unknown token is shown by its number, as #17."""
     for _, _, shot in shots(run):
         assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
 
 
 @pytest.mark.slow
-def test_a_guess_that_was_copied_from_no_place_has_no_sentence_of_its_own():
+def test_guesses_without_a_match_have_no_sentence_of_their_own():
     for form in ("match", "counts"):
         scene = scene_with({"form": form}, lambda node, _: {"from": node, "count": 1, "total": 2})
         assert scored(scene) is None
         assert sentence(scene, 1).startswith(PLAIN)
 
 
-def test_evidence_without_what_its_form_promises_says_nothing():
+def test_evidence_without_required_keys_shows_nothing():
     assert scored(scene_with({"form": "match", "start": 0, "length": 1}, lambda *_: {})) is None
     assert scored(Scene.of(made(CHAIN), LATE)) is None
 
@@ -381,25 +381,28 @@ def sentence(scene, depth):
     return "".join(part if isinstance(part, str) else flat(part["w"]) for part in parts)
 
 
-def test_a_caption_tells_the_counts_and_the_pool():
+def test_captions_give_counts_and_the_pool():
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 2}
     scene = scene_with(remark, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
     first, second, *_ = guesses(scene)
-    earlier = "3 of the 4 times that the last 2 tokens stood earlier, "
-    assert sentence(scene, 1) == f"{earlier}{first} followed: it is +1."
-    assert sentence(scene, 2).endswith(f"stood earlier, {second} followed: it is +2.")
+    earlier = "The last 2 tokens of the text appeared 4 times before, 3 times followed by "
+    assert sentence(scene, 1) == f"{earlier}{first}."
+    assert sentence(scene, 2).endswith(f" 3 times followed by {second} at position +2.")
     pool = {"pool": 1, "window": [], "ngrams": [[1, 2]], "rows_verified": 1, "rows_window": 0}
     pool["form"] = "lookahead"
     scene = scene_with(pool, lambda *_: {"ngram": 0, "round": 1, "column": 0})
-    assert sentence(scene, 1) == f"An n-gram of the pool goes on with {first}, the guess at +1."
+    assert (
+        sentence(scene, 1)
+        == f"An n-gram in the pool continues with {first}, the guess for position +1."
+    )
 
 
-def test_only_who_looks_in_the_text_says_that_nothing_was_found_there():
+def test_only_drafters_that_search_the_text_say_nothing_was_found():
     def without_guesses(remark):
         return sentence(scene_with(remark, lambda *_: None, Recipe(drafts=False), 3), 1)
 
     assert without_guesses({"form": "counts", "factor": 1.0, "least": 0.1}).startswith(
-        "No earlier place in the text"
+        "The text does not end with anything that appeared before"
     )
     assert without_guesses({"form": "heads", "heads": 4}).startswith(
         "The drafter has no guess here"
@@ -407,7 +410,7 @@ def test_only_who_looks_in_the_text_says_that_nothing_was_found_there():
 
 
 @pytest.mark.slow
-def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
+def test_wide_trees_list_the_newest_guesses_then_the_first():
     recipe = Recipe(shape=(4, 2), point_mass=True, odd=False, bushy=True, rounds=14)
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 1}
     scene = scene_with(remark, lambda node, _: {"count": 1, "total": 2, "from": node}, recipe)
@@ -423,7 +426,7 @@ def test_a_wide_tree_is_cut_to_the_newest_and_then_to_the_first_guesses():
 
 
 @pytest.mark.slow
-def test_parents_get_the_same_candidates_only_where_the_tree_has_every_combination():
+def test_equal_candidates_are_claimed_only_for_complete_trees():
     recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
 
     def said_of(change):
@@ -443,42 +446,44 @@ def test_parents_get_the_same_candidates_only_where_the_tree_has_every_combinati
         scene.round.proposed = replace(scene.round.proposed, guesses=change(guesses))
         return scored(replace(scene))["say"][0]  # anew: a scene keeps the shape of its tree
 
-    assert "every parent at a depth gets the same candidates" in said_of(lambda guesses: guesses)
+    assert "every parent gets the same candidates" in said_of(lambda guesses: guesses)
     for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
-        assert said_of(some).endswith("of which each parent gets some or none.")
+        assert said_of(some).endswith("each parent gets some of them.")
 
 
-def test_a_head_s_lower_candidate_alone_at_its_depth_is_not_called_its_top_token():
+def test_lower_candidates_are_not_called_top_tokens():
     scene = scene_with({"form": "heads"}, lambda _, depth: {"head": depth, "state": 4, "path": [2]})
     first = guesses(scene)[0]
-    assert sentence(scene, 1) == f"At +1 stands {first}, number 3 of its head's candidates."
+    assert sentence(scene, 1) == (
+        f"The drafter proposes {first} for position +1, number 3 of its head's candidates."
+    )
 
 
-@pytest.mark.parametrize(("point_mass", "label"), [(True, "rank"), (False, "drawn")])
-def test_sampled_siblings_are_numbered_as_they_were_drawn_and_not_called_ranked(point_mass, label):
+@pytest.mark.parametrize(("point_mass", "label"), [(True, "rank"), (False, "sampled")])
+def test_sampled_siblings_are_numbered_and_not_ranked(point_mass, label):
     recipe = Recipe(shape=(3, 2), point_mass=point_mass, odd=False, bushy=True, rounds=14)
     remark = {"form": "features", "passes": 2}
     scene = scene_with(remark, lambda _, depth: {"rank": 0, "guessed_features": depth - 1}, recipe)
     assert cells(block(scored(scene), "grid"))[label] == ["1st of 3", "1st of 2"]
 
 
-def test_the_target_s_own_top_token_is_not_the_best_of_all_drafts_at_a_temperature():
+def test_oracle_top_token_is_not_called_the_best_draft_when_sampling():
     remark = {"form": "upper-bound", "passes": 1}
     fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
-    assert fixed.endswith("no fixed guess fits better, and it costs 1 full pass.")
+    assert fixed.endswith("no other fixed guess is accepted more often, but it costs 1 full pass.")
     drawn = scored(scene_with(remark | {"passes": 4}, lambda *_: None, Recipe(rounds=14)))["say"][0]
-    assert drawn.endswith("no draft fits better, and it costs 4 full passes.")
+    assert drawn.endswith("no other draft is accepted more often, but it costs 4 full passes.")
 
 
-def test_a_pass_in_which_no_window_rides_is_not_said_to_refill_the_pool():
+def test_passes_without_window_rows_do_not_claim_to_refill_the_pool():
     remark = {"form": "lookahead", "pool": 7, "ngrams": [[1, 2]], "window": [[5, 6], [7, 8, 9]]}
     for rows, rides in ((5, True), (0, False)):
         counted = remark | {"rows_verified": 5, "rows_window": rows}
         scene = scene_with(counted, lambda *_: {"ngram": 0, "round": 2, "column": 1})
-        assert ("ride in this target pass" in scored(scene)["say"][0]) == rides
+        assert ("refill the pool" in scored(scene)["say"][0]) == rides
 
 
-def test_a_window_that_still_fills_has_no_n_grams_to_read():
+def test_a_filling_window_has_no_n_grams():
     remark = {"form": "lookahead", "pool": 0, "ngrams": [], "window": [[5, 6], [7, 8, 9]]}
     remark |= {"rows_verified": 0, "rows_window": 5}
     notes = {

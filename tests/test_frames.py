@@ -180,7 +180,7 @@ def test_a_patch_between_panels_of_different_kinds_leaves_nothing_behind():
     assert difference(old, old) == {}
 
 
-def test_the_steps_of_a_round_come_in_order(trace):
+def test_a_round_has_its_steps_in_order(trace):
     order = ["propose", "score", "judge", "draw", "commit"]
     for scene in scenes(trace):
         kinds = [step.kind for step in scene.steps]
@@ -190,7 +190,7 @@ def test_the_steps_of_a_round_come_in_order(trace):
 
 
 @pytest.mark.slow
-def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sampled):
+def test_shown_p_over_shown_q_is_the_shown_probability_and_u_is_on_its_side(sampled):
     seen = 0
     for scene, step, shot in steps(sampled, "judge"):
         judged, text = scene.round.judged[step.at], shot["panel"]["text"]
@@ -212,23 +212,27 @@ def test_shown_p_divided_by_shown_q_is_the_shown_chance_and_u_is_on_its_side(sam
     assert seen
 
 
-def test_a_verdict_says_the_comparison_and_it_holds(sampled):
+def test_verdict_sentences_compare_the_coin_correctly(sampled):
     for scene, step, shot in steps(sampled, "judge"):
         judged, text = scene.round.judged[step.at], said(shot)
-        coin, _, bar = text.partition("The coin at ")[2].partition(" below ")
-        assert coin.endswith(" is" if judged.accepted else " is not")
-        assert bar.endswith(": kept." if judged.accepted else ": rejected.")
-        chance = re.search(r"keep with chance (?:p′?, )?(about [01]|[^ ]+)\. The coin", text)[1]
+        coin, _, bar = text.partition("The coin, ")[2].partition(" below ")
+        assert coin.endswith(", is" if judged.accepted else ", is not")
+        assert bar.endswith(": accepted." if judged.accepted else ": rejected.")
+        found = re.search(
+            r"ccept with probability ([pq′÷ ]*)(?: = |, |)(\S+|about .)\. The c", text
+        )
+        formula, chance = found.groups()
+        assert formula.strip() or f"Since p{'′' if '′' in text else ''} ≥ q" in text
         assert bar.partition(":")[0] == ("that" if chance.startswith("about") else chance)
         if chance.startswith("about"):
             assert abs(judged.threshold - int(chance[-1])) < 0.006
             assert 0.001 <= judged.u <= 0.999, "so near that about 0 would hide the verdict"
         else:
-            assert (parse_number(coin.split()[0]) < parse_number(chance)) == judged.accepted
+            assert (parse_number(coin.partition(",")[0]) < parse_number(chance)) == judged.accepted
 
 
 @pytest.mark.slow
-def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
+def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
     for kind in ("propose", "judge", "draw"):
         for scene, step, shot in steps(sampled, kind):
             near = kind == "judge" and not 0.001 <= scene.round.judged[step.at].u <= 0.999
@@ -249,8 +253,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.4,
             0.71,
             (
-                "The target gives ␣cat 0.12, the draft gave it 0.40: keep with chance 0.30. "
-                "The coin at 0.71 is not below 0.30: rejected."
+                "The target gives ␣cat 0.12; the drafter gave it 0.40. Accept with probability "
+                "p ÷ q = 0.30. The coin, 0.71, is not below 0.30: rejected."
             ),
         ),
         (
@@ -258,8 +262,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.9,
             0.24,
             (
-                "The target gives ␣cat 0.93, the draft gave it only 0.90: keep with chance 1. "
-                "The coin at 0.24 is below 1: kept."
+                "The target gives ␣cat 0.93; the drafter gave it only 0.90. Since p ≥ q, accept with "
+                "probability 1. The coin, 0.24, is below 1: accepted."
             ),
         ),
         (
@@ -267,8 +271,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.000575,
             0.75,
             (
-                "The target gives ␣cat about 0, only 0.62 times what the draft gave it: "
-                "keep with chance 0.62. The coin at 0.75 is not below 0.62: rejected."
+                "The target gives ␣cat about 0, only 0.62 times what the drafter gave it. Accept with "
+                "probability p ÷ q = 0.62. The coin, 0.75, is not below 0.62: rejected."
             ),
         ),
         (
@@ -276,8 +280,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.00024,
             0.26,
             (
-                "The target gives ␣cat about 0, the draft gave it far more: "
-                "keep with chance about 0. The coin at 0.26 is not below that: rejected."
+                "The target gives ␣cat about 0; the drafter gave it far more. Accept with probability "
+                "p ÷ q, about 0. The coin, 0.26, is not below that: rejected."
             ),
         ),
         (
@@ -285,8 +289,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.45,
             0.0000002,
             (
-                "The target gives ␣cat about 0, the draft gave it 0.450: "
-                "keep with chance 6.67×10⁻⁷. The coin at 2.00×10⁻⁷ is below 6.67×10⁻⁷: kept."
+                "The target gives ␣cat about 0; the drafter gave it 0.450. Accept with probability "
+                "p ÷ q = 6.67×10⁻⁷. The coin, 2.00×10⁻⁷, is below 6.67×10⁻⁷: accepted."
             ),
         ),
         (
@@ -294,8 +298,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.4463161,
             0.36,
             (
-                "The target gives ␣cat 0.45, the draft gave it the same but for rounding: "
-                "keep with chance about 1. The coin at 0.36 is below that: kept."
+                "The target gives ␣cat 0.45; the drafter gave it the same up to rounding. Accept with "
+                "probability p ÷ q, about 1. The coin, 0.36, is below that: accepted."
             ),
         ),
         (
@@ -303,8 +307,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             1.0,
             0.004,
             (
-                "The target gives ␣cat 1, the draft gave it the same: keep with chance 1. "
-                "The coin at 0.004 is below 1: kept."
+                "The target gives ␣cat 1; the drafter gave it the same. Since p ≥ q, accept with "
+                "probability 1. The coin, 0.004, is below 1: accepted."
             ),
         ),
         (
@@ -312,8 +316,8 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.9971,
             0.5,
             (
-                "The target gives ␣cat about 1, the draft gave it less: "
-                "keep with chance 1. The coin at 0.50 is below 1: kept."
+                "The target gives ␣cat about 1; the drafter gave it less. Since p ≥ q, accept with "
+                "probability 1. The coin, 0.50, is below 1: accepted."
             ),
         ),
         (
@@ -321,13 +325,13 @@ def test_a_sentence_says_no_number_that_nobody_can_weigh(sampled):
             0.19,
             0.07,
             (
-                "The target gives ␣cat 0, the draft gave it 0.19: keep with chance 0. "
-                "The coin at 0.07 is not below 0: rejected."
+                "The target gives ␣cat 0; the drafter gave it 0.19. Accept with probability p ÷ q = 0. "
+                "The coin, 0.07, is not below 0: rejected."
             ),
         ),
     ],
 )
-def test_a_verdict_in_words_for_every_kind_of_number(p, q, u, sentence):
+def test_verdict_sentences_for_every_kind_of_number(p, q, u, sentence):
     assert said(judged_so({"p": p, "q": q}, u)) == sentence
 
 
@@ -344,7 +348,7 @@ def judged_so(inputs, u):
 
 
 @pytest.mark.slow
-def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
+def test_any_verdict_can_be_recomputed_from_its_shown_numbers():
     dice = random.Random(5)
     for _ in range(4000):
         p, q = (10 ** dice.uniform(-9, 0) for _ in "pq")
@@ -360,7 +364,7 @@ def test_any_p_q_and_u_can_be_recomputed_from_what_is_shown():
         assert chance == pytest.approx(shown["threshold"], abs=0.51 * 10**-digits)
 
 
-def test_numbers_near_one_and_near_zero_are_not_shown_as_one_and_zero():
+def test_numbers_near_0_and_1_are_not_shown_as_0_and_1():
     assert format_mass(0.9999, 0.9999, 0.99996).text["u"] == "0.99996"
     assert format_nonzero(0.00004) == "0.00004"
     assert format_nonzero(3e-9) == "3.00×10⁻⁹"
@@ -369,7 +373,7 @@ def test_numbers_near_one_and_near_zero_are_not_shown_as_one_and_zero():
     assert format_seconds(0.0312) == "31 ms"
 
 
-def test_a_draw_lies_in_the_shown_interval_whose_width_is_the_shown_share(sampled):
+def test_u_is_inside_the_shown_interval_of_its_token(sampled):
     for scene, _, shot in steps(sampled, "draw"):
         drew = scene.round.drew
         text = shot["panel"]["draw"]["text"]
@@ -383,18 +387,18 @@ def test_a_draw_lies_in_the_shown_interval_whose_width_is_the_shown_share(sample
         assert numbers(shot)["u"] == text["u"]
 
 
-def test_a_recovery_says_why_it_is_drawn_so_and_from_what(sampled):
+def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
     for scene, _, shot in steps(sampled, "draw"):
         if scene.round.drew.kind != "recovered":
             continue
         last = scene.round.judged[-1]
-        assert said(shot).startswith("So that every token keeps the target's own chance, ")
+        assert said(shot).startswith("So that every token keeps the target's probability, ")
         assert ("p without" in said(shot)) == (last.rows.q is None)
         if last.rows.q is not None:
-            law = "what p has" if not scene.rejected_before(last) else "what p′ has"
-            assert law in said(shot)
-            assert ("above q′" in said(shot)) == (
-                scene.replaced and bool(scene.rejected_before(last))
+            has = "what p′ has" if scene.rejected_before(last) else "what p has"
+            assert has in said(shot)
+            assert ("beyond q′" in said(shot)) == (
+                scene.without_replacement and bool(scene.rejected_before(last))
             )
         shown = numbers(shot)["residual"]
         left = math.prod(j.rows.residual for j in [*scene.rejected_before(last), last])
@@ -402,15 +406,15 @@ def test_a_recovery_says_why_it_is_drawn_so_and_from_what(sampled):
         assert parse_number(shown.removeprefix("about ")) == pytest.approx(left, abs=0.006)
 
 
-def test_a_rule_that_changes_the_law_does_not_say_that_it_keeps_it():
+def test_lossy_rules_do_not_claim_the_target_distribution():
     scene = Scene.of(made(RECIPES["chain"]), 1)
     told = replace(scene, header=replace(scene.header, lossless=False))
     draws = [said(s) for s in frames(told) if s["caption"]["is"] == "recovered"]
-    assert draws == [text for text in draws if text.startswith("The new one is drawn from ")]
+    assert draws == [text for text in draws if text.startswith("The replacement is sampled from ")]
     assert draws
 
 
-def test_an_interval_that_touches_one_is_shown_below_one():
+def test_u_is_shown_below_1_in_an_interval_that_ends_at_1():
     text = format_draw(0.9999999, 0.99999, 1.0).text
     assert parse_number(text["u"]) < 1
     assert text["hi"] == "1"
@@ -424,7 +428,7 @@ def tables(trace):
                 yield shot["panel"]["table"]
 
 
-def test_columns_sum_to_one_and_to_the_residual(trace):
+def test_table_columns_sum_to_1_and_to_the_residual(trace):
     for view in tables(trace):
         p, q, above, scaled = (sum(row["m"][i] for row in view["rows"]) for i in range(4))
         has_q = any(head.get("of") == "q" for head in view["heads"])
@@ -440,7 +444,7 @@ def test_columns_sum_to_one_and_to_the_residual(trace):
         assert len(view["rows"]) <= 10
 
 
-def test_hidden_rows_are_lumped_token_by_token(sampled):
+def test_hidden_rows_are_summed_token_by_token(sampled):
     """The rest's overlap is not the min of its lumped masses: its residual must be its own."""
     found = 0
     for scene, step, shot in steps(sampled, "judge"):
@@ -460,7 +464,7 @@ def test_hidden_rows_are_lumped_token_by_token(sampled):
 
 
 @pytest.mark.slow
-def test_the_recovered_token_gets_its_row_only_when_it_is_drawn():
+def test_recovered_token_gets_its_row_only_at_the_draw():
     added = 0
     for recipe in (Recipe(rounds=40, seed=s) for s in range(3)):
         for scene in scenes(made(recipe)):
@@ -482,7 +486,7 @@ def test_the_recovered_token_gets_its_row_only_when_it_is_drawn():
 
 
 @pytest.mark.slow
-def test_labels_before_a_verdict_do_not_tell_it(trace):
+def test_labels_do_not_reveal_a_verdict_before_its_step(trace):
     telling = {"accepted", "rejected", "recovered", "bonus", "unreached"}
     for kind in ("propose", "score"):
         for *_, shot in steps(trace, kind):
@@ -494,7 +498,7 @@ def test_labels_before_a_verdict_do_not_tell_it(trace):
         assert shot["step"]["next"] == "judge "
 
 
-def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
+def test_all_p_appear_together_at_the_score_step(trace):
     for scene, made_of_it in shots(trace):
         for step, shot in zip(scene.steps, made_of_it, strict=True):
             name = "soft" if scene.greedy else "p"
@@ -503,7 +507,7 @@ def test_all_p_fill_in_at_once_and_never_before_the_score(trace):
 
 
 @pytest.mark.slow
-def test_a_second_sibling_is_told_that_its_target_is_what_was_left():
+def test_later_siblings_are_judged_by_the_remainder_of_p():
     for name in ("siblings", "point-mass siblings"):
         told = [
             said(shot)
@@ -512,7 +516,7 @@ def test_a_second_sibling_is_told_that_its_target_is_what_was_left():
         ]
         assert told
         assert all(text.startswith("After ") for text in told)
-        assert all("what is left of p (p′)" in text for text in told)
+        assert all("p′ (the remainder of p) is used" in text for text in told)
 
 
 def later_tries(trace):
@@ -523,26 +527,26 @@ def later_tries(trace):
             yield scene, judged, shot
 
 
-def test_on_a_second_try_bar_table_and_tree_show_what_was_left_and_say_so(trace):
+def test_bars_table_and_tree_show_the_remainder_for_later_siblings(trace):
     seen = 0
     for scene, judged, shot in later_tries(trace):
         panel, node = shot["panel"], shot["tree"]["nodes"][str(judged.node)]
-        assert panel["laws"]["p"] == "left of p"
-        head = {"t": "left\nof p", "of": "p", "left": "yes", "term": "p"}
+        assert panel["laws"]["p"] == "target p′"
+        head = {"t": "p′", "of": "p", "left": "yes", "term": "p"}
         assert panel["table"]["heads"][0] == head
         assert node["left"] == panel["p"] == round(judged.inputs["p"], 6)
         assert node["p"] == round(scene.round.scored.p[judged.node - 1], 6)
-        assert ("left_q" in node) == ("q" in panel["laws"]["left"]) == scene.replaced
-        if scene.replaced:
+        assert ("left_q" in node) == ("q" in panel["laws"]["left"]) == scene.without_replacement
+        if scene.without_replacement:
             assert node["left_q"] == panel["q"] == round(judged.inputs["q"], 6)
-            assert panel["laws"]["q"] == "left of q"
+            assert panel["laws"]["q"] == "draft q′"
             assert panel["table"]["heads"][1]["left"] == "yes"
         seen += 1
     made_up = trace.header.target.family == "made-up"
     assert bool(seen) == (len(scenes(trace)[1].children[0]) > 1) or not made_up
 
 
-def test_a_first_try_has_nothing_that_was_left(trace):
+def test_first_siblings_have_no_remainder(trace):
     for scene, step, shot in steps(trace, "judge"):
         judged = scene.round.judged[step.at]
         if not scene.rejected_before(judged):
@@ -550,7 +554,7 @@ def test_a_first_try_has_nothing_that_was_left(trace):
             assert not {"left", "left_q"} & shot["tree"]["nodes"][str(judged.node)].keys()
 
 
-def test_the_tree_shows_what_was_left_from_the_verdict_on_and_not_before(trace):
+def test_tree_shows_the_remainder_only_from_its_verdict_on(trace):
     for scene in scenes(trace):
         for step, shot in zip(scene.steps, frames(scene), strict=True):
             fallen = {j.node for j in verdicts_at(scene, step) if scene.rejected_before(j)}
@@ -558,12 +562,12 @@ def test_the_tree_shows_what_was_left_from_the_verdict_on_and_not_before(trace):
             assert have == (set() if scene.greedy else fallen)
 
 
-def test_q_of_siblings_sums_to_at_most_one_and_is_the_law_they_were_drawn_from(trace):
+def test_q_of_siblings_is_their_parents_distribution(trace):
     compared = 0
     for scene in scenes(trace):
         for siblings in scene.children:
             drawn = [scene.q[node] for node in siblings if node in scene.q]
-            assert sum(drawn) <= 1 + 1e-9 or not scene.replaced
+            assert sum(drawn) <= 1 + 1e-9 or not scene.without_replacement
         for judged in scene.round.judged:
             if judged.rows.q is None or scene.rejected_before(judged):
                 continue
@@ -576,14 +580,14 @@ def test_q_of_siblings_sums_to_at_most_one_and_is_the_law_they_were_drawn_from(t
     assert compared or not Scene.of(trace, 1).q
 
 
-def test_tree_and_list_show_one_q_for_a_guess(trace):
+def test_tree_and_list_show_the_same_q(trace):
     for _, _, shot in steps(trace, "score"):
         tree = [node.get("q") for node in shot["tree"]["nodes"].values()]
         rows = [row.get("q") for row in shot["panel"]["rows"]] if tree else []
         assert rows == tree[: len(rows)]
 
 
-def test_guesses_that_look_alike_at_one_place_say_what_they_follow(trace):
+def test_equal_guesses_at_one_depth_show_what_they_follow(trace):
     for scene, _, shot in steps(trace, "score"):
         rows = shot["panel"]["rows"] if scene.guesses else []
         paths = [path_to(scene, node) for node in range(1, len(scene.guesses) + 1)]
@@ -600,18 +604,19 @@ def test_guesses_that_look_alike_at_one_place_say_what_they_follow(trace):
 
 
 @pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])
-def test_a_point_mass_has_no_q_anywhere_and_its_coin_shows_p(name):
+def test_fixed_guesses_have_no_q_and_the_coin_is_held_against_p(name):
     trace = run(name)
     for scene, step, shot in steps(trace, "judge"):
         later = scene.rejected_before(scene.round.judged[step.at])
-        first = "by chance, so there is no q to divide by: keep with chance p, "
-        again = "was not drawn by chance either: keep with chance p′, "
+        first = "did not sample "
+        again = " was not sampled either. Accept with probability p′"
         assert (again if later else first) in said(shot)
+        assert later or "no q to divide by. Accept with probability p" in said(shot)
         assert "q" not in numbers(shot)
         panel = shot["panel"]
         assert "q" not in panel
         assert "q" not in panel["text"]
-        assert panel["laws"]["none"] == "none: not drawn by chance"
+        assert panel["laws"]["none"] == "none: not sampled"
         assert not any(head.get("of") == "q" for head in panel["table"]["heads"])
         assert all(row["t"][1] == row["t"][2] == "" for row in panel["table"]["rows"])
         assert panel["coin"]["threshold"] == pytest.approx(
@@ -619,7 +624,7 @@ def test_a_point_mass_has_no_q_anywhere_and_its_coin_shows_p(name):
         )
 
 
-def test_temperature_0_has_no_coin_and_keeps_the_softmax_as_an_outline():
+def test_temperature_0_has_no_coin_and_outlines_the_softmax():
     trace = made(RECIPES["temperature 0"])
     for *_, shot in steps(trace, "judge"):
         assert "temperature 0" in said(shot)
@@ -636,7 +641,7 @@ def test_a_round_without_guesses_says_so():
     trace = made(RECIPES["nothing drafted"])
     texts = [said(shot) for *_, shot in steps(trace, "propose")]
     assert texts
-    assert all("no guess" in text for text in texts)
+    assert all("This round is one step of plain decoding." in text for text in texts)
     assert all(shot["caption"]["is"] == "plain" for *_, shot in steps(trace, "draw"))
 
 
@@ -651,7 +656,7 @@ def propose(trace, **changes):
     ]
 
 
-def test_every_guess_was_kept_is_said_of_a_whole_try_alone(trace):
+def test_all_guesses_accepted_is_said_only_of_whole_chains(trace):
     """Else it is every guess on the branch: siblings may have fallen, others were never tried."""
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
@@ -660,7 +665,7 @@ def test_every_guess_was_kept_is_said_of_a_whole_try_alone(trace):
             assert str(kept) in said(shot) or kept == 1
 
 
-def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
+def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
     """Recomputed from p itself, as the target's pass gave it: 1 minus what the fallen held."""
     for scene, _, shot in steps(trace, "draw"):
         last = scene.round.judged[-1] if scene.round.judged else None
@@ -676,10 +681,10 @@ def test_what_is_left_of_p_is_without_every_sibling_that_fell(trace):
         assert words[:-1] == [flat(scene.word(token)) for token in held]
 
 
-def test_after_two_fallen_siblings_the_shares_multiply_to_what_is_left():
+def test_shares_of_two_rejected_siblings_multiply_to_the_residual():
     trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(said(shot) for _, shot in drawn_in(trace, 5))
-    assert "drawn from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in all)." in sentence
+    assert "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)." in sentence
 
 
 def drawn_in(trace, number):
@@ -693,16 +698,16 @@ def drawn_in(trace, number):
 @pytest.mark.parametrize(
     ("shape", "end"),
     [
-        ((1,), "for the guess. Now it is judged."),
+        ((1,), "computes p for the guess. Next it is judged."),
         (
             (1, 1, 1),
-            "all 3 guesses at once. Now they are judged in turn, up to the first that falls.",
+            "all 3 guesses at once. Next they are judged in order, until one is rejected.",
         ),
-        ((3,), "all 3 guesses at once. Now they are tried in turn, until one is kept."),
-        ((2, 2), "are tried until one is kept, and then those that follow it."),
+        ((3,), "all 3 guesses at once. Next they are judged in order, until one is accepted."),
+        ((2, 2), "are judged until one is accepted, then the guesses after it."),
     ],
 )
-def test_scoring_promises_no_verdict_that_may_never_fall(shape, end):
+def test_score_sentence_says_the_order_of_judging(shape, end):
     scene = Scene.of(made(Recipe(shape=shape, odd=False)), 2)
     shot = next(
         s for step, s in zip(scene.steps, frames(scene), strict=True) if step.kind == "score"
@@ -710,36 +715,36 @@ def test_scoring_promises_no_verdict_that_may_never_fall(shape, end):
     assert said(shot).endswith(end)
 
 
-def test_with_one_token_left_nobody_says_that_the_text_was_searched():
+def test_last_token_is_not_explained_by_a_failed_search():
     """The drafter was asked for no guess at all, whatever stands in its pool or the text."""
     trace = made(RECIPES["nothing drafted"])
     scene = Scene.of(trace, len(trace.rounds) - 1)
-    assert scene.room == 1
+    assert scene.tokens_left == 1
     scene.round.proposed = replace(scene.round.proposed, remark=MATCH)
-    assert said(frames(scene)[0]).startswith("One token is left to write")
+    assert said(frames(scene)[0]).startswith("Only one token is left to write")
 
 
 MATCH = {"form": "match", "min": 1, "max": 3}
 
 
-def test_a_guess_from_the_text_says_where_it_stood_and_no_match_says_so():
+def test_copied_guesses_name_their_match_or_say_that_there_is_none():
     fixed = made(RECIPES["point mass"])
     guesses = Scene.of(fixed, 1).guesses
     copied = [replace(guess, evidence={"from": at}) for at, guess in enumerate(guesses)]
     first, second, *_ = propose(fixed, remark=MATCH | {"start": 4, "length": 2}, guesses=copied)
-    assert first.startswith("The last 2 tokens stand earlier in the text too; there followed ")
-    assert second.startswith("Next there stood ")
+    assert first.startswith("The last 2 tokens of the text appeared before, followed by ")
+    assert second.startswith("Next came ")
     (none,) = propose(made(RECIPES["nothing drafted"]), remark=MATCH)
-    assert none.startswith("No earlier place in the text ends as it does now")
+    assert none.startswith("The text does not end with anything that appeared before")
 
 
-def test_a_top_token_says_that_its_own_chance_decides_nothing():
+def test_top_token_sentence_says_its_probability_is_not_used():
     fixed = made(RECIPES["point mass"])
-    assert all("no verdict will use" in text for text in propose(fixed, remark=None))
+    assert all("is not used in checking" in text for text in propose(fixed, remark=None))
 
 
 @pytest.mark.slow
-def test_a_text_that_ends_with_a_kept_guess_promises_no_token():
+def test_no_slot_after_an_accepted_end_of_text():
     trace = made(Recipe(rounds=20))
     scene, step = next(
         (scene, step)
@@ -780,7 +785,7 @@ def test_a_token_that_looks_like_a_byte_is_not_one():
     assert all(isinstance(piece, str | dict) for token in ODD for piece in word(token))
 
 
-def test_the_screen_takes_its_words_from_the_glossary(trace):
+def test_states_on_screen_are_in_the_glossary(trace):
     for _, shot in at_cursors(trace):
         states = {node["is"] for node in shot["tree"]["nodes"].values()}
         states |= {chip["is"] for chip in shot["chips"]}
@@ -788,7 +793,7 @@ def test_the_screen_takes_its_words_from_the_glossary(trace):
 
 
 @pytest.mark.slow
-def test_the_rows_concerned_subtract_as_shown_and_share_the_sentence_s_residual():
+def test_shown_rows_subtract_and_share_the_residual_of_the_sentence():
     compared = 0
     for recipe in (Recipe(rounds=30, seed=s) for s in range(4)):
         for _, _, shot in steps(made(recipe), "draw"):

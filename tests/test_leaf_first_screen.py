@@ -83,18 +83,20 @@ def product(text):
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_the_numbers_of_a_sentence_come_to_its_chance_and_the_coin_lies_on_its_side(runs, name):
+def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, name):
     seen = 0
     for scene, step, shot in steps(runs[name]):
         judged, text = scene.round.judged[step.at], said(shot)
-        for whole, chance in re.findall(r"keep with chance (.+?) = ([\d.]+)\. The coin", text):
+        for whole, chance in re.findall(
+            r"ccept with probability (.+?) = ([\d.]+)\. The coin", text
+        ):
             digits = len(chance.partition(".")[2])
             assert round(min(1.0, product(whole)), digits) == pytest.approx(parse_number(chance))
             assert parse_number(chance) == pytest.approx(judged.threshold, abs=0.6 * 10**-digits)
             seen += 1
         told = shot["panel"]["text"]
         assert (parse_number(told["u"]) < parse_number(told["threshold"])) == judged.accepted
-        assert (": kept" in text) == judged.accepted
+        assert (": accepted" in text) == judged.accepted
         assert shot["panel"]["coin"] == {
             "u": round(judged.u, 6),
             "threshold": round(judged.threshold, 6),
@@ -104,7 +106,7 @@ def test_the_numbers_of_a_sentence_come_to_its_chance_and_the_coin_lies_on_its_s
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_the_coin_s_bar_is_the_second_bar_magnified(runs, name):
+def test_coin_bar_is_the_second_bar_magnified(runs, name):
     """Its covered part is "keep": what is owed of what is left, or reach × p of q."""
     for scene, step, shot in steps(runs[name]):
         judged, panel = scene.round.judged[step.at], shot["panel"]
@@ -116,7 +118,7 @@ def test_the_coin_s_bar_is_the_second_bar_magnified(runs, name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name):
+def test_accepted_guess_keeps_all_before_it(runs, name):
     for scene, step, shot in steps(runs[name]):
         judged = scene.round.judged[step.at]
         states = {int(node): view["is"] for node, view in shot["tree"]["nodes"].items()}
@@ -128,7 +130,7 @@ def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name)
         assert {s for n, s in states.items() if n not in (*kept, *fell)} <= {rest}
         before = len(kept) - 1
         how = "the guess before it" if before == 1 else f"the {before} guesses before it"
-        assert (f"and with it {how}" in said(shot)) == (before > 0)
+        assert (f"together with {how}" in said(shot)) == (before > 0)
         over = judged.accepted or step.at == len(scene.round.judged) - 1
         assert ("slot" in shot["tree"]) == over
     for scene, _, shot in steps(runs[name], "commit"):
@@ -142,7 +144,7 @@ def test_a_kept_guess_keeps_all_before_it_and_nothing_is_told_before(runs, name)
         assert last or not accepted_path(scene.round)
 
 
-def test_it_says_which_guess_would_have_fallen_from_the_root_on(runs):
+def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
     """By the same coins: the first of those kept whose coin is not below p over q."""
     found = 0
     for scene, step, shot in steps(runs["shipped"]):
@@ -153,15 +155,15 @@ def test_it_says_which_guess_would_have_fallen_from_the_root_on(runs):
             if (guess := scene.guesses[node - 1]).u
             >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
-        assert ("From the root on, " in said(shot)) == bool(falls)
-        assert not falls or f"From the root on, {falls[0]} would have fallen" in said(shot)
+        assert ("Judged from the root, " in said(shot)) == bool(falls)
+        assert not falls or f"Judged from the root, {falls[0]} would have been" in said(shot)
         found += bool(falls)
     assert found >= 2, "the run was chosen to show it"
     assert not any(from_root(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"]))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_last_token_is_drawn_from_what_the_table_leaves(runs, name):
+def test_last_token_is_sampled_from_the_residual_in_the_table(runs, name):
     for scene, _, shot in steps(runs[name], "draw"):
         if scene.round.drew.kind != "recovered":
             continue
@@ -174,14 +176,12 @@ def test_the_last_token_is_drawn_from_what_the_table_leaves(runs, name):
         at = scene.round.drew.tokens.index(scene.round.drew.token)
         assert drawn["m"][3] == pytest.approx(scene.round.drew.p[at], abs=1e-5)
         if rows.share < 0.995 and not scene.greedy and rows.q is not None:
-            assert (
-                f" of p{'′' if scene.rejected_before(scene.last_rejected) else ''} has above"
-                in said(shot)
-            )
+            later = scene.rejected_before(scene.last_rejected)
+            assert f" × p{'′' if later else ''} has beyond" in said(shot)
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_question_has_an_answer_and_does_not_hold_it(runs, name):
+def test_questions_do_not_reveal_their_answer(runs, name):
     asked = 0
     for index in range(len(runs[name].rounds)):
         scene = Scene.of(runs[name], index)
@@ -199,20 +199,20 @@ def test_a_question_has_an_answer_and_does_not_hold_it(runs, name):
             assert set(panel.get("text", {})) <= {"p", "q"}
             assert question["tree"]["nodes"][str(event.node)]["is"] == "waiting"
             parts = json.dumps(question["caption"]["parts"], ensure_ascii=False)
-            assert "chance" not in parts
+            assert "robability" not in parts
             assert "?" in parts
             asked += 1
     assert asked > 5
 
 
-def test_at_temperature_0_it_says_whether_all_are_top_tokens(runs):
+def test_temperature_0_caption_says_whether_all_are_top_tokens(runs):
     for scene, step, shot in steps(runs["cold sampled tree"]):
         judged = scene.round.judged[step.at]
         nodes = [judged.node]
         while scene.guesses[nodes[-1] - 1].parent:
             nodes.append(scene.guesses[nodes[-1] - 1].parent)
         top = all(scene.round.scored.p[node - 1] == 1.0 for node in nodes)
-        assert ("and every guess up to" in said(shot)) == top == judged.accepted
+        assert (" Every guess up to" in said(shot)) == top == judged.accepted
         assert "coin" not in shot["panel"]
 
 
@@ -231,7 +231,7 @@ def played(target, name, number, coins):
 
 
 @pytest.mark.parametrize("name", ["chain", "sampled tree", "tree without replacement"])
-def test_a_moved_coin_does_what_the_page_says(tiny_target, runs, name):
+def test_moved_coins_do_what_the_page_predicts(tiny_target, runs, name):
     turned = 0
     for scene, step, shot in steps(runs[name]):
         judged = scene.round.judged[step.at]
@@ -251,13 +251,12 @@ def test_a_moved_coin_does_what_the_page_says(tiny_target, runs, name):
             assert then == next_judged(scene, judged.node)
             assert {"w": scene.word(scene.guesses[then - 1].token)} in told
         elif after.drew is not None:
-            owed = "still owed" in text
-            assert owed == (after.drew.kind == "recovered")
+            assert ("No guess is left" in text) == (after.drew.kind == "recovered")
     assert turned > 3
 
 
 @pytest.mark.parametrize("name", ["chain", "tree without replacement"])
-def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, runs, name):
+def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, runs, name):
     came = 0
     for index in range(1, 6):
         scene = Scene.of(runs[name], index)
@@ -281,7 +280,7 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, runs,
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_what_scores_tell_of_a_chance_is_what_its_verdict_then_shows(runs, name):
+def test_bounds_from_scores_hold_at_the_verdict(runs, name):
     told = 0
     for index, played in enumerate(runs[name].rounds):
         bounds = chances(Scene.of(runs[name], index))

@@ -1,4 +1,4 @@
-"""What if: the sentence that a moved coin leads to is what a run with that coin then does."""
+"""What if: what the page predicts for a moved coin is what a run with that coin does."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def foretold(parts):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_moved_coin_does_what_the_page_says(tiny_target, drafter, seed):
+def test_moved_coins_do_what_the_page_predicts(tiny_target, drafter, seed):
     settings = replace(WARM, seed=seed)
     first = traced(tiny_target, DRAFTERS[drafter](), settings)
     turned = 0
@@ -98,7 +98,7 @@ def test_a_moved_coin_does_what_the_page_says(tiny_target, drafter, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
-def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, drafter):
+def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, drafter):
     first = traced(tiny_target, DRAFTERS[drafter](), WARM)
     reached = 0
     for index, played in enumerate(first.rounds[:4]):
@@ -119,14 +119,14 @@ def test_coins_laid_along_a_way_bring_its_guess_into_the_text(tiny_target, draft
     assert reached >= 3
 
 
-def test_a_way_lists_the_path_and_the_siblings_tried_before_it():
+def test_a_way_has_the_path_and_the_siblings_judged_before_it():
     scene = Scene.of(made(Recipe(shape=(3, 2))), 1)
     assert [guess.parent for guess in scene.guesses] == [0, 0, 0, 1, 1]
     assert ways(scene)["3"] == [[1, 0], [2, 0], [3, 1]]
     assert ways(scene)["5"] == [[1, 1], [4, 0], [5, 1]]
 
 
-def test_a_coin_laid_by_hand_is_said_to_be_laid():
+def test_captions_say_that_a_coin_was_set_by_hand():
     trace = made(Recipe(seed=3))
     index, judged = next((i, r.judged[0]) for i, r in enumerate(trace.rounds) if r.judged)
     settings = trace.header.settings | {"coins": {f"{judged.round} judge {judged.node}": judged.u}}
@@ -136,8 +136,8 @@ def test_a_coin_laid_by_hand_is_said_to_be_laid():
         scene = Scene.of(each, index)
         step = next(step for step in scene.steps if step.kind == "judge")
         sentences.append(str(caption(scene, step)))
-    assert "The coin at " in sentences[0]
-    assert "The coin laid at " in sentences[1]
+    assert "The coin, set to " not in sentences[0]
+    assert "The coin, set to " in sentences[1]
 
 
 def bounds_of(trace, index):
@@ -146,7 +146,7 @@ def bounds_of(trace, index):
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.jsonl"))])
-def test_what_p_and_q_tell_of_a_chance_is_what_its_verdict_then_shows(name):
+def test_bounds_from_p_and_q_hold_at_the_verdict(name):
     trace = Trace.read(FOLDER / f"{name}.jsonl")
     told = 0
     for index, played in enumerate(trace.rounds):
@@ -164,9 +164,7 @@ def test_what_p_and_q_tell_of_a_chance_is_what_its_verdict_then_shows(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_where_a_chance_is_called_0_or_1_no_coin_changes_it_and_elsewhere_one_does(
-    tiny_target, drafter, seed
-):
+def test_certain_verdicts_cannot_be_changed_and_others_can(tiny_target, drafter, seed):
     settings = replace(WARM, seed=seed, max_new_tokens=12)
     first = traced(tiny_target, DRAFTERS[drafter](), settings)
     never = sure = 0
@@ -195,7 +193,7 @@ def test_where_a_chance_is_called_0_or_1_no_coin_changes_it_and_elsewhere_one_do
     assert never or drafter != "tree"
 
 
-def test_nothing_is_said_of_chances_before_the_target_has_scored_and_all_tries_after_one():
+def test_bounds_are_known_from_the_score_step_on():
     recipe = Recipe(shape=(3, 2), rounds=6)
     trace = made(recipe)
     for index in range(1, len(trace.rounds)):
@@ -207,24 +205,24 @@ def test_nothing_is_said_of_chances_before_the_target_has_scored_and_all_tries_a
                 assert view["chances"][str(judged.node)] == [judged.threshold] * 2
 
 
-def laid_at(trace, index, judged):
+def with_set_coin(trace, index, judged):
     coins = {f"{trace.rounds[index].number} judge {judged.node}": judged.u}
     settings = trace.header.settings | {"coins": coins}
     return Scene.of(Trace(replace(trace.header, settings=settings), trace.events), index)
 
 
-def test_a_coin_laid_in_vain_is_said_to_change_nothing():
+def test_captions_say_when_a_set_coin_changes_nothing():
     trace = made(Recipe(rounds=12))
     said = set()
     for index, played in enumerate(trace.rounds):
         for place, judged in enumerate(played.judged):
-            scene = laid_at(trace, index, judged)
+            scene = with_set_coin(trace, index, judged)
             step = [step for step in scene.steps if step.kind == "judge"][place]
-            vain = "No coin could do otherwise" in str(caption(scene, step))
+            vain = "No coin could change this" in str(caption(scene, step))
             assert vain == (judged.threshold in (0, 1))
             told = outcomes(scene, judged)
             assert ("stuck" in told) == vain
             if vain:
-                assert told["stuck"][-1] == f" is kept with chance {judged.threshold:.0f}."
+                assert told["stuck"][-1] == f" is accepted with probability {judged.threshold:.0f}."
             said.add(vain)
     assert said == {True, False}

@@ -18,7 +18,7 @@ from specviz.frames.words import flat
 from specviz.texts import Part, say, term
 from specviz.trace import metrics
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT
+from specviz.trace.noise import VERDICT, explain_noise
 
 Frame = dict[str, Any]
 

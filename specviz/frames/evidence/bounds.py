@@ -13,7 +13,7 @@ def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
     passes, fixed = remark["passes"], scene.point_mass
     # Away from temperature 0, a sample of p is always accepted, a fixed guess with probability p.
     best = "no other fixed guess" if fixed and not scene.greedy else "no other draft"
-    why = say("evidence", "upper_why", fixed=fixed, best=best, passes=passes)
+    why = say("evidence", "upper_why", best=best, passes=passes)
     price = facts(("full target passes spent on guessing", passes))
     return {"say": why, "blocks": [_scale(scene, "oracle"), price]}
 
