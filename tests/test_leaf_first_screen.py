@@ -88,7 +88,7 @@ def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, na
     for scene, step, shot in steps(runs[name]):
         judged, text = scene.round.judged[step.at], said(shot)
         for whole, chance in re.findall(
-            r"ccept with probability (.+?) = ([\d.]+)\. The coin", text
+            r"ccept with probability (\d.*?) = ([\d.]+)\. The coin", text
         ):
             digits = len(chance.partition(".")[2])
             assert round(min(1.0, product(whole)), digits) == pytest.approx(parse_number(chance))
@@ -251,7 +251,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, runs, name):
             assert then == next_judged(scene, judged.node)
             assert {"w": scene.word(scene.guesses[then - 1].token)} in told
         elif after.drew is not None:
-            assert ("No guess is left" in text) == (after.drew.kind == "recovered")
+            assert ("the residual" in text) == (after.drew.kind == "recovered")
     assert turned > 3
 
 
