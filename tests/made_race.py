@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Final
 
-from specviz.compare import parts as says
+from specviz.compare.sentences import number, plain_text
 from specviz.frames.words import word
 
 HOSTILE: Final = "<img src=x onerror=window.hacked=1> ${1} {{x}} <b>head</b>"
@@ -95,7 +95,7 @@ def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]
 def _badge(sentence: str, same: bool) -> dict[str, Any]:
     """What is said of all texts; its opening ends at the first colon or full stop."""
     cut = re.search(r"[:.](\s|$)", sentence).start() + 1
-    parts = [says.opening(sentence[:cut]), sentence[cut:]]
+    parts = [{"b": sentence[:cut]}, sentence[cut:]]
     return {"same": same, "sentence": sentence, "sentence_parts": parts}
 
 
@@ -110,21 +110,21 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
     costs["total"] = sum(costs.values())
     plain = name == "plain"
     parts = [
-        says.opening(f"Faster here, {brings / costs['total']:.2f} × plain:"),
-        " a round brings ",
-        says.number(f"{brings:.2f}", "k"),
-        " tokens for the price of ",
-        says.number(f"{costs['total']:.2f}", "k"),
+        {"b": f"Faster here, {brings / costs['total']:.2f} × plain decoding:"},
+        " a round adds ",
+        number(f"{brings:.2f}", "k"),
+        " tokens in the time of ",
+        number(f"{costs['total']:.2f}", "k"),
         " plain tokens: ",
-        says.number(f"{costs['draft']:.2f}", "q"),
+        number(f"{costs['draft']:.2f}", "q"),
         " to draft.",
     ]
-    measure = [says.opening("The measure of the others.")]
+    measure = [{"b": "The baseline:"}]
     return {
         "name": name,
         "title": title,
         "said": said,
-        "sentence": says.joined(measure if plain else parts),
+        "sentence": plain_text(measure if plain else parts),
         "sentence_parts": measure if plain else parts,
         "decimals": 2,
         "speedup": brings / costs["total"],

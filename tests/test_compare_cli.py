@@ -16,7 +16,7 @@ from specviz import engine
 from specviz.catalog import find
 from specviz.commands import compare as command
 from specviz.commands.cli import main
-from specviz.commands.outputs import printable
+from specviz.commands.output import printable
 from specviz.compare.results import LaneProgress
 from specviz.frames.numbers import format_bytes
 from specviz.settings.options import add_settings
@@ -121,7 +121,7 @@ def test_sampled_texts_are_all_printed_with_their_reason(pair, lanes, capsys):
     assert compare(pair, *lanes, "--temperature", "1.2") == 0
     said = capsys.readouterr().out
     assert said.count(tiny.PROMPT) == 4
-    assert said.count("another draw, one law") == 3
+    assert said.count("another sample of the same distribution") == 3
 
 
 def lane(text, *options):
@@ -154,28 +154,31 @@ def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
 @pytest.mark.parametrize(
     ("options", "pattern"),
     [
-        (["--drafters", "ngram"], "A race has 2 to 4 lanes beside plain decoding, not 1"),
+        (["--drafters", "ngram"], "A race has 2 to 4 lanes besides plain decoding, not 1"),
         (["--drafters", "ngram,ngram,ngram,ngram,ngram"], "not 5"),
         ([], "not 0"),
         (["--drafters", "ngram,nobody"], "No model is called 'nobody'"),
-        (["--drafters", "ngram,suffix", "--gamma", "0"], "specviz: γ must lie"),
+        (["--drafters", "ngram,suffix", "--gamma", "0"], "specviz: γ must be"),
         (["--drafters", "ngram,suffix", "--gamma", "x"], "γ must be a number, not 'x'"),
         (["--drafters", "ngram,suffix", "--rule", "hope"], "No rule is called 'hope'"),
         (["--drafters", "ngram,suffix", "--top-k", "999"], "Top-k 999 is larger"),
         (["--drafters", "ngram,suffix", "--prompt", " "], "prompt is empty"),
         (["--drafters", "ngram,suffix", "--order-seed", str(2**63)], "order must fit in 64 bits"),
         (["--drafters", "ngram", "--lane", ""], "A lane is a drafter and its settings, such as"),
-        (["--drafters", "ngram", "--lane", "suffix gamma"], "'gamma' is no setting; one looks"),
-        (["--drafters", "ngram", "--lane", "suffix =3"], "'=3' is no setting; one looks"),
-        (["--drafters", "ngram", "--lane", "suffix colour=red"], "no setting is called colour"),
-        (["--drafters", "ngram", "--lane", "suffix gam=3"], "no setting is called gam"),
+        (["--drafters", "ngram", "--lane", "suffix gamma"], "'gamma' is not a setting; write it"),
+        (["--drafters", "ngram", "--lane", "suffix =3"], "'=3' is not a setting; write it"),
+        (["--drafters", "ngram", "--lane", "suffix colour=red"], "no setting called colour"),
+        (["--drafters", "ngram", "--lane", "suffix gam=3"], "no setting called gam"),
         (
             ["--drafters", "ngram", "--lane", "suffix gamma=x"],
             "gamma=x': γ must be a number, not 'x'",
         ),
-        (["--drafters", "ngram", "--lane", "suffix gamma=0"], "Lane 'suffix gamma=0': γ must lie"),
+        (["--drafters", "ngram", "--lane", "suffix gamma=0"], "Lane 'suffix gamma=0': γ must be"),
         (["--drafters", "ngram", "--lane", "suffix 'gamma=3"], "No closing quotation"),
-        (["--drafters", "ngram", "--lane", "suffix seed=2"], "All lanes of a race have the same"),
+        (
+            ["--drafters", "ngram", "--lane", "suffix seed=2"],
+            "All lanes of a race must have the same",
+        ),
         (["--drafters", "ngram", "--lane", "suffix rule=speculative"], "Lane 'suffix rule=specu"),
         (["--drafters", "ngram,suffix", "--json", "no/such/place"], "cannot be written"),
         (["--drafters", "ngram,suffix", "--traces", "no/such/place"], "cannot hold traces"),
@@ -194,7 +197,7 @@ def test_bad_settings_are_found_before_a_model_is_read(pair, capsys, monkeypatch
 
     monkeypatch.setattr(loading, "load_target", raising(AssertionError("a model was read")))
     sentence(capsys, compare(pair, "--drafters", "ngram"), "2 to 4 lanes")
-    sentence(capsys, compare(pair, "--drafters", "a,b", "--top-p", "0"), "Top-p must lie")
+    sentence(capsys, compare(pair, "--drafters", "a,b", "--top-p", "0"), "Top-p must be")
     sentence(capsys, compare(pair, "--drafters", "a,b", "--json", "no/place"), "cannot be written")
 
 

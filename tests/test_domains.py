@@ -14,22 +14,22 @@ from specviz.bench import measure
 from specviz.bench.measure import TimedCall
 from specviz.bench.methods import Outcome, drafter_names
 from specviz.compare.domains import plan as domains
-from specviz.compare.domains import run as duels
+from specviz.compare.domains import run as domain_run
 from specviz.compare.domains.heatmap import (
     MEAN,
-    NONE_WHOLE,
-    Heat,
+    HeatMap,
     caution,
     detail,
+    fastest_by_domain,
     headline,
     view,
-    winners,
 )
 from specviz.compare.domains.plan import Cell, Plan, choices, recorded
-from specviz.compare.domains.run import Began, Board, Measured, run
+from specviz.compare.domains.run import Measurements, TurnMeasured, TurnStarted, run
 from specviz.drafters.ngram import NGram
 from specviz.settings.settings import BadSettings
 from specviz.shipped import BrokenFile, measured, prompts
+from specviz.texts import text
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import live
@@ -78,8 +78,8 @@ def test_every_turn_comes_once_and_the_seed_of_the_order_makes_it_again():
     ("changes", "sentence"),
     [
         ({"drafters": ()}, "at least one drafter"),
-        ({"drafters": ("<b>x</b>",)}, "No drafter for the house target is called '<b>x</b>'"),
-        ({"drafters": ("ngram", "ngram")}, "measured once"),
+        ({"drafters": ("<b>x</b>",)}, "There is no drafter called '<b>x</b>'"),
+        ({"drafters": ("ngram", "ngram")}, "only once"),
         ({"prompts": 0}, "between 1 and 6"),
         ({"prompts": 7}, "between 1 and 6"),
         ({"new_tokens": 7}, "between 8 and 64"),
@@ -126,9 +126,9 @@ def test_every_drafter_for_the_house_can_be_chosen():
 
 
 def played(target, drafters, plan, stop=engine.never):
-    board, said = Board(), []
+    board, said = Measurements(), []
     for event in run(target, drafters, plan, stop):
-        board.take(event)
+        board.add(event)
         said.append(event)
     return board, said
 
@@ -136,8 +136,8 @@ def played(target, drafters, plan, stop=engine.never):
 @pytest.mark.slow
 def test_cells_are_what_the_runs_own_summaries_say(tiny_target, drafters, two_domains):
     board, said = played(tiny_target, drafters, PLAN)
-    assert [e.turn for e in said if isinstance(e, Began)] == list(PLAN.order)
-    assert [e.turn for e in said if isinstance(e, Measured)] == list(PLAN.order)
+    assert [e.turn for e in said if isinstance(e, TurnStarted)] == list(PLAN.order)
+    assert [e.turn for e in said if isinstance(e, TurnMeasured)] == list(PLAN.order)
     assert board.done == 8
     assert len(board.cells) == 4
     for cell in board.cells:
@@ -173,13 +173,13 @@ def test_speed_is_the_benchs_ratio_over_prompts(monkeypatch):
     def timed(tokens, seconds):
         return TimedCall(Outcome(tokens, tokens), seconds)
 
-    monkeypatch.setattr(duels, "guess_statistics", lambda _: dict.fromkeys(FATES, 0.5))
+    monkeypatch.setattr(domain_run, "guess_statistics", lambda _: dict.fromkeys(FATES, 0.5))
     pairs = [
         (timed(10, 1.0), timed(10, 2.0)),
         (timed(10, 1.0), timed(10, 1.0)),
         (timed(9, 1.0), timed(10, 4.0)),
     ]
-    cell = duels.cell("ngram", "maths", pairs)
+    cell = domain_run.cell("ngram", "maths", pairs)
     assert (cell.speedup, cell.lowest, cell.highest) == (2.0, 1.0, pytest.approx(3.6))
     ratio = measure._ratio([one for one, _ in pairs], [other for _, other in pairs])
     assert cell.speedup == ratio
@@ -192,14 +192,14 @@ FATES = ("accepted_length", "alpha", "guesses_per_round")
 
 def noted(board):
     """An ear that hands on what it hears."""
-    return lambda event: (board.take(event), event)[1]
+    return lambda event: (board.add(event), event)[1]
 
 
 @pytest.mark.slow
 def test_a_stop_keeps_every_whole_turn(tiny_target, drafters, two_domains):
-    board = Board()
+    board = Measurements()
     said = list(map(noted(board), run(tiny_target, drafters, PLAN, lambda: board.done >= 3)))
-    heard = [event for event in said if isinstance(event, Measured)]
+    heard = [event for event in said if isinstance(event, TurnMeasured)]
     assert board.done == 3
     assert [event.turn for event in heard] == list(PLAN.order[:3])
     assert sum(cell.prompts for cell in board.cells) == 3
@@ -210,7 +210,7 @@ def test_a_drafter_warms_up_once_and_that_is_not_measured(
     tiny_target, drafters, two_domains, monkeypatch
 ):
     made = []
-    whole = duels._ways
+    whole = domain_run._methods
 
     def counted(*args):
         found = whole(*args)
@@ -218,7 +218,7 @@ def test_a_drafter_warms_up_once_and_that_is_not_measured(
             found = [replace(w, decode=lambda p, w=w: made.append(w.name)) for w in found]
         return found
 
-    monkeypatch.setattr(duels, "_ways", counted)
+    monkeypatch.setattr(domain_run, "_methods", counted)
     board, _ = played(tiny_target, drafters, PLAN)
     assert sorted(made) == ["draft-model", "ngram", "plain"]
     assert board.done == 8
@@ -251,7 +251,14 @@ def made(speeds, prompts=1, **more):
 
 
 def heat_of(speeds, asked=1, **more):
-    return Heat.of(made(speeds, **more), list(speeds), ("stories", "python", "repeat"), asked)
+    return HeatMap.from_cells(
+        made(speeds, **more), list(speeds), ("stories", "python", "repeat"), asked
+    )
+
+
+def sentence_of(macro, **values):
+    """A sentence of the template."""
+    return text("compare", macro, **values)
 
 
 @pytest.mark.parametrize(
@@ -259,36 +266,39 @@ def heat_of(speeds, asked=1, **more):
     [
         (
             {"ngram": [1.1, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]},
-            "Same models, other text: a drafter that copies is fastest on Python and repetition",
+            sentence_of("map_copying", domains="Python and repetition", so_far=False),
         ),
         (
             {"ngram": [1.1, 2.4, None], "eagle": [1.5, 1.8, 1.7]},
-            "Same models, other text: a drafter that copies is fastest on Python, and only there",
+            sentence_of("map_copying", domains="Python", so_far=True),
         ),
-        ({"ngram": [1.6, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]}, "N-gram is the fastest in every"),
         (
-            {"mtp": [1.6, 1.4, 1.9], "eagle": [1.5, 1.8, 1.7]},
-            "Same models, other text: which drafter is fastest changes with it.",
+            {"ngram": [1.6, 2.4, 3.9], "eagle": [1.5, 1.8, 1.7]},
+            sentence_of("map_fastest", name="N-gram", so_far=False),
         ),
-        ({"ngram": [0.9, 0.8, 1.0], "eagle": [0.8, 1.02, 0.7]}, "Nothing here is faster"),
-        ({"ngram": [0.9, 1.2, None]}, "N-gram runs at 1.20 × plain decoding on Python, and at "),
-        ({"ngram": [1.1, None, None], "eagle": [None, 1.2, None]}, NONE_WHOLE),
-        ({"ngram": [None, None, None]}, "Nothing is measured yet."),
+        ({"mtp": [1.6, 1.4, 1.9], "eagle": [1.5, 1.8, 1.7]}, sentence_of("map_depends")),
+        ({"ngram": [0.9, 0.8, 1.0], "eagle": [0.8, 1.02, 0.7]}, sentence_of("map_no_gain")),
+        (
+            {"ngram": [0.9, 1.2, None]},
+            "N-gram reaches 1.20 × the speed of plain decoding on Python, and 0.90 × on stories.",
+        ),
+        ({"ngram": [1.1, None, None], "eagle": [None, 1.2, None]}, sentence_of("map_incomplete")),
+        ({"ngram": [None, None, None]}, sentence_of("map_empty")),
     ],
 )
 def test_the_headline_says_no_more_than_the_cells(speeds, sentence):
-    assert headline(heat_of(speeds)).startswith(sentence)
+    assert headline(heat_of(speeds)) == sentence
 
 
 def test_the_ends_of_the_scale_win_nothing():
     heat = heat_of({"oracle": [9, 9, 9], "eagle": [1.5, 1.8, 0.7], "ngram": [1.1, 1.1, 0.9]})
-    assert winners(heat) == {"stories": "eagle", "python": "eagle", "repeat": "ngram"}
+    assert fastest_by_domain(heat) == {"stories": "eagle", "python": "eagle", "repeat": "ngram"}
     whole = view(heat)
     assert not any("best" in whole["cells"][f"oracle {c['name']}"]["speedup"][2] for c in COLUMNS)
     assert [row["bound"] for row in whole["rows"]] == [True, False, False]
-    said = detail(heat).replace("\u00a0", " ")
-    assert said.startswith("Fastest: EAGLE on stories (1.50 ×) and Python (1.80 ×); N-gram on rep")
-    assert "2 of 6 cells are slower than no drafter at all (the ends of the scale" in said
+    found = detail(heat).replace("\u00a0", " ")
+    assert found.startswith("Fastest: EAGLE on stories (1.50 ×) and Python (1.80 ×); N-gram on rep")
+    assert "2 of 6 cells are slower than plain decoding (the reference drafters" in found
 
 
 COLUMNS = [{"name": name} for name in ("stories", "python", "repeat", MEAN)]
@@ -315,18 +325,18 @@ def test_the_mean_is_over_as_much_text_of_each_domain_and_the_best_follows_from_
     for name, spent in seconds.items():
         assert cells[f"{name} mean"]["speedup"][0] == f"{3 / spent:.2f} ×"
     assert (cells["ngram mean"]["speedup"][2], cells["eagle mean"]["speedup"][2]) == ("", "best")
-    assert "Over as much text of each: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
+    assert "equally much text of each: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
     passes = sum(1 / (2 * ratio + 1) for ratio in speeds["ngram"])  # tokens a pass, as made
     assert cells["ngram mean"]["accepted"][0] == f"{3 / passes - 1:.2f}"
     title, first, second = cells["ngram mean"]["said"]
     assert title == "N-gram, all domains"
-    assert f"speed-up {3 / seconds['ngram']:.2f} ×, {3 / passes:.2f} tokens a pass" in first
+    assert f"speed-up {3 / seconds['ngram']:.2f} ×, {3 / passes:.2f} tokens per pass" in first
     assert "harmonic mean" in second
 
 
 def test_nothing_is_best_over_all_domains_where_nothing_gains_or_one_is_missing():
-    assert "as much text" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
-    assert "as much text" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
+    assert "equally much text" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
+    assert "equally much text" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
 
 
 def test_slower_is_what_is_written_below_1():
@@ -342,14 +352,14 @@ def test_a_cell_in_part_says_how_much_and_settles_nothing():
     cells = view(heat)["cells"]
     assert cells["ngram stories"]["part"] == "2/3"
     assert not any("best" in cell["speedup"][2] for cell in cells.values())
-    assert headline(heat) == NONE_WHOLE
+    assert headline(heat) == sentence_of("map_incomplete")
 
 
 def test_plain_decoding_at_unlike_speeds_is_said():
     calm = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=100.0, plain_fastest=140.0)
     assert caution(calm) == ""
     rough = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=60.0, plain_fastest=140.0)
-    assert "at 60 to 140 tokens a second" in caution(rough)
+    assert "from 60 to 140 tokens per second" in caution(rough)
 
 
 def test_details_name_the_range_only_over_several_prompts():
@@ -357,9 +367,9 @@ def test_details_name_the_range_only_over_several_prompts():
     assert view(one)["cells"]["ngram stories"]["said"] == [
         "N-gram on stories",
         "Speed-up 1.10 ×",
-        "Accepted length 2.20, so 3.20 tokens a pass; 4.0 guesses a round",
-        "α 0.50: the chance that a judged position keeps a guess",
-        "1 prompt, 100 tokens a second: 24 tokens in 0.50 s",
+        "Accepted length 2.20, so 3.20 tokens per pass; 4.0 guesses per round",
+        "α 0.50: the probability that a guess is accepted at a position",
+        "1 prompt, 100 tokens per second: 24 tokens in 0.50 s",
     ]
     two = heat_of({"ngram": [1.1, 2.4, 2.0]}, prompts=2, lowest=1.0, highest=2.5)
     assert "Speed-up 1.10 ×: 1.00 to 2.50 over 2 prompts" in two_said(two)
@@ -386,7 +396,7 @@ def test_the_recorded_map_is_the_measured_file():
             assert cell.prompts == facts["prompts"]
         said = map_shown(one)
         assert said["badge"] == "recorded"
-        for word in (facts["machine"]["processor"], "3 prompts a domain", "64 new tokens"):
+        for word in (facts["machine"]["processor"], "3 prompts per domain", "64 new tokens"):
             assert word in said["where"]
         assert len(said["cells"]) == len(rows) + len(one.drafters)
         json.dumps(said, allow_nan=False)
@@ -395,8 +405,8 @@ def test_the_recorded_map_is_the_measured_file():
 
 def test_a_measurement_that_is_not_there_or_not_whole(tmp_path):
     assert recorded(tmp_path / "none.json") == []
-    for text in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
-        (tmp_path / "bad.json").write_text(text, encoding="utf-8")
+    for damaged in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
+        (tmp_path / "bad.json").write_text(damaged, encoding="utf-8")
         with pytest.raises(BrokenFile, match=r"bad\.json, which ships with specviz, is damaged"):
             recorded(tmp_path / "bad.json")
 
@@ -421,8 +431,8 @@ def told(tiny_target, drafters, monkeypatch, stops=None):
     """All lines, the maps among them, and the cells. stops: after so many `now` lines."""
     monkeypatch.setattr(live, "PAUSE", 0)
     here, lines = desk(tiny_target, drafters), []
-    for text in live.tell(PLAN, here):
-        lines += [json.loads(line) for line in text.splitlines()]
+    for sent in live.tell(PLAN, here):
+        lines += [json.loads(line) for line in sent.splitlines()]
         here.unwanted.put(sum(line["kind"] == "now" for line in lines) == stops)
     maps = [line for line in lines if line["kind"] == "map"]
     cells = {}
@@ -460,7 +470,7 @@ def test_a_stopped_measurement_says_after_how_many_and_keeps_its_cells(
 
 @pytest.mark.slow
 def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_domains, monkeypatch):
-    whole, calls = duels.take_turns, []
+    whole, calls = domain_run.take_turns, []
 
     def broken(*args):
         calls.append(1)
@@ -468,7 +478,7 @@ def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_dom
             raise RuntimeError("broke")
         return whole(*args)
 
-    monkeypatch.setattr(duels, "take_turns", broken)
+    monkeypatch.setattr(domain_run, "take_turns", broken)
     monkeypatch.setattr(live, "PAUSE", 0)
     texts = []
     with pytest.raises(RuntimeError, match="broke"):

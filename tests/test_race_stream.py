@@ -13,9 +13,9 @@ import tiny
 from test_runs import told
 
 from specviz.compare import run as racing
-from specviz.compare.names import lane_names, shared
+from specviz.compare.labels import lane_labels, shared_settings
 from specviz.compare.race import PLAIN, Lane, Race
-from specviz.compare.results import Progress, Report
+from specviz.compare.results import LaneEvent, LaneProgress
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Committed
 from specviz.ui.compare.race import lines as reel
@@ -34,7 +34,7 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
 def once():
     """Every lane runs once, however short it is; several turns have tests of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(racing, "TURNS", 1)
+        patch.setattr(racing, "MAX_TURNS", 1)
         yield
 
 
@@ -93,8 +93,8 @@ def test_a_race_tells_itself_lane_by_lane_and_its_text_only_grows(whole):
 
 
 def test_lanes_that_run_again_tell_their_middle_run(runs, race, monkeypatch):
-    monkeypatch.setattr(racing, "TURNS", 3)
-    monkeypatch.setattr(racing, "SHORT", 1000.0)
+    monkeypatch.setattr(racing, "MAX_TURNS", 3)
+    monkeypatch.setattr(racing, "SHORT_SECONDS", 1000.0)
     text = texts(runs, race())[-1]
     order = of(text, "race")[0]["order"]
     began = [(line["turn"], line["place"], line["lane"]) for line in of(text, "started")]
@@ -164,7 +164,7 @@ def test_lanes_of_one_drafter_are_told_apart():
     many = [[rank] for rank in range(40)]
     changes = [{}, {"candidates": "greedy"}, {}, {"confidence": 0.25, "rank_paths": many}]
     lanes = [Lane(str(at), "ngram", replace(GREEDY, **c)) for at, c in enumerate(changes)]
-    found = [one.shape for one in lane_names(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
+    found = [one.shape for one in lane_labels(Race(tiny.PROMPT, "house", tuple(lanes), 1)).values()]
     head = "γ 3 · candidates"
     assert found[0] == f"{head} sampled · confidence 0 · rank paths []"
     assert found[1] == f"{head} greedy · confidence 0 · rank paths []"
@@ -175,9 +175,9 @@ def test_lanes_of_one_drafter_are_told_apart():
 
 
 def test_what_all_lanes_share_is_said_once():
-    assert shared(GREEDY) == "T 0 · 12 tokens · seed 1"
+    assert shared_settings(GREEDY) == "T 0 · 12 tokens · seed 1"
     some = Settings(Sampling(0.8, 40, 0.9), seed=3, max_new_tokens=1)
-    assert shared(some) == "T 0.8 · top-k 40 · top-p 0.9 · 1 token · seed 3"
+    assert shared_settings(some) == "T 0.8 · top-k 40 · top-p 0.9 · 1 token · seed 3"
 
 
 def test_progress_is_told_at_most_every_half_second(runs, race, monkeypatch):
@@ -197,15 +197,15 @@ def test_nothing_of_a_lane_is_worked_out_between_its_rounds(runs, race, monkeypa
 
     def watched(*args):
         for event in whole(*args):
-            busy.append(isinstance(event, Progress | Report))
+            busy.append(isinstance(event, LaneProgress | LaneEvent))
             yield event
 
     def quiet(work):
-        def lane_names(*args):
+        def lane_labels(*args):
             assert not busy[-1]
             return work(*args)
 
-        return lane_names
+        return lane_labels
 
     monkeypatch.setattr(racing, "run", watched)
     for name in ("race_summary", "ended", "brought"):
@@ -224,7 +224,7 @@ def stopping(runs, monkeypatch):
             count = 0
             for event in whole(*args):
                 yield event
-                count += isinstance(event, Progress) and event.lane == lane
+                count += isinstance(event, LaneProgress) and event.lane == lane
                 if count == passes:
                     runs.line.stop("me", 1)
 
@@ -317,7 +317,7 @@ def test_a_fault_in_a_lane_keeps_those_before_it(runs, race, monkeypatch, caplog
     def breaking(*args):
         for event in whole(*args):
             yield event
-            here = isinstance(event, Report) and event.lane == asked.order[1]
+            here = isinstance(event, LaneEvent) and event.lane == asked.order[1]
             if here and isinstance(event.event, Committed):
                 raise fault
 

@@ -13,12 +13,11 @@ from starlette.testclient import TestClient
 
 from specviz.catalog import entries
 from specviz.commands.cli import main
-from specviz.compare import recipes as shipped
+from specviz.compare import storage as shipped
 from specviz.compare.race import PLAIN, Lane, Race
-from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
-from specviz.compare.results import Progress, Results
+from specviz.compare.results import LaneProgress, Results
 from specviz.compare.run import run
-from specviz.compare.saved import FILE, SavedError, read, write
+from specviz.compare.storage import FILE, FOLDER, RaceRecipe, SavedError, read, recipes, write
 from specviz.compare.summary import race_summary
 from specviz.drafters.ngram import NGram
 from specviz.frames.words import word
@@ -45,7 +44,7 @@ def raced(tiny_target):
     small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
     results = Results(RACE)
     for event in run(tiny_target, {LANES[0].name: small, LANES[1].name: NGram()}, RACE):
-        results.take(event)
+        results.add(event)
     return results
 
 
@@ -82,7 +81,7 @@ def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
     drafters = {lane.name: NGram() for lane in LANES}
     for event in run(tiny_target, drafters, RACE, lambda: len(passes) > 3):
         half.take(event)
-        if isinstance(event, Progress):
+        if isinstance(event, LaneProgress):
             passes.append(event)
     write(tmp_path, half)
     assert read(tmp_path) == half
@@ -142,7 +141,7 @@ def test_a_recorded_race_tells_every_lane_and_all_numbers_once(raced):
     assert lines[-1]["whole"]["complete"] is True
     for line in lines:
         if line["kind"] == "ended":
-            trace = raced.measured(line["lane"])
+            trace = raced.with_baseline(line["lane"])
             ids = token_ids(trace) or trace.baseline.token_ids
             words = trace.vocabulary
             shown = [pieces for pieces, _ in chain(*line["brought"])]
@@ -226,7 +225,7 @@ def test_a_recorded_race_checks_and_is_what_its_recipe_says(recipe: RaceRecipe):
     }
     drafters = {lane.name: lane.drafter for lane in recipe.race.lanes}
     for name in results.traces:
-        trace = results.measured(name)
+        trace = results.with_baseline(name)
         check(trace)
         assert trace.header.target.name == recipe.target
         if recipe.target == "house":

@@ -13,11 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.commands.console import Column, print_table, say
-from specviz.commands.loading import loading_shown
-from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
+from specviz.commands.options import INTERRUPTED, add_prompt, add_target, interruptible
+from specviz.commands.output import (
+    STANDARD_OUTPUT,
+    Column,
+    print_table,
+    printable,
+    require_writable,
+    say,
+    write_json,
+)
 from specviz.commands.parser import Parser
-from specviz.commands.run import STOPPED, add_prompt, add_target, interruptible
+from specviz.commands.progress import show_loading
 from specviz.compare.lane_parser import EXAMPLE, LaneRequest, parse_lane
 from specviz.compare.race import Race, unique_names
 from specviz.compare.results import LaneEnded, LaneStarted, RaceEvent, RaceStarted, Results
@@ -69,7 +76,7 @@ def compare(args: argparse.Namespace) -> int:
     race = race_of(args)
     require_writable(args.json)
     folder = None if args.traces is None else _folder(args.traces)
-    with loading_shown():
+    with show_loading():
         from specviz.catalog.loading import load_drafter, load_target
         from specviz.compare.run import run
 
@@ -84,7 +91,7 @@ def compare(args: argparse.Namespace) -> int:
     if folder is not None:
         _write_traces(folder, results)
     _report(args.json, results)
-    return STOPPED if stop() else 0
+    return INTERRUPTED if stop() else 0
 
 
 def race_of(args: argparse.Namespace) -> Race:

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from specviz.catalog.entry import find, missing_message, weights_path, with_defaults
-from specviz.commands.console import say
+from specviz.commands.output import say
 from specviz.commands.parser import Parser
 from specviz.compare import storage as races
 from specviz.compare.storage import RaceRecipe
@@ -90,9 +90,9 @@ def record(recipe: RaceRecipe, folder: Path) -> str:
     drafters = {lane.name: load_drafter(lane.drafter, target) for lane in race.lanes}
     results = Results(race)
     for event in run(target, drafters, race):
-        results.take(event)
+        results.add(event)
     for name in results.traces:
-        check(results.measured(name))
+        check(results.with_baseline(name))
     write(folder / recipe.name, results)
     whole = race_summary(results)
     return " ".join(filter(None, [f"{recipe.name}:", whole["headline"], whole["caution"]]))

@@ -1,4 +1,5 @@
-"""Several lanes and plain decoding on one prompt: run one after the other, compared by numbers.
+"""Run several lanes and plain decoding on one prompt, one after the other, and compare them.
 
-Rule: what a lane says is computed from its trace; the prompts by domain are in `domains`.
+All numbers of a lane are computed from its trace. `domains` compares drafters on all shipped
+prompts.
 """

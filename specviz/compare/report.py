@@ -1,8 +1,8 @@
-"""From the traces of a race to its numbers, lane by lane. Standard library only.
+"""Compute the numbers of each lane from the traces of a race. Standard library only.
 
-Rule: the unit, one plain token, is plain decoding's seconds per token, and a round is a target
-pass, the prefill among both; so what a round brings by what it costs is the speed-up, to the last
-digit. A plain pass, Cost's unit, is without the prefill: by that, brings by costs would not be it.
+The unit of cost is one plain token: plain decoding's seconds per token. Plain decoding's seconds
+and a lane's rounds both include the prefill, so a round's tokens divided by its cost are exactly
+the speed-up. (Cost's unit, a plain pass, excludes the prefill; with it that would not be so.)
 """
 
 from __future__ import annotations
@@ -11,11 +11,21 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from specviz.compare.equality import Equality, equality
-from specviz.compare.flops import Flops, flops, plain_flops
+from specviz.compare.measures import (
+    Equality,
+    Flops,
+    PassSeconds,
+    Point,
+    complete_rounds,
+    equality,
+    flops,
+    is_finished,
+    pass_seconds,
+    plain_flops,
+    timeline,
+)
 from specviz.compare.race import PLAIN
-from specviz.compare.results import Results, whole
-from specviz.compare.timing import Parts, Point, parts, rounds, timeline
+from specviz.compare.results import Results
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, EndReason
 from specviz.trace.file import Trace
@@ -24,10 +34,13 @@ from specviz.trace.noise import explain_disagreement, explain_noise, run_spread
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a round costs, in plain tokens, all rounds taken together.
+    """What an average round costs, in plain tokens.
 
-    draft: making guesses. target: the passes that check them. overhead: judging, and keeping the
-    caches. prefill: reading the prompt, the first token with it.
+    Attributes:
+        draft: Making guesses.
+        target: The target passes that check them.
+        overhead: Verification and updating the caches.
+        prefill: The round's share of reading the prompt, including the first token.
     """
 
     draft: float
@@ -37,16 +50,19 @@ class Costs:
 
     @property
     def total(self) -> float:
-        """What a round costs in all."""
+        """The whole cost of a round."""
         return self.draft + self.target + self.overhead + self.prefill
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """At one depth of the draft (the first guess after the text is 1). What is kept by depth is
-    kept by positions: see `Tally.kept_by_depth` for why not by guesses.
+    """Counts at one depth of the draft; the first guess after the text has depth 1.
 
-    judged: guesses. positions: where they stood (siblings share one). kept: at most one a position.
+    Attributes:
+        judged: Guesses that were checked.
+        positions: Positions that were checked; siblings share one. Acceptance by depth is per
+            position, not per guess.
+        kept: Accepted guesses, at most one per position.
     """
 
     judged: int
@@ -56,18 +72,29 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class LaneReport:
-    """One lane's numbers. What nothing was measured for is None.
+    """One lane's numbers; those that were not measured are None.
 
-    ended: None where the lane broke off. passes: of the target, the prefill among them. seconds:
-    of the lane's own work. runs: seconds of each of its runs, of which this is the middle one.
-    brings: tokens a round. costs: what a round costs. speedup: brings by costs; as these, only
-    where the lane and plain decoding came to their ends. speedups: the least and the most, turn by
-    turn; None where all ran once. guesses, kept: a round; drafting: rounds with a guess. alpha,
-    acceptance_rate: as in `metrics.summary`. flops_per_token: see flops.py, as it counts. bytes: of
-    the drafter's own weight files. held_bytes: in memory, as `Finished` has it. timeline: after
-    every pass, (seconds, tokens) so far. parts: by pass, its seconds: drafting, the target's, the
-    rest. uneven: see `run_spread`; near 1 where the machine did nothing else. noise: why nothing can be
-    said of its speed, whatever the speed-up came to; None where something can.
+    Attributes:
+        ended: Why it ended; None if it broke off.
+        passes: Target passes, including the prefill.
+        seconds: Of the lane's own work, in the run with the median time.
+        runs: Seconds of each of its runs.
+        speedups: Lowest and highest speed-up over several runs; None if all lanes ran once.
+        brings: Tokens per round.
+        costs: Cost per round, in plain tokens.
+        speedup: `brings` divided by the total cost.
+        guesses: Guesses per round.
+        kept: Accepted guesses per round.
+        drafting: Rounds with at least one guess.
+        alpha: See `metrics.summary`.
+        acceptance_rate: See `metrics.summary`.
+        flops_per_token: See `Flops`.
+        bytes: Of the drafter's own weight files.
+        held_bytes: Memory that the drafter holds, as in `Finished`.
+        timeline: After every pass, (seconds, tokens) so far.
+        parts: Seconds of every pass: drafting, the target pass, the rest.
+        uneven: See `run_spread`; near 1 on an idle machine.
+        noise: Why the lane's speed is too noisy to judge; None if it is not.
     """
 
     name: str
@@ -100,26 +127,26 @@ class LaneReport:
     token_ids: list[int]
     text: str
     timeline: list[Point]
-    parts: list[Parts]
+    parts: list[PassSeconds]
     uneven: float | None
     noise: str | None
 
 
 def reports(results: Results) -> list[LaneReport]:
-    """Every lane that the race came to: in the order of the race's lanes, plain decoding last."""
+    """Report on every lane that ran, in the order of the race's lanes, plain decoding last."""
     names = [*(lane.name for lane in results.race.lanes), PLAIN]
     return [report(results, name) for name in names if name in results.traces]
 
 
 def report(results: Results, name: str) -> LaneReport:
-    """One lane's numbers. Raises KeyError for a lane that the race did not come to."""
-    trace = results.measured(name)
+    """Report on one lane. Raises KeyError if the race ended before it ran."""
+    trace = results.with_baseline(name)
     head = trace.header
-    passes, ids = parts(trace), _tokens(trace)
+    passes, ids = pass_seconds(trace), _tokens(trace)
     seconds = sum(map(sum, passes))
     arithmetic = _flops(results, name, trace)
-    against = _against(trace, passes, results.plain)
-    speedups = _speedups(results, name, against["speedup"])
+    compared = _costs(trace, passes, results.plain)
+    speedups = _speedups(results, name, compared["speedup"])
     return LaneReport(
         name=name,
         drafter=head.drafter.name,
@@ -135,8 +162,8 @@ def report(results: Results, name: str) -> LaneReport:
         speedups=speedups,
         tokens_per_second=len(ids) / seconds if seconds > 0 else None,
         brings=_share(len(ids), len(passes)),
-        **against,
-        **_guessed(trace, len(passes)),
+        **compared,
+        **_guesses(trace, len(passes)),
         flops=arithmetic,
         flops_per_token=_share(arithmetic.total if arithmetic else None, len(ids)),
         bytes=_bytes(trace),
@@ -152,23 +179,23 @@ def report(results: Results, name: str) -> LaneReport:
 
 
 def _tokens(trace: Trace) -> list[int]:
-    """The lane's new tokens; of plain decoding, which has no rounds, its baseline's."""
+    """The lane's new tokens. Plain decoding has no rounds: its tokens are in its baseline."""
     ids = metrics.token_ids(trace)
     return list(trace.baseline.token_ids) if not trace.rounds and trace.baseline else ids
 
 
 def _text(trace: Trace, ids: list[int]) -> str:
-    """The new text; bytes that are no character show as U+FFFD."""
+    """The new text; invalid bytes become U+FFFD."""
     words = trace.vocabulary
     return b"".join(words.get(token, b"") for token in ids).decode("utf-8", errors="replace")
 
 
-def _against(trace: Trace, passes: list[Parts], plain: Baseline | None) -> dict[str, Any]:
-    """Costs and speed-up, where the lane and plain decoding are whole."""
-    if plain is None or not passes or not whole(trace) or sum(plain.seconds) <= 0:
+def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> dict[str, Any]:
+    """Costs and speed-up; None if the lane or plain decoding did not finish."""
+    if plain is None or not passes or not is_finished(trace) or sum(plain.seconds) <= 0:
         return {"costs": None, "speedup": None}
-    a_token = sum(plain.seconds) / len(plain.token_ids)
-    scale = len(passes) * a_token
+    plain_token = sum(plain.seconds) / len(plain.token_ids)
+    scale = len(passes) * plain_token
     later = [*passes[1:], (0.0, 0.0, 0.0)]
     draft, target, rest = (sum(column) / scale for column in zip(*later, strict=True))
     costs = Costs(draft, target, rest, sum(passes[0]) / scale)
@@ -177,10 +204,10 @@ def _against(trace: Trace, passes: list[Parts], plain: Baseline | None) -> dict[
 
 
 def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, float] | None:
-    """The least and the most that a lane was faster, each turn beside its plain decoding.
+    """The lowest and highest speed-up over several runs, each compared with plain decoding's run.
 
-    A lane that is not short ran in the first turn alone, which stands for the others too. shown:
-    the speed-up of the middle runs, which lies between.
+    A lane that is not short ran only once; that run is used for every turn. shown: the speed-up of
+    the median runs, which is always in the range.
     """
     mine, plain = results.seconds.get(name, []), results.seconds.get(PLAIN, [])
     if shown is None or name == PLAIN or max(len(mine), len(plain)) < 2:
@@ -194,21 +221,21 @@ def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, 
 def _noise(
     trace: Trace, plain: Baseline | None, speedups: tuple[float, float] | None
 ) -> str | None:
-    """Why nothing can be said of a lane's speed; of plain decoding itself nothing is."""
-    if plain is None or not trace.rounds or not whole(trace):
+    """Why a lane's speed is too noisy to judge, if it is; None for plain decoding itself."""
+    if plain is None or not trace.rounds or not is_finished(trace):
         return None
     return explain_noise(trace, plain) or explain_disagreement(speedups)
 
 
-def _guessed(trace: Trace, passes: int) -> dict[str, Any]:
-    """What was guessed and what was kept; nothing of it in plain decoding."""
+def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
+    """How many guesses were made and accepted; None for plain decoding."""
     numbers = metrics.summary(trace)
-    drafted = [len(r.proposed.guesses) for r in rounds(trace) if r.proposed]
+    drafted = [len(r.proposed.guesses) for r in complete_rounds(trace) if r.proposed]
     plain = not trace.rounds
     return {
         "guesses": None if plain else _share(sum(drafted), passes),
         "kept": numbers["accepted_length"],
-        "drafting": sum(many > 0 for many in drafted),
+        "drafting": sum(guesses > 0 for guesses in drafted),
         "alpha": numbers["alpha"],
         "acceptance_rate": numbers["acceptance_rate"],
         "depths": by_depth(trace),
@@ -216,21 +243,21 @@ def _guessed(trace: Trace, passes: int) -> dict[str, Any]:
 
 
 def by_depth(trace: Trace) -> list[Depth]:
-    """What became of the guesses at every depth, from 1; to the deepest that was come to.
+    """Count checked and accepted guesses by depth, from 1 to the deepest that was reached.
 
-    A position was come to where the guess before it was kept. So a rule that judges from the leaf
-    up is counted as the others are, though its coins fall further down too.
+    A position is reached if the guess before it was accepted. Rules that check leaves first test
+    deeper guesses too, but are counted in the same way.
     """
     found: dict[int, list[int]] = {}
-    for played in rounds(trace):
+    for played in complete_rounds(trace):
         guesses = played.proposed.guesses if played.proposed else []
         depths = [0, *(played.proposed.depths if played.proposed else [])]
         kept = metrics.accepted_path(played)
-        told = {node: guesses[node - 1].parent for node in metrics.decided_nodes(played)}
-        for place in (0, *kept):
-            below = [node for node, parent in told.items() if parent == place]
+        parents = {node: guesses[node - 1].parent for node in metrics.decided_nodes(played)}
+        for reached in (0, *kept):
+            below = [node for node, parent in parents.items() if parent == reached]
             if below:
-                here = found.setdefault(depths[place] + 1, [0, 0, 0])
+                here = found.setdefault(depths[reached] + 1, [0, 0, 0])
                 here[0] += len(below)
                 here[1] += 1
                 here[2] += any(node in kept for node in below)
@@ -238,7 +265,7 @@ def by_depth(trace: Trace) -> list[Depth]:
 
 
 def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
-    """The lane's arithmetic; None before the race has said how large its models are."""
+    """The lane's FLOPs; None before the sizes of the models are known."""
     if results.target is None:
         return None
     if name == PLAIN:
@@ -247,16 +274,16 @@ def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
 
 
 def _bytes(trace: Trace) -> int:
-    """Weight files that the drafter adds: none where it is the target itself."""
+    """Size of the weight files that the drafter adds; 0 if it is the target itself."""
     target, drafter = trace.header.target, trace.header.drafter
     return 0 if drafter.hash is not None and drafter.hash == target.hash else drafter.bytes
 
 
 def _equality(results: Results, name: str, trace: Trace) -> Equality:
-    """Beside plain decoding; which is the same as itself."""
+    """Compare a lane's text with plain decoding's; plain decoding equals itself."""
     if name != PLAIN:
         return equality(trace, results.plain)
-    return Equality("same" if whole(trace) else "stopped", len(_tokens(trace)))
+    return Equality("same" if is_finished(trace) else "stopped", len(_tokens(trace)))
 
 
 def _share(part: float | None, whole: int) -> float | None:

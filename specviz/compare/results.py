@@ -1,7 +1,7 @@
-"""What a race says while it runs, and what has come of it so far. Standard library only.
+"""Events of a running race, and the results so far. Standard library only.
 
-Rule: whatever was measured is kept: a race that is stopped has the lanes that it came to, the last
-of them perhaps a part.
+Everything measured is kept: a race that is stopped has the lanes that ran until then, the last of
+them perhaps unfinished.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from specviz.compare.measures import is_finished, total_seconds
 from specviz.compare.race import PLAIN, Race
-from specviz.compare.timing import seconds_of
 from specviz.trace.events import Baseline, Committed, Event, Proposed, Scored, Vocabulary
 from specviz.trace.file import Trace
 from specviz.trace.work import Weights
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """First of all: the order in which the lanes run, and by name how large their models are."""
+class RaceStarted:
+    """The first event.
+
+    Attributes:
+        order: Names of the lanes in the order in which they run.
+        target: Size of the target.
+        drafters: Sizes of the drafters, by lane.
+    """
 
     order: tuple[str, ...]
     target: Weights
@@ -26,28 +32,31 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """This lane runs now, as number `place` (from 1); first it warms up, which is not measured.
+class LaneStarted:
+    """A lane starts, first with a warm-up that is not measured.
 
-    turn: 1, and more where it runs again since it is short.
+    Attributes:
+        lane: Its name.
+        number: Its number in the order, from 1.
+        turn: Which of its runs this is, from 1; short lanes run several times.
     """
 
     lane: str
-    place: int
+    number: int
     turn: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """An event of the lane's trace, as it came."""
+class LaneEvent:
+    """An event of the lane's trace."""
 
     lane: str
     event: Event
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """So far: new tokens, and the seconds that the lane itself took for them."""
+class LaneProgress:
+    """New tokens so far, and the seconds that the lane itself took for them."""
 
     lane: str
     tokens: int
@@ -55,20 +64,27 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The lane is over for this turn, or was stopped: its `finished` says which."""
+class LaneEnded:
+    """A run of a lane is over, or was stopped: its trace says which."""
 
     lane: str
     trace: Trace
 
 
-RaceEvent = Opening | Started | Report | Progress | Ended
+RaceEvent = RaceStarted | LaneStarted | LaneEvent | LaneProgress | LaneEnded
 
 
 @dataclass(slots=True)
 class Results:
-    """A race as far as it came. traces: by lane, those that ended or were stopped, in order; of a
-    lane that ran more than once the run that took the middle time. seconds: of all its runs.
+    """The results of a race so far.
+
+    Attributes:
+        race: The race.
+        order: Names of the lanes in the order in which they run.
+        target: Size of the target.
+        drafters: Sizes of the drafters, by lane.
+        traces: By lane, in order; of several runs the one with the median time.
+        seconds: By lane, the seconds of each of its runs.
     """
 
     race: Race
@@ -79,57 +95,53 @@ class Results:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     _runs: dict[str, list[Trace]] = field(default_factory=dict, compare=False, repr=False)
 
-    def take(self, event: RaceEvent) -> None:
-        """Note what a race said."""
+    def add(self, event: RaceEvent) -> None:
+        """Add an event of the race."""
         match event:
-            case Opening():
+            case RaceStarted():
                 self.order, self.target, self.drafters = event.order, event.target, event.drafters
-            case Ended() if event.lane not in self.traces or whole(event.trace):
+            case LaneEnded() if event.lane not in self.traces or is_finished(event.trace):
                 runs = self._runs.setdefault(event.lane, [])
                 runs.append(event.trace)
-                self.seconds[event.lane] = [seconds_of(run) for run in runs]
-                self.traces[event.lane] = middle(runs)
+                self.seconds[event.lane] = [total_seconds(run) for run in runs]
+                self.traces[event.lane] = median_run(runs)
 
     @property
     def plain(self) -> Baseline | None:
-        """Plain decoding, where it came to its end: half of it would read as a shorter text."""
+        """Plain decoding, if it finished: a part of it would look like a shorter text."""
         trace = self.traces.get(PLAIN)
-        return trace.baseline if trace is not None and whole(trace) else None
+        return trace.baseline if trace is not None and is_finished(trace) else None
 
     @property
     def complete(self) -> bool:
-        """Whether every lane came to its end."""
+        """Whether every lane finished."""
         ended = [self.traces.get(name) for name in self.race.order]
-        return all(trace is not None and whole(trace) for trace in ended)
+        return all(trace is not None and is_finished(trace) for trace in ended)
 
-    def measured(self, lane: str) -> Trace:
-        """A lane's trace, with plain decoding as its baseline where both are whole.
+    def with_baseline(self, lane: str) -> Trace:
+        """A lane's trace, with plain decoding as its baseline if both finished.
 
-        `check` accepts it, and `metrics` finds in it what it finds in a run of its own. Raises
-        KeyError for a lane that the race did not come to.
+        `check` accepts it, and `metrics` computes from it what it computes from a single run.
+
+        Raises:
+            KeyError: If the race ended before this lane ran.
         """
         trace, plain = self.traces[lane], self.plain
-        if lane == PLAIN or plain is None or not whole(trace):
+        if lane == PLAIN or plain is None or not is_finished(trace):
             return trace
         words = self.traces[PLAIN].vocabulary
         new = sorted({*plain.token_ids} & words.keys() - trace.vocabulary.keys())
-        told = [Vocabulary({str(t): words[t].decode("latin-1") for t in new})] if new else []
-        return Trace(trace.header, [*trace.events, *told, plain])
+        added = [Vocabulary({str(t): words[t].decode("latin-1") for t in new})] if new else []
+        return Trace(trace.header, [*trace.events, *added, plain])
 
 
-def middle(runs: Sequence[Trace]) -> Trace:
-    """The run that took the middle time; of two the shorter."""
-    return sorted(runs, key=seconds_of)[(len(runs) - 1) // 2]
+def median_run(runs: Sequence[Trace]) -> Trace:
+    """The run with the median time; of two the faster one."""
+    return sorted(runs, key=total_seconds)[(len(runs) - 1) // 2]
 
 
-def whole(trace: Trace) -> bool:
-    """Whether a lane came to its end; it did not where it was stopped or broke off."""
-    ended = trace.finished
-    return ended is not None and ended.reason != "stopped"
-
-
-def spent(event: Event) -> float:
-    """The seconds of a round that this event tells; they add up to the run's."""
+def event_seconds(event: Event) -> float:
+    """The part of the run's seconds that this event reports."""
     match event:
         case Proposed() | Scored():
             return event.seconds

@@ -103,6 +103,7 @@ def _environment() -> Environment:
     )
     made.filters["count"] = count
     made.filters["listed"] = lambda parts: marked(listed(parts))
+    made.filters["bold"] = lambda words: marked({"b": _SPACE.sub(" ", words).strip()})
     return made
 
 

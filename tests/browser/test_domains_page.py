@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from specviz.compare.domains.heatmap import Heat, view
+from specviz.compare.domains.heatmap import HeatMap, view
 from specviz.compare.domains.plan import recorded
 
 PART = "window.specviz.domains['sv-domains']"
@@ -46,7 +46,7 @@ def sideways(page):
 def known():
     """The recorded map at temperature 0 as the page is given it, and the drafters one would use."""
     one = recorded()[0]
-    told = view(Heat.of(one.cells, one.drafters, one.domains, one.prompts))
+    told = view(HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts))
     return told, [row["name"] for row in told["rows"] if not row["bound"]]
 
 

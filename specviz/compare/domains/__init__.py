@@ -1,1 +1,1 @@
-"""Drafter by domain over the shipped prompts: plan, measurement, heat map."""
+"""Compare drafters on the shipped prompts, domain by domain."""

@@ -1,7 +1,7 @@
-"""Drafter × domain over the shipped prompts: what to measure, in which order, and what a cell says.
+"""Plan a measurement of drafters × domains on the shipped prompts, and read the recorded one.
 
-Rule: every drafter runs beside plain decoding of the same prompt, and the turns are shuffled by a
-seed, so that a machine that slows down slows no drafter more than another. Standard library only.
+Each drafter runs next to plain decoding of the same prompt, and the turns are shuffled by a seed,
+so that a slow moment of the machine affects all drafters alike. Standard library only.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.chance import random_u
 from specviz.settings.settings import Settings, require
 from specviz.shipped import MEASURED, of_shipped, prompts
-from specviz.texts import count
+from specviz.texts import text
 
-SEED: Final = 1  # of every run's coins, as in the recorded measurement
-FEWEST_TOKENS: Final = 8
-MOST_TOKENS: Final = 64
-HOTTEST: Final = 2.0
+SEED: Final = 1  # of every run, as in the recorded measurement
+MIN_TOKENS: Final = 8
+MAX_TOKENS: Final = 64
+MAX_TEMPERATURE: Final = 2.0
 
 
 def choices() -> list[tuple[str, str]]:
-    """Drafters that can be measured, (title, name): the catalogue's for the house target."""
+    """Drafters that can be measured, as (title, name): the catalogue's for the House target."""
     fitting = ("house", None)
     return [(e.title, e.name) for e in entries() if e.kind == "drafter" and e.made_for in fitting]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One drafter on one prompt (from 0) of a domain, beside plain decoding of the same."""
+    """One drafter on one prompt of a domain, next to plain decoding of it. prompt: from 0."""
 
     drafter: str
     domain: str
@@ -40,7 +40,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured. prompts: a domain. order_seed: shuffles the turns. Raises BadSettings."""
+    """What is measured.
+
+    Attributes:
+        drafters: Names in the catalogue.
+        prompts: Prompts per domain.
+        new_tokens: New tokens per run.
+        temperature: Of every run.
+        order_seed: Determines the order of the turns.
+
+    Raises:
+        BadSettings: With a sentence.
+    """
 
     drafters: tuple[str, ...]
     prompts: int = 1
@@ -52,69 +63,80 @@ class Plan:
         known = [name for _, name in choices()]
         require(len(self.drafters) > 0, "Choose at least one drafter.")
         for name in self.drafters:
-            require(name in known, f"No drafter for the house target is called {name!r:.80}.")
-        once = len(set(self.drafters)) == len(self.drafters)
-        require(once, "Each drafter is measured once.")
-        few = 1 <= self.prompts <= most_prompts()
-        require(few, f"Prompts a domain must lie between 1 and {most_prompts()}.")
-        fits = FEWEST_TOKENS <= self.new_tokens <= MOST_TOKENS
-        require(fits, f"New tokens must lie between {FEWEST_TOKENS} and {MOST_TOKENS}.")
-        warm = 0 <= self.temperature <= HOTTEST
-        require(warm, f"Temperature must lie between 0 and {HOTTEST:g}.")
-        require(-(2**63) <= self.order_seed < 2**63, "The seed of the order must fit in 64 bits.")
+            require(name in known, f"There is no drafter called {name!r:.80} for the House target.")
+        unique = len(set(self.drafters)) == len(self.drafters)
+        require(unique, "Choose each drafter only once.")
+        enough = 1 <= self.prompts <= max_prompts()
+        require(enough, f"Prompts per domain must lie between 1 and {max_prompts()}.")
+        fits = MIN_TOKENS <= self.new_tokens <= MAX_TOKENS
+        require(fits, f"New tokens must lie between {MIN_TOKENS} and {MAX_TOKENS}.")
+        valid = 0 <= self.temperature <= MAX_TEMPERATURE
+        require(valid, f"Temperature must lie between 0 and {MAX_TEMPERATURE:g}.")
+        require(-(2**63) <= self.order_seed < 2**63, "The order seed must fit in 64 bits.")
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """The domains that have prompts, as they are shown."""
+        """The domains that have prompts, in the order shown."""
         return tuple(prompts())
 
     @property
     def order(self) -> tuple[Turn, ...]:
-        """Every turn once, as `order_seed` shuffles them: sorted by one coin each."""
+        """Every turn once, shuffled by `order_seed`: sorted by one random number each."""
         turns = [
             Turn(drafter, domain, prompt)
             for drafter in self.drafters
             for domain in self.domains
             for prompt in range(self.prompts)
         ]
-        places = sorted(range(len(turns)), key=lambda i: random_u(self.order_seed, i, "turn", 0))
-        return tuple(turns[place] for place in places)
+        order = sorted(range(len(turns)), key=lambda i: random_u(self.order_seed, i, "turn", 0))
+        return tuple(turns[index] for index in order)
 
-    def drafter_first(self, place: int) -> bool:
-        """Whether the drafter runs before plain decoding in the turn at `place` of the order."""
-        return random_u(self.order_seed, place, "first", 0) < 0.5
+    def drafter_first(self, number: int) -> bool:
+        """Whether the drafter runs before plain decoding in this turn. number: from 1."""
+        return random_u(self.order_seed, number, "first", 0) < 0.5
 
     def settings(self, drafter: str) -> Settings:
-        """The drafter's usual settings, as in the recorded measurement."""
+        """The drafter's default settings, as in the recorded measurement."""
         sampling = {"temperature": self.temperature}
-        said = {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
-        return Settings.from_json(with_defaults(drafter, said))
+        given = {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
+        return Settings.from_json(with_defaults(drafter, given))
 
     @property
     def size(self) -> str:
-        """How much work this is, in a sentence."""
+        """Say how much work this is."""
         turns = len(self.drafters) * len(self.domains) * self.prompts
-        parts = (
-            count(len(self.drafters), "drafter"),
-            count(len(self.domains), "domain"),
-            count(self.prompts, "prompt"),
-        )
-        return (
-            f"{' × '.join(parts)} = {count(turns, 'turn')}. In each the drafter and plain decoding "
-            f"run one after the other: {2 * turns} runs of at most {self.new_tokens} tokens, after "
-            f"{count(1 + len(self.drafters), 'short run')} to warm up."
+        return text(
+            "compare",
+            "map_size",
+            drafters=len(self.drafters),
+            domains=len(self.domains),
+            prompts=self.prompts,
+            turns=turns,
+            runs=2 * turns,
+            tokens=self.new_tokens,
+            warm_ups=1 + len(self.drafters),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One drafter in one domain, over `prompts` prompts.
+    """One drafter in one domain. What a recorded measurement does not contain is None.
 
-    speedup: tokens per second by plain decoding's beside it, the median over prompts; lowest,
-    highest: of them. accepted_length: draft tokens kept a round, the prefill (which drafts nothing)
-    counted as one. tokens_per_pass, alpha, guesses_per_round: as `bench.measure` has them. tokens,
-    seconds: of the drafted runs. plain_slowest, plain_fastest: plain decoding's tokens a second in
-    its slowest and its fastest run. What was not kept of a recorded measurement is None.
+    Attributes:
+        prompts: Number of prompts measured.
+        speedup: Tokens per second divided by plain decoding's; the median over prompts.
+        accepted_length: Accepted draft tokens per round. The prefill, which drafts nothing, counts
+            as a round.
+        tokens_per_pass: As in `bench.measure`.
+        alpha: As in `bench.measure`.
+        guesses_per_round: As in `bench.measure`.
+        tokens_per_second: Of the drafter, the median over prompts.
+        lowest: Lowest speed-up of a prompt.
+        highest: Highest speed-up of a prompt.
+        tokens: Of all the drafter's runs.
+        seconds: Of all the drafter's runs.
+        plain_slowest: Plain decoding's tokens per second in its slowest run.
+        plain_fastest: Plain decoding's tokens per second in its fastest run.
     """
 
     drafter: str
@@ -136,7 +158,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The measurement that ships, at one temperature. where: machine and precision, in words."""
+    """The shipped measurement at one temperature. where: machine and precision, as text."""
 
     cells: tuple[Cell, ...]
     drafters: tuple[str, ...]
@@ -147,15 +169,16 @@ class Recorded:
     where: str
 
 
-def most_prompts() -> int:
-    """A domain: all that ship."""
+def max_prompts() -> int:
+    """The number of prompts that every domain has."""
     return min(map(len, prompts().values()))
 
 
 def recorded(path: Path = MEASURED) -> list[Recorded]:
-    """One for each temperature that was measured; none where there is no such file.
+    """Read the shipped measurement, one entry per temperature; none if the file is missing.
 
-    Raises BrokenFile where the file is no measurement.
+    Raises:
+        BrokenFile: If the file is damaged.
     """
     return of_shipped(path, _by_temperature) if path.is_file() else []
 
@@ -179,11 +202,11 @@ def _at(facts: Mapping[str, Any], temperature: float) -> Recorded:
     )
 
 
-def _cell(row: Mapping[str, Any], many: int) -> Cell:
+def _cell(row: Mapping[str, Any], prompts: int) -> Cell:
     return Cell(
         drafter=row["name"],
         domain=row["domain"],
-        prompts=many,
+        prompts=prompts,
         speedup=row["ratio_to_plain"],
         accepted_length=row["accepted_length"],
         tokens_per_pass=row["tokens_per_pass"],

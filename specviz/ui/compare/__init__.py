@@ -1,1 +1,1 @@
-"""The Compare tab: a race on one prompt, and the shipped prompts domain by domain."""
+"""The Compare tab: a race on one prompt, and a map of drafters by domain."""

@@ -9,6 +9,6 @@ from specviz.ui.component import TabContext
 
 
 def build(place: TabContext) -> None:
-    """Lay the tab out, with everything wired."""
+    """Build the tab and connect its events."""
     section(race.build, place)
     section(domains.build, place)

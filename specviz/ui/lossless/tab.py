@@ -11,7 +11,7 @@ from specviz.ui.lossless.sandbox import section as sandbox
 
 
 def build(place: TabContext) -> None:
-    """Lay the tab out, with everything wired."""
+    """Build the tab and connect its events."""
     section(sandbox.build, place)
     section(coins.build, place)
     section(gallery.build, place)

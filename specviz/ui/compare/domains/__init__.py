@@ -1,1 +1,1 @@
-"""The shipped prompts by domain, recorded, or measured here."""
+"""The map of drafters by domain, recorded or measured live."""

@@ -1,6 +1,6 @@
-"""A live measurement by domain, as lines for the page: the map, what changes of it, what runs now.
+"""A live measurement by domain as JSON lines: the map, its changes, and what runs now.
 
-Rule: the whole measurement is one ticket in the line; what was measured before a stop is kept.
+The whole measurement is one job in the queue; what was measured before a stop is kept.
 """
 
 from __future__ import annotations
@@ -12,46 +12,46 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.compare.domains.heatmap import Heat, view
+from specviz.compare.domains.heatmap import HeatMap, view
 from specviz.compare.domains.plan import Plan
 from specviz.shipped import spoken
-from specviz.texts import count
+from specviz.texts import count, text
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line
 from specviz.ui.task import Desk, Task, lasting
 
 if TYPE_CHECKING:
-    from specviz.compare.domains.run import Began, Board
+    from specviz.compare.domains.run import Measurements, TurnStarted
     from specviz.models.target import Target
 
-PAUSE: Final = 0.5  # seconds between changes that are sent: each takes time from what is timed
+PAUSE: Final = 0.5  # seconds between lines: sending one takes time from the measurement
 
 
 def live(plan: Plan) -> Task:
-    """The measurement as the page hears it. Stopped, it ends after its turn."""
+    """Create the task of a measurement. A stop takes effect after the current turn."""
     return Task(partial(tell, plan), lasting(HOUSE, 2 * len(plan.order) * plan.new_tokens))
 
 
 def tell(plan: Plan, desk: Desk) -> Iterator[str]:
-    """Load, then measure turn by turn."""
+    """Load the models, then measure turn by turn."""
     yield desk.says("loading")
     target, loaded = desk.load(HOUSE, plan.drafters)
     if desk.unwanted():
         return
-    from specviz.compare.domains.run import Began, Board, run
+    from specviz.compare.domains.run import Measurements, TurnStarted, run
 
     by_name = dict(zip(plan.drafters, loaded, strict=True))
-    board, lines = Board(), Lines(plan, where(target), desk.nonce)
+    measured, lines = Measurements(), Lines(plan, where(target), desk.nonce)
     try:
         with closing(run(target, by_name, plan, desk.unwanted)) as events:
             for event in events:
-                board.take(event)
-                # Often nothing: the measurement may be interrupted there.
-                yield lines.began(event, board) if isinstance(event, Began) else ""
+                measured.add(event)
+                # Often empty: the job may be interrupted here.
+                yield lines.began(event, measured) if isinstance(event, TurnStarted) else ""
     except Exception:
-        yield from lines.ended(board)  # what was measured before it broke
+        yield from lines.ended(measured)  # what was measured before the error
         raise
-    yield from lines.ended(board)
+    yield from lines.ended(measured)
 
 
 def where(target: Target) -> str:
@@ -62,39 +62,42 @@ def where(target: Target) -> str:
 
 
 class Lines:
-    """The page's lines. The map comes once; then only cells that are not as they were."""
+    """Builds the lines: the whole map once, then only changed cells."""
 
     def __init__(self, plan: Plan, where: str, nonce: str) -> None:
         self.plan = plan
         self.where = where
         self.nonce = nonce
         self.turns = len(plan.order)
-        self.told: dict[str, Any] | None = None  # cells as the page has them, once it has the map
+        self.told: dict[str, Any] | None = (
+            None  # the cells that the page has; None before the map is sent
+        )
         self.sent: float | None = None
 
-    def began(self, event: Began, board: Board) -> str:
-        """What runs now, and what has changed; empty where that was told just now."""
+    def began(self, event: TurnStarted, measured: Measurements) -> str:
+        """The line for a new turn, with changed cells; empty if a line was just sent."""
         now = perf_counter()
         if self.sent is not None and now - self.sent < PAUSE:
             return ""
         self.sent = now
         turn = event.turn
-        on = f"{title_of(turn.drafter)} on {spoken(turn.domain)}, prompt {turn.prompt + 1}"
-        said = {"place": event.place, "of": self.turns, "sentence": on, "id": self.nonce}
-        return self._changes(board, "live") + line("now", said)
+        named = {"drafter": title_of(turn.drafter), "domain": spoken(turn.domain)}
+        on = text("compare", "map_turn", prompt=turn.prompt + 1, **named)
+        said = {"place": event.number, "of": self.turns, "sentence": on, "id": self.nonce}
+        return self._changes(measured, "live") + line("now", said)
 
-    def ended(self, board: Board) -> Iterator[str]:
-        """All that is still to be told; the badge says whether the plan was finished.
+    def ended(self, measured: Measurements) -> Iterator[str]:
+        """The last line, with the remaining changes; its badge says whether the plan finished.
 
-        Nothing where not even the first turn began.
+        Yields nothing if not even the first turn started.
         """
         if self.told is not None:
-            stopped = f"live, stopped after {board.done} of {self.turns}"
-            yield self._changes(board, "live" if board.done == self.turns else stopped)
+            stopped = f"live, stopped after {measured.done} of {self.turns}"
+            yield self._changes(measured, "live" if measured.done == self.turns else stopped)
 
-    def _changes(self, board: Board, badge: str) -> str:
+    def _changes(self, measured: Measurements, badge: str) -> str:
         plan = self.plan
-        heat = Heat.of(board.cells, plan.drafters, plan.domains, plan.prompts)
+        heat = HeatMap.from_cells(measured.cells, plan.drafters, plan.domains, plan.prompts)
         whole = view(heat)
         cells = whole["cells"]
         before = self.told or {}
@@ -109,7 +112,7 @@ class Lines:
         plan = self.plan
         parts = (
             self.where,
-            f"{count(plan.prompts, 'prompt')} a domain",
+            f"{count(plan.prompts, 'prompt')} per domain",
             f"{plan.new_tokens} new tokens",
             f"T {plan.temperature:g}",
             f"order seed {plan.order_seed}",

@@ -1,4 +1,4 @@
-"""The shipped prompts by domain: drafter × domain as a heat map, recorded, or measured here."""
+"""A heat map of drafters by domain on the shipped prompts, recorded or measured live."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.compare.domains import plan
-from specviz.compare.domains.heatmap import Heat, view
+from specviz.compare.domains.heatmap import HeatMap, view
 from specviz.compare.domains.plan import Plan, choices, recorded
 from specviz.settings.settings import BadSettings, require
 from specviz.settings.value_types import parse_integer, parse_number
@@ -27,7 +27,7 @@ LATEST: Final[dict[str, Any]] = {"trigger_mode": "always_last", "concurrency_lim
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and connect its events."""
     runs, heat = place.runs, component(MAP, "compare/domains/domains", config())
     form = Form.build(runs.limit)
 
@@ -43,7 +43,7 @@ def build(place: TabContext) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a measurement reads, in the order of `planned`, and what acts. size: of the plan."""
+    """The form's components. inputs: in the order of `planned`. size: the size of the plan."""
 
     inputs: list[Any]
     run: gr.Button
@@ -53,18 +53,16 @@ class Form:
 
     @classmethod
     def build(cls, limit: float) -> Form:
-        """Lay it out. limit: seconds that a measurement may take."""
+        """Build the form. limit: seconds that a measurement may take."""
         with group("Measure it on this machine", "sv-domains-form"):
             inputs = [
                 gr.CheckboxGroup(
                     choices(), value=list(USUAL), label="Drafters", elem_id="sv-domains-drafters"
                 ),
-                gr.Slider(1, plan.most_prompts(), 1, step=1, label="Prompts a domain"),
-                gr.Slider(
-                    plan.FEWEST_TOKENS, plan.MOST_TOKENS, 24, step=8, label="New tokens a run"
-                ),
-                gr.Slider(0, plan.HOTTEST, 0, step=0.1, label="Temperature"),
-                gr.Number(1, precision=0, label="Seed of the order"),
+                gr.Slider(1, plan.max_prompts(), 1, step=1, label="Prompts per domain"),
+                gr.Slider(plan.MIN_TOKENS, plan.MAX_TOKENS, 24, step=8, label="New tokens per run"),
+                gr.Slider(0, plan.MAX_TEMPERATURE, 0, step=0.1, label="Temperature"),
+                gr.Number(1, precision=0, label="Order seed"),
             ]
             run = gr.Button("Run on this machine", variant="primary", elem_id="sv-domains-go")
             stop = gr.Button("Stop", elem_id="sv-domains-stop")
@@ -74,20 +72,20 @@ class Form:
 
 
 def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) -> Plan:
-    """The plan that the form asks for. Raises BadSettings with a sentence."""
+    """Build the plan from the form's values. Raises BadSettings with a sentence."""
     named = isinstance(drafters, list) and all(isinstance(name, str) for name in drafters)
-    require(named, "The drafters are a list of names.")
+    require(named, "The drafters must be a list of names.")
     return Plan(
         tuple(drafters),
-        parse_integer("Prompts a domain", prompts),
+        parse_integer("Prompts per domain", prompts),
         parse_integer("New tokens", tokens),
         parse_number("Temperature", warmth),
-        parse_integer("The seed of the order", seed),
+        parse_integer("The order seed", seed),
     )
 
 
 def size(*said: Any) -> str:
-    """How much work the form asks for, or why that cannot be done."""
+    """Say how much work the form's values mean, or what is wrong with them."""
     try:
         return planned(*said).size
     except BadSettings as problem:
@@ -95,16 +93,16 @@ def size(*said: Any) -> str:
 
 
 def config() -> dict[str, Any]:
-    """What the part's script knows: the recorded maps by temperature."""
+    """The config of the map's script: the recorded maps by temperature."""
     return {"recorded": [map_shown(one) for one in recorded()]}
 
 
 def map_shown(one: plan.Recorded) -> dict[str, Any]:
-    """A recorded measurement as the page has it."""
-    heat = Heat.of(one.cells, one.drafters, one.domains, one.prompts)
+    """Convert a recorded measurement for the page."""
+    heat = HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts)
     where = (
         one.where,
-        f"{count(one.prompts, 'prompt')} a domain",
+        f"{count(one.prompts, 'prompt')} per domain",
         f"{one.new_tokens} new tokens",
         f"T {one.temperature:g}",
     )

@@ -1,1 +1,1 @@
-"""The race: a form, live lanes, and their replay."""
+"""The race: its form, live races, and their replay."""

@@ -1,8 +1,8 @@
-"""The race's drawer: its lanes, each a drafter and its settings, and what all share.
+"""The race's settings: its lanes, each a drafter and its settings, and what all lanes share.
 
-A lane that is not there has no drafter; the page's script shows as many as there are. A lane's
-settings are a text, as the command line has it; what one sees is its words, and Step's own fields
-for the one lane that is edited: see lane.py.
+An unused lane has no drafter, and the page's script hides it. A lane's settings are stored as text,
+as on the command line; visitors see a summary, and Step's fields for the lane being edited (see
+lane.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.compare.race import MOST
+from specviz.compare.race import MAX_LANES
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.compare.race.lane import OURS, fields, wire
 from specviz.ui.compare.race.presets import presets
@@ -21,14 +21,14 @@ from specviz.ui.compare.race.request import LONGEST_SETTINGS
 from specviz.ui.component import bound
 from specviz.ui.step.drawer import LISTED, chat, drafters, group, limits, sampling, target_box
 
-TURNS: Final = 2  # fields on the form of the prompt, the last of those that all lanes share
+TURNS: Final = 2  # fields for the prompt's format, the last of the shared ones
 
 
 @dataclass(frozen=True, slots=True)
 class Drawer:
-    """Components by what they are. shared: in the order of `RaceAsked`, from its target on.
+    """Components. shared: in the order of `RaceRequest`, starting with the target.
 
-    lanes: lane by lane, the drafter and its settings.
+    lanes: the drafter and the settings of each lane.
     """
 
     shared: list[Any]
@@ -36,14 +36,14 @@ class Drawer:
 
 
 def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
-    """Every setting of a race, with what needs no server wired.
+    """Build all settings of a race, and connect the events that need no server.
 
-    first: the form's values at first, as `asked.values` gives them, from the target on.
+    first: the initial values, as returned by `request.values`, starting with the target.
     limit: seconds that a race may take.
     """
-    shared = len(first) - 2 * MOST
+    shared = len(first) - 2 * MAX_LANES
     with gr.Column(elem_id="sv-raceform-drawer", elem_classes="sv-drawer"):
-        with group("Lanes, beside plain decoding", "sv-raceform-lanes"):
+        with group("Lanes, besides plain decoding", "sv-raceform-lanes"):
             lanes = lane_fields(first[shared:], any_model)
         with group("All lanes", "sv-raceform-shared"):
             fields = shared_fields(first[: shared - TURNS], any_model)
@@ -53,7 +53,7 @@ def drawer(first: Sequence[Any], any_model: bool, limit: float) -> Drawer:
 
 
 def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
-    """What is the same in all lanes."""
+    """The settings that are the same in all lanes."""
     target, temperature, top_k, top_p, seed, new_tokens = first
     model = target_box(target, any_model, "sv-raceform-target")
     made = sampling(Sampling(temperature, top_k, top_p))
@@ -62,18 +62,18 @@ def shared_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
 
 
 def chat_fields(first: Sequence[Any]) -> list[Any]:
-    """How the target is given the prompt, in all lanes."""
+    """How the prompt is given to the target, in all lanes."""
     form, system = first
     return list(chat(Settings(chat=form, system=system), "sv-raceform-chat").values())
 
 
 def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
-    """Presets, the lanes themselves, and the buttons that add and remove one."""
+    """Presets, the lanes, and the buttons that add and remove one."""
     with gr.Row(elem_id="sv-raceform-presets"):
         chips = {p.name: gr.Button(p.title, elem_id=f"sv-raceform-{p.name}") for p in presets()}
     gr.HTML("<p></p>", elem_id="sv-raceform-said", padding=False)
     lanes, editors, removers = [], [], []
-    for place in range(MOST):
+    for place in range(MAX_LANES):
         with gr.Row(elem_id=f"sv-raceform-lane-{place + 1}", elem_classes="sv-raceform-lane"):
             pair = lane(place, first[2 * place : 2 * place + 2], any_model)
             gr.HTML("<p></p>", elem_classes="sv-raceform-hint", padding=False)
@@ -91,9 +91,9 @@ def lane_fields(first: Sequence[Any], any_model: bool) -> list[Any]:
 
 
 def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
-    """One lane: its drafter, and the text of its settings, which nobody sees.
+    """One lane: its drafter, and the hidden text of its settings.
 
-    place: from 0. first: its drafter and settings, as they are at first.
+    place: from 0. first: its initial drafter and settings.
     """
     drafter, settings = first
     number = place + 1
@@ -110,7 +110,7 @@ def lane(place: int, first: Sequence[Any], any_model: bool) -> list[Any]:
 
 
 def drafter_box(label: str, value: str | None, any_model: bool) -> gr.Dropdown:
-    """The catalogue's drafters; with any_model a folder or a Hub id may be typed."""
+    """A list of the catalogue's drafters; with any_model, a folder or a Hub id may be typed."""
     return gr.Dropdown(
         [(entry.title, entry.name) for entry in drafters()],
         value=value,

@@ -1,4 +1,4 @@
-"""The row on top of a race and its drawer: prompt, examples, settings, Run live, Stop."""
+"""The row above a race: prompt, examples, settings, Run live, Stop."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.catalog.entry import entries
-from specviz.compare.race import FEWEST, MOST
-from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
+from specviz.compare.race import MAX_LANES, MIN_LANES
+from specviz.compare.storage import FOLDER, RaceRecipe, recipes
 from specviz.settings.specs import READ_BY_ALL
 from specviz.shipped import EXAMPLE, prompts
 from specviz.ui.broken import lacking, spared
@@ -32,7 +32,7 @@ LINKED: Final = f"(...filled) => {OURS}.linked(filled)"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a race reads, in the order of `RaceAsked.from_form`, and what acts."""
+    """The form's components. inputs: in the order of `RaceRequest.from_form`."""
 
     inputs: list[Any]
     run: gr.Button
@@ -42,7 +42,7 @@ class Form:
 
 
 def build(any_model: bool, limit: float) -> Form:
-    """Lay the form out and wire what needs no server. limit: seconds that a race may take."""
+    """Build the form. limit: seconds that a race may take."""
     first = opening()
     with gr.Row(elem_id="sv-raceform", elem_classes="sv-ask", equal_height=True):
         prompt = prompt_box(first[0], "sv-raceform-prompt", "sv-raceform-examples")
@@ -59,14 +59,14 @@ def build(any_model: bool, limit: float) -> Form:
     said = inputs[1:]
     changes = [component.change for component in said]
     gr.on(changes, None, said, js=SAID, api_visibility="private")
-    # The page's script asks for it where a link names another recorded race than the first.
+    # Triggered by the page's script if the URL names another recorded race than the first.
     both = [chosen, *inputs]
     sentence.linked(None, both, both, js=LINKED, api_visibility="private")
     return Form(inputs, run, stop, chosen, gr.Number(0, visible=False))
 
 
 def opening() -> list[Any]:
-    """The form's values at first: of the race that plays then, else of the first preset."""
+    """The form's initial values: of the race shown first, else of the first preset."""
     made = followed().get(next(iter(recorded.names()), ""))
     if made is not None:
         return made
@@ -76,7 +76,7 @@ def opening() -> list[Any]:
 
 
 def followed() -> dict[str, list[Any]]:
-    """The form's values that ask for each recorded race again, by its name."""
+    """The form's values for each recorded race, by its name."""
     made = {name: recorded.recipe(name) for name in recorded.names()}
     asked: dict[str, list[Any]] = {
         name: spared(partial(asking, recipe), []) for name, recipe in made.items() if recipe
@@ -85,12 +85,12 @@ def followed() -> dict[str, list[Any]]:
 
 
 def asking(recipe: RaceRecipe) -> list[Any]:
-    """The form's values that ask for a recorded race again. Raises BrokenFile."""
+    """The form's values for a recorded race. Raises BrokenFile."""
     return list(values(recipe.race))
 
 
 def config(first: Sequence[Any]) -> dict[str, Any]:
-    """What the form's script knows beside the usual."""
+    """The config of the form's script."""
     known = {
         entry.name: {
             "title": entry.title,
@@ -102,13 +102,13 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         for entry in drafters()
     }
     return {
-        "event": "linked",  # Gradio gives a part those events that its starting script names
+        "event": "linked",  # Gradio gives a component the events that its script names
         "first": list(first[1:]),
         "drafters": known,
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},
         "presets": {p.name: {"said": p.sentence, "lanes": slots(p.lanes)} for p in presets()},
         "recorded": followed(),
         "fields": lanes.rows(),
-        "fewest": FEWEST,
-        "most": MOST,
+        "fewest": MIN_LANES,
+        "most": MAX_LANES,
     }

@@ -1,5 +1,5 @@
 // A lane's settings: as a text such as "gamma=8 siblings=3,2", as Step's fields have them, in words.
-// What is said and what is left out is as request.py's `shape` and settings/text.py have it.
+// What is said and what is left out is as request.py's `shape` and settings/summary.py have it.
 
 /** @import { Field, Known, Value } from "./data.js" */
 

@@ -1,7 +1,7 @@
-"""The settings of one lane in Step's own fields: the same labels, sliders and words.
+"""The settings of one lane in Step's fields: the same labels and sliders.
 
-Rule: a lane's settings are a text, which the fields are filled in from and write; what a drafter
-does not read is hidden, and a drafter that is picked comes with what suits it.
+A lane's settings are stored as text, which fills in the fields and is written by them. Settings
+that a drafter does not read are hidden; a newly chosen drafter comes with its default settings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ FORM: Final = "sv-raceform"
 
 
 def fields() -> list[Any]:
-    """The fields of the lane that is edited, in the order of `rows`."""
+    """The fields of the lane being edited, in the order of `rows`."""
     with group("Settings", FIELDS):
         return list(boxes("drafting", Settings(), FORM).values())
 
 
 def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]) -> None:
-    """Let each lane's button open the fields, and let them write that lane's text.
+    """Let each lane's button open the fields, and let the fields write that lane's text.
 
-    lanes: lane by lane, its drafter and its text. made: the fields.
+    lanes: the drafter and the text of each lane. made: the fields.
     """
     both = [*lanes, *made]
     shown = {"inputs": lanes, "outputs": made, "js": f"(...lanes) => {OURS}.fields(lanes)"}
@@ -40,20 +40,20 @@ def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]
         method, typed = lanes[2 * place : 2 * place + 2]
         js = f"(...lanes) => {OURS}.edit({place}, lanes)"
         editor.click(None, lanes, made, js=js, **PRIVATE)
-        # Only a visitor's own pick changes settings: a preset or a recorded race brings its own.
+        # Only a visitor's choice resets the settings: presets and recorded races bring their own.
         picked = method.input(None, method, typed, js=f"(name) => {OURS}.suits(name)", **PRIVATE)
         picked.then(None, **shown, **PRIVATE)
     js = f"(...both) => {OURS}.write(both)"
     told = [field.input for field in made]
-    # A box to type in hears no pasting and no backspace until it is left.
+    # A textbox sends no input event for pasting or backspace, so also listen to blur.
     told += [field.blur for field in made if isinstance(field, gr.Textbox)]
     gr.on(told, None, both, lanes, js=js, **PRIVATE)
 
 
 def rows() -> list[dict[str, Any]]:
-    """What the script knows of each field: how it is typed and said, and where it stands in a text.
+    """Describe the fields for the script: how each is typed and summarized, and its order.
 
-    always: a text says it though it is nothing; quiet: only where it is not as usual.
+    always: written even if it is 0; quiet: written only if it differs from the default.
     """
     order = list(Settings().to_json())
     return [
@@ -71,5 +71,5 @@ def rows() -> list[dict[str, Any]]:
 
 
 def css() -> str:
-    """The style that hides what the edited lane's drafter does not read, and who fits no lane."""
+    """Style that hides settings that the drafter does not read, and drafters that do not fit."""
     return drawer.css(FIELDS, FORM) + drawer.fitting(f"{FORM}-drawer")

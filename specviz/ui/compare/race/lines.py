@@ -1,7 +1,7 @@
-"""A race as lines for its part of the page: the race, then what each lane did, and the numbers.
+"""A race as JSON lines for the page: the race, then each lane's run, and the numbers.
 
-Rule: what a lane did is told when it has ended, never between its rounds, which are timed. One way
-for recorded and live races. Standard library, frames and figures only.
+A lane's run is sent when the lane has ended, never between its rounds, which are timed. Recorded
+and live races use the same lines. Standard library, frames and figures only.
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ from specviz.trace.events import Header
 from specviz.trace.file import Trace
 from specviz.ui.stream import Source, line
 
-PAUSE: Final = 0.5  # seconds between lines of progress: each takes time from the lane it tells of
-ELSEWHERE: Final = ("timeline", "parts", "token_ids")  # of a lane's numbers: in its `ended`
+PAUSE: Final = 0.5  # seconds between progress lines: sending one takes time from the lane
+ELSEWHERE: Final = (
+    "timeline",
+    "parts",
+    "token_ids",
+)  # numbers that a lane's `ended` line already contains
 
 
 Token = tuple[Word, str]
@@ -42,7 +46,7 @@ Token = tuple[Word, str]
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where a race runs. target: the model's name in the catalogue, or that of its folder."""
+    """Target and machine of a race. target: name in the catalogue, or of its folder."""
 
     target: str
     machine: str
@@ -50,12 +54,12 @@ class Ground:
 
     @classmethod
     def of(cls, header: Header) -> Ground:
-        """Where a recorded lane ran."""
+        """Target and machine of a recorded lane."""
         return cls(header.target.name, header.machine, header.dtype)
 
 
 class RaceLines:
-    """One race as it goes on."""
+    """Convert the events of one race to lines."""
 
     def __init__(self, race: Race, source: Source, nonce: str, ground: Ground) -> None:
         self.results = Results(race)
@@ -63,7 +67,7 @@ class RaceLines:
         self._sent = -inf
 
     def take(self, event: RaceEvent) -> str:
-        """The lines that an event is worth, perhaps none."""
+        """Convert an event to lines, or to an empty text."""
         self.results.add(event)
         match event:
             case RaceStarted():
@@ -82,7 +86,7 @@ class RaceLines:
 
 
 def replay(results: Results, name: str) -> Iterator[str]:
-    """The lines of a race that was recorded. name: of the recording."""
+    """Yield the lines of a recorded race. name: of the recording."""
     header = next(iter(results.traces.values())).header
     yield opening(results, "recorded", name, Ground.of(header))
     for place, (lane, trace) in enumerate(results.traces.items(), start=1):
@@ -92,7 +96,7 @@ def replay(results: Results, name: str) -> Iterator[str]:
 
 
 def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str:
-    """What is known before any lane runs. nonce: names the race."""
+    """The first line: what is known before any lane runs. nonce: identifies the race."""
     race = results.race
     drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
     lanes = [
@@ -116,9 +120,9 @@ def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str
 
 
 def ended(lane: str, trace: Trace) -> str:
-    """What a lane did: by pass, its seconds and the tokens that it brought, as pieces and state.
+    """The line of a finished lane: seconds and new tokens of each pass, as pieces and state.
 
-    chat: whether these answer the prompt, and do not go on from it.
+    chat: whether the text answers the prompt instead of continuing it.
     """
     passes = [[round(seconds, 6) for seconds in each] for each in pass_seconds(trace)]
     tokens = list(_brought(trace)) if trace.rounds else list(_plain(trace))
@@ -127,7 +131,7 @@ def ended(lane: str, trace: Trace) -> str:
 
 
 def _brought(trace: Trace) -> Iterator[list[Token]]:
-    """By whole round, what it brought."""
+    """The new tokens of each complete round."""
     vocabulary, words = trace.vocabulary, dict[int, Word]()
     for played in complete_rounds(trace):
         scene = Scene(trace.header, vocabulary, played, _words=words)
@@ -135,7 +139,7 @@ def _brought(trace: Trace) -> Iterator[list[Token]]:
 
 
 def _plain(trace: Trace) -> Iterator[list[Token]]:
-    """By pass of plain decoding, its token."""
+    """The token of each pass of plain decoding."""
     vocabulary, signs = trace.vocabulary, trace.header.special_tokens
     for token in trace.baseline.token_ids if trace.baseline else ():
         way = special if token in signs else word
@@ -143,7 +147,7 @@ def _plain(trace: Trace) -> Iterator[list[Token]]:
 
 
 def numbers(results: Results) -> str:
-    """All numbers and sentences so far."""
+    """The line with all numbers and sentences so far."""
     whole: dict[str, Any] = race_summary(results)
     lanes = [{k: v for k, v in lane.items() if k not in ELSEWHERE} for lane in whole["lanes"]]
     return line("told", {"whole": whole | {"lanes": lanes}})

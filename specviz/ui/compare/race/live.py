@@ -1,6 +1,6 @@
-"""Live races: a race in, lines for the page out, after a wait in the one line of all that computes.
+"""Live races: queue a race as one job and stream its JSON lines to the page.
 
-Rule: a race is one ticket; what its lanes measured before it was stopped or broke is kept.
+Lanes that were measured before a stop or an error are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from specviz.compare.race import Race, distinct
+from specviz.compare.race import Race, unique_names
 from specviz.models.files import public_name
 from specviz.ui.compare.race.lines import Ground, RaceLines
 from specviz.ui.task import Desk, Task, lasting
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from specviz.models.target import Target
 
 
-MOST_TURNS: Final = 3  # of a lane that is short, plain decoding's among them
+MOST_TURNS: Final = 3  # runs of a short lane, as in `compare.run`
 
 
 def live(race: Race) -> Task:
-    """The race as the page hears it. Stopped, it ends after its round."""
+    """Create the task of a race. A stop takes effect after the current round."""
     tokens = MOST_TURNS * (len(race.lanes) + 1) * race.shared.max_new_tokens
     return Task(partial(tell, named(race)), lasting(race.target, tokens))
 
 
 def named(race: Race) -> Race:
-    """The same race; no lane is called by a folder, since all that is told names the lanes."""
-    names = distinct(public_name(lane.name) for lane in race.lanes)
+    """Rename lanes called by a folder, because the output names the lanes."""
+    names = unique_names(public_name(lane.name) for lane in race.lanes)
     lanes = (replace(lane, name=name) for lane, name in zip(race.lanes, names, strict=True))
     return replace(race, lanes=tuple(lanes))
 
 
 def tell(race: Race, desk: Desk) -> Iterator[str]:
-    """Load, then race."""
+    """Load the models, then race."""
     yield desk.says("loading")
     target, drafters = desk.load(race.target, [lane.drafter for lane in race.lanes])
     if desk.unwanted():
@@ -49,11 +49,11 @@ def tell(race: Race, desk: Desk) -> Iterator[str]:
     reel = RaceLines(race, "live", desk.nonce, ground(target))
     with closing(run(target, by_name, race, desk.unwanted)) as events:
         for event in events:
-            yield reel.take(event)  # often nothing: the race may be interrupted there
+            yield reel.take(event)  # often empty: the job may be interrupted here
 
 
 def ground(target: Target) -> Ground:
-    """Where a race on this target runs."""
+    """Target and machine of a race."""
     from specviz.models.devices import describe_device
 
     dtype = str(target.dtype).removeprefix("torch.")

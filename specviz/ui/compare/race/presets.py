@@ -1,4 +1,4 @@
-"""Races worth running, as data: the lanes that a preset puts into the form."""
+"""Presets: the lanes that a button puts into the form."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from specviz.catalog.entry import find, listing
 from specviz.ui.compare.race.request import LaneAsked, suits
 
 MODEL = "draft-model"
-LONG = 3  # guesses of a chain: as far as parallel heads see
+LONG = 3  # guesses of a chain: the longest that parallel heads can make
 
 
-# How each head drafts a chain so long.
+# Settings with which each head drafts a chain of this length.
 CHAINS = {
     **dict.fromkeys(("eagle2", "eagle3", "moa"), f"gamma={LONG} budget={LONG} fan-out=1"),
     "mtp-parallel": f"gamma={LONG} siblings=1",
@@ -21,7 +21,7 @@ CHAINS = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """name: of its button. title: on it. sentence: what it compares, in a sentence."""
+    """name: part of its button's id. title: on the button. sentence: what it compares."""
 
     name: str
     title: str
@@ -30,19 +30,19 @@ class Preset:
 
 
 def presets() -> tuple[Preset, ...]:
-    """All of them; the first is what the form says where no race was recorded."""
+    """All presets; the first is the form's initial one if no race is recorded."""
     return (
         Preset(
             "families",
             "Four families",
-            "A look-up in the text so far, several heads at once, a head that goes on from the "
-            "target's inner states, and a model of its own: each as suits it.",
+            "A look-up in the text so far, several heads in parallel, a head that reads the "
+            "target's hidden states, and a separate small model, each with its default settings.",
             as_usual("ngram", "medusa", "eagle3", MODEL),
         ),
         Preset(
             "tree",
             "Chain against tree",
-            "The same drafter, equally deep: one guess at each place, or several.",
+            "The same drafter and depth, with one guess per position or several.",
             (
                 LaneAsked(MODEL, "gamma=4"),
                 LaneAsked(MODEL, "gamma=4 siblings=3,2"),
@@ -53,40 +53,41 @@ def presets() -> tuple[Preset, ...]:
         Preset(
             "gamma",
             "γ 2 against γ 8",
-            "One draft model, two lengths: a longer draft brings more when all of it is kept, and "
-            "costs more when not.",
+            "One draft model, two draft lengths: a longer draft adds more tokens if it is "
+            "accepted, but costs more time if it is not.",
             (LaneAsked(MODEL, "gamma=2"), LaneAsked(MODEL, "gamma=8")),
         ),
         equal_bytes(),
         Preset(
             "eagles",
             "Three EAGLEs",
-            "A tree of fixed shape, the same head in a tree that follows its confidence, and a "
-            "head that learned on its own guesses.",
+            "A tree of fixed shape, the same head with a tree shaped by its confidence, and a head "
+            "trained on its own guesses.",
             as_usual("eagle", "eagle2", "eagle3"),
         ),
     )
 
 
 def as_usual(*drafters: str) -> tuple[LaneAsked, ...]:
-    """A lane for each, with the settings that suit it."""
+    """A lane for each drafter, with its default settings."""
     return tuple(LaneAsked(name, suits(name)) for name in drafters)
 
 
 def equal_bytes() -> Preset:
-    """The draft model and the head whose weights are nearest to its, both as chains."""
+    """The draft model and the head that is closest to it in size, both drafting chains."""
     sizes = weights()
     heads = [name for name in CHAINS if name in sizes]
     head = min(heads, key=lambda name: abs(sizes[name] - sizes.get(MODEL, 0)), default="eagle3")
     title = getattr(find(head, "drafter"), "title", head)
-    told = [f"{sizes[name] / 1e6:.1f} MB" for name in (head, MODEL) if name in sizes]
-    said = f"Chains of {LONG} from {title} on the target's states and from a model of its own"
-    size = f", which have {' and '.join(told)} of weights" if len(told) == 2 else ""
+    megabytes = [f"{sizes[name] / 1e6:.1f} MB" for name in (head, MODEL) if name in sizes]
+    both = " and ".join(megabytes)
+    size = f", with {both} of weights" if len(megabytes) == 2 else ""
+    said = f"Chains of {LONG} guesses from {title} and from a separate draft model{size}"
     chains = (LaneAsked(head, CHAINS[head]), LaneAsked(MODEL, f"gamma={LONG}"))
-    return Preset("bytes", "Head against model, equal bytes", f"{said}{size}.", chains)
+    return Preset("bytes", "Head against model, equal bytes", f"{said}.", chains)
 
 
 def weights() -> Mapping[str, int]:
-    """Bytes of each drafter's own weight files, of those that are on this machine."""
+    """Size in bytes of the weight files of each drafter on this machine."""
     rows = [row for row in listing() if row["kind"] == "drafter"]
     return {row["name"]: row["bytes"] for row in rows if row["folder"] and row["bytes"]}

@@ -1,4 +1,4 @@
-"""The recorded races that ship with the app, as lines for the page. Needs no model."""
+"""The recorded races that ship with the app, as JSON lines for the page. Needs no model."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ import gzip
 from functools import cache
 from typing import Any
 
-from specviz.compare.recipes import FOLDER, RaceRecipe, recipes
-from specviz.compare.saved import FILE, read
+from specviz.compare.storage import FILE, FOLDER, RaceRecipe, read, recipes
 from specviz.ui.broken import spared
 from specviz.ui.compare.race.lines import replay
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """The recorded races by folder, in order: the first one plays when the page opens."""
+    """The folders of the recorded races, in order; the page opens with the first."""
     return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
 
 
 def recipe(name: str) -> RaceRecipe | None:
-    """How a recorded race was made; None where no recipe tells."""
+    """The recipe of a recorded race; None if there is none."""
     known: list[RaceRecipe] = spared(lambda: recipes(FOLDER), [])
     return next((made for made in known if made.name == name), None)
 
 
 def title(name: str) -> str:
-    """A recorded race's name for people: its recipe's title, else its folder's name in words."""
+    """A recorded race's title: its recipe's, else its folder's name in words."""
     made = recipe(name)
     return made.title if made else name.lstrip("0123456789-").replace("-", " ")
 
 
 @cache
 def body(name: str) -> bytes:
-    """A recorded race as compressed lines, made once. Raises SavedError with a sentence."""
+    """A recorded race as compressed JSON lines, cached. Raises SavedError with a sentence."""
     return gzip.compress("".join(replay(read(FOLDER / name), name)).encode(), 6, mtime=0)
 
 
 def config() -> dict[str, Any]:
-    """What the page's script knows of recorded races."""
+    """The config of the race's script."""
     from specviz.ui.routes import PREFIX
 
     return {

@@ -1,7 +1,7 @@
-"""What a visitor asks for in the form of the race, as data, turned into a race.
+"""The values of the race's form, and their conversion to a race and back.
 
-Rule: a lane is a drafter and settings in the words of the command line; what all lanes share stands
-beside them.
+A lane is a drafter and its settings as typed on the command line; the settings that all lanes share
+are separate fields.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from specviz.catalog.entry import settings_read_by, title_of, with_defaults
 from specviz.compare.lane_parser import LaneRequest, parse_lane
-from specviz.compare.race import LONGEST_NAME, MOST, Lane, Race, distinct
+from specviz.compare.race import MAX_LANES, MAX_NAME_LENGTH, Lane, Race, unique_names
 from specviz.models.files import public_name
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
 from specviz.settings.specs import READ_BY_ALL, find_spec
@@ -32,12 +32,12 @@ SHARED: Final = (
     "chat",
     "system",
     "coins",
-)  # never a lane's own
-QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # said only where they are not as usual
+)  # cannot differ between lanes
+QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # shown only if changed
 
 
 class LaneAsked(NamedTuple):
-    """A lane of the form. settings: as typed, such as "gamma=8 siblings=2,2"."""
+    """A lane in the form. settings: as typed, such as "gamma=8 siblings=2,2"."""
 
     drafter: str
     settings: str
@@ -45,10 +45,13 @@ class LaneAsked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RaceRequest:
-    """One filled-in form. target: a name of the catalogue, a folder or a Hub id.
+    """The values of a form.
 
-    lanes: those that are there, in order, with the numbers people see, from 1. chat, system: how
-    the target is given the prompt, as Step's fields have it.
+    Attributes:
+        target: A name in the catalogue, a folder or a Hub id.
+        lanes: The lanes shown, in order.
+        chat: The prompt's format, as in Step's field.
+        system: The system text, as in Step's field.
     """
 
     prompt: str
@@ -64,7 +67,7 @@ class RaceRequest:
 
     @classmethod
     def from_form(cls, *values: Any) -> Self:
-        """The form's values in the order of its inputs: what all lanes share, then lane by lane."""
+        """Convert the form's values, in the order of its inputs: shared settings, then lanes."""
         prompt, target, temperature, top_k, top_p, seed, new_tokens, chat, system, *typed = values
         pairs = zip(typed[::2], typed[1::2], strict=True)
         lanes = [LaneAsked(str(name).strip(), str(text or "")) for name, text in pairs if name]
@@ -72,13 +75,14 @@ class RaceRequest:
         return cls(prompt, target, *law, seed, new_tokens, tuple(lanes), chat, system)
 
     def race(self, any_model: bool = False) -> Race:
-        """The race, in an order of its own. Raises ValueError with a sentence.
+        """Build the race, with a random order of lanes. Raises ValueError with a sentence.
 
-        any_model: whether folders and Hub ids may be named, beside the catalogue's models.
+        any_model: whether folders and Hub ids are allowed, besides the catalogue's models.
         """
         target = self._named
         RunRequest(self.prompt, target).allowed(any_model)
-        require(len(self.lanes) <= MOST, f"A race has {MOST} lanes at most beside plain decoding.")
+        most = f"A race has at most {MAX_LANES} lanes besides plain decoding."
+        require(len(self.lanes) <= MAX_LANES, most)
         for place, lane in enumerate(self.lanes, start=1):
             _allow(place, target, lane.drafter, any_model)
         shared = self._shared()
@@ -92,24 +96,24 @@ class RaceRequest:
         return str(self.target or "").strip() or HOUSE
 
     def _shared(self) -> argparse.Namespace:
-        """What all lanes have. Raises BadSettings."""
+        """The settings of all lanes. Raises BadSettings."""
         values = {**asdict(self), "max_new_tokens": self.new_tokens}
         law, rest = read("sampling", values), read("run", values)
         rest |= read_turns(self._named, values)
-        Settings(sampling=Sampling(**law), **rest)  # checked before any lane is
+        Settings(sampling=Sampling(**law), **rest)  # validated before any lane
         return argparse.Namespace(**law, **rest)
 
 
 def _typed(place: int, lane: LaneAsked, shared: argparse.Namespace) -> LaneRequest:
-    """A lane as it is typed. place: its number. Raises BadSettings beginning with that."""
+    """Parse a lane. place: its number, which starts the message of a BadSettings."""
     short = len(lane.settings) <= LONGEST_SETTINGS
-    require(short, f"Lane {place}: its settings are longer than {LONGEST_SETTINGS:,} characters.")
+    require(short, f"Lane {place}: the settings are longer than {LONGEST_SETTINGS:,} characters.")
     text = f"{shlex.quote(lane.drafter)} {lane.settings}"
     return parse_lane(text, shared, f"Lane {place}: ")
 
 
 def _allow(place: int, target: str, drafter: str, any_model: bool) -> None:
-    """Raise BadSettings where a visitor may not name this drafter."""
+    """Raise BadSettings if a visitor may not use this drafter."""
     try:
         RunRequest("", target, drafter).allowed(any_model)
     except BadSettings as error:
@@ -117,10 +121,10 @@ def _allow(place: int, target: str, drafter: str, any_model: bool) -> None:
 
 
 def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
-    """Lanes called as sentences on the page call them: by title, and shape where that is twice."""
+    """Name the lanes for sentences: by title, and by the draft's shape if a title occurs twice."""
     drafters = [public_name(lane.drafter) for lane in lanes]
-    often, long = Counter(drafters), LONGEST_NAME - len(" (4)")
-    names = distinct(
+    often, long = Counter(drafters), MAX_NAME_LENGTH - len(" (4)")
+    names = unique_names(
         _name(lane, drafter, often[drafter] > 1)[:long]
         for lane, drafter in zip(lanes, drafters, strict=True)
     )
@@ -133,14 +137,14 @@ def _name(lane: Lane, drafter: str, twice: bool) -> str:
 
 
 def suits(drafter: str) -> str:
-    """What suits a drafter, as it is typed into a lane."""
+    """A drafter's default settings, as typed into a lane."""
     return shape(drafter, with_defaults(drafter, {}))
 
 
 def shape(drafter: str, settings: Mapping[str, Any]) -> str:
-    """A lane's own settings as they are typed: the draft's shape, and what is not as usual.
+    """Write a lane's own settings as typed: the draft's shape, and what differs from the defaults.
 
-    settings: as `Settings.to_json` writes them.
+    settings: as returned by `Settings.to_json`.
     """
     usual, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
     loud = [name for name in reads if name not in QUIET]
@@ -154,7 +158,7 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
 
 
 def values(race: Race) -> Iterator[Any]:
-    """The form's values that ask for this race, in the order of its inputs."""
+    """The form's values for this race, in the order of its inputs."""
     law, shared = race.sampling, race.shared
     yield from (race.prompt, race.target, law.temperature, law.top_k, law.top_p)
     yield from (shared.seed, shared.max_new_tokens, shared.chat, shared.system)
@@ -167,6 +171,6 @@ def values(race: Race) -> Iterator[Any]:
 
 
 def slots(lanes: Sequence[LaneAsked]) -> list[Any]:
-    """Lanes as the form has them, lane by lane: those that are not there have no drafter."""
-    empty = [LaneAsked("", "")] * (MOST - len(lanes))
+    """The form's values of the lanes, one after the other; unused lanes have no drafter."""
+    empty = [LaneAsked("", "")] * (MAX_LANES - len(lanes))
     return [value or None for lane in (*lanes, *empty) for value in lane]

@@ -1,4 +1,4 @@
-"""The race: a form, live lanes, and their replay."""
+"""The race: its form, live races, and their replay."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ RACE: Final = "sv-race"
 PLAYER: Final = f"window.specviz.races['{RACE}']"
 
 
-# The form follows the race that is chosen, unless it cannot be read.
+# The form takes the settings of the chosen race, unless it cannot be read.
 LOAD: Final = f"""async (name, ...filled) =>
   (await {PLAYER}.load(name)) ? {OURS}.follow(name, filled) : filled"""
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and connect its events."""
     runs, form = place.runs, forms.build(place.any_model, place.runs.limit)
     view = component(RACE, "compare/race/race", recorded.config())
 

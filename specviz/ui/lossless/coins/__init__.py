@@ -1,1 +1,1 @@
-"""Coins: the sandbox's rule really run, beside what an exact sampler would show."""
+"""Run the sandbox's rule with random numbers, beside what an exact sampler would show."""

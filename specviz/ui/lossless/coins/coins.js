@@ -1,4 +1,4 @@
-// Throws of the rule in the sandbox: asked for by a button, poured into columns as they fell.
+// Run the sandbox's experiment many times with random numbers, and fill the columns step by step.
 
 import { el, flat, percent, word } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
@@ -11,11 +11,11 @@ import { $, stage } from "./stage.js";
 /** @import { Config, Fault, Pour, Sandbox, Thrown } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
-const POURING = 45; // milliseconds a part
+const POURING = 45; // milliseconds per animation step
 const question = new Question("sv-coins-ask", () => tell(SILENT), 30000);
 let throws = 0;
 let pouring = 0;
-let fresh = false; // what is shown is of the sandbox as it stands
+let fresh = false; // whether the columns belong to the sandbox's current state
 
 const sandbox = () => /** @type {Sandbox} */ (there(window.specviz.sandbox));
 
@@ -77,10 +77,10 @@ function columns({ thrown, kept, filled }, intervals) {
   });
   $(".sv-coins-columns").replaceChildren(...made);
   const said = words.map((one, at) => flat(one) + " " + shares[at].toFixed(3));
-  $(".sv-coins-columns").setAttribute("aria-label", "What came out: " + said.join(", "));
+  $(".sv-coins-columns").setAttribute("aria-label", "Output: " + said.join(", "));
 }
 
-// The sandbox has moved on: what fell for its old place is no news of the new one.
+// The sandbox has changed, so the counts no longer belong to it.
 function stale() {
   if (!fresh) return;
   fresh = false;
@@ -97,7 +97,7 @@ export function start(element, props, watch, _trigger, config) {
   };
   $(".sv-coins-buttons").replaceChildren(
     ...config.throws.map((many) => {
-      const made = el("button", "sv-button", "Throw " + many.toLocaleString("en"));
+      const made = el("button", "sv-button", "Run " + many.toLocaleString("en") + " rounds");
       made.type = "button";
       made.addEventListener("click", () => {
         throws = many;

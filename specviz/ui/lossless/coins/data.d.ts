@@ -1,9 +1,9 @@
-// What is thrown, and what came of it.
+// The config, and the results of the random rounds.
 
 export interface Config {
   throws: number[];
 }
-/** By word, how many of the throws so far came through the draft, and instead of a fallen guess. */
+/** Counts so far. kept, filled: by word, accepted guesses and replacements. */
 export interface Pour {
   thrown: number;
   kept: number[];
@@ -13,7 +13,7 @@ export interface Fault {
   id: number;
   problem: string;
 }
-/** pours: after each part of the throws. intervals: by word, the lowest and highest share. */
+/** pours: counts after each animation step. intervals: by word, the lowest and highest share. */
 export interface Thrown {
   id: number;
   problem?: undefined;
@@ -23,14 +23,14 @@ export interface Thrown {
   told: Record<string, string>;
   darts: Board | null;
 }
-/** Von Neumann's board. high: by word, M q. darts: the word, how high, and whether it was kept. */
+/** Von Neumann's dartboard. high: by word, M q. darts: word, height, and whether it is accepted. */
 export interface Board {
   high: number[];
   p: number[];
-  bound: string;
   darts: [word: number, height: number, kept: number][];
+  said: string;
 }
-/** As much of the sandbox as is used here. */
+/** The part of the sandbox's API that is used here. */
 export interface Sandbox {
   wish(more: object): string;
   onAnswer(hear: () => void): void;

@@ -1,4 +1,4 @@
-"""Coins that really fall for what stands in the sandbox: a button for each number of rounds."""
+"""Run the sandbox's experiment with random numbers: one button per number of rounds."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ NAME: Final = "sv-coins"
 
 
 def answered(text: Any) -> str:
-    """See `answer.thrown`; torch is brought in by the first question, not by the page."""
+    """Call `answer.thrown`. torch is imported for the first question, not for the page."""
     from specviz.ui.lossless.coins.answer import thrown
 
     return thrown(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and connect its events."""
     view = component(NAME, "lossless/coins/coins", {"throws": list(THROWS)})
     question.wire(view, "coins", f"{NAME}-ask", answered)

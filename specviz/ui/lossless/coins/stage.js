@@ -1,4 +1,4 @@
-// The stage of the coins.
+// The section's element, props and config.
 
 import { Stage } from "../../shared/stage.js";
 

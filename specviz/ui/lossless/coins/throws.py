@@ -1,4 +1,4 @@
-"""How many rounds can be thrown at once."""
+"""How many rounds one request may run."""
 
 from __future__ import annotations
 

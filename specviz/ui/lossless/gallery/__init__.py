@@ -1,1 +1,1 @@
-"""The gallery: rules as found in public, with what was claimed and what really comes out."""
+"""The gallery: rules as published, with the claim and the output they really have."""

@@ -1,4 +1,4 @@
-// Columns of a law over words, with the outline of what it should be.
+// Columns of the output distribution, with the outline of p.
 
 import { el, flat, percent, word } from "../../shared/dom.js";
 import { whisker } from "../shared/whisker.js";
@@ -28,7 +28,7 @@ export function columns(words, out, p, intervals = []) {
   const bars = el("div", "sv-sand-bars sv-wild-columns", ...made);
   bars.setAttribute("role", "img");
   const said = shown.map((at) => flat(words[at]) + " " + out[at].toFixed(3));
-  bars.setAttribute("aria-label", "What comes out: " + said.join(", "));
+  bars.setAttribute("aria-label", "Output: " + said.join(", "));
   const names = el("div", "sv-sand-words", ...shown.map((at) => el("span", "", word(words[at]))));
   return [bars, names];
 }

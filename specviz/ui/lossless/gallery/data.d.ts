@@ -1,11 +1,11 @@
-// Exhibits as Python computes them, and what a detective is shown.
+// Published rules as Python computes them, and the evidence shown in "Find the fault".
 
 import type { Word } from "../../shared/data.js";
 
 export interface Config {
   words: Word[];
 }
-/** out, p: by word, the chance to come first, as it is and as it should be. */
+/** said: its result in a sentence. out, p: by word, the probability to come first, and the right one. */
 export interface Exhibit {
   key: string;
   name: string;
@@ -16,19 +16,17 @@ export interface Exhibit {
   why: string;
   is: "exact" | "lossy";
   tv: string;
-  kept: string;
-  together: number;
+  said: string;
   out: number[];
   p: number[];
 }
-/** strings: the oddest ones, each with its count, the count that p expects, and how far it is off. */
+/** lead, draft: sentences. strings: the most unusual ones: count, count expected from p, difference. */
 export interface Evidence {
-  throws: number;
+  lead: string;
+  draft: string;
   p: number[];
-  q: number[];
   out: number[];
   intervals: [number, number][];
-  firsts: string;
   strings: string[][];
 }
 export interface Answer {

@@ -1,20 +1,20 @@
-// Find the fault: the evidence of one exhibit, its name held back until one has chosen.
+// "Find the fault": show one rule's statistics, and its name only after a choice.
 
-import { el, flat } from "../../shared/dom.js";
+import { el } from "../../shared/dom.js";
 import { columns } from "./columns.js";
 import { article, badge, exhibits, named } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Evidence } from "./data.js" */
 
-const SOUND = "Nothing is wrong: it follows p";
+const SOUND = "No fault: the output follows p";
 const OFFERED = 4;
 let key = "";
 /** @type {string[]} */
 let offered = [];
 let [right, tried] = [0, 0];
 
-/** The next case: which evidence is wanted. */
+/** Choose the next case, and return its key. */
 export function nextCase() {
   const others = exhibits.filter((each) => each.key !== key);
   key = others[Math.floor(Math.random() * others.length)].key;
@@ -39,29 +39,23 @@ function shuffled(all) {
 
 /** @param {Evidence} evidence */
 export function showCase(evidence) {
-  const { strings, firsts, throws } = evidence;
-  const lead =
-    throws.toLocaleString("en") + " rounds were thrown on p and q of the worked example.";
+  const { strings, lead, draft } = evidence;
   stage.element.style.setProperty("--sv-sand-many", String(stage.config.words.length));
   $(".sv-wild-one").replaceChildren(
-    el("h3", "", "What fell"),
-    el("p", "sv-wild-found", lead + " Outline: p. " + firsts),
-    el("p", "sv-wild-found", "The draft’s q: " + listed(evidence.q) + "."),
+    el("h3", "", "The evidence"),
+    el("p", "sv-wild-found", lead),
+    el("p", "sv-wild-found", draft),
     ...columns(stage.config.words, evidence.out, evidence.p, evidence.intervals),
     ...(strings.length
-      ? [el("p", "sv-wild-found", "Words one after another:"), table(strings)]
+      ? [el("p", "sv-wild-found", "Counts of whole sequences:"), table(strings)]
       : []),
   );
   showOptions();
 }
 
-/** @param {number[]} law */
-const listed = (law) =>
-  law.map((chance, at) => flat(stage.config.words[at]) + " " + chance.toFixed(2)).join(", ");
-
 /** @param {string[][]} rows */
 function table(rows) {
-  const heads = ["words", "came", "p expects", "off by"].map((text) => cell("th", text));
+  const heads = ["sequence", "count", "expected from p", "difference"].map((text) => cell("th", text));
   const lines = rows.map((texts) => el("tr", "", ...texts.map((text) => cell("td", text))));
   return el(
     "table",
@@ -82,7 +76,7 @@ function showOptions() {
     made.addEventListener("click", () => choose(offered[at] || ""));
     return made;
   });
-  $(".sv-wild-options").replaceChildren(el("p", "", "Which rule was it?"), ...buttons, score());
+  $(".sv-wild-options").replaceChildren(el("p", "", "Which rule produced this?"), ...buttons, score());
 }
 
 /** @param {string} choice */
@@ -92,7 +86,7 @@ function choose(choice) {
   const good = choice === truth;
   tried += 1;
   right += good ? 1 : 0;
-  const said = good ? "Right." : "No: it was this one.";
+  const said = good ? "Correct:" : "No, it was this one:";
   const again = el("button", "sv-button", "Another case");
   again.type = "button";
   again.dataset.do = "case";

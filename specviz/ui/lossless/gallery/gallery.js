@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.wild`.
+// Set-up of the gallery, and the API that other sections use: `window.specviz.wild`.
 
 import { Question } from "../../shared/question.js";
 import { nextCase, showCase } from "./detective.js";
@@ -13,7 +13,7 @@ const question = new Question("sv-wild-ask", () => tell(SILENT), 30000);
 /** @type {object} */
 let asked = { asked: "list" };
 /** @type {Word[] | null} */
-let over = null; // what the sandbox's laws are over, where they were taken
+let over = null; // the sandbox's words, if its p and q are used
 
 /** @param {string} sentence */
 function tell(sentence) {
@@ -58,7 +58,7 @@ function onLaws() {
   if (!sandbox) return;
   const { state } = /** @type {{ state: { words: Word[], p: number[], q: number[] } }} */ (sandbox);
   over = state.words;
-  $(".sv-wild-on").textContent = "Computed on the sandbox’s laws.";
+  $(".sv-wild-on").textContent = "Computed with the sandbox’s p and q.";
   ask({ asked: "list", p: state.p, q: state.q });
 }
 

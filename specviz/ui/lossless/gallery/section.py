@@ -1,4 +1,4 @@
-"""The gallery: the browser asks for the list once its tab is open, and for evidence by the case."""
+"""The gallery: the browser requests the list when its tab opens, then evidence for each case."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NAME: Final = "sv-wild"
 
 
 def answered(text: Any) -> str:
-    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    """Call `answer.answer`. torch is imported for the first question, not for the page."""
     from specviz.ui.lossless.gallery.answer import answer
 
     return answer(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and connect its events."""
     words = [word(text.encode()) for text in WORDS]
     view = component(NAME, "lossless/gallery/gallery", {"words": words})
     question.wire(view, "wild", f"{NAME}-ask", answered)

@@ -1,4 +1,4 @@
-// The list of exhibits, and one of them at length.
+// The list of published rules, and the details of one of them.
 
 import { el, mark } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -14,7 +14,7 @@ let open = "";
 /** @type {Word[]} */
 let words = [];
 
-/** @param {Exhibit[]} all @param {Word[]} over What the laws are over. */
+/** @param {Exhibit[]} all @param {Word[]} over The words of p and q. */
 export function showAll(all, over) {
   [exhibits, words] = [all, over];
   stage.element.style.setProperty("--sv-sand-many", String(words.length));
@@ -35,7 +35,7 @@ function entry(each) {
   made.dataset.key = each.key;
   made.addEventListener("click", () => {
     showOne(each);
-    // Under the list, where there is no room beside it.
+    // On narrow screens the details are below the list.
     if (matchMedia("(max-width: 1100px)").matches) $(".sv-wild-one").scrollIntoView();
   });
   return made;
@@ -60,23 +60,21 @@ export function showOne(each) {
 
 /** @param {Exhibit} each */
 export function article(each) {
-  const many = each.together === 1 ? "over one word" : "over " + each.together + " words together";
-  const found = each.is === "exact" ? "What comes out is p" : "Distance from p: " + each.tv;
   const link = el("a", "", each.source.title);
   link.href = each.source.url;
   link.rel = "noopener noreferrer";
   link.target = "_blank";
   return [
     el("h3", "", badge(each), " " + each.name),
-    el("p", "sv-wild-found", found + ", " + many + ". It keeps " + each.kept + " guesses a round."),
+    el("p", "sv-wild-found", each.said),
     ...columns(words, each.out, each.p),
     el(
       "dl",
       "",
-      row("How it is drawn", each.drawn),
-      row("How it is judged", each.judged),
+      row("How guesses are chosen", each.drawn),
+      row("How they are checked", each.judged),
       row("Why", each.why),
-      row("What was said there", each.claimed, link),
+      row("The claim in the source", each.claimed, link),
     ),
   ];
 }

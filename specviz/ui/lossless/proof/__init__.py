@@ -1,1 +1,1 @@
-"""A real run put to the proof: every verdict's law, and one prompt many times over."""
+"""Check a real run: the output distribution at every check, and one prompt run many times."""

@@ -1,4 +1,4 @@
-// A recorded run's verdicts, and what many runs came to.
+// A recorded run's checks, and the result of repeated runs.
 
 import type { ErrorLine, StateLine, Word } from "../../shared/data.js";
 
@@ -7,7 +7,7 @@ export interface Config {
   runs: [name: string, title: string][];
   times: number;
 }
-/** laws: what the sandbox can show of it, cut to a few words and scaled to 1. */
+/** laws: p and q for the sandbox, cut to a few words and rescaled to sum to 1. */
 export interface Verdict {
   round: number;
   w: Word;

@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.proof`.
+// Set-up of the section, and the API that other sections use: `window.specviz.proof`.
 
 import { byId, el, flat, mark, word } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
@@ -46,7 +46,7 @@ function entry(verdict, title) {
   made.type = "button";
   made.disabled = !laws;
   const became = kept ? "accepted" : "rejected";
-  made.title = "Round " + round + ", " + became + ". Distance " + tv + ". Open it in the sandbox";
+  made.title = "Round " + round + ", " + became + ". Distance " + tv + ". Open in the sandbox";
   made.setAttribute("aria-label", flat(w) + ", " + made.title);
   made.addEventListener("click", () => {
     const from = "Round " + round + " of “" + title + "”";
@@ -79,7 +79,7 @@ export function start(element, props, watch, _trigger, config) {
     if (run) question.ask();
   };
   list.addEventListener("change", ask);
-  $("[data-do=go]").textContent = "Run it " + config.times + " times each way";
+  $("[data-do=go]").textContent = "Run it " + config.times + " times with and without a draft";
   $("[data-do=go]").addEventListener("click", () => there(byId("sv-proof-go")).click());
   $("[data-do=stop]").addEventListener("click", () => there(byId("sv-proof-stop")).click());
   watch("value", receive);

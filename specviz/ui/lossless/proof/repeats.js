@@ -1,4 +1,4 @@
-// Many runs of one prompt: the page numbers its jobs, the server counts.
+// Repeated runs of one prompt: the page starts the job, the server counts.
 
 import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
@@ -10,12 +10,12 @@ import { $ } from "./stage.js";
 export const job = new Job({
   kind: "tally",
   words: {
-    asking: "Asking the server to run it.",
+    asking: "Sending the request to the server.",
     dropping: "Stopping.",
-    stopping: "Stopping after this pair.",
-    stopped: "Stopped. What was counted stays.",
+    stopping: "Stopping after this pair of runs.",
+    stopped: "Stopped. The runs so far are kept.",
     unbegun: "Stopped before it began.",
-    untaken: "The server did not take this. Try again.",
+    untaken: "The server did not accept the request. Try again.",
     lost: "The connection to the server was lost.",
   },
   waits: { loading: "Loading the models.", drafting: "Running.", done: "" },
@@ -48,7 +48,7 @@ export function receive(text) {
       /** @type {HTMLProgressElement} */
       const bar = $(".sv-proof-bar");
       [bar.max, bar.value] = [line.of, line.done];
-      count(line.done + " of " + line.of + " pairs");
+      count(line.done + " of " + line.of + " pairs of runs");
       if (line.said) counted(line.said);
     }
   }

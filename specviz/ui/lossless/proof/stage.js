@@ -1,4 +1,4 @@
-// The stage of the proof.
+// The section's element, props and config.
 
 import { Stage } from "../../shared/stage.js";
 

@@ -1,4 +1,4 @@
-// What the server tells of the repeats arrives here, beside the section that shows it.
+// Receive the server's output of the repeated runs.
 
 import { receive } from "./repeats.js";
 

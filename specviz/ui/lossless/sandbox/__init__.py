@@ -1,1 +1,1 @@
-"""The sandbox: a few words, two laws to drag, a rule, and what comes out."""
+"""The sandbox: a few words, two distributions to drag, a rule, and its output."""

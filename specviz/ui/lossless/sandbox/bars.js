@@ -1,4 +1,4 @@
-// The bars of p and q, each a slider: dragged, or moved by keys. Heights are shares of the tallest.
+// The bars of p and q. Each bar is a slider for mouse, touch and keyboard; bars share one scale.
 
 import { el, flat, percent, word } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
@@ -6,7 +6,7 @@ import { move, state } from "./state.js";
 
 /** @import { LawName } from "./data.js" */
 
-const ROOM = 1.12; // above the tallest bar, so that it can be dragged higher
+const ROOM = 1.12; // space above the tallest bar, so that it can be dragged higher
 /** @type {Record<string, number>} */
 const STRIDES = {
   ArrowUp: 0.01,
@@ -18,9 +18,9 @@ const STRIDES = {
   Home: -1,
   End: 1,
 };
-let held = 0; // while a bar is dragged, the scale stands still
+let held = 0; // the scale while a bar is dragged: it must not change under the pointer
 
-/** The chance that a full column stands for: the same in all three rows. */
+/** The probability of a column's full height, the same in all three rows. */
 export function scale() {
   if (held) return held;
   return Math.min(1, Math.max(0.2, ROOM * Math.max(...state.p, ...state.q)));
@@ -29,7 +29,7 @@ export function scale() {
 /** @param {number} chance */
 export const high = (chance) => percent(Math.min(1, chance / scale()));
 
-/** @param {() => void} heard What follows a move. */
+/** @param {() => void} heard Called after a bar has moved. */
 export function bars(heard) {
   for (const row of stage.all("[data-law]")) {
     const name = /** @type {LawName} */ (row.dataset.law);

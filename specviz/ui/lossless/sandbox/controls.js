@@ -1,4 +1,4 @@
-// What is chosen: a preset, how guesses are drawn, how many, the rule and its dials.
+// The controls: a preset, how guesses are chosen, how many, the rule and its parameters.
 
 import { el } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -7,9 +7,9 @@ import { state } from "./state.js";
 
 /** @import { Choice, Preset, RuleRow } from "./data.js" */
 
-const OWN = "Your own";
+const OWN = "Your own p and q";
 
-/** @param {(laws: boolean) => void} changed Whether the laws are others, or only what is done with them. */
+/** @param {(laws: boolean) => void} changed laws: whether p or q have changed, too. */
 export function controls(changed) {
   const { presets, rules, drawn, most } = stage.config;
   presetList(presets, changed);
@@ -92,7 +92,7 @@ function choices(name, all, changed) {
   );
 }
 
-/** The controls as the state has them; the dials of the rule in hand. @param {() => void} [changed] */
+/** Show the state in the controls, with the chosen rule's parameters. @param {() => void} [changed] */
 export function showControls(changed) {
   for (const place of stage.all("[data-choice]")) {
     const value = String(state[/** @type {"drawn" | "candidates"} */ (place.dataset.choice)]);
@@ -104,7 +104,7 @@ export function showControls(changed) {
   /** @type {HTMLSelectElement} */
   const presets = $("#sv-sand-preset");
   presets.value = state.preset;
-  const few = state.from + ": its likeliest words, p and q each scaled to 1.";
+  const few = state.from + ": the likeliest words, with p and q each rescaled to sum to 1.";
   $(".sv-sand-from").textContent = state.from && few;
   $(".sv-sand-from").hidden = !state.from;
   /** @type {HTMLSelectElement} */

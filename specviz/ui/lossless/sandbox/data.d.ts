@@ -1,11 +1,11 @@
-// What the sandbox asks, what Python answers, and what it is told at the start.
+// The sandbox's questions, Python's answers, and the section's config.
 
 import type { Word } from "../../shared/data.js";
 
 export type DrawnName = "sampled" | "without-replacement" | "top";
 export type LawName = "p" | "q";
 
-/** Two laws over a few words. */
+/** Two distributions over a few words. */
 export interface Preset {
   name: string;
   title: string;
@@ -38,7 +38,7 @@ export interface Config {
   drawn: Choice<DrawnName>[];
   most: number;
 }
-/** What the sandbox stands at. */
+/** The sandbox's current state. */
 export interface State {
   words: Word[];
   p: number[];
@@ -48,14 +48,14 @@ export interface State {
   rule: string;
   dials: number[];
   preset: string;
-  /** Where the laws were taken from, if from a run. */
+  /** The run that p and q come from; empty if they come from no run. */
   from: string;
 }
 export interface Fault {
   id: number;
   problem: string;
 }
-/** worst: the word that is furthest off, of which `said` then speaks. kept, filled: by word, the mass that comes through the draft and the rest, which together are out. */
+/** worst: index of the word with the largest error, the subject of `said`. kept, filled: by word, the probability of an accepted guess and of a replacement; their sum is the output. */
 export interface Answer {
   id: number;
   problem?: undefined;

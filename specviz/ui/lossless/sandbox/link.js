@@ -1,5 +1,5 @@
-// The sandbox in the page's address: ?rules=PRESET,DRAWN,HOW-MANY,RULE leads back to it, with
-// ?p=0.5,0.3,... and ?q=... where somebody moved them.
+// The sandbox's state in the page's URL: ?rules=PRESET,DRAWN,CANDIDATES,RULE, plus ?p=0.5,0.3,... and
+// ?q=... if a bar was moved.
 
 import { linkable, linkedText } from "../../shared/address.js";
 import { stage } from "./stage.js";
@@ -7,7 +7,7 @@ import { ruleText, state } from "./state.js";
 
 /** @import { Preset, State } from "./data.js" */
 
-// Laws that came from a run have words of their own, and are reached by that run's link.
+// Distributions taken from a run have other words; the run's own link leads to them.
 function told() {
   const { preset, from, drawn, candidates } = state;
   return from ? "" : [preset, drawn, candidates, ruleText().replaceAll(",", "_")].join();
@@ -17,7 +17,7 @@ function told() {
 const law = (name) => () =>
   state.preset || state.from ? "" : state[name].map((chance) => +chance.toFixed(4)).join();
 
-/** What the page's address asks for; null where it asks nothing that can be tried.
+/** The state that the page's URL asks for; null if it names none that is valid.
  * @returns {Partial<State> | null} */
 export function linked() {
   const [preset, drawn, many, ruled = ""] = linkedText("rules").split(",");

@@ -1,4 +1,4 @@
-"""Pairs of laws to start the sandbox with, each for something that can be seen on it."""
+"""Pairs of distributions to start the sandbox with, each showing one effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """p, q: laws over the words."""
+    """p, q: distributions over the words."""
 
     name: str
     title: str
@@ -21,7 +21,7 @@ class Preset:
     words: tuple[str, ...] = WORDS
 
     def to_json(self) -> dict[str, Any]:
-        """As the page reads it."""
+        """Convert to JSON for the page."""
         words = [word(text.encode()) for text in self.words]
         laws = {"p": list(self.p), "q": list(self.q)}
         return {"name": self.name, "title": self.title, "words": words, **laws}
@@ -37,10 +37,15 @@ PRESETS: Final = tuple(
         # The worked example of the field's sheets: its numbers are all known.
         ("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
         ("near", "A good draft", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
-        ("sure", "A draft that is sure, and wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
-        ("flat", "A draft that knows nothing", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
-        ("same", "The target itself drafts", SAME, SAME),
-        ("apart", "They agree on nothing", (0.6, 0.4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.3, 0.2)),
-        ("top", "Temperature 0: one word is all", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
+        ("sure", "A confident draft that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
+        ("flat", "A draft that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
+        ("same", "The target drafts for itself", SAME, SAME),
+        (
+            "apart",
+            "They have no word in common",
+            (0.6, 0.4, 0.0, 0.0, 0.0),
+            (0.0, 0.0, 0.5, 0.3, 0.2),
+        ),
+        ("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
     )
 )

@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.sandbox`.
+// Set-up of the sandbox, and the API that other sections use: `window.specviz.sandbox`.
 
 import { el } from "../../shared/dom.js";
 import { expect } from "../../shared/tabs.js";
@@ -13,14 +13,14 @@ import { state } from "./state.js";
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Config, State } from "./data.js" */
 
-/** @type {[name: string, said: string][]} */
+/** @type {[name: string, meaning: string][]} */
 const KEYS = [
-  ["kept", "came through the draft: a guess that was kept"],
-  ["filled", "came instead of a guess that fell"],
-  ["outline", "the target's p"],
+  ["kept", "an accepted guess"],
+  ["filled", "a replacement after a rejection"],
+  ["outline", "the target’s p"],
 ];
 
-let write = () => {}; // to the page's address
+let write = () => {}; // writes the state to the page's URL
 
 /** @param {boolean} laws */
 function changed(laws) {
@@ -36,7 +36,7 @@ function moved() {
   ask();
 }
 
-/** Opens a place in the sandbox: other laws, another rule. @param {Partial<State>} to */
+/** Show other distributions or another rule in the sandbox. @param {Partial<State>} to */
 export function go(to) {
   const { rule, dials, ...rest } = to;
   Object.assign(state, rest);
@@ -62,7 +62,7 @@ export function start(element, props, watch, _trigger, config) {
     },
   };
   $(".sv-sand-keys").replaceChildren(
-    ...KEYS.map(([name, said]) => el("li", "", el("i", "sv-sand-key sv-sand-" + name), said)),
+    ...KEYS.map(([name, meaning]) => el("li", "", el("i", "sv-sand-key sv-sand-" + name), meaning)),
   );
   controls(changed);
   load(config.presets[0]);

@@ -1,4 +1,4 @@
-// Sentences in the sandbox.
+// The sandbox's error message.
 
 import { $ } from "./stage.js";
 

@@ -1,7 +1,7 @@
-"""The sandbox: a few words, p and q to drag, a rule, and exactly what comes out.
+"""The sandbox: p and q over a few words, a rule to check guesses, and the exact output.
 
-The part in the browser asks one question at a time, as JSON; `answer.answer` answers it. The rules
-are in one place only: bars move in the browser, and all that follows from a rule comes from here.
+The browser sends one question at a time as JSON, and `answer.answer` answers it. Bars move in the
+browser; everything that depends on a rule is computed in Python.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ NAME: Final = "sv-sand"
 
 
 def answered(text: Any) -> str:
-    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    """Call `answer.answer`. torch is imported for the first question, not for the page."""
     from specviz.ui.lossless.sandbox.answer import answer
 
     return answer(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and connect its events."""
     known = {
         "presets": [preset.to_json() for preset in PRESETS],
         "rules": rules(),

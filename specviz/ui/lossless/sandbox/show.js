@@ -1,4 +1,4 @@
-// The answer on the page: what comes out by the way it came, the verdict, the numbers.
+// Show an answer: the output split into accepted guesses and replacements, the verdict, the numbers.
 
 import { el, flat, mark, word } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -15,7 +15,7 @@ export let last = null;
 /** @type {Set<() => void>} */
 const heard = new Set();
 
-/** Calls `hear` after every answer that is on the page. @param {() => void} hear */
+/** Call `hear` after each answer is shown. @param {() => void} hear */
 export const onAnswer = (hear) => heard.add(hear);
 
 export function receive() {
@@ -56,7 +56,7 @@ function showOut({ kept, filled }) {
     ...state.words.map((_, at) => column(kept[at], filled[at], at)),
   );
   const said = state.words.map((one, at) => flat(one) + " " + (kept[at] + filled[at]).toFixed(3));
-  $(".sv-sand-out").setAttribute("aria-label", "What comes out: " + said.join(", "));
+  $(".sv-sand-out").setAttribute("aria-label", "Output: " + said.join(", "));
 }
 
 /** @param {number} kept @param {number} filled @param {number} at */
@@ -79,7 +79,7 @@ function showTable({ table }) {
   const head = el("tr", "", ...["word", ...table.heads].map((text) => cell("th", text, "col")));
   $(".sv-sand-table thead").replaceChildren(head);
   const rows = table.rows.map((row, at) => {
-    const name = at < state.words.length ? flat(state.words[at]) : "all";
+    const name = at < state.words.length ? flat(state.words[at]) : "sum";
     return el("tr", "", cell("th", name, "row"), ...row.map((text) => cell("td", text)));
   });
   $(".sv-sand-table tbody").replaceChildren(...rows);

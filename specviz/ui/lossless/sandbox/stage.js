@@ -1,4 +1,4 @@
-// The stage of the sandbox.
+// The sandbox's element, props and config.
 
 import { Stage } from "../../shared/stage.js";
 

@@ -1,4 +1,4 @@
-// What the sandbox stands at: two laws, how guesses are drawn, and the rule.
+// The sandbox's state: two distributions, how guesses are chosen, and the rule.
 
 /** @import { LawName, State } from "./data.js" */
 
@@ -16,8 +16,8 @@ export const state = {
 };
 
 /**
- * A law in which one word has another chance: the others share the rest as they did before, evenly
- * where they had nothing.
+ * Set one word's probability; the others share the rest in their old proportions, or evenly if all
+ * of them were 0.
  * @param {number[]} law
  * @param {number} at
  * @param {number} chance
@@ -37,6 +37,6 @@ export function move(name, at, chance) {
   [state.preset, state.from] = ["", ""];
 }
 
-/** The rule as it is sent: its name, and its dials where it has any. */
+/** The rule as it is sent: its name, and its parameters if it has any. */
 export const ruleText = () =>
   state.dials.length ? state.rule + ":" + state.dials.join(",") : state.rule;

@@ -1,4 +1,4 @@
-// A thin line over a column: between what its share lies, by a sample of it.
+// A thin line over a column: the confidence interval of its share.
 
 import { el } from "../../shared/dom.js";
 
