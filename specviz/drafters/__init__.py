@@ -1,5 +1,5 @@
-"""Drafters: one file or one folder a family, with its network, its session and its training.
+"""Drafters: one file or folder per family, with its network, its session and its training.
 
-Rule: a family knows the engine's protocols and what `kit` has for all; no family knows another's
-name but where it builds on it.
+A family knows the engine's protocols and the code shared in `kit`. It knows another family only if
+it builds on it.
 """

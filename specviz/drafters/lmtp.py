@@ -1,13 +1,13 @@
-"""L-MTP: heads that leap over positions; the states before fill the gaps by looking backward.
+"""L-MTP (2505.17505): heads that skip positions; earlier hidden states fill the gaps.
 
-The newest token stands at n. With leap k, head m reads the state at t for the token t + k m + 1
-(2505.17505), so the token n + j comes from head m = ⌈j / k⌉ on the state at n - 1 - (k m - j):
-with k = 2 from the newest state where j is even, from the one before where it is odd.
+With leap k, head m, from 1, reads the state at position t and predicts the token t + k m + 1 (with
+k = 2: t + 3, t + 5, …; the target's own head predicts t + 1). Let the newest token be at n. The
+token n + j then comes from head m = ⌈j / k⌉ on the state at n - 1 - (k m - j): with k = 2, from the
+newest state if j is even and from the one before if j is odd.
 
-The network (2505.17505): head m, from 1, reads t and guesses the token t + k m + 1; with leap k = 2
-t + 3, t + 5, … (the target's own head has t + 1). Medusa's network by other names:
-`heads.{i}.resblock.{j}.l_proj.*` and `heads.{i}.lm_head.weight`; where the latter is left out, all
-heads end in the target's projection. Trained on a frozen target, the paper's first stage.
+The network is Medusa's with other tensor names: `heads.{i}.resblock.{j}.l_proj.*` and
+`heads.{i}.lm_head.weight`. Without the latter, all heads use the target's projection. Trained on a
+frozen target, the first stage of the paper.
 """
 
 from __future__ import annotations
@@ -35,9 +35,17 @@ from specviz.trace.work import Weights, Work
 
 @dataclass(frozen=True)
 class LeapConfig:
-    """config.json. skip_token: the leap k. model_name: the target's. made_for: its SHA-256.
+    """Contents of config.json.
 
-    The public code overwrites skip_token with 3 but looks one state back only, which fits 2.
+    The public code overwrites skip_token with 3 but looks only one state back, which fits 2.
+
+    Attributes:
+        n_head: Number of heads.
+        head_num_layers: Residual blocks per head.
+        skip_token: The leap k.
+        head_type: Kind of heads.
+        model_name: Name of the target.
+        made_for: SHA-256 of the target's weights.
     """
 
     n_head: int = 3
@@ -49,19 +57,19 @@ class LeapConfig:
 
 
 class LeapBlock(nn.Module):
-    """x + SiLU(W x + b)."""
+    """A residual block: x + SiLU(W x + b)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.l_proj = linear_at_zero(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, h) to (…, h)."""
+        """Map (…, h) to (…, h)."""
         return residual(self.l_proj, x)
 
 
 class LeapHead(nn.Module):
-    """Blocks and, unless the target's is shared, a projection."""
+    """Residual blocks and, unless the target's is shared, a projection."""
 
     def __init__(self, layers: int, width: int, vocabulary: int | None) -> None:
         super().__init__()
@@ -69,13 +77,19 @@ class LeapHead(nn.Module):
         self.lm_head = None if vocabulary is None else nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, states: Tensor) -> Tensor:
-        """(…, h) to (…, V), or to (…, h) for the target's projection."""
+        """Map (…, h) to (…, V), or to (…, h) for the target's projection."""
         out: Tensor = self.resblock(states)
         return out if self.lm_head is None else self.lm_head(out)
 
 
 class LeapHeads(nn.Module):
-    """The heads of one target. vocabulary: None where they share the target's projection."""
+    """The heads of one target.
+
+    Args:
+        config: Their config.
+        width: Width h of the target's hidden states.
+        vocabulary: Number of tokens; None if the heads share the target's projection.
+    """
 
     def __init__(self, config: LeapConfig, width: int, vocabulary: int | None) -> None:
         super().__init__()
@@ -87,17 +101,22 @@ class LeapHeads(nn.Module):
         )
 
     def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
-        """Logits of the first `many` heads, or all: (…, h) to (heads, …, V)."""
+        """Return the logits of the first `many` heads (None for all): (…, h) to (heads, …, V)."""
         return side_by_side([*self.heads][:many], states, None if self.own else project)
 
     @classmethod
     def new(cls, config: LeapConfig, model: Any) -> Self:
-        """Untrained heads for a causal LM, ending in its projection."""
+        """Return untrained heads for a causal LM that share its projection."""
         return cls(config, checkpoint.sizes(model)[0], None)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
+        """Load the heads in `folder` for this target, frozen.
+
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit the target.
+        """
         found = read_head(folder, "lmtp")
         config = checkpoint.parsed(found.name, found.config, LeapConfig)
         config = replace(config, n_head=checkpoint.numbered(found.tensors, "heads."))
@@ -113,26 +132,29 @@ class LeapHeads(nn.Module):
 
 
 class LeapMTP(HeadDrafter):
-    """Heads in eval mode, trained on the one target."""
+    """The drafter of leaping heads, in eval mode, trained for one target."""
 
     name = "lmtp"
     network = LeapHeads
     head: LeapHeads
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         project = target.target.model.get_output_embeddings()
         reader = NewestStates(self.head, project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. One of the heads, all alike; an output head of its own is part of it."""
+        """Implement `Drafter.weights`.
+
+        Counts one head, since all are alike; a head's own output projection is part of it.
+        """
         borrowed = 0 if self.head.own else causal(target.model).head
         return Weights(matrices(self.head) // len(self.head.heads), borrowed)
 
 
 class NewestStates:
-    """Keeps the newest k states, the last of which predicted the newest token."""
+    """Keeps the k newest hidden states; the last one predicted the newest token."""
 
     def __init__(self, heads: LeapHeads, project: Project, name: str) -> None:
         self.heads = heads
@@ -148,10 +170,10 @@ class NewestStates:
         self.states: Tensor | None = None
 
     def ahead(self, newest: int, depth: int) -> Ahead:
-        """See `Heads`; nothing where the text is shorter than a leap.
+        """Implement `Heads.ahead`; there are no guesses while the text is shorter than a leap.
 
-        Evidence: the head, from 1; the place in the text of the state it read, and how many
-        states `back` of the newest that is.
+        Evidence: the head, from 1, the position of the state that it read, and how many states
+        before the newest that is (`back`).
         """
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
@@ -167,28 +189,29 @@ class NewestStates:
         )
 
     def source(self, j: int) -> tuple[int, int]:
-        """Which head, from 1, guesses the j-th token after the newest, how many states back."""
+        """Return the head, from 1, that predicts the j-th new token, and how many states back."""
         head = -(-j // self.leap)
         return head, self.leap * head - j
 
     def commit(self, states: States) -> None:
-        """See `Heads`."""
+        """Implement `Heads.commit`."""
         assert states.final is not None
         rows = states.final if self.states is None else cat([self.states, states.final])
         self.states = rows[-self.leap :]
 
 
 def loss(head: LeapHeads, outputs: TargetOutputs) -> Tensor:
-    """The mean over heads; head m, from 1, guesses t + k m + 1."""
+    """Return the mean loss over heads; head m, from 1, predicts the token t + k m + 1."""
     leap = head.config.skip_token
     logits = head(outputs.final, outputs.head)
     return weighted([future_loss(row, outputs, leap * m + 1) for m, row in enumerate(logits, 1)])
 
 
 def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Logits by depth, as in agreement.py: from the newest state, or looking backward.
+    """Return logits by depth, (B, T, V) each, as `overlaps` takes them.
 
-    The first rows have no states to look back to; there they are zero, which counts as a miss.
+    They come from the newest state or an earlier one. The first rows have no earlier state and are
+    zero, which counts as a miss.
     """
     leap = head.config.skip_token
     logits = head(outputs.final, outputs.head)
@@ -202,7 +225,7 @@ def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
 
 
 def build(target: Target, _counts: Tensor) -> LeapHeads:
-    """New heads for this target."""
+    """Build new heads for this target."""
     config = LeapConfig(model_name=target.card.name, made_for=target.card.hash)
     return LeapHeads.new(config, target.model)
 

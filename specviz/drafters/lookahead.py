@@ -194,7 +194,7 @@ class Lookahead(Weightless):
     name = "lookahead"
 
     def begin(self, target: TargetRun, settings: Settings) -> LookaheadSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return LookaheadSession(target, Shape.of(settings))
 
 
@@ -213,7 +213,9 @@ class LookaheadSession:
         self.round = 0
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Evidence by node: which of the n-grams below put it there, and in
+        """Implement `DraftSession.propose`.
+
+        Evidence by node: which of the n-grams below put it there, and in
         which round and column of the window that was found.
 
         Under 0: pool, how many n-grams it has; ngrams, those tried, their first token the text's
@@ -253,7 +255,10 @@ class LookaheadSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. The riders' top tokens move the window on and fill the pool."""
+        """Implement `DraftSession.commit`.
+
+        The riders' top tokens move the window on and fill the pool.
+        """
         if self.window is None or extra_rows is None or extra_rows.logits is None:
             return
         newest = extra_rows.logits[-self.window.columns :].argmax(dim=-1).tolist()

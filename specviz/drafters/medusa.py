@@ -1,13 +1,14 @@
-"""Medusa: extra heads on the state that predicted the newest token guess the tokens after it.
+"""Medusa (2401.10774): extra heads predict the tokens after the newest one from one hidden state.
 
-The newest token x stands at n; its own state is not known yet, that of n - 1 is. The target's own
-head made x of it, so head i, from 0, is read for the token n + 1 + i: no pass of any model, and no
-head knows that x was drawn (2401.10774).
+Let the newest token be x at position n. Its own hidden state is not known yet; the one at n - 1 is,
+from which the target's own head predicted x. Head i, from 0, reads that state and predicts the
+token n + 1 + i. This takes no pass of any model, and no head knows which x was sampled.
 
-Head i reads the state at t and guesses token t + 2 + i; the target's own head has t + 1. Tensors
-are named as in FasterDecoding's `medusa_lm_head.pt`: `{i}.{j}.linear.*`, block j of head i, and
-`{i}.{layers}.weight`, its output projection. TGI's layout leaves the latter out: all heads end in
-the target's projection. Both are read here. Trained on a frozen target (Medusa-1).
+In other words, head i reads the state at t and predicts the token t + 2 + i; the target's own head
+predicts t + 1. Tensors are named as in FasterDecoding's `medusa_lm_head.pt`: `{i}.{j}.linear.*` for
+block j of head i, and `{i}.{layers}.weight` for its output projection. TGI's layout leaves out the
+latter: all heads use the target's projection. Both layouts can be read. Trained on a frozen target
+(Medusa-1).
 """
 
 from __future__ import annotations
@@ -36,9 +37,15 @@ from specviz.trace.work import Weights, Work
 
 @dataclass(frozen=True)
 class MedusaConfig:
-    """config.json. made_for: SHA-256 of the one target's weights; public heads do not say it.
+    """Contents of config.json.
 
-    hidden_size, vocab_size: the target's, which FasterDecoding's heads do not say; vLLM asks.
+    Attributes:
+        medusa_num_heads: Number of heads.
+        medusa_num_layers: Residual blocks per head.
+        base_model_name_or_path: Name of the target.
+        made_for: SHA-256 of the target's weights; public heads lack it.
+        hidden_size: Width of the target, which vLLM needs and FasterDecoding's heads lack.
+        vocab_size: Number of tokens of the target, likewise.
     """
 
     medusa_num_heads: int = 4
@@ -49,26 +56,36 @@ class MedusaConfig:
     vocab_size: int | None = None
 
     def to_json(self, shared: bool) -> dict[str, Any]:
-        """For config.json, with vLLM's keys. shared: all heads end in the target's projection."""
+        """Return the contents of config.json with vLLM's keys.
+
+        Args:
+            shared: Whether all heads use the target's projection.
+        """
         kind = {"model_type": "medusa", "architectures": ["MedusaModel"]}
         said = {key: value for key, value in asdict(self).items() if value is not None}
         return kind | {"medusa_fc_bias": True, "original_lm_head": shared} | said
 
 
 class ResBlock(nn.Module):
-    """x + SiLU(W x + b)."""
+    """A residual block: x + SiLU(W x + b)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.linear = linear_at_zero(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, h) to (…, h)."""
+        """Map (…, h) to (…, h)."""
         return residual(self.linear, x)
 
 
 class MedusaHeads(nn.ModuleList):
-    """The heads of one target. vocabulary: None where they share the target's projection."""
+    """The heads of one target.
+
+    Args:
+        config: Their config.
+        width: Width h of the target's hidden states.
+        vocabulary: Number of tokens; None if the heads share the target's projection.
+    """
 
     def __init__(self, config: MedusaConfig, width: int, vocabulary: int | None) -> None:
         super().__init__()
@@ -81,23 +98,28 @@ class MedusaHeads(nn.ModuleList):
             self.append(head)
 
     def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
-        """Logits of the first `many` heads, or all: (…, h) to (heads, …, V)."""
+        """Return the logits of the first `many` heads (None for all): (…, h) to (heads, …, V)."""
         return side_by_side([*self][:many], states, None if self.own else project)
 
     def rows(self, many: int) -> int:
-        """How many rows of one head `many` of them read of one state."""
+        """Return how many rows of one head `many` heads compute for one state."""
         return many
 
     @classmethod
     def new(cls, config: MedusaConfig, model: Any) -> Self:
-        """Untrained heads for a causal LM, ending in its projection."""
+        """Return untrained heads for a causal LM that share its projection."""
         return cls(config, checkpoint.sizes(model)[0], None)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable.
+        """Load the heads in `folder` for this target, frozen.
 
-        Some public configs say too few heads: then the file says how many there are.
+        If the tensors have more heads than the config says, as in some public files, the tensors
+        decide.
+
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "medusa")
         config = checkpoint.parsed(found.name, found.config, MedusaConfig)
@@ -117,7 +139,11 @@ class MedusaHeads(nn.ModuleList):
 
 
 def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
-    """Raise Unsuitable where the first head has another width or more tokens than the target."""
+    """Check that the first head has the target's width and at most its number of tokens.
+
+    Raises:
+        Unsuitable: If it does not.
+    """
     block = found.tensors.get("0.0.linear.weight")
     last = found.tensors.get(f"0.{config.medusa_num_layers}.weight")
     if block is not None and block.dim() == 2:
@@ -125,30 +151,39 @@ def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
 
 
 class Medusa(HeadDrafter):
-    """Heads in eval mode, trained on the one target."""
+    """The drafter of Medusa's heads, in eval mode, trained for one target."""
 
     name = "medusa"
     network = MedusaHeads
     head: MedusaHeads
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         project = target.target.model.get_output_embeddings()
         reader = NewestState(self.head, len(self.head), project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. One of the heads, all alike; an output head of its own is part of it."""
+        """Implement `Drafter.weights`.
+
+        Counts one head, since all are alike; a head's own output projection is part of it.
+        """
         borrowed = 0 if self.head.own else causal(target.model).head
         return Weights(matrices(self.head) // len(self.head), borrowed)
 
 
 class NewestState:
-    """Keeps one row: the state that predicted the newest token. Blockwise heads read it too."""
+    """Keeps one hidden state, which predicted the newest token. Blockwise heads read it too."""
 
     def __init__(self, heads: Any, most: int, project: Project, name: str) -> None:
-        """heads: (h,) states and a projection to (heads, V); the first guesses two ahead. It says
-        how many rows a call of so many heads is.
+        """Start without a state.
+
+        Args:
+            heads: Maps a state (h,), a projection and a number of heads to logits (heads, V); the
+                first head predicts two tokens ahead. Its `rows` counts the rows of such a call.
+            most: Number of heads.
+            project: The target's output projection.
+            name: Name of the head in error messages.
         """
         self.heads = heads
         self.most = most
@@ -158,33 +193,36 @@ class NewestState:
         self.state: Tensor
 
     def ahead(self, newest: int, depth: int) -> Ahead:
-        """See `Heads`. Evidence: the head, from 1, and the place in the text of what it read."""
+        """Implement `Heads.ahead`.
+
+        Evidence: the head, from 1, and the position of the state that it read.
+        """
         logits = self.heads(self.state, self.project, depth)
         work = Work(body=self.heads.rows(depth), head=len(logits))
         return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work)
 
     def commit(self, states: States) -> None:
-        """See `Heads`."""
+        """Implement `Heads.commit`."""
         assert states.final is not None
         self.state = states.final[-1]
 
 
-FALLING: Final = 0.8  # the paper's λ: far guesses are rarely reached
+FALLING: Final = 0.8  # the paper's λ: late guesses are rarely reached
 
 
 def loss(head: MedusaHeads, outputs: TargetOutputs) -> Tensor:
-    """The weighted mean over heads; head i, from 0, guesses t + 2 + i."""
+    """Return the weighted mean loss over heads; head i, from 0, predicts the token t + 2 + i."""
     parts = [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
     return weighted(parts, FALLING)
 
 
 def guesses(head: MedusaHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Logits by depth, as in agreement.py."""
+    """Return logits by depth, (B, T, V) each, as `overlaps` takes them."""
     return list(head(outputs.final, outputs.head))
 
 
 def build(target: Target, _counts: Tensor) -> MedusaHeads:
-    """New heads for this target."""
+    """Build new heads for this target."""
     width, vocabulary = checkpoint.sizes(target.model)
     config = MedusaConfig(
         base_model_name_or_path=target.card.name,

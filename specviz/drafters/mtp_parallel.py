@@ -1,14 +1,14 @@
-"""Parallel multi-token prediction: one layer for each future position, side by side on one trunk.
+"""Parallel multi-token prediction (2404.19737): one layer per future position, side by side.
 
-The layers attend to the trunk's output (the target's last layer but one) of every verified token.
-The newest token stands at n; the newest row is n - 1, which predicted it, so head i, from 0, is
-read there for the token n + 1 + i (2404.19737). All heads run at once, in one step.
+The trunk is every layer of the target but the last; the last layer is the target's own head, for
+t + 1. Head i, from 0, is one more such layer on the same trunk, for t + 2 + i, followed by the
+target's own norm and projection. The layers attend to the trunk's output at every verified token.
+With the newest token at n, the newest row is n - 1, which predicted it, so head i predicts the
+token n + 1 + i there. All heads run in one step.
 
-The network (Gloeckle 2024, 2404.19737): the trunk is every layer of the target but the last; the
-last is its own head, for t + 1. Head i, from 0, is one more such layer on the same trunk, for
-t + 2 + i, read by the target's own norm and projection. Trained there together with the trunk; here
-on a frozen one. Tensors are named as in facebook/multi-token-prediction:
-`extra_heads.{i}.attention.wq.weight` and so on.
+The paper (Gloeckle 2024) trains the heads together with the trunk; here the trunk is frozen.
+Tensors are named as in facebook/multi-token-prediction: `extra_heads.{i}.attention.wq.weight` and
+so on.
 """
 
 from __future__ import annotations
@@ -40,9 +40,16 @@ from specviz.trace.work import Weights, Work
 
 @dataclass(frozen=True)
 class ParallelConfig:
-    """config.json, keys as in that checkpoint's params.json. n_future_tokens: t + 1 is one of them.
+    """Contents of config.json, with the keys of that checkpoint's params.json.
 
-    n_heads, n_kv_heads: of the attention. hidden_dim: the inner width, said outright.
+    Attributes:
+        n_future_tokens: Tokens predicted, t + 1 included.
+        n_heads: Attention heads.
+        n_kv_heads: Key and value heads.
+        hidden_dim: Inner width of the MLPs.
+        norm_eps: Epsilon of the norms.
+        rope_theta: Base of the rotary angles.
+        made_for: SHA-256 of the target's weights.
     """
 
     n_future_tokens: int = 4
@@ -55,7 +62,7 @@ class ParallelConfig:
 
 
 class SelfAttention(nn.Module):
-    """Meta's attention: rotary pairs are neighbours (0, 1), (2, 3), …, not halves as HF has it."""
+    """Meta's attention, whose rotary pairs are neighbours (0, 1), (2, 3), …, not halves."""
 
     def __init__(self, config: ParallelConfig, width: int, number: int) -> None:
         super().__init__()
@@ -67,7 +74,7 @@ class SelfAttention(nn.Module):
         self.wo = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
-        """New rows (B, r, h) behind `past` others, which `cache` (of transformers) holds."""
+        """Attend from new rows (B, r, h) that follow `past` rows in `cache` (transformers')."""
         q, k, v = (
             rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for rows in (self.wq(x), self.wk(x), self.wv(x))
@@ -82,7 +89,7 @@ class SelfAttention(nn.Module):
         return out
 
     def turned(self, rows: Tensor, past: int) -> Tensor:
-        """Rotate (B, heads, r, d) by their positions, which start at `past`."""
+        """Rotate (B, heads, r, d) by positions that start at `past`."""
         where = torch.arange(past, past + rows.shape[2], device=rows.device).float()
         steps = torch.arange(0, self.size, 2, device=rows.device).float() / self.size
         angles = where[:, None] * self.theta**-steps
@@ -92,7 +99,7 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """w2(SiLU(w1 x) · w3 x)."""
+    """Meta's gated MLP: w2(SiLU(w1 x) · w3 x)."""
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
@@ -101,7 +108,7 @@ class FeedForward(nn.Module):
         self.w3 = nn.Linear(width, inner, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, h) to (…, h)."""
+        """Map (…, h) to (…, h)."""
         out: Tensor = self.w2(functional.silu(self.w1(x)) * self.w3(x))
         return out
 
@@ -117,14 +124,18 @@ class TransformerBlock(nn.Module):
         self.ffn_norm = nn.RMSNorm(width, eps=config.norm_eps)
 
     def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
-        """New rows (B, r, h) behind `past` others."""
+        """Map new rows (B, r, h) that follow `past` rows to (B, r, h)."""
         x = x + self.attention(self.attention_norm(x), past, cache)
         out: Tensor = x + self.feed_forward(self.ffn_norm(x))
         return out
 
 
 class ParallelHeads(nn.Module):
-    """n - 1 layers side by side. shared: the target's final norm, used and never stored."""
+    """The n - 1 layers, side by side.
+
+    Attributes:
+        shared: The target's final norm in a tuple, so that it is not stored with this module.
+    """
 
     def __init__(self, config: ParallelConfig, model: Any) -> None:
         super().__init__()
@@ -132,25 +143,30 @@ class ParallelHeads(nn.Module):
         width, many = checkpoint.sizes(model)[0], config.n_future_tokens - 1
         self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(many))
         norm = require_part(model, final_norm, "final norm")
-        self.shared = (norm,)  # in a tuple, so that it is no part of this module
+        self.shared = (norm,)
 
     def features(self, trunk: Tensor, past: int = 0, cache: Any = None) -> Tensor:
-        """New rows (B, r, h) behind `past` cached ones to (heads, B, r, h), before the norm."""
+        """Map new rows (B, r, h) behind `past` cached ones to (heads, B, r, h), before the norm."""
         return torch.stack([head(trunk, past, cache) for head in self.extra_heads])
 
     def logits(self, features: Tensor, project: Project) -> Tensor:
-        """(…, h) to (…, V), through the target's norm and projection."""
+        """Map (…, h) to (…, V) with the target's norm and projection."""
         logits: Tensor = project(self.shared[0](features))
         return logits
 
     @classmethod
     def new(cls, config: ParallelConfig, model: Any) -> Self:
-        """Untrained heads for a causal LM."""
+        """Return untrained heads for a causal LM."""
         return cls(config, model)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The heads in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
+        """Load the heads in `folder` for this target, frozen.
+
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit the target.
+        """
         found = read_head(folder, "mtp-parallel")
         heads = cls(checkpoint.parsed(found.name, found.config, ParallelConfig), target.model)
         checkpoint.restore(found.name, heads, found.tensors, target.model)
@@ -162,7 +178,13 @@ class ParallelHeads(nn.Module):
 
 
 class ParallelMTP(HeadDrafter):
-    """Heads in eval mode, trained on the one target. layers: how many the target has."""
+    """The drafter of parallel heads, in eval mode, trained for one target.
+
+    Args:
+        head: The heads.
+        card: Their card.
+        layers: Number of layers of the target.
+    """
 
     name = "mtp-parallel"
     network = ParallelHeads
@@ -174,22 +196,25 @@ class ParallelMTP(HeadDrafter):
 
     @classmethod
     def around(cls, head: ParallelHeads, card: ModelCard, target: Target) -> Self:
-        """See `HeadDrafter`."""
+        """Implement `HeadDrafter.around`."""
         return cls(head, card, target.model.config.num_hidden_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         project = target.target.model.get_output_embeddings()
         reader = TrunkRows(self.head, self.capture.layers[0], project, self.card.name)
         return RankPathSession(reader, target.target.eos, settings)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. All layers read every row; the output head is the target's."""
+        """Implement `Drafter.weights`.
+
+        All layers compute every row; the output head is the target's.
+        """
         return Weights(matrices(self.head), causal(target.model).head)
 
 
 class TrunkRows:
-    """Every head's cache over the trunk's verified rows; new ones wait until heads are read."""
+    """Every head's cache over the trunk's verified rows; new rows wait until the heads run."""
 
     def __init__(self, heads: ParallelHeads, layer: int, project: Project, name: str) -> None:
         self.heads = heads
@@ -203,7 +228,10 @@ class TrunkRows:
         self.waiting: list[Tensor] = []
 
     def ahead(self, newest: int, depth: int) -> Ahead:
-        """See `Heads`. All heads run, so that all caches hold the same rows."""
+        """Implement `Heads.ahead`.
+
+        All heads run, so that their caches hold the same rows.
+        """
         rows = torch.cat(self.waiting)[None]
         features = self.heads.features(rows, self.read, self.cache)
         self.read += rows.shape[1]
@@ -213,24 +241,24 @@ class TrunkRows:
         return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work)
 
     def commit(self, states: States) -> None:
-        """See `Heads`."""
+        """Implement `Heads.commit`."""
         self.waiting.append(states.layers[self.layer])
 
 
 def loss(head: ParallelHeads, outputs: TargetOutputs) -> Tensor:
-    """The mean over heads; head i, from 0, guesses t + 2 + i."""
+    """Return the mean loss over heads; head i, from 0, predicts the token t + 2 + i."""
     return weighted(
         [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
     )
 
 
 def guesses(head: ParallelHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Logits by depth, as in agreement.py. The trunk is all layers but the last."""
+    """Return logits by depth, (B, T, V) each, as `overlaps` takes them."""
     return [head.logits(row, outputs.head) for row in head.features(outputs.states[-2])]
 
 
 def build(target: Target, _counts: Tensor) -> ParallelHeads:
-    """New heads for this target, with MLPs half as wide as its layers'."""
+    """Build new heads for this target, with MLPs half as wide as its layers'."""
     shape = target.model.config
     config = ParallelConfig(
         n_heads=shape.num_attention_heads,

@@ -1,7 +1,8 @@
-"""Prompt lookup: the text's own end, found earlier in the text, says what comes next.
+"""Prompt lookup: finds the text's last tokens earlier in the text and copies what followed.
 
-The longest suffix with a length within [min, max] that occurred before; among equals the earliest
-(as vLLM and transformers do); its continuation is the guess. A point mass: no model, no q.
+The match is the longest suffix with a length within [min, max] that occurred before, and of equally
+long ones the earliest (as in vLLM and transformers). Its continuation is a point mass: there is no
+model and no q.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The text's last `length` tokens stand at `start` too."""
+    """An earlier occurrence of the text's last `length` tokens, beginning at `start`."""
 
     start: int
     length: int
 
     @property
     def end(self) -> int:
-        """Where the continuation starts."""
+        """Return where the continuation starts."""
         return self.start + self.length
 
 
 def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match | None:
-    """The earliest place of the longest suffix that occurs before the end; None if none does.
+    """Return the earliest occurrence of the longest suffix that occurs before the end, or None.
 
-    Example: in [7, 8, 9, 5, 7, 8] the suffix [7, 8] stands at 0, so 9 is the guess.
+    Example: in [7, 8, 9, 5, 7, 8] the suffix [7, 8] occurs at 0, so 9 is the guess.
     """
     text = list(context)
     for length in range(min(longest, len(text) - 1), shortest - 1, -1):
@@ -49,17 +50,17 @@ def longest_match(context: Sequence[int], shortest: int, longest: int) -> Match 
 
 
 class NGram(Weightless):
-    """Fits any target; nothing to load."""
+    """The n-gram drafter. Fits any target and has no weights."""
 
     name = "ngram"
 
     def begin(self, target: TargetRun, settings: Settings) -> NGramSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return NGramSession(target.target.eos, settings)
 
 
 class NGramSession:
-    """Keeps nothing: the text is the memory."""
+    """A session without state: it searches the text."""
 
     drawn = Drawn.POINT_MASS
 
@@ -68,7 +69,10 @@ class NGramSession:
         self.settings = settings
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Evidence by node: the match, and where in the text the token is."""
+        """Implement `DraftSession.propose`.
+
+        Evidence by node: the match, and the position in the text that the token is copied from.
+        """
         shortest, longest = self.settings.ngram_min, self.settings.ngram_max
         found = longest_match(context, shortest, longest)
         guesses = self._until_end(context[found.end : found.end + max_tokens - 1]) if found else []
@@ -84,10 +88,10 @@ class NGramSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. The next proposal sees the text; there is nothing to roll back."""
+        """Implement `DraftSession.commit`: the next proposal gets the whole text."""
 
     def _until_end(self, guesses: Sequence[int]) -> list[int]:
-        """Guesses up to the first end-of-text, it included."""
+        """Return the guesses up to and including the first end-of-text token."""
         for i, token in enumerate(guesses):
             if token in self.eos:
                 return list(guesses[: i + 1])

@@ -1,9 +1,9 @@
-"""The target drafts for itself: every guess is right, and nothing is gained.
+"""The target drafts for itself: every guess is accepted, and no time is gained.
 
-The upper end of α: sampled guesses come from p itself, so q = p, up to the rounding of passes of
-unlike shapes. It really runs the target once a level, with a cache of its own beside that of the
-run, so a round costs γ full passes before the one that checks them. (Hugging Face's assisted
-generation is taught from such an oracle, and from wishing that it were free.)
+This is the upper limit of α: sampled guesses come from p itself, so q = p up to the rounding of
+passes of different shapes. The target really runs once per level, with a second cache, so a round
+costs γ full passes before the one that verifies them. (Hugging Face's post on assisted generation
+starts from such an oracle, imagined to be free.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from specviz.settings.settings import Settings
 
 
 class Oracle(DraftModel):
-    """A draft model whose weights are the target's: shared, no copy. The card says what it runs."""
+    """A draft model that shares the target's weights."""
 
     name = "oracle"
 
@@ -31,24 +31,31 @@ class Oracle(DraftModel):
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """The drafter of this target; it has no weights of its own. See `Drafter`."""
+        """Return the oracle of this target. See `HeadDrafter.load`."""
         return cls(target)
 
     def begin(self, target: TargetRun, settings: Settings) -> OracleSession:
-        """See `Drafter`. Raises ValueError for a run of any model but its own."""
+        """Implement `Drafter.begin`.
+
+        Raises:
+            ValueError: If the run is one of another model.
+        """
         if target.target.model is not self.model:
             raise ValueError(
-                "The oracle is the target itself, and this one was made of another model than "
-                f"{target.target.card.name}."
+                "The oracle drafts with the target itself, and this one was made for another model "
+                f"than {target.target.card.name}."
             )
         return OracleSession(self, target, settings)
 
 
 class OracleSession(DraftModelSession):
-    """Drafts as a draft model does, and says how many target passes that took."""
+    """Drafts like a draft model and reports how many target passes that took."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Evidence on the whole try: the full passes spent, one a level."""
+        """Implement `DraftSession.propose`.
+
+        Evidence on the proposal: the full target passes that drafting took, one per level.
+        """
         proposal = super().propose(context, max_tokens, chance)
         passes = max(proposal.tree.depths)
         remark = {"form": "upper-bound", "passes": passes}

@@ -1,17 +1,18 @@
-"""SuffixDecoding: what most often followed the text's own end, earlier in the text (2411.04975).
+"""SuffixDecoding (2411.04975): what most often followed the text's last tokens earlier in the text.
 
-A draft follows one end of the text down the counts of what came after it: at every node the most
-frequent tokens, ties to the most recent, as far as the chance that counts give the whole path is
-at least `least`, and no deeper than `factor` times the end's length. Every end that occurred
-before is tried; the draft whose counts expect most guesses to be kept wins, the longer end among
-equals. A token's chance is its count over that of all tokens seen there (the paper's; Snowflake's
-code also counts the end of the text, which nothing has followed yet). The memory is this run's
-text alone: the paper's second tree, of other people's outputs, is left out. A point mass: counts
-choose the guesses, no verdict uses them.
+A draft starts from a suffix of the text and follows the counts of what came after it. Under every
+node it takes the most frequent tokens, of equally frequent ones the most recent. It goes on while
+the estimated probability of the whole path is at least `least`, and no deeper than `factor` times
+the suffix's length. Every suffix that occurred before is tried; the draft with the most guesses
+expected to be accepted wins, of equal ones that of the longer suffix. The estimated probability of
+a token is its count divided by the count of all tokens seen there. (This is the paper's;
+Snowflake's code also counts the end of the text, which nothing has followed yet.) Only this run's
+text is stored; the paper's second tree, of other outputs, is left out. The draft is a point mass:
+counts choose the guesses, and verification does not use them.
 
-Below it is a suffix automaton: every string of a growing text, how often it occurred and where
-last. Strings that end at the same places share one state, so there are at most two states a token,
-and a token is added without a look back (Blumer et al. 1985).
+The counts are kept in a suffix automaton, which holds every substring of a growing text, how often
+it occurred and where last. Substrings that end at the same positions share a state, so there are at
+most two states per token, and appending a token does not read the text again (Blumer et al. 1985).
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(slots=True, eq=False, repr=False)
 class State:
-    """The strings that occur at the same places; all of them are ends of the longest.
+    """The substrings that end at the same positions; all of them are suffixes of the longest.
 
-    length: of the longest. link: the state of their longest end that occurs elsewhere too; None for
-    the empty string alone. next: by token, the state of these strings and that token. count: how
-    often they occur. last: where their latest occurrence ends (its last token's index).
+    Attributes:
+        length: Length of the longest.
+        link: State of their longest suffix that also occurs elsewhere; None for the empty string
+            only.
+        next: By token, the state of these substrings followed by that token.
+        count: How often they occur.
+        last: Index of the last token of their latest occurrence.
     """
 
     length: int
@@ -47,18 +52,18 @@ class State:
     last: int = -1
 
     def following(self) -> list[tuple[int, State]]:
-        """The tokens that came next, most frequent first, then most recent; and where they lead.
+        """Return the tokens that came next with their states, by frequency, then recency.
 
-        No two tokens stand at one place, so the order has no ties.
+        Two tokens cannot have the same latest position, so the order has no ties.
         """
         return sorted(self.next.items(), key=lambda pair: (-pair[1].count, -pair[1].last))
 
 
 class Suffixes:
-    """The automaton of `text`; grows at its end.
+    """A suffix automaton that can be extended at the end.
 
-    A token costs a few steps, and one for every distinct set of places where an end of the text
-    occurs: as many as there are tokens where all of them are the same.
+    Appending a token takes a few steps, plus one for every distinct set of positions at which a
+    suffix of the text occurs; if all tokens are the same, that is one per token of the text.
     """
 
     def __init__(self) -> None:
@@ -67,14 +72,14 @@ class Suffixes:
         self._whole = self.empty  # the state of the text itself
 
     def extend(self, tokens: Iterable[int]) -> None:
-        """Add tokens at the end."""
+        """Append tokens."""
         for token in tokens:
             self._append(token)
 
     def ends(self) -> Iterator[State]:
-        """States of the ends of the text that occurred before, the longest first.
+        """Yield the states of the suffixes that occurred before, the longest first.
 
-        The ends between two of them occur just where the longer one does.
+        A suffix with a length between two of them occurs at the same positions as the longer one.
         """
         state = self._whole.link
         while state is not None and state.length:
@@ -98,9 +103,10 @@ class Suffixes:
             end = end.link
 
     def _after(self, at: State, token: int) -> State:
-        """The state whose longest string is that of `at` and then `token`.
+        """Return the state whose longest string is that of `at` followed by `token`.
 
-        Where a longer string shared its places, they part now: the shorter occurs at the end too.
+        If that string shared a state with a longer one, the state is split: now only the shorter
+        one occurs at the end too.
         """
         found = at.next[token]
         if found.length == at.length + 1:
@@ -114,22 +120,30 @@ class Suffixes:
         return parted
 
 
-SLACK = 1e-6  # rounding must not take the last token off 0.29 · 100, nor break a tie
+SLACK = 1e-6  # so that rounding neither turns 0.29 · 100 into 28 nor breaks a tie
 
 
 class Suffix(Weightless):
-    """Fits any target; nothing to load, nothing kept between runs."""
+    """The suffix drafter. Fits any target, has no weights and keeps nothing between runs."""
 
     name = "suffix"
 
     def begin(self, target: TargetRun, settings: Settings) -> SuffixSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return SuffixSession(target.target.eos, settings)
 
 
 @dataclass(slots=True)
 class Growing:
-    """A draft in the making. expected: how many guesses its counts expect to be kept."""
+    """A draft in progress.
+
+    Attributes:
+        tokens: By node, its token.
+        parents: By node, its parent.
+        score: By node, its count divided by that of all tokens seen there.
+        evidence: By node, what a reader is shown.
+        expected: Number of guesses that the counts expect to be accepted.
+    """
 
     tokens: list[int]
     parents: list[int] = field(default_factory=lambda: [-1])
@@ -138,7 +152,7 @@ class Growing:
     expected: float = 0.0
 
     def add(self, parent: int, token: int, after: State, total: int) -> int:
-        """One guess under `parent`, seen `after.count` times out of `total`; its node."""
+        """Add a guess, seen `after.count` times out of `total`, and return its node."""
         node = len(self.tokens)
         self.tokens.append(token)
         self.parents.append(parent)
@@ -148,7 +162,7 @@ class Growing:
 
 
 class SuffixSession:
-    """The automaton of this run's text."""
+    """A session with the automaton of this run's text."""
 
     drawn = Drawn.POINT_MASS
 
@@ -161,12 +175,14 @@ class SuffixSession:
         self.seen = Suffixes()
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Nodes are numbered level by level; siblings as `Settings` says.
+        """Implement `DraftSession.propose`.
 
-        Score by node: its count over that of all tokens seen there. Evidence by node: both counts,
-        and where in the text the token last stood there. On the whole try: factor and least; where
-        an end of the text was found, its length, where it last stood before the first guess, and
-        how many guesses are expected to be kept.
+        Nodes are numbered level by level; the settings say how many siblings there are.
+
+        Score by node: its count divided by that of all tokens seen there. Evidence by node: both
+        counts, and the position where the token last appeared there. Evidence on the proposal:
+        factor and least; if a suffix was found, its length, where it last began, and how many
+        guesses are expected to be accepted.
         """
         self._read(context)
         remark: dict[str, Any] = {"form": "counts", "factor": self.factor, "least": self.least}
@@ -181,17 +197,17 @@ class SuffixSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. The next proposal reads what was added; guesses were never stored."""
+        """Implement `DraftSession.commit`: the next proposal reads what was added."""
 
     def _read(self, context: Sequence[int]) -> None:
-        """Bring the automaton up to `context`, by what was added to it."""
+        """Extend the automaton to `context`."""
         known = len(self.seen.text)
-        if self.seen.text != list(context[:known]):  # another text than last time
+        if self.seen.text != list(context[:known]):  # not a continuation of the last text
             self.seen, known = Suffixes(), 0
         self.seen.extend(context[known:])
 
     def _best(self, root: int, most: int) -> tuple[Growing, State | None]:
-        """The draft that expects most to be kept, at most `most` deep, and the end it follows."""
+        """Return the draft with the most expected accepted guesses, and the suffix it follows."""
         best, of = Growing([root]), None
         for end in self.seen.ends():  # longest first
             depth = min(most, int(self.factor * end.length + SLACK))
@@ -203,7 +219,7 @@ class SuffixSession:
         return best, of
 
     def _grow(self, root: int, end: State, depth: int) -> Growing:
-        """The draft after `end`, level by level; nothing follows an end-of-text."""
+        """Return the draft that follows a suffix; nothing follows an end-of-text token."""
         grown = Growing([root])
         level = [(0, end, 1.0)]
         for width in map(self.settings.width, range(depth)):

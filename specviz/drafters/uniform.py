@@ -1,9 +1,9 @@
-"""A blind guess: every token of the vocabulary is as likely as any other, q = 1/V.
+"""A blind guess: every token of the vocabulary has the same probability, q = 1/V.
 
-The lower end of α: Σ min(p, 1/V) when guesses are sampled. It knows nothing of the text, of the
-target or of the temperature, and it is still lossless, for the rule needs a true q, not a good
-one. As a point mass (greedy candidates, or temperature 0) the tokens are those that the same coins
-pick: the coins that judge are others, so the guess is fixed before any of them falls.
+This is the lower limit of α, Σ min(p, 1/V) for sampled guesses. It uses neither the text nor the
+target nor the temperature, and is still lossless, because the rule needs the true q, not a good
+one. As a point mass (greedy candidates, or temperature 0) it proposes the tokens that the same u
+select; verification uses other u, so the guess does not depend on them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from specviz.verification.tree import DraftTree
 
 
 class Uniform(Weightless):
-    """Fits any target; nothing to load."""
+    """The uniform drafter. Fits any target and has no weights."""
 
     name = "uniform"
 
     def begin(self, target: TargetRun, settings: Settings) -> UniformSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return UniformSession(target, settings)
 
 
 class UniformSession:
-    """Keeps nothing but the one law that it has."""
+    """A session that holds the uniform distribution only."""
 
     def __init__(self, target: TargetRun, settings: Settings) -> None:
         self.eos = target.target.eos
@@ -48,7 +48,7 @@ class UniformSession:
         self.branches = settings.branches
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Nodes are numbered level by level."""
+        """Implement `DraftSession.propose`. Nodes are numbered level by level."""
         tokens, parents = [context[-1]], [-1]
         draws: dict[int, Draw] = {}
         level = [0]
@@ -73,19 +73,20 @@ class UniformSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. There is nothing to roll back."""
+        """Implement `DraftSession.commit`: there is nothing to do."""
 
 
 def distinct_picks(size: int, coins: Iterable[float]) -> list[Draw]:
-    """What `distributions.draw` gives on the uniform law of `size` tokens, without the walk.
+    """Return what `distributions.draw` gives on a uniform distribution, without computing it.
 
-    One a coin, each without the tokens of those before it; fewer where the tokens run out. Equals
-    stand by id, so u falls on the u·n-th of the n ids that are left.
+    There is one draw per u, each without the tokens drawn before it, and fewer if the tokens run
+    out. Tokens with equal probability are ordered by id, so u selects the ⌊u·n⌋-th of the n ids
+    left.
     """
     draws: list[Draw] = []
     for left, u in zip(range(size, 0, -1), coins, strict=False):
         place = int(u * left)
-        if u < place / left:  # the product was rounded up
+        if u < place / left:  # u · left was rounded up
             place -= 1
         elif u >= (place + 1) / left:  # or down
             place += 1

@@ -1,7 +1,7 @@
-"""The contract of a drafter: eleven laws, as plain functions that need no test runner.
+"""The contract of a drafter: eleven checks, as plain functions that need no test runner.
 
-Rule: a law sees a drafter through its protocol alone, so it holds for one written elsewhere too.
-Each law returns in silence or raises ContractBroken with a sentence; `check_drafter` tries all.
+A check uses a drafter through its protocol only, so it works for drafters outside the package too.
+Each check returns None or raises `ContractBroken` with a sentence; `check_drafter` runs all.
 """
 
 from __future__ import annotations
@@ -44,13 +44,21 @@ LAWS: Final[dict[str, Law]] = {
 
 
 def check_drafter(case: Case, laws: Iterable[str] | None = None) -> None:
-    """Try all laws on a drafter, or those named. Raises ContractBroken at the first it breaks."""
+    """Run all checks on a drafter, or the named ones.
+
+    Raises:
+        ContractBroken: At the first check that fails.
+    """
     for name in LAWS if laws is None else laws:
         check_law(name, case)
 
 
 def check_law(name: str, case: Case) -> None:
-    """Try one law. Raises ContractBroken, also where the drafter failed in any other way."""
+    """Run one check.
+
+    Raises:
+        ContractBroken: If the check fails, or the drafter raises any other exception.
+    """
     try:
         LAWS[name](case)
     except ContractBroken as broken:

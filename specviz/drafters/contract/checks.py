@@ -1,4 +1,8 @@
-"""Laws of whole runs: what text comes, by which law, and where it ends."""
+"""The checks of the contract.
+
+Whole runs: what text they give, with which distribution, and where it ends. Sessions: what a draft
+may contain, what it depends on, and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +45,16 @@ from specviz.verification.distributions import BadScores
 from specviz.verification.exact import g_test, plain_distribution
 
 LIMITS: Final = (1, 2, 3, 7)
-FALSE_ALARM: Final = 1e-3  # how often a true drafter would fail the G-test, seeds being luck
-ROOM: Final = 4  # new tokens of a run that is counted: three, and guesses two deep
-FEWEST: Final = 20  # guesses kept, and fallen, without which a G-test would show nothing
+FALSE_ALARM: Final = 1e-3  # probability that a correct drafter fails the G-test
+ROOM: Final = 4  # max_new_tokens of a counted run: three tokens, with guesses two deep
+FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs to show anything
 
 
 def greedy_is_generate(case: Case) -> None:
-    """At temperature 0 the text is the one that transformers' own `generate` makes.
+    """At temperature 0 the text equals that of transformers' `generate`.
 
-    With every shape on every prompt; by turns at a fixed γ, plain decoding following, and at one
-    that learns.
+    Every shape is run on every prompt, alternating between a fixed γ followed by plain decoding,
+    and a schedule that learns.
     """
     target = case.target()
     drafter = case.drafter(target)
@@ -61,15 +65,15 @@ def greedy_is_generate(case: Case) -> None:
             schedule: Literal["fixed", "learning"] = "fixed" if fixed else "learning"
             settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW, schedule=schedule)
             trace = traced(target, drafter, prompt, settings, baseline=fixed)
-            demand(token_ids(trace) == wanted, f"It changed what {prompt!r} goes on with.")
+            demand(token_ids(trace) == wanted, f"It changed the continuation of {prompt!r}.")
             plain_too = not trace.baseline or trace.baseline.token_ids == wanted
-            changed = f"After it, plain decoding changed what {prompt!r} goes on with."
+            changed = f"After it, plain decoding changed the continuation of {prompt!r}."
             demand(plain_too and (trace.baseline is not None) == fixed, changed)
             check(trace)
 
 
 def sampled_runs_check_and_replay(case: Case) -> None:
-    """A warm run's trace follows from its coins, and a second run is the first again."""
+    """A sampled run's trace passes `check`, and a second run with the same u repeats it."""
     target = case.target()
     drafter = case.drafter(target)
     for seed, (prompt, shape) in enumerate(product(case.prompts[:2], case.shapes)):
@@ -78,11 +82,11 @@ def sampled_runs_check_and_replay(case: Case) -> None:
         check(first)
         ids = target.encode(prompt, NEW)
         again = [token for r in rounds_of(target, drafter, ids, settings) for token in r.tokens]
-        demand(token_ids(first) == again, "The same coins gave another text the second time.")
+        demand(token_ids(first) == again, "The same random numbers gave another text.")
 
 
 def tokens_follow_the_target(case: Case) -> None:
-    """Two tokens after one laid by hand come as often as the target's law has them (G-test)."""
+    """Two tokens after a forced first one are distributed like the target's (G-test)."""
     target = case.ending()
     drafter, ids = case.drafter(target), target.encode(case.prompts[0], ROOM)
     counts: Counter[tuple[int, ...]] = Counter()
@@ -102,35 +106,35 @@ def tokens_follow_the_target(case: Case) -> None:
                 break
         first = text[0]
         counts[tuple(text[1:3])] += 1
-    few = f"Only {kept} guesses were kept and {fallen} fell in {case.runs} runs."
+    few = f"Only {kept} guesses were accepted and {fallen} rejected in {case.runs} runs."
     demand(min(kept, fallen) >= FEWEST, few)
     laws = plain_distribution(
         lambda more: law_after(target, [*ids, first, *more], case.sampling), 2
     )
-    demand(set(counts) <= set(laws), "It brought tokens that the target never says there.")
+    demand(set(counts) <= set(laws), "It gave tokens of probability 0 there.")
     cells = sorted(laws)
     result = g_test([counts[cell] for cell in cells], [laws[cell] for cell in cells])
-    demand(result.degrees > 0, "The target always says the same there; choose a warmer sampling.")
+    demand(result.degrees > 0, "The target is certain there; choose a higher temperature.")
     chance = f"(p = {result.p_value:.1e})"
     sentence = f"The tokens of {case.runs} runs do not follow the target {chance}."
     demand(result.p_value > FALSE_ALARM, sentence)
 
 
 def stops_at_its_limit(case: Case) -> None:
-    """A run has exactly as many new tokens as were asked for, however few."""
+    """A run has exactly as many new tokens as requested."""
     target = case.ending()
     drafter = case.drafter(target)
     for limit in LIMITS:
         for settings in case.settings(limit):
             trace = traced(target, drafter, case.prompts[0], settings)
             many = len(token_ids(trace))
-            demand(many == limit, f"{many} new tokens came where {limit} were asked for.")
-            demand(reason(trace) == "limit", "The run does not say that its limit ended it.")
+            demand(many == limit, f"{many} new tokens were made, and the limit was {limit}.")
+            demand(reason(trace) == "limit", "The run does not report that its limit ended it.")
             check(trace)
 
 
 def ends_exactly_there(case: Case) -> None:
-    """A text ends with its first end-of-text token, kept guess or not, as plain decoding has it."""
+    """A text ends with its first end-of-text token, as in plain decoding, guessed or not."""
     for shape in case.shapes:
         settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW)
         for prompt in case.prompts[:2]:
@@ -143,12 +147,12 @@ def ends_exactly_there(case: Case) -> None:
                 trace = traced(target, case.drafter(target), prompt, settings, baseline=not at)
                 right = token_ids(trace) == text[: place + 1]
                 demand(right, f"The text should have ended at new token {place + 1}.")
-                demand(reason(trace) == "eos", "The run does not say that the text ended.")
+                demand(reason(trace) == "eos", "The run does not report that the text ended.")
                 check(trace)
 
 
 def keeps_to_the_room(case: Case) -> None:
-    """With room for n tokens a draft is at most n - 1 deep: one place is the target's own."""
+    """With n tokens left a draft is at most n - 1 deep: one token is always the target's own."""
     target = case.ending()
     drafter, most = case.drafter(target), 0
     for settings in case.settings():
@@ -161,11 +165,11 @@ def keeps_to_the_room(case: Case) -> None:
                 proposal = decoding.session.propose(list(decoding.text), max_tokens, chance)
                 proposal.check(decoding.session.drawn, max_tokens, ())
                 most = max(most, *proposal.tree.depths)
-    demand(most > 1, "It never guessed two tokens deep; give prompts on which it does.")
+    demand(most > 1, "It never drafted two tokens deep; give prompts on which it does.")
 
 
 def nothing_follows_an_end(case: Case) -> None:
-    """No guess stands under one that ends the text."""
+    """No guess is under one that ends the text."""
     shown = False
     for settings in case.settings():
         for prompt in case.prompts[:2]:
@@ -175,11 +179,11 @@ def nothing_follows_an_end(case: Case) -> None:
                 for played in Decoding(target, case.drafter(target), ids, settings).rounds():
                     played.proposal.check(played.proposal.drawn, len(played.p) + 1, target.eos)
                     shown |= token in played.proposal.tree.tokens[1:]
-    demand(shown, "It never guessed an end of text; give prompts on which it goes two deep.")
+    demand(shown, "It never guessed an end of text; give prompts on which it drafts two deep.")
 
 
 def sessions_do_not_disturb_each_other(case: Case) -> None:
-    """Two runs in turns over the same weights are the runs that each would be alone."""
+    """Two interleaved runs over the same weights equal the two separate runs."""
     target = case.target()
     drafter = case.drafter(target)
     for settings in case.settings():
@@ -188,14 +192,14 @@ def sessions_do_not_disturb_each_other(case: Case) -> None:
         one, other = (Decoding(target, drafter, ids, settings).rounds() for ids in texts)
         turns = list(zip_longest(one, other))
         both = [story([pair[i] for pair in turns if pair[i] is not None]) for i in (0, 1)]
-        demand(both == alone, "Two runs in turns are not the two runs alone.")
+        demand(both == alone, "Two interleaved runs differ from the two separate runs.")
 
 
 def a_fresh_session_says_the_same(case: Case) -> None:
-    """Nothing of a rejected guess stays behind, and nothing of a kept one is missing.
+    """No state of a rejected guess is kept, and no state of an accepted one is missing.
 
-    A session in the middle of a run proposes what a new one does that reads the text at once. One
-    that remembers rounds gone by is compared with a whole second run instead.
+    A session in the middle of a run proposes what a new session does that reads the text at once. A
+    drafter that remembers earlier rounds is checked by repeating a whole run instead.
     """
     target = case.ending()
     drafter = case.drafter(target)
@@ -203,7 +207,7 @@ def a_fresh_session_says_the_same(case: Case) -> None:
         ids = target.encode(case.prompts[0], NEW)
         if case.remembers:
             first, second = (story(rounds_of(target, drafter, ids, settings)) for _ in range(2))
-            demand(first == second, "A second run is not the first again.")
+            demand(first == second, "A second run differs from the first.")
             continue
         decoding = Decoding(target, drafter, ids, replace(settings, schedule="fixed"))
         decoding.session = heard = Listening(decoding.session)
@@ -213,13 +217,13 @@ def a_fresh_session_says_the_same(case: Case) -> None:
             demand(fresh.tree == proposal.tree, f"After {len(text)} tokens a new session differs.")
             demand(close(fresh.q, proposal.q), f"After {len(text)} tokens a new q differs.")
             sure = same_numbers(fresh.score, proposal.score)
-            demand(sure, f"After {len(text)} tokens a new session is as sure of other guesses.")
+            demand(sure, f"After {len(text)} tokens a new session has other scores.")
             reasons = same_numbers(evidence(fresh), evidence(proposal))
             demand(reasons, f"After {len(text)} tokens a new session has other evidence.")
 
 
 def nan_is_a_sentence(case: Case) -> None:
-    """Weights that are no numbers end a run with BadScores, which says whose they are."""
+    """NaN weights end a run with BadScores, whose message names the network."""
     target = case.target()
     drafter = case.drafter(target)
     for settings in case.settings():
@@ -230,11 +234,11 @@ def nan_is_a_sentence(case: Case) -> None:
                     list(Decoding(target, drafter, ids, settings).rounds())
             except BadScores:
                 continue
-        raise ContractBroken("Its weights were no numbers, and it went on.")
+        raise ContractBroken("Its weights were NaN, and it continued.")
 
 
 def missing_states_are_refused(case: Case) -> None:
-    """Tokens that come without the states its taps ask for are a ValueError, not a worse draft."""
+    """Missing hidden states raise a ValueError instead of giving a worse draft."""
     target = case.ending()
     drafter = case.drafter(target)
     if drafter.capture == CaptureSpec():
@@ -246,6 +250,6 @@ def missing_states_are_refused(case: Case) -> None:
                 session = begun(target, drafter, text, settings, some)
                 session.propose(text, 5, settings.chance(1))
             except ValueError as refusal:
-                demand(len(str(refusal).split()) > 3, f"{refusal} is no sentence.")
+                demand(len(str(refusal).split()) > 3, f"{refusal} is not a sentence.")
                 continue
-            raise ContractBroken("States were missing, and it went on.")
+            raise ContractBroken("States were missing, and it continued.")

@@ -1,4 +1,4 @@
-"""What is on trial: a drafter, a target for it, and what they are tried with."""
+"""What the checks of the contract share: the case to check, runs, sessions and spoiled weights."""
 
 from __future__ import annotations
 
@@ -25,23 +25,27 @@ from specviz.verification.distributions import logits_to_probs
 
 GREEDY: Final = Sampling(0.0)
 WARM: Final = Sampling(1.3, top_k=4, top_p=0.97)
-NEW: Final = 16  # tokens of a usual run: some rounds, and room at its end for the shortest drafts
+NEW: Final = 16  # tokens of a run: several rounds, the last of which allow only the shortest drafts
 
 
 class ContractBroken(AssertionError):
-    """A drafter broke a law of the contract; the message says which and how."""
+    """A drafter failed a check of the contract; the message says which and how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A drafter on trial.
+    """A drafter to check.
 
-    target: gives the target; laws copy it where they change how its texts end. drafter: makes
-    the drafter for it. prompts: two or more, on which it guesses two tokens deep at times.
-    shapes: settings to try it with; laws lay temperature, seed and limit themselves.
-    sampling: how warm runs draw; few tokens must carry most of the law, or no statistics will
-    tell. remembers: its guesses depend on rounds gone by and not on the text alone (a pool of
-    n-grams). runs: how many the G-test counts.
+    Attributes:
+        target: Returns the target; checks copy it to change its end-of-text tokens.
+        drafter: Builds the drafter for a target.
+        prompts: Two or more prompts, on which it sometimes drafts two tokens deep.
+        shapes: Settings to check it with; checks set temperature, seed and limit themselves.
+        sampling: How sampled runs sample. Few tokens must hold most of the probability, or the
+            G-test cannot tell.
+        remembers: Whether its guesses depend on earlier rounds, not on the text alone (such as a
+            pool of n-grams).
+        runs: Number of runs for the G-test.
     """
 
     target: Callable[[], Target]
@@ -53,20 +57,20 @@ class Case:
     runs: int = 300
 
     def settings(self, new: int = NEW) -> Iterator[Settings]:
-        """Every shape at temperature 0, then warm, for so many new tokens."""
+        """Yield every shape at temperature 0, then with `sampling`, for `new` tokens."""
         for sampling in (GREEDY, self.sampling):
             for shape in self.shapes:
                 yield replace(shape, sampling=sampling, max_new_tokens=new)
 
     def ending(self, *ends: int) -> Target:
-        """The target, but its texts end with one of these tokens only."""
+        """Return the target with these end-of-text tokens only."""
         target = copy(self.target())
         target.eos = ends
         return target
 
 
 def demand(holds: bool, sentence: str) -> None:
-    """Raise ContractBroken with the sentence unless it holds."""
+    """Raise ContractBroken with the sentence unless `holds`."""
     if not holds:
         raise ContractBroken(sentence)
 
@@ -76,7 +80,7 @@ SURENESS: Final = 1e-4  # of scores and evidence, likewise
 
 
 class Listening:
-    """A session that notes what it was asked and what it proposed."""
+    """A session that records its proposals and their arguments."""
 
     def __init__(self, session: DraftSession) -> None:
         self.session = session
@@ -84,7 +88,7 @@ class Listening:
         self.asked: list[tuple[list[int], int, Chance, Proposal]] = []
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`."""
+        """Implement `DraftSession.propose`."""
         proposal = self.session.propose(context, max_tokens, chance)
         self.asked.append((list(context), max_tokens, chance, proposal))
         return proposal
@@ -92,14 +96,14 @@ class Listening:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`."""
+        """Implement `DraftSession.commit`."""
         self.session.commit(tokens, states, extra_rows)
 
 
 def traced(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, baseline: bool = True
 ) -> Trace:
-    """A whole run on raw text, as a trace in memory."""
+    """Return a whole run on raw text as a trace in memory."""
     raw = replace(settings, chat="raw", system="")
     header, *events = run(target, drafter, prompt, raw, baseline=baseline)
     assert isinstance(header, Header)
@@ -107,29 +111,29 @@ def traced(
 
 
 def reason(trace: Trace) -> str | None:
-    """Why the run ended, as it says itself."""
+    """Return the reason that the trace gives for the end of the run."""
     return None if trace.finished is None else trace.finished.reason
 
 
 def rounds_of(
     target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
 ) -> list[RoundResult]:
-    """All rounds of a run."""
+    """Return all rounds of a run."""
     return list(Decoding(target, drafter, ids, settings).rounds())
 
 
 def few(decoding: Decoding, many: int) -> list[RoundResult]:
-    """The first rounds of a run, the prefill being one."""
+    """Return the first `many` rounds of a run, the prefill included."""
     return [played for played, _ in zip(decoding.rounds(), range(many), strict=False)]
 
 
 def story(rounds: Iterable[RoundResult]) -> list[tuple[tuple[int, ...], ...]]:
-    """What was guessed and what came, round by round."""
+    """Return the guessed tokens and the new tokens of each round."""
     return [(played.proposal.tree.tokens, played.tokens) for played in rounds]
 
 
 def first_rows(rows: int, states: States) -> States:
-    """So many states from the first on."""
+    """Return the first `rows` states."""
     return states.take(range(rows))
 
 
@@ -140,9 +144,14 @@ def begun(
     settings: Settings,
     some: Callable[[States], States] = lambda states: states,
 ) -> DraftSession:
-    """A new session that reads a whole text at once; its newest token has no state.
+    """Start a session that reads a whole text at once; its newest token has no state.
 
-    some: of all states, those that are given.
+    Args:
+        target: The target.
+        drafter: The drafter.
+        text: Token ids.
+        settings: Settings of the session.
+        some: Selects the states that the session is given.
     """
     cache = target.start(drafter.capture)
     states = cache.prefill(text[:-1]).states
@@ -152,7 +161,7 @@ def begun(
 
 
 def generated(target: Target, prompt: str, new: int) -> list[int]:
-    """What transformers' own greedy generation adds to a prompt."""
+    """Return what transformers' greedy generation adds to a prompt."""
     ids = target.encode(prompt, new)
     words = torch.tensor([ids], device=target.device)
     with torch.inference_mode():
@@ -177,7 +186,7 @@ def law_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor
 
 
 def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
-    """Tokens that were guessed with guesses under them, before the text had them; each once."""
+    """Yield each token that was guessed with children before the text contained it."""
     target = case.ending()
     text = target.encode(prompt, settings.max_new_tokens)
     known: set[int] = set()
@@ -190,7 +199,7 @@ def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
 
 
 def ends(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
-    """Places of a text whose token is new there: those of kept guesses first."""
+    """Return the positions of tokens new to the text, those of accepted guesses first."""
     kept, at = set(), 0
     for played in rounds:
         kept |= set(range(at, at + len(played.verdict.path)))
@@ -200,19 +209,22 @@ def ends(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
 
 
 def close(one: Any, other: Any) -> bool:
-    """Whether two sets of laws agree up to rounding."""
+    """Return whether two sets of distributions agree up to rounding."""
     return one.keys() == other.keys() and all(
         torch.allclose(one[node], other[node], rtol=0, atol=ROUNDING) for node in one
     )
 
 
 def evidence(proposal: Proposal) -> dict[int, dict[str, Any]]:
-    """What is said of each guess; not the remark on the whole try, which may count what was."""
+    """Return the evidence of each guess, without the remark on the proposal.
+
+    The remark may count what happened before.
+    """
     return {node: said for node, said in proposal.evidence.items() if node}
 
 
 def same_numbers(one: Any, other: Any) -> bool:
-    """Whether two pieces of plain data are the same, their floats up to rounding."""
+    """Return whether two pieces of plain data are equal, with floats up to rounding."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same_numbers(one[k], other[k]) for k in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -223,14 +235,14 @@ def same_numbers(one: Any, other: Any) -> bool:
 
 
 def networks(drafter: Drafter, target: Target) -> list[torch.nn.Module]:
-    """The networks that a drafter holds, the target's own left out."""
+    """Return the networks that a drafter holds, without the target's own."""
     held = vars(drafter).values()
     return [part for part in held if isinstance(part, torch.nn.Module) and part is not target.model]
 
 
 @contextmanager
 def spoiled(networks: Sequence[torch.nn.Module]) -> Iterator[None]:
-    """Weights that are NaN for a while."""
+    """Set all weights to NaN within the context."""
     weights = [weight for network in networks for weight in network.parameters()]
     before = [weight.detach().clone() for weight in weights]
     try:

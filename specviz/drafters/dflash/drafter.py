@@ -46,12 +46,17 @@ class DFlash(HeadDrafter):
         self.capture = CaptureSpec(layers=head.config.tap_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`. Raises Unsuitable where the target has another shape."""
+        """Implement `Drafter.begin`.
+
+        Raises Unsuitable where the target has another shape.
+        """
         self.head.config.check_fit(self.card.name, target.target)
         return DFlashSession(self, target.target)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. States are fused on the way in, and become every layer's keys and values;
+        """Implement `Drafter.weights`.
+
+        States are fused on the way in, and become every layer's keys and values;
         the output head is the target's.
         """
         head = self.head
@@ -85,7 +90,9 @@ class DFlashSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. At most block_size - 1 guesses; the block is filled whole anyway.
+        """Implement `DraftSession.propose`.
+
+        At most block_size - 1 guesses; the block is filled whole anyway.
 
         Score by node: its place's probability at temperature 1. Evidence by node: its place. Under
         0: how many states and masks the one pass saw, and by place, from the first, the likeliest
@@ -120,7 +127,10 @@ class DFlashSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. Only verified states come here, so nothing is ever rolled back."""
+        """Implement `DraftSession.commit`.
+
+        Only verified states come here, so nothing is ever rolled back.
+        """
         states.cover(len(tokens))
         self.waiting.append(states)
 

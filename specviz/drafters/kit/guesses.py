@@ -69,16 +69,16 @@ class Ranked:
 
     @property
     def words(self) -> Tensor:
-        """See `Guesses`."""
+        """Implement `Guesses.words`."""
         return torch.cat([row[:width] for row, width in zip(self.ids, self.widths, strict=True)])
 
     @property
     def asked(self) -> list[Tensor]:
-        """See `Guesses`."""
+        """Implement `Guesses.asked`."""
         return [self.values, self.ids, self.chances]
 
     def told(self, asked: Sequence[Tensor], who: str) -> Told:
-        """See `Guesses`."""
+        """Implement `Guesses.told`."""
         values, ids, chances = (each.tolist() for each in asked)
         check_finite([row[0] for row in values], who)
         possible = [sum(value > -inf for value in row) for row in values]
@@ -104,16 +104,19 @@ class Sampled:
 
     @property
     def words(self) -> Tensor:
-        """See `Guesses`."""
+        """Implement `Guesses.words`."""
         return self.drawing.words
 
     @property
     def asked(self) -> list[Tensor]:
-        """See `Guesses`."""
+        """Implement `Guesses.asked`."""
         return self.drawing.asked
 
     def told(self, asked: Sequence[Tensor], who: str) -> Told:
-        """See `Guesses`. Where a law has fewer tokens than coins, all are drawn anew with fewer."""
+        """Implement `Guesses.told`.
+
+        Where a law has fewer tokens than coins, all are drawn anew with fewer.
+        """
         found = self.drawing.told(asked)
         settled = found.settled
         check_finite([each for some in found.chances for each in some], who)

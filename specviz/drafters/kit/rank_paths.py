@@ -75,7 +75,10 @@ class RankPathSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Score by node: its head's probability at temperature 1."""
+        """Implement `DraftSession.propose`.
+
+        Score by node: its head's probability at temperature 1.
+        """
         depth = min(self.heads.most, max_tokens - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
         tree, work = DraftTree((context[-1],), (-1,)), Work()
@@ -97,7 +100,7 @@ class RankPathSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """See `Foresight`."""
+        """Implement `Foresight.after`."""
         if nodes[0] == 0:
             self.ahead = self.heads.ahead(len(context) - 1, self.deepest).logits
         depth = 0
@@ -116,7 +119,10 @@ class RankPathSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. Only verified states are kept, so nothing is ever rolled back."""
+        """Implement `DraftSession.commit`.
+
+        Only verified states are kept, so nothing is ever rolled back.
+        """
         states.cover(len(tokens))
         self.heads.commit(states)
 

@@ -59,7 +59,10 @@ class LayerSkip:
         return made
 
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
-        """See `Drafter`. Raises ValueError for another target, BadSettings for a missing layer."""
+        """Implement `Drafter.begin`.
+
+        Raises ValueError for another target, BadSettings for a missing layer.
+        """
         name, layers = target.target.card.name, len(self.capture.layers)
         if target.target.model is not self.model:
             raise ValueError(f"This drafter is the first layers of another model than {name}.")
@@ -73,7 +76,10 @@ class LayerSkip:
         return LayerSkipSession(target, settings, exit_layer)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. Each layer runs once on a row, so the output head alone is extra."""
+        """Implement `Drafter.weights`.
+
+        Each layer runs once on a row, so the output head alone is extra.
+        """
         return Weights(0, causal(target.model).head)
 
 
@@ -97,7 +103,9 @@ class LayerSkipSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. One pass a level; nodes are numbered level by level.
+        """Implement `DraftSession.propose`.
+
+        One pass a level; nodes are numbered level by level.
 
         Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
         """
@@ -126,7 +134,7 @@ class LayerSkipSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """See `Foresight`."""
+        """Implement `Foresight.after`."""
         if nodes[0] == 0:
             self.reader = ExitReader(self.target, self.exit_layer)
         tree = DraftTree(tuple(tokens), tuple(parents))
@@ -134,21 +142,27 @@ class LayerSkipSession:
 
     @property
     def device(self) -> torch.device:
-        """See `Reads`."""
+        """Implement `Reads.device`."""
         return self.target.target.device
 
     def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
-        """See `Reads`. The root is a node like the others: its token is not in the cache yet."""
+        """Implement `Reads.planned`.
+
+        The root is a node like the others: its token is not in the cache yet.
+        """
         return self.reader.planned(level.nodes, level.above, parcel)
 
     def forget(self, node: int) -> None:
-        """See `Reads`."""
+        """Implement `Reads.forget`."""
         self.reader.forget(node)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. The states of all layers are kept for the next round's remark."""
+        """Implement `DraftSession.commit`.
+
+        The states of all layers are kept for the next round's remark.
+        """
         states.cover(len(tokens))
         if self.tree is None:  # the prompt
             return

@@ -45,17 +45,22 @@ class Moa(HeadDrafter):
 
     @classmethod
     def around(cls, head: MoaHead, card: ModelCard, target: Target) -> Self:
-        """See `HeadDrafter`."""
+        """Implement `HeadDrafter.around`."""
         return cls(head, card, target.model.config.get_text_config().num_hidden_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`. Raises Unsuitable where the target has other widths."""
+        """Implement `Drafter.begin`.
+
+        Raises Unsuitable where the target has other widths.
+        """
         self.head.config.check_fit(self.card.name, target.target)
         reader = MemoryReader(self.head, target.target, self.card.name)
         return MoaSession(reader, target.target, settings, len(self.capture.keys_values))
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. The memory is made of all the target's layers, a row of layer
+        """Implement `Drafter.weights`.
+
+        The memory is made of all the target's layers, a row of layer
         self-attention each, and kept as keys and values; the rest of cross-attention stands before
         the output head, which is the target's.
         """
@@ -89,7 +94,7 @@ class MoaSession(DynamicSession):
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """See `Foresight`."""
+        """Implement `Foresight.after`."""
         self.memory_reader.context = context
         return super().after(context, tokens, parents, nodes)
 

@@ -39,11 +39,14 @@ class MTP(HeadDrafter):
     head: MTPModules
 
     def begin(self, target: TargetRun, settings: Settings) -> MTPSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return MTPSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. One of the modules, all alike; its output head may be the target's."""
+        """Implement `Drafter.weights`.
+
+        One of the modules, all alike; its output head may be the target's.
+        """
         many, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
         size = 0 if own.head is None else matrices(own.head)
         return Weights(matrices(self.head) // many - size, size or causal(target.model).head)
@@ -75,7 +78,10 @@ class MTPSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Score by node: the module's probability at temperature 1."""
+        """Implement `DraftSession.propose`.
+
+        Score by node: the module's probability at temperature 1.
+        """
         assert self.states is not None
         self.work, self._outputs, self._guesses = Work(), [self.states], []
         grown = Growing(self.name, context[-1], self.settings, self.target.eos, chance)
@@ -91,7 +97,10 @@ class MTPSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. Rows with guesses were forgotten when they had been made."""
+        """Implement `DraftSession.commit`.
+
+        Rows with guesses were forgotten when they had been made.
+        """
         states.cover(len(tokens))
         assert states.final is not None
         new = states.final[None]
@@ -99,11 +108,14 @@ class MTPSession:
 
     @property
     def device(self) -> torch.device:
-        """See `Reads`."""
+        """Implement `Reads.device`."""
         return self.target.device
 
     def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
-        """See `Reads`. A module on all its new rows, or, used again, behind its own last."""
+        """Implement `Reads.planned`.
+
+        A module on all its new rows, or, used again, behind its own last.
+        """
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.many)
         past = newest + again - 1 if again else self.known
@@ -123,7 +135,10 @@ class MTPSession:
         return reading
 
     def forget(self, node: int) -> None:
-        """See `Reads`. Node n is read in step n + 1."""
+        """Implement `Reads.forget`.
+
+        Node n is read in step n + 1.
+        """
         newest = self.known + self._outputs[0].shape[1]
         for module, layer in enumerate(self.cache.layers, 1):
             steps = max(0, node - module + 1) if module == self.many else int(module <= node)

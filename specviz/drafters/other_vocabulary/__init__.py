@@ -1,1 +1,1 @@
-"""A draft model whose tokenizer is not the target's."""
+"""A draft model whose tokenizer differs from the target's."""

@@ -1,10 +1,11 @@
-"""A draft model with a tokenizer of its own: universal assisted generation, both ways of it.
+"""A draft model with its own tokenizer: universal assisted generation, in both forms.
 
-Where guesses are drawn by chance, or branch: the draft model's law over the tokens that both
-vocabularies have (2502.05202, algorithm 4), so that q is a law over the target's tokens and every
-rule for drawn guesses holds. Where the likeliest are taken one after another: it writes on in its
-own tokens, whatever they are, and the target's tokenizer writes that again (algorithm 2; Hugging
-Face's "universal assisted generation" of 2024): a point mass, since no coin has had a part in it.
+If guesses are sampled or branch, the draft model's distribution is restricted to the tokens that
+both vocabularies share (2502.05202, algorithm 4). Then q is a distribution over the target's
+tokens, and every rule for sampled guesses applies. If top tokens are taken one after another, the
+draft model writes any of its own tokens, and the target's tokenizer encodes the result again
+(algorithm 2; Hugging Face's "universal assisted generation" of 2024). That is a point mass, since
+nothing is sampled.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from specviz.drafters.kit.levels import LevelReader
 from specviz.drafters.other_vocabulary.vocabularies import OwnText, Rewriting, Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
-from specviz.models.masks import max_tokens
+from specviz.models.masks import context_length
 from specviz.models.passes import ExtraRows, States
 from specviz.models.prompt_encoder import is_fast, special_ids
 from specviz.models.target import Target, TargetRun
@@ -38,14 +39,22 @@ from specviz.verification.tree import DraftTree
 
 NO_TEXT: Final = OwnText([], b"")
 BLIND: Final = (
-    "The tokenizer of {!r} cannot say where in a text a token stands, which a draft model with "
-    "another tokenizer than the target's needs of both."
+    "The tokenizer of {!r} cannot give the position of a token in a text. A draft model with "
+    "another tokenizer than the target's needs that of both tokenizers."
 )
 STRANGERS: Final = "{!r} and {!r} have no token in common, so one cannot draft for the other."
 
 
 class OtherVocabulary(DraftModel):
-    """A causal LM in eval mode whose tokens are not the target's. reach: tokens that it can see."""
+    """A causal LM in eval mode whose tokens differ from the target's.
+
+    Args:
+        model: The draft model.
+        card: Its card.
+        tokenizer: Its tokenizer.
+        shared: The tokens that it shares with the target.
+        reach: Longest text that it can read, in tokens; None for no limit.
+    """
 
     def __init__(
         self, model: Any, card: ModelCard, tokenizer: Any, shared: Shared, reach: int | None
@@ -57,7 +66,12 @@ class OtherVocabulary(DraftModel):
 
     @classmethod
     def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
-        """A draft model for this target. Raises Unsuitable, MismatchedVocabulary."""
+        """Return a draft model for this target.
+
+        Raises:
+            Unsuitable: If a tokenizer does not give the positions of tokens.
+            MismatchedVocabulary: If no token is shared.
+        """
         for name, each in ((target.card.name, target.tokenizer), (card.name, tokenizer)):
             if not is_fast(each):
                 raise Unsuitable(BLIND.format(name))
@@ -66,23 +80,23 @@ class OtherVocabulary(DraftModel):
         both = shared(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
         if not set(both.own) - set(target.eos):
             raise MismatchedVocabulary(STRANGERS.format(target.card.name, card.name))
-        return cls(model, card, tokenizer, both, max_tokens(model))
+        return cls(model, card, tokenizer, both, context_length(model))
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         chain = kind(settings) is Drawn.POINT_MASS and not settings.branches
         return (WritesOn if chain else Intersection)(self, target, settings)
 
 
 class Reading:
-    """The text as the draft model reads it, a round at a time."""
+    """Converts the text to the draft model's tokens in every round."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun) -> None:
         self.drafter = drafter
         self.rewriting = Rewriting(target.target, drafter.tokenizer, drafter.shared)
 
     def own(self, context: Sequence[int], guesses: int) -> OwnText:
-        """The text; none where it cannot be read, or leaves no room for so many guesses."""
+        """Return the text; empty if it cannot be converted or leaves no room for the guesses."""
         try:
             text = self.rewriting.own(context)
         except BadPrompt:
@@ -93,7 +107,7 @@ class Reading:
 
 
 class Intersection(DraftModelSession):
-    """Guesses from the tokens that both have, level by level, as any draft model's."""
+    """Guesses among the shared tokens, level by level, as any draft model does."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(drafter, target, settings)
@@ -101,37 +115,39 @@ class Intersection(DraftModelSession):
         self.reading = Reading(drafter, target)
         self.text = NO_TEXT
 
-    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Evidence under 0: the tokens shared, and how many the text has in
-        the draft model's own.
+    def propose(self, context: Sequence[int], context_length: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        Evidence on the proposal: the number of shared tokens, and the text's length in the draft
+        model's tokens.
         """
-        self.text = self.reading.own(context, max_tokens)
-        proposal = super().propose(context, max_tokens if self.text.ids else 1, chance)
+        self.text = self.reading.own(context, context_length)
+        proposal = super().propose(context, context_length if self.text.ids else 1, chance)
         sizes = {"shared": len(self.shared.own), "vocabulary": self.shared.size}
         return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
 
     def own_text(self, context: Sequence[int]) -> Sequence[int]:
-        """The text that `propose` was given, in the draft model's tokens."""
+        """Return the text that `propose` was given, in the draft model's tokens."""
         return self.text.ids
 
     def own_words(self, words: Tensor) -> Tensor:
-        """See `DraftModelSession`; all guesses are shared."""
+        """Return guesses in the draft model's tokens; all of them are shared."""
         return self.shared.own_of(words)
 
     def own_tree(self, tree: DraftTree) -> DraftTree:
-        """See `DraftModelSession`."""
+        """Return a tree in the draft model's tokens."""
         guesses = (self.shared.own[token] for token in tree.tokens[1:])
         return DraftTree((self.text.ids[-1], *guesses), tree.parents)
 
     def over(self, logits: Tensor) -> Tensor:
-        """See `DraftModelSession`."""
+        """Map the draft model's logits to the target's tokens."""
         return self.shared.fit(logits)
 
 
 class WritesOn:
-    """A chain of the draft model's likeliest tokens, in its own, which the target's then rewrite.
+    """A chain of the draft model's top tokens, encoded again with the target's tokenizer.
 
-    A run's confidence ends it as it ends any draft model's.
+    The chain ends early if a token's probability is below the confidence of the settings.
     """
 
     deepest = MAX_GAMMA
@@ -146,18 +162,20 @@ class WritesOn:
         self.special = special_ids(drafter.tokenizer)
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Evidence under 0: what was written, token by token of its own, and
-        how many of those the text has.
+    def propose(self, context: Sequence[int], context_length: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        Evidence on the proposal: what was written, by the draft model's tokens, and the text's
+        length in those tokens.
         """
         self.reader.work = Work()
-        text = self.reading.own(context, max_tokens)
-        own = self._written(text, max_tokens - 1) if text.ids else []
+        text = self.reading.own(context, context_length)
+        own = self._written(text, context_length - 1) if text.ids else []
         plain = own[:-1] if own and own[-1] in self.special else own
         guesses = self._rewritten(context, text, plain)
         if plain != own and self.eos:
             guesses = [*guesses, self.eos[0]]
-        guesses = guesses[: max_tokens - 1]
+        guesses = guesses[: context_length - 1]
         end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
         tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
         spelled = self.drafter.shared.own_spelled
@@ -166,7 +184,7 @@ class WritesOn:
         return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
 
     def _written(self, text: OwnText, most: int) -> list[int]:
-        """The likeliest tokens one after another, until a special one, or an unsure one."""
+        """Return the top tokens, one after another, up to a special or an unconfident one."""
         own: list[int] = []
         for _ in range(most):
             chances = self.reader.text([*text.ids, *own])[0].float().softmax(-1)
@@ -186,7 +204,7 @@ class WritesOn:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
+        """Implement `DraftSession.commit`: the cache is cut back at the next proposal."""
 
 
 def _remark(form: str, text: OwnText, **more: Any) -> dict[str, Any]:

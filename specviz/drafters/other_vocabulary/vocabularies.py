@@ -1,4 +1,7 @@
-"""The tokens that two vocabularies have in common: those that are spelled by the same bytes."""
+"""Two vocabularies: the tokens they share, and one text in both.
+
+Conversion between them goes through bytes, since a token may end within a character.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,13 @@ from specviz.models.token_bytes import vocabulary_bytes
 
 @dataclass(frozen=True)
 class Shared:
-    """own: by token of the target, the draft model's. size: of the target's vocabulary.
+    """The tokens that two vocabularies spell with the same bytes.
 
-    spelled, own_spelled: the bytes of every token, of the target and of the draft model.
+    Attributes:
+        own: By token of the target, the draft model's token.
+        size: Size of the target's vocabulary.
+        spelled: By token of the target, its bytes.
+        own_spelled: By token of the draft model, its bytes.
     """
 
     own: Mapping[int, int]
@@ -38,14 +45,14 @@ class Shared:
         return torch.zeros(self.size, dtype=torch.long).index_copy_(0, *self._rows)
 
     def own_of(self, tokens: Tensor) -> Tensor:
-        """The draft model's tokens for shared ones of the target's, (n,) each."""
+        """Return the draft model's tokens (n,) for shared tokens (n,) of the target."""
         return self._own.to(tokens.device)[tokens]
 
     def fit(self, logits: Tensor) -> Tensor:
-        """The draft model's logits (n, W) over the target's tokens (n, V): -inf where not shared.
+        """Map the draft model's logits (n, W) to the target's tokens (n, V), -inf where not shared.
 
-        What is drawn from them is drawn from the draft model's law given a shared token (TLI, token
-        level intersection, 2502.05202, algorithm 4).
+        Sampling from the result is sampling from the draft model's distribution given a shared
+        token (TLI, token-level intersection, 2502.05202, algorithm 4).
         """
         theirs, own = self._rows.to(logits.device)
         fitted = logits.new_full((logits.shape[0], self.size), -torch.inf)
@@ -54,11 +61,18 @@ class Shared:
 
 
 def shared(tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: int | None) -> Shared:
-    """What a target's tokenizer and a draft model's share, of their first so many ids.
+    """Return the tokens that a target's tokenizer and a draft model's share.
 
-    A special token is only shared with one of the same name that is special too; of tokens spelled
-    alike, the first. end: what ends the target's texts; the token that ends the draft model's own
-    stands for it.
+    A special token is shared only with a special token of the same name. Of tokens with the same
+    bytes, the first is taken.
+
+    Args:
+        tokenizer: The target's tokenizer.
+        size: Number of the target's token ids.
+        own_tokenizer: The draft model's tokenizer.
+        own_size: Number of the draft model's token ids.
+        end: Token that ends the target's texts, or None; it is paired with the one that ends the
+            draft model's texts.
     """
     spelled, own_spelled = (
         vocabulary_bytes(tokenizer, size),
@@ -85,14 +99,19 @@ LOOKED_BACK: Final = 8  # tokens of the text that are encoded again before a gue
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """A text as the draft model reads it. rest: its last bytes, where they are no character yet."""
+    """A text as the draft model reads it.
+
+    Attributes:
+        ids: The draft model's tokens.
+        rest: Last bytes of the text that do not form a whole character yet.
+    """
 
     ids: list[int]
     rest: bytes
 
 
 class Rewriting:
-    """Between a target's tokenizer and that of a draft model. Both say where a token stands."""
+    """Converts text between the target's tokenizer and the draft model's."""
 
     def __init__(self, target: Target, tokenizer: Any, shared: Shared) -> None:
         self.target = target
@@ -101,10 +120,13 @@ class Rewriting:
         self._special = special_ids(target.tokenizer)
 
     def own(self, context: Sequence[int]) -> OwnText:
-        """The whole text in the draft model's tokens. Raises BadPrompt.
+        """Return the whole text in the draft model's tokens.
 
-        Of special tokens only those that both have are there (a chat's turns, where both write
-        them alike): another's letters would be noise.
+        Special tokens that only the target has are left out, since their letters would be noise;
+        shared ones (such as the marks of a chat's turns) are kept.
+
+        Raises:
+            BadPrompt: If the text cannot be encoded.
         """
         decoder = getincrementaldecoder("utf-8")("ignore")
         text = "".join(
@@ -122,10 +144,11 @@ class Rewriting:
         return prompt_encoder(self.tokenizer).mark(self.tokenizer.convert_ids_to_tokens(own))
 
     def guesses(self, context: Sequence[int], rest: bytes, own: Sequence[int]) -> list[int]:
-        """What the draft model wrote after a text, in the target's tokens; [] where it cannot be.
+        """Return what the draft model wrote after a text, in the target's tokens; [] if impossible.
 
-        The last tokens of the text are encoded again with them, so that both stand as the target
-        would write them; where that would write the text itself otherwise, fewer are.
+        The last tokens of the text are encoded again together with the guesses, so that both are
+        tokenised as the target would. If that would change the text itself, fewer tokens are
+        encoded again.
         """
         said = b"".join(self.shared.own_spelled.get(token, b"") for token in own)
         if not said.startswith(rest):
@@ -140,19 +163,19 @@ class Rewriting:
         return []
 
     def _characters(self, rest: bytes, said: bytes) -> bytes:
-        """What is said beyond `rest`, without a last character that is not whole."""
+        """Return the bytes of `said` beyond `rest`, without an incomplete last character."""
         cut = getincrementaldecoder("utf-8")("ignore")
         cut.decode(said)
         return said[len(rest) : len(said) - len(cut.getstate()[0])]
 
     def _plain_end(self, context: Sequence[int]) -> list[int]:
-        """The last tokens of the text, as far back as none is special."""
+        """Return the last tokens of the text after its last special token."""
         end = list(context[-LOOKED_BACK:])
         last = max((at for at, token in enumerate(end) if token in self._special), default=-1)
         return end[last + 1 :]
 
     def _after(self, before: bytes, then: bytes) -> list[int] | None:
-        """The target's tokens of `then`, encoded after `before`; None where one spans both."""
+        """Return the tokens of `then`, encoded after `before`; None if a token spans both."""
         try:
             text = (before + then).decode()
         except UnicodeDecodeError:
