@@ -15,7 +15,7 @@ from specviz.bench.measure import TimedCall, measure, take_turns
 from specviz.bench.methods import Entrant, Method, Outcome, Prompt, all_methods
 from specviz.bench.outcomes import DepthTally, sum_tallies, tally_rounds
 from specviz.catalog import NotAvailable, entries, load_target, loading
-from specviz.commands import console
+from specviz.commands import progress
 from specviz.commands.cli import main
 from specviz.compare.report import by_depth
 from specviz.drafters.layerskip.drafter import LayerSkip
@@ -379,7 +379,7 @@ def test_a_row_says_in_words_that_it_is_partial(pair, monkeypatch, capsys):
 
 
 def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
-    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     assert interrupted(pair, monkeypatch, 99) == 0
     said = capsys.readouterr().err
     assert "1 of 10 calls, 10 %, about 0 s left\n" in said

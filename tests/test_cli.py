@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 
 from specviz import engine
 from specviz.commands.cli import COMMANDS, main
-from specviz.commands.outputs import printable
+from specviz.commands.output import printable
 from specviz.trace.events import Committed, Finished
 from specviz.trace.file import Trace
 
@@ -251,11 +251,11 @@ def test_check_names_what_differs_and_exits_1(trace, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("damage", "pattern"),
     [
-        (lambda lines: [], "Line 1: the file is empty"),
+        (lambda lines: [], "Line 1: The file is empty"),
         (lambda lines: lines[1:], "Line 1"),
-        (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "Line 4: this is not whole JSON"),
+        (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "Line 4: This is not complete JSON"),
         (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
-        (lambda lines: [lines[0], *lines], "Line 2: a second header"),
+        (lambda lines: [lines[0], *lines], "Line 2: second header"),
     ],
 )
 def test_a_broken_trace_is_one_sentence_with_its_line(trace, tmp_path, capsys, damage, pattern):

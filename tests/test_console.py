@@ -17,9 +17,10 @@ from test_bad_input import refused
 
 from specviz import __version__
 from specviz.catalog import NotAvailable, load_drafter, load_target
-from specviz.commands import console
+from specviz.commands import progress
 from specviz.commands.cli import COMMANDS, GROUPS, build_parser, main
-from specviz.commands.console import CallProgress, Column, DownloadProgress, print_table
+from specviz.commands.output import Column, print_table
+from specviz.commands.progress import CallProgress, DownloadProgress
 from specviz.settings.suggestions import did_you_mean
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -179,7 +180,7 @@ def test_a_name_like_no_other_gets_no_suggestion():
     with pytest.raises(NotAvailable) as found:
         load_target("xyzzy")
     assert "Did you mean" not in str(found.value)
-    assert str(found.value).startswith("No model is called 'xyzzy': give a name that `python -m")
+    assert str(found.value).startswith("No model is called 'xyzzy'. Use a name that `python -m")
 
 
 def test_a_drafter_is_no_suggestion_for_a_target():
@@ -260,7 +261,7 @@ def test_a_prompt_is_never_markup(pair, capsys):
 @pytest.mark.slow
 def test_text_on_a_terminal_is_never_markup():
     code = (
-        "from specviz.commands.console import *\n"
+        "from specviz.commands.output import *\n"
         "say('[red]x[/red] :smile:'); print_table([Column('[b]A[/b]')], [['[red]y[/red]']])"
     )
     said = on_terminal(sys.executable, "-c", code)
@@ -277,10 +278,10 @@ def test_text_on_a_terminal_is_never_markup():
 
 def test_a_file_gets_a_line_of_progress_now_and_then(monkeypatch, capsys):
     clock = iter(range(0, 10_000, 10))
-    monkeypatch.setattr(console, "monotonic", lambda: next(clock))
-    with CallProgress(9) as progress:
+    monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
+    with CallProgress(9) as calls:
         for _ in range(9):
-            progress.advance()
+            calls.advance()
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) < 9
     assert re.fullmatch(r"\d of 9 calls, \d+ %, about \d+ s left", lines[0])
@@ -290,7 +291,7 @@ def test_a_file_gets_a_line_of_progress_now_and_then(monkeypatch, capsys):
 @pytest.mark.slow
 def test_a_terminal_gets_a_bar_that_makes_way_for_what_is_printed():
     code = (
-        "from specviz.commands.console import *\n"
+        "from specviz.commands.progress import *\n"
         "with CallProgress(2) as progress:\n"
         "    progress.advance()\n"
         "    progress.say('a sentence')\n"
@@ -307,7 +308,7 @@ def test_a_terminal_gets_a_bar_that_makes_way_for_what_is_printed():
 @pytest.mark.slow
 def test_the_bar_of_a_download_shows_bytes():
     code = (
-        "from specviz.commands.console import *\n"
+        "from specviz.commands.progress import *\n"
         "with DownloadProgress() as progress:\n"
         "    progress.update(0, 0)\n"
         "    progress.update(30_000_000, 100_000_000)\n"

@@ -35,7 +35,7 @@ from specviz.models.load_progress import (
 )
 from specviz.models.model_cache import ModelCache
 from specviz.models.weight_budget import check_size
-from specviz.models.weight_headers import StoredWeights
+from specviz.models.weight_files import StoredWeights
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = [TOKENIZER, WEIGHTS, PRODUCTS, WARM_UP, FINGERPRINT]
@@ -188,7 +188,7 @@ def test_tied_embeddings_count_once():
 
 
 SHOWN = """
-from specviz.commands.loading import LoadProgress
+from specviz.commands.progress import LoadProgress
 from specviz.models.load_progress import *
 with LoadProgress() as progress, listening(progress.show), loading("small[b]"):
     begin(WEIGHTS, 100_000_000)

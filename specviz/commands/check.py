@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from specviz.commands.console import say
-from specviz.commands.outputs import printable
+from specviz.commands.output import printable, say
 from specviz.commands.parser import Parser
 from specviz.trace.check import CheckFailed, check, describe_losslessness, list_assumptions
 from specviz.trace.file import Trace, TraceError

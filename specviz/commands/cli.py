@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from specviz import __version__
-from specviz.commands.outputs import printable
+from specviz.commands.output import printable
 from specviz.commands.parser import Parser
 from specviz.models.parallel import process_count, shutdown
 from specviz.settings.threads import shorten_busy_wait

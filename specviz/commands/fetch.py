@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 
 from specviz.catalog.fetching import fetch
-from specviz.commands.console import DownloadProgress, say
+from specviz.commands.output import say
 from specviz.commands.parser import Parser
+from specviz.commands.progress import DownloadProgress
 from specviz.models.files import FetchMonitor, size_of, weight_files
 
 

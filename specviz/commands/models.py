@@ -9,8 +9,7 @@ from typing import Any, Final
 from specviz.catalog import listing
 from specviz.catalog.entry import find, missing_message
 from specviz.catalog.public import UNKNOWN, public_rows
-from specviz.commands.console import Column, print_table, say
-from specviz.commands.outputs import STANDARD_OUTPUT, write_json
+from specviz.commands.output import STANDARD_OUTPUT, Column, print_table, say, write_json
 from specviz.commands.parser import Parser
 
 ABSENT: Final = "not here"

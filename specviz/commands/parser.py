@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from specviz.commands.console import print_help
-from specviz.commands.outputs import printable
+from specviz.commands.output import print_help, printable
 from specviz.settings.suggestions import did_you_mean
 
 HELP: Final = {"-h", "--help", "--help-all"}

@@ -7,18 +7,21 @@ written as far as it got.
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_from_args
-from specviz.commands.console import say
-from specviz.commands.loading import loading_shown
-from specviz.commands.outputs import STANDARD_OUTPUT, printable, require_writable, write_json
+from specviz.commands.options import (
+    INTERRUPTED,
+    add_prompt,
+    add_target,
+    add_tree_size,
+    interruptible,
+)
+from specviz.commands.output import STANDARD_OUTPUT, printable, require_writable, say, write_json
 from specviz.commands.parser import Parser
-from specviz.commands.tree_size import add_tree_size
-from specviz.settings.options import add_settings, option_group, prompt_type
+from specviz.commands.progress import show_loading
+from specviz.settings.options import add_settings, option_group
 from specviz.trace.rule_specs import RULE_SPECS
 
 if TYPE_CHECKING:
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from specviz.settings.settings import Settings
     from specviz.trace.file import Trace
 
-STOPPED: Final = 130  # the exit status of a program that was interrupted
 COMMON: Final = (
     "prompt", "target", "drafter", "temperature", "seed", "max_new_tokens", "gamma", "siblings",
     "rule", "json", "trace",
@@ -39,7 +41,14 @@ def add_options(parser: Parser) -> None:
     """Add the options of `run`."""
     parser.usage = "%(prog)s --prompt TEXT [OPTIONS]"
     add_prompt(parser)
-    add_models(parser)
+    add_target(parser)
+    option_group(parser, "models").add_argument(
+        "--drafter",
+        default="draft-model",
+        metavar="NAME",
+        help="a name that `specviz models` lists, a folder, a GGUF file or a Hub id "
+        "(default: draft-model)",
+    )
     add_settings(parser)
     add_tree_size(parser)
     output = option_group(parser, "output")
@@ -49,54 +58,6 @@ def add_options(parser: Parser) -> None:
     parser.shorten(COMMON)
 
 
-def add_prompt(parser: Parser) -> None:
-    """Add the option --prompt."""
-    option_group(parser, "prompt").add_argument(
-        "--prompt",
-        type=prompt_type,
-        required=True,
-        metavar="TEXT",
-        help="text to continue (required)",
-    )
-
-
-def add_models(parser: Parser, only: bool = False) -> None:
-    """Add the options for the target, the drafter and the device.
-
-    only: whether a drafter restricts the command, which otherwise takes all of them.
-    """
-    add_target(parser)
-    option_group(parser, "models").add_argument(
-        "--drafter",
-        default=None if only else "draft-model",
-        metavar="NAME",
-        help="measure this drafter only (default: all that are on this machine)"
-        if only
-        else "one that `specviz models` lists, a folder, a GGUF file or a Hub id "
-        "(default: draft-model)",
-    )
-
-
-def add_target(parser: Parser) -> None:
-    """Add the options for the target and the device."""
-    option_group(parser, "models").add_argument(
-        "--target",
-        default="house",
-        metavar="NAME",
-        help="one that `specviz models` lists, a folder, a GGUF file, a Hub id, or vllm:URL "
-        "(default: house)",
-    )
-    add_device(parser)
-
-
-def add_device(parser: Parser) -> None:
-    """Add the options for the device and the number format."""
-    where = option_group(parser, "where it runs")
-    device = "cpu, cuda, cuda:N or mps (default: the best one here)"
-    where.add_argument("--device", help=device)
-    where.add_argument("--dtype", help="float32, bfloat16 or float16")
-
-
 def run(args: argparse.Namespace) -> int:
     """Run, write the outputs and return the exit status.
 
@@ -104,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """
     settings = settings_from_args(args)
     require_writable(args.json, args.trace)
-    with loading_shown():
+    with show_loading():
         from specviz.catalog.loading import load
         from specviz.models.parallel import any_process, is_leader
 
@@ -112,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     with interruptible() as asked:
         stop = any_process(pair[0].device, asked)
         trace, fault = record(*pair, args.prompt, settings, stop)
-        status = STOPPED if stop() else 0
+        status = INTERRUPTED if stop() else 0
     if is_leader():
         if args.trace is not None:
             trace.write(args.trace)
@@ -144,23 +105,6 @@ def record(
     except ServerFault as fault:
         return trace, fault
     return trace, None
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed; a second one exits at once."""
-    asked = False
-
-    def ask(_signal: int, _frame: object) -> None:
-        nonlocal asked
-        asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def report(path: str | None, trace: Trace) -> None:

@@ -13,8 +13,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.commands.console import Column, print_pairs, print_table, say
-from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_json
+from specviz.commands.output import (
+    STANDARD_OUTPUT,
+    Column,
+    print_pairs,
+    print_table,
+    require_writable,
+    say,
+    write_json,
+)
 from specviz.commands.parser import Parser
 from specviz.cost import sources
 from specviz.cost.formatting import format_speedup
@@ -131,23 +138,23 @@ def _file(name: str) -> str:
 def _print(made: Report) -> None:
     """Print what was counted, what is missing, and what is simulated."""
     print_pairs(made.facts)
-    if made.places:
+    if made.positions:
         say()
         rates = [
             [str(place.number), format_rate(place.reached), format_rate(place.given)]
-            for place in made.places
+            for place in made.positions
         ]
         print_table(POSITIONS, rates)
     say()
-    for sentence in made.unsaid:
+    for sentence in made.limitations:
         say(sentence)
     say()
     _print_simulated(made)
 
 
 def _print_simulated(made: Report) -> None:
-    if made.open or made.outlook is None:
-        say(made.open or UNNAMED)
+    if made.not_predicted or made.outlook is None:
+        say(made.not_predicted or UNNAMED)
         return
     say("Simulated, with passes as fast as the data sheet allows:", "bold")
     choices = [
@@ -166,14 +173,14 @@ def _print_simulated(made: Report) -> None:
 
 def numbers(made: Report) -> dict[str, Any]:
     """The same as data; predictions are under `simulated`."""
-    told = asdict(made.told)
-    notes = [*told.pop("notes"), *made.unsaid]
+    told = asdict(made.stats)
+    notes = [*told.pop("notes"), *made.limitations]
     outlook = made.outlook
     return {
         "told": told,
         "tokens_per_pass": asdict(made.tokens),
-        "positions": [asdict(place) for place in made.places],
+        "positions": [asdict(place) for place in made.positions],
         "unsaid": list(dict.fromkeys(notes)),
         "simulated": outlook and {**asdict(outlook), "advice": list(made.advice)},
-        "not_predicted": made.open or None,
+        "not_predicted": made.not_predicted or None,
     }

@@ -11,10 +11,17 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from specviz.commands.console import CallProgress, Column, print_table, say
-from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
+from specviz.commands.options import INTERRUPTED, add_device, interruptible
+from specviz.commands.output import (
+    STANDARD_OUTPUT,
+    Column,
+    print_table,
+    require_writable,
+    say,
+    write_lines,
+)
 from specviz.commands.parser import Parser
-from specviz.commands.run import STOPPED, add_device, interruptible
+from specviz.commands.progress import CallProgress
 from specviz.cost.formatting import format_bytes, format_milliseconds, format_passes
 from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts
 from specviz.cost.measured_costs_text import caution, describe_machine, drafter_rows
@@ -85,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         _print(made)
     if args.json is not None:
         write_lines(args.json, [made.to_text().rstrip("\n")])
-    return STOPPED if stop() else 0
+    return INTERRUPTED if stop() else 0
 
 
 def _print(file: CostFile) -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from specviz.commands.console import Column, print_table, say
-from specviz.commands.loading import loading_shown
-from specviz.commands.outputs import STANDARD_OUTPUT, require_writable, write_lines
+from specviz.commands.options import INTERRUPTED, add_target, interruptible
+from specviz.commands.output import (
+    STANDARD_OUTPUT,
+    Column,
+    print_table,
+    require_writable,
+    say,
+    write_lines,
+)
 from specviz.commands.parser import Parser
-from specviz.commands.run import STOPPED, add_target, interruptible
+from specviz.commands.progress import show_loading
 from specviz.cost.sweep import Sweep
 from specviz.settings.options import seed_type
 
@@ -36,7 +42,7 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
-    with loading_shown():
+    with show_loading():
         from specviz.bench.sweep import SweepPlan, SweepRun
         from specviz.catalog.loading import load_target
 
@@ -50,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         _print(made)
     if args.json is not None:
         write_lines(args.json, [made.to_text().rstrip("\n")])
-    return STOPPED if stop() else 0
+    return INTERRUPTED if stop() else 0
 
 
 def _print(sweep: Sweep) -> None:

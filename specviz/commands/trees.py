@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import with_defaults
-from specviz.commands.console import say
-from specviz.commands.loading import loading_shown
-from specviz.commands.outputs import require_writable, write_lines
+from specviz.commands.output import require_writable, say, write_lines
 from specviz.commands.parser import Parser
+from specviz.commands.progress import show_loading
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, HOUSE, prompts
 
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if args.prompts < 1:
         raise ValueError("At least one prompt of each domain is needed.")
     args.out.mkdir(parents=True, exist_ok=True)
-    with loading_shown():
+    with show_loading():
         from specviz.catalog.loading import load_target
 
         target = load_target(HOUSE, "cpu")
