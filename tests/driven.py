@@ -8,7 +8,7 @@ import torch
 
 from specviz.drafters.eagle.drafter import Eagle
 from specviz.drafters.eagle.head import EagleConfig, EagleHead
-from specviz.drafters.kit.layers import causal
+from specviz.drafters.common.layers import causal
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
 from specviz.verification import Drawn
@@ -48,7 +48,7 @@ def driven(target, drafter, settings, text=TEXT):
         session.commit(text[at + 1 : at + 1 + many], States(layers, final))
         at += many
         known, chance = text[: at + 1], Chance(1, number)
-        yield known, session.propose(known, tiny.room(settings), chance)
+        yield known, session.propose(known, tiny.max_tokens(settings), chance)
 
 
 def plainly(head, states, logits_of, target, text, path):

@@ -23,7 +23,7 @@ from huggingface_hub import get_session
 from specviz.adapters import hub as adapter
 from specviz.commands import cli
 from specviz.commands.cli import main
-from specviz.models import hub
+from specviz.models import files
 from specviz.ui import page
 
 pytestmark = pytest.mark.slow
@@ -31,16 +31,16 @@ pytestmark = pytest.mark.slow
 # The command line. Words that follow `run` with the tiny pair; or whole commands.
 
 RUNS = [
-    (["--temperature", "-1"], "Temperature must lie"),
+    (["--temperature", "-1"], "Temperature must be"),
     (["--temperature", "nan"], "Temperature must be a finite number"),
     (["--temperature", "warm"], "Temperature must be a number, not 'warm'"),
     (["--temperature", "1e-320"], "too small to divide"),
     (["--top-k", "1000"], "Top-k 1,000 is larger than the vocabulary of 280"),
-    (["--top-p", "0"], "Top-p must lie"),
-    (["--gamma", "0"], "γ must lie"),
-    (["--siblings", "3,two"], "Siblings at each depth are whole numbers like 3, 2"),
-    (["--siblings", "3,9"], "1 to 8 guesses under it, not 9"),
-    (["--siblings", "8,8,8"], "a tree of 1,608 guesses; 128 are the most"),
+    (["--top-p", "0"], "Top-p must be"),
+    (["--gamma", "0"], "γ must be"),
+    (["--siblings", "3,two"], "Siblings at each depth must be whole numbers like 3, 2"),
+    (["--siblings", "3,9"], "1 to 8 guesses after it, not 9"),
+    (["--siblings", "8,8,8"], "a tree of 1,608 guesses; at most 128 are allowed"),
     (["--siblings", "2", "--rule", "speculative"], "without replacement"),
     (["--seed", str(2**63)], "64 bits"),
     (["--max-new-tokens", "0"], "New tokens"),
@@ -67,22 +67,22 @@ COMMANDS = [
     (["check", "/proc/none"], "cannot be read: No such file"),
     (["check", "/"], "cannot be read: Is a directory"),
     (["fetch", "../etc/passwd"], "No model is called"),
-    (["bench", "--prompts", "0"], "Prompts must lie between 1 and 1,000, not 0"),
-    (["bench", "--prompts", "1000000000"], "Prompts must lie"),
-    (["bench", "--repeats", "1001"], "Repeats must lie between 1 and 1,000, not 1001"),
+    (["bench", "--prompts", "0"], "Prompts must be between 1 and 1,000, not 0"),
+    (["bench", "--prompts", "1000000000"], "Prompts must be"),
+    (["bench", "--repeats", "1001"], "Repeats must be between 1 and 1,000, not 1001"),
     (["bench", "--repeats", "few"], "Repeats must be a number, not 'few'"),
-    (["bench", "--max-new-tokens", "1000000000"], "New tokens must lie"),
+    (["bench", "--max-new-tokens", "1000000000"], "New tokens must be"),
     (["sweep", "--order-seed", str(2**63)], "The seed of the order must fit in 64 bits"),
     (["compare", "--prompt", "a", "--order-seed", "1.5"], "must be a whole number"),
     (["compare", "--prompt", "\udcff", "--drafters", "ngram,suffix"], "not UTF-8"),
     (["compare", "--prompt", "a", "--drafters", f"ngram,{'n' * 300}"], "A lane's name has 1 to"),
-    (["train", "measure", "--prompts", "1001"], "Prompts must lie"),
-    (["train", "measure", "--repeats", "0"], "Repeats must lie"),
-    (["train", "measure", "--new-tokens", "4097"], "New tokens must lie between 1 and 4,096"),
-    (["train", "heads", "--tokens", "0"], "Training tokens must lie"),
-    (["train", "heads", "--own-text", "-1"], "Tokens that the target writes must lie"),
-    (["train", "heads", "--threads", "1000000"], "Threads must lie"),
-    (["train", "heads", "--nice", "20"], "Niceness must lie between 0 and 19"),
+    (["train", "measure", "--prompts", "1001"], "Prompts must be"),
+    (["train", "measure", "--repeats", "0"], "Repeats must be"),
+    (["train", "measure", "--new-tokens", "4097"], "New tokens must be between 1 and 4,096"),
+    (["train", "heads", "--tokens", "0"], "Training tokens must be"),
+    (["train", "heads", "--own-text", "-1"], "Tokens that the target writes must be"),
+    (["train", "heads", "--threads", "1000000"], "Threads must be"),
+    (["train", "heads", "--nice", "20"], "Niceness must be between 0 and 19"),
     (["train", "heads", "--seed", str(2**63)], "The seed must fit in 64 bits"),
 ]
 
@@ -353,18 +353,18 @@ def test_sigterm_while_models_load_is_no_fault(tmp_path):
 
 def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
     monkeypatch.setattr(adapter, "TIMEOUT", 0.2)
-    monkeypatch.setattr(hub, "TIMEOUT", 0.2)
+    monkeypatch.setattr(files, "TIMEOUT", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         adapter.limit_silence()
         with pytest.raises(adapter.timeout_errors()) as gone:
             get_session().get(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=None)
-    assert hub.hub_reason(gone.value) == "it said nothing for 0.2 seconds."
+    assert files.hub_reason(gone.value) == "it did not respond for 0.2 seconds."
 
 
 def test_a_place_that_takes_no_models_is_said_without_its_name():
     with pytest.raises(OSError, match="Not a directory") as full:
         Path("/dev/null/models").mkdir()
-    said = hub.hub_reason(full.value)
-    assert said == "there is no place to keep it here (Not a directory)."
+    said = files.hub_reason(full.value)
+    assert said == "the files cannot be saved here (Not a directory)."

@@ -115,7 +115,7 @@ def test_shards_load_as_one_file_does(tmp_path):
 def test_a_missing_shard_is_a_model_that_is_not_here(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "shards", max_shard_size="60KB")
     sorted(folder.glob("*.safetensors"))[1].unlink()
-    with pytest.raises(NotAvailable, match="no whole model"):
+    with pytest.raises(NotAvailable, match="is incomplete"):
         load_target(str(folder))
 
 
@@ -216,7 +216,7 @@ def test_a_name_that_means_nothing_is_one_sentence(name, tmp_path, monkeypatch):
 
 def test_a_hub_model_that_cannot_be_reached_is_one_sentence(tmp_path, monkeypatch):
     hub(tmp_path, monkeypatch)
-    with pytest.raises(NotAvailable, match=r"'some/model' is neither a folder nor.*unreachable$"):
+    with pytest.raises(NotAvailable, match=r"'some/model' is not on this machine.*unreachable$"):
         load_target("some/model")
 
 
@@ -246,7 +246,7 @@ def test_a_full_disk_is_called_full(error, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", full)
     with pytest.raises(NotAvailable) as refused:
         load_target("some/model")
-    sentence = "'some/model' could not be fetched: the disk that models are kept on is full."
+    sentence = "'some/model' could not be downloaded: the disk that models are kept on is full."
     assert str(refused.value) == sentence
     said = []
     with pytest.raises(DiskFull):  # another source would need the space as well
@@ -264,7 +264,7 @@ def test_another_fault_of_a_fetch_is_not_called_a_full_disk(monkeypatch):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", denied)
     with pytest.raises(
-        NotAvailable, match="no place to keep it here \\(Permission denied\\)"
+        NotAvailable, match="the files cannot be saved here \\(Permission denied\\)"
     ) as said:
         load_target("some/model")
     assert "full" not in str(said.value)
@@ -522,7 +522,7 @@ def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     found = ast.literal_eval(done.stdout)
     assert "specviz.drafters.ngram" in found
-    assert not [name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "kit")]
+    assert not [name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "common")]
 
 
 @pytest.mark.slow

@@ -262,7 +262,7 @@ def test_a_rejected_law_that_its_rows_contradict_is_refused(sampled):
 
 def test_a_token_spelled_in_two_ways_is_refused(sampled):
     token = str(sampled.rounds[0].committed.tokens[0])
-    for word, says in ((token, f"token {token} is spelled in two ways"), ("-3", "is no token id")):
+    for word, says in ((token, f"token {token} is spelled in two ways"), ("-3", "is not a token id")):
         with pytest.raises(CheckFailed, match=says):
             check(Trace(sampled.header, [*sampled.events, Vocabulary({word: "another"})]))
 

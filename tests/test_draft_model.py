@@ -10,7 +10,7 @@ import tiny
 import torch
 from test_engine import joint, traced
 
-from specviz.drafters.kit.guesses import possible, tops
+from specviz.drafters.common.candidates import possible, tops
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.engine.loop import rounds
 from specviz.engine.schedule import schedule
@@ -30,7 +30,7 @@ WARM = Settings(Sampling(1.1), gamma=4, siblings=[3, 2], max_new_tokens=40)
 
 def proposed(settings, text=TEXT, room=9, target=None, chance=None):
     session = tiny.draft().begin((target or tiny.target()).start(CaptureSpec()), settings)
-    return session.propose(text, tiny.room(settings, room), chance or Chance(1, 1))
+    return session.propose(text, tiny.max_tokens(settings, room), chance or Chance(1, 1))
 
 
 def plainly(model, tokens):

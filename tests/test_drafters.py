@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from specviz.drafters.kit.growing import fit
+from specviz.drafters.common.proposal_builder import fit
 from specviz.drafters.ngram import Match, NGram, longest_match
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.engine.schedule import schedule
@@ -37,7 +37,7 @@ def test_the_longest_suffix_then_the_earliest_place(context, shortest, longest, 
 def lookup(context, room=9, **choices):
     settings = Settings(**choices)
     session = NGram().begin(tiny.target().start(CaptureSpec()), settings)
-    return session.propose(context, tiny.room(settings, room), Chance(1, 1))
+    return session.propose(context, tiny.max_tokens(settings, room), Chance(1, 1))
 
 
 def test_lookup_says_where_in_the_text_the_guess_stands():

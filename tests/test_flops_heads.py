@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
 from specviz.catalog import entries
-from specviz.compare.flops import flops
+from specviz.compare.measures import flops
 from specviz.models.weights import causal
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace

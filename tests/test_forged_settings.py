@@ -170,7 +170,7 @@ DRAFTS: dict[str, Forgery] = {
     ),
     "a shorter limit": ("02", setting(max_new_tokens=39), "more tokens|deep, and γ and the limit"),
     "an unknown setting": ("01", setting(luck=7), "Unknown setting: luck"),
-    "a setting that none can have": ("01", setting(gamma=0), "must lie between 1 and 64"),
+    "a setting that none can have": ("01", setting(gamma=0), "must be between 1 and 64"),
 }
 
 EVIDENCE: dict[str, Forgery] = {
@@ -201,7 +201,7 @@ CUTS: dict[str, Forgery] = {
     "a temperature above 1": ("01", sampling(temperature=1.5), "q of the likeliest token is above"),
     "a temperature of 1": ("01", sampling(temperature=1.0), "q at temperature 1"),
     "a temperature of 0": ("10", sampling(temperature=0.0), "greedy|temperature 0"),
-    "a temperature below 0": ("01", sampling(temperature=-1.0), "must lie between 0 and 100"),
+    "a temperature below 0": ("01", sampling(temperature=-1.0), "must be between 0 and 100"),
 }
 
 

@@ -114,12 +114,12 @@ PROMPTS: dict[str, Forgery] = {
 
 SPELLINGS: dict[str, Forgery] = {
     "a second spelling": ("01", again("12", ";"), "token 12 is spelled in two ways"),
-    "a token beyond the vocabulary": ("01", again("99999", "x"), "'99999' is no token id"),
-    "a token below 0": ("01", again("-3", "x"), "'-3' is no token id"),
-    "a token with a zero before it": ("01", again("012", ","), "'012' is no token id"),
-    "a token in other figures": ("01", again("١٢", ","), "is no token id"),
-    "a token that is a word": ("01", again("twelve", ","), "'twelve' is no token id"),
-    "a token of many figures": ("01", again("9" * 5000, ","), "is no token id"),
+    "a token beyond the vocabulary": ("01", again("99999", "x"), "'99999' is not a token id"),
+    "a token below 0": ("01", again("-3", "x"), "'-3' is not a token id"),
+    "a token with a zero before it": ("01", again("012", ","), "'012' is not a token id"),
+    "a token in other figures": ("01", again("١٢", ","), "is not a token id"),
+    "a token that is a word": ("01", again("twelve", ","), "'twelve' is not a token id"),
+    "a token of many figures": ("01", again("9" * 5000, ","), "is not a token id"),
     "a spelling beyond latin-1": ("01", again("7", "“"), "the spelling of token 7 is not bytes"),
     "a spelling with a fox": ("01", spell("12", "🦊"), "is not bytes as latin-1"),
     "a spelling that comes too late": (

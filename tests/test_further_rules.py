@@ -199,7 +199,7 @@ def test_every_rule_has_its_promise_its_test_and_its_maker():
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if not RULE_SPECS[name].lossless])
 def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
-    assert RULE_SPECS[rule].says.endswith(".")
+    assert RULE_SPECS[rule].tradeoff.endswith(".")
     drawn = SAMPLED if SAMPLED in RULE_SPECS[rule].accepts else FIXED
     assert away(rule, drawn) > 0.01
 

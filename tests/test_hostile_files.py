@@ -17,9 +17,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from specviz.models import files
 from specviz.models.config_file import check_numbers
 from specviz.models.errors import Unsuitable
-from specviz.models.pickled import count_tensors
 from specviz.models.weight_budget import SLACK, check_size
-from specviz.models.weight_headers import StoredWeights, count_stored, read_header
+from specviz.models.weight_files import StoredWeights, count_stored, count_tensors, read_header
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,7 +41,7 @@ NAMES = [
 ]
 
 
-LARGER = "announces a larger network in its config than its weight files hold"
+LARGER = "announces a larger network than its weight files hold"
 # What the sentence says, so that each check is seen to be the one that refuses.
 SAYS = {
     "gguf: array of 2^50 numbers": "an array of 1,125,899,906,842,624 items",
@@ -89,16 +88,16 @@ SAYS = {
     "config: weights elsewhere": "names its weight file in its config",
     "header: a header of 2^60": "its header is longer than the file",
     "header: a header of 10 GB": "its header is longer than the file",
-    "header: deep JSON": "its header is not whole JSON",
+    "header: deep JSON": "its header is not valid JSON",
     "header: a shape of 10^12": "its header announces more bytes than the file has",
     "header: a shape that is too large": "the shape of 'model.norm.weight' does not fit its bytes",
     "header: offsets past the end": "its header announces more bytes than the file has",
     "header: a negative shape": "its header does not describe 'model.norm.weight'",
     "header: an unknown dtype": "its header does not describe 'model.norm.weight'",
     "index: a million shards": "has more than 16,777,216 bytes",
-    "index: a shard above": "names a file elsewhere",
-    "index: a shard at the root": "names a file elsewhere: '/etc/hostname'",
-    "index: a shard in a folder": "names a file elsewhere",
+    "index: a shard above": "names a file outside the folder",
+    "index: a shard at the root": "names a file outside the folder: '/etc/hostname'",
+    "index: a shard in a folder": "names a file outside the folder",
     "index: deep": "is damaged: it lists no files",
     "head: inner width of 10^9": "says 1,000,000,000 for intermediate_size, which is too large",
     "head: inner width of 4 M": LARGER,

@@ -61,15 +61,15 @@ HOSTILE = {
     ),
     "not a number": (
         lambda: spliced("01", "scored", '"seconds": 0', '"seconds": NaN, "was": 0'),
-        "NaN is no number",
+        "NaN is not a number",
     ),
     "infinity": (
         lambda: spliced("01", "scored", '"seconds": 0', '"seconds": -Infinity, "was": 0'),
-        "-Infinity is no number",
+        "-Infinity is not a number",
     ),
     "infinity as an exponent": (
         lambda: spliced("01", "proposed", '"score": 0', '"score": 1e999, "was": 0'),
-        "1e999 is too large a number",
+        "the number 1e999 is too large",
     ),
     "seconds of 400 digits": (
         lambda: spliced("01", "scored", '"seconds": ', f'"seconds": {"9" * 400}, "was": '),
@@ -138,7 +138,7 @@ def test_a_hostile_file_gives_one_sentence(name, tmp_path, capsys):
 def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
     path.write_text(lines_of("01")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
-    with pytest.raises(TraceError, match=r"Line 2: it is longer than 16 MB\."):
+    with pytest.raises(TraceError, match=r"Line 2: The line is longer than 16 MB\."):
         Trace.read(path)
     assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest run that can be asked for is read"
     monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
@@ -149,7 +149,7 @@ def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monke
     path.write_text("\n".join([lines_of("01")[0], *[later] * 1000]))
     assert len(Trace.read(path).events) == 1000
     monkeypatch.setattr(bounded, "FILE_BYTES", 2**20)
-    with pytest.raises(TraceError, match="the file is longer than 1 MB"):
+    with pytest.raises(TraceError, match="The file is longer than 1 MB"):
         Trace.read(path)
 
 

@@ -78,7 +78,7 @@ def proposed(target, settings, room=9, layer=3):
     ids = target.encode(tiny.PROMPT, 9)
     run.prefill(ids[:-1])
     session = Exit(target, layer).begin(run, settings)
-    return session.propose(ids, tiny.room(settings, room), Chance(1, 1)), ids
+    return session.propose(ids, tiny.max_tokens(settings, room), Chance(1, 1)), ids
 
 
 @pytest.mark.slow

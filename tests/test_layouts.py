@@ -22,8 +22,8 @@ from specviz.catalog.entry import entries
 from specviz.drafters.contract import Case, check_drafter
 from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.eagle.head3 import AUX
-from specviz.drafters.kit.checkpoint import read_config
-from specviz.drafters.kit.layouts.table import layout_in
+from specviz.drafters.common.checkpoint import read_config
+from specviz.drafters.common.layouts.table import layout_in
 from specviz.models.model_cache import ModelCache
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
@@ -272,7 +272,7 @@ def test_a_pickle_is_read_as_weights_and_nothing_else(layout, file, tmp_path):
     assert loaded(tmp_path / "pickled").card.bytes == (tmp_path / "pickled" / file).stat().st_size
     written(layout, tmp_path / "evil", file=file)
     torch.save({"fc.weight": Evil(), "0.0.linear.weight": Evil()}, tmp_path / "evil" / file)
-    with pytest.raises(Unsuitable, match="'evil' has more than plain weights in its pickle"):
+    with pytest.raises(Unsuitable, match="'evil' has more than plain weights in its pickled"):
         loaded(tmp_path / "evil")
 
 

@@ -39,7 +39,7 @@ def test_guesses_are_those_of_the_heads_named_on_the_states_named(leap):
     heads = headed.trained("lmtp", replace(headed.CONFIGS["lmtp"], skip_token=leap), steps=5)
     text = headed.target().encode("The cat saw the", 9)
     proposal = headed.begun("lmtp", text, GREEDY, heads).propose(text, 7, Chance(1, 1))
-    final = headed.freeze(headed.target().model, torch.tensor([text])).final[0]
+    final = headed.read_target_outputs(headed.target().model, torch.tensor([text])).final[0]
     assert len(proposal.tree) - 1 == min(GREEDY.gamma, 3 * leap)
     for node in range(1, len(proposal.tree)):
         why = proposal.evidence[node]

@@ -11,7 +11,7 @@ import tiny
 import torch
 from safetensors.torch import save_file
 
-from specviz.drafters.kit.rank_paths import chosen_paths, every_path, grow
+from specviz.drafters.common.rank_paths import chosen_paths, every_path, grow
 from specviz.drafters.medusa import MedusaConfig, MedusaHeads
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
@@ -23,7 +23,7 @@ GREEDY = Settings(Sampling(0), gamma=3)
 def proposed(settings, head=None, text="The cat saw the", target=None):
     ids = headed.target().encode(text, 9)
     session = headed.begun("medusa", ids, settings, head, target)
-    return session.propose(ids, tiny.room(settings), Chance(1, 1))
+    return session.propose(ids, tiny.max_tokens(settings), Chance(1, 1))
 
 
 def choosing(*paths, gamma=4):

@@ -10,8 +10,8 @@ import tiny
 import torch
 from once import once
 
-from specviz.drafters.kit.layers import causal_mask, seen_alone
-from specviz.drafters.kit.training import overlaps
+from specviz.drafters.common.layers import causal_mask, seen_alone
+from specviz.drafters.common.training import overlaps
 from specviz.drafters.mtp import head as training
 from specviz.drafters.mtp.drafter import MTPSession
 from specviz.drafters.mtp.head import MTPModules
@@ -119,7 +119,7 @@ def test_several_modules_take_turns_and_forget_what_was_rejected(many, settings)
             depth = max(1, len(turn.proposal.tree) - 1)
             as_deep = replace(settings, gamma=depth, schedule="fixed")
             session = headed.begun("mtp", whole, as_deep, modules)
-            fresh = session.propose(whole, tiny.room(as_deep, end - len(whole)), turn.chance)
+            fresh = session.propose(whole, tiny.max_tokens(as_deep, end - len(whole)), turn.chance)
             assert fresh.tree == turn.proposal.tree
             for node, score in turn.proposal.score.items():
                 assert fresh.score[node] == pytest.approx(score, abs=1e-5)

@@ -121,7 +121,7 @@ def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
 
     def proposed(room=9):
         session = Oracle(target).begin(target.start(CaptureSpec()), WARM)
-        return session.propose([3, 5, 7], tiny.room(WARM, room), Chance(1, 1))
+        return session.propose([3, 5, 7], tiny.max_tokens(WARM, room), Chance(1, 1))
 
     assert [len(proposed(room).tree) for room in (1, 2, 9)] == [1, 2, 5]
     assert proposed(1).evidence == {}

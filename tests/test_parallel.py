@@ -134,7 +134,7 @@ def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, mon
     ("words", "sentence"),
     [
         (["models"], "torchrun is for `run` alone"),
-        (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "is at a server"),
+        (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "runs on a server"),
     ],
 )
 def test_what_cannot_be_cut_up_is_refused(words, sentence, second, capsys):

@@ -85,20 +85,20 @@ def test_the_page_says_what_was_decided(runs, rule):
             parts = caption(scene, step)["parts"]
             said.add("".join(part for part in parts if isinstance(part, str)))
     text = " ".join(said)
-    assert "So that every token keeps the target's own chance" not in text
+    assert "So that every token keeps the target's probability" not in text
     words = {
-        "accept-reject": "is drawn from p",
-        "k-seq": "Every sibling is tested alike",
-        "lenience:0.7": "counts q times 0.7 only",
-        "ensemble:0.6": "puts 0.6 p + 0.4 q in the place of p",
-        "typical": "says the target's top token",
-        "relaxed:3,0.05": "Only the likeliest 3 within 0.05 of the top token's",
-        "thresholds:0.5,0.6": "a p of 0.5 passes; less is divided by 0.6",
+        "accept-reject": "the replacement is sampled from p.",
+        "k-seq": "judges all alternatives in the same way",
+        "lenience:0.7": "divides by 0.7 q instead of q",
+        "ensemble:0.6": "uses 0.6 p + 0.4 q in place of p",
+        "typical": "under this rule the target's top token",
+        "relaxed:3,0.05": "Only the 3 likeliest tokens within 0.05 of the top token's",
+        "thresholds:0.5,0.6": "p of 0.5 or more, and divides a smaller p by 0.6",
         "unverified": "This rule checks nothing",
     }
     assert words[rule] in text
     changes = RULE_SPECS[runs[rule].header.rule].after_rejection is AfterRejection.RESIDUAL
-    assert changes or "eft of p" not in text
+    assert changes or "remainder of p" not in text
 
 
 def test_auto_is_what_it_was(tiny_target, tiny_draft):

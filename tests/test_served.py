@@ -17,9 +17,8 @@ from specviz.commands.cli import main
 from specviz.models.errors import ServerFault
 from specviz.models.passes import CaptureSpec
 from specviz.models.served import http_client
-from specviz.models.served.address import Address
-from specviz.models.served.logprobs import to_logits
-from specviz.models.served.server import Server
+from specviz.models.served.http_client import Address
+from specviz.models.served.server import Server, to_logits
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace

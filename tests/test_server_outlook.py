@@ -186,7 +186,7 @@ def test_where_nothing_can_be_predicted_the_counts_stay():
     made = build_report(text, site=SITE)
     assert made.tokens.mean == 2.5
     assert made.outlook is None
-    assert "llama.cpp does not say how long its drafts are" in made.open
+    assert "llama.cpp does not say how long its drafts are" in made.not_predicted
     assert build_report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
 
 

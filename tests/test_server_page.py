@@ -40,7 +40,7 @@ def test_the_page_says_what_the_formulas_say():
     shares = made["figures"]["places"]["data"]["10-reached"]
     assert shares["y"] == pytest.approx([kept / 527 for kept in (424, 343, 277, 228)])
     high = shares["y"][0] + shares["error_y"]["array"][0]
-    assert high == pytest.approx(found.places[0].reached.high)
+    assert high == pytest.approx(found.positions[0].reached.high)
     assert (made["batch"], made["gamma"]) == (1, 4)
 
 

@@ -128,10 +128,10 @@ def test_each_program_is_read(case):
 
 def test_what_is_not_told_is_not_filled_in():
     made = build_report(json.dumps(INFO))
-    assert not made.places
+    assert not made.positions
     assert made.tokens.low is None
-    assert made.told.rounds is made.told.drafted is made.told.running is None
-    said = " ".join(made.unsaid)
+    assert made.stats.rounds is made.stats.drafted is made.stats.running is None
+    said = " ".join(made.limitations)
     assert "SGLang says nothing by position" in said
     assert "How many sequences" in said
     assert "secret" not in repr(made)
@@ -280,10 +280,10 @@ def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):
 
 def test_the_example_is_the_measurement_that_ships():
     made = build_report(example().text)
-    assert (made.told.program, made.told.rounds, made.told.kept) == (
+    assert (made.stats.program, made.stats.rounds, made.stats.kept) == (
         "vLLM",
         527,
         (424, 343, 277, 228),
     )
-    assert [place.number for place in acceptance_by_position(made.told)] == [1, 2, 3, 4]
+    assert [place.number for place in acceptance_by_position(made.stats)] == [1, 2, 3, 4]
     assert "The counts are real" in example().said

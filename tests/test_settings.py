@@ -61,7 +61,7 @@ def test_a_tree_may_be_as_large_as_one_pass_and_says_how_large_it_would_be():
     assert tree_size([], 64) == tree_size([1] * 16, 64) == 64
     Settings(siblings=[8, 2], gamma=max_gamma([8, 2]))
     Settings(siblings=[8] * 16, gamma=2)  # the depths beyond γ count for nothing
-    with pytest.raises(BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; 128 are"):
+    with pytest.raises(BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; at most 128 are"):
         Settings(siblings=[8, 2], gamma=9)
 
 

@@ -17,7 +17,7 @@ from specviz.engine.decode import run
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat
 from specviz.models.files import fingerprint, is_gguf, weight_files
-from specviz.models.served.address import is_served
+from specviz.models.served.http_client import is_served
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER, Recipe, prompts, recipes
 from specviz.trace.check import check

@@ -138,8 +138,8 @@ def test_drafts_are_those_of_a_slow_count_round_after_round(
     text = [1]
     for chunk in chunks:
         text += chunk
-        proposal = session.propose(text, tiny.room(settings, room), Chance(1, 1))
-        proposal.check(session.drawn, tiny.room(settings, room), target.eos)
+        proposal = session.propose(text, tiny.max_tokens(settings, room), Chance(1, 1))
+        proposal.check(session.drawn, tiny.max_tokens(settings, room), target.eos)
         tree, remark = proposal.tree, proposal.evidence[0]
         best = slow(text, min(gamma, room - 1), settings, target.eos)
         if best is None:
@@ -162,7 +162,7 @@ def test_drafts_are_those_of_a_slow_count_round_after_round(
 def proposed(text, room=9, **choices):
     settings = Settings(**choices)
     session = Suffix().begin(tiny.target().start(CaptureSpec()), settings)
-    return session.propose(text, tiny.room(settings, room), Chance(1, 1))
+    return session.propose(text, tiny.max_tokens(settings, room), Chance(1, 1))
 
 
 def test_a_chain_follows_the_most_frequent_token_and_says_the_counts():
@@ -266,7 +266,7 @@ def test_the_automaton_follows_the_text_of_a_real_run():
     for turn in rounds(target, Suffix(), list(text), settings):
         if turn.number:
             fresh = Suffix().begin(target.start(CaptureSpec()), settings)
-            room = tiny.room(settings, len(IDS) + 40 - len(text))
+            room = tiny.max_tokens(settings, len(IDS) + 40 - len(text))
             assert fresh.propose(text, room, turn.chance) == turn.proposal
         sizes.add(len(turn.proposal.tree))
         text += turn.tokens

@@ -70,7 +70,7 @@ def test_scoring_resumes_from_layers_that_drafting_already_ran(tiny_target, warm
     early = run.shallow(
         tree.tokens[:warmed], tree.depths[:warmed], tree.mask()[:warmed, :warmed], 1
     )
-    warm = run.score(tree, warm=PrecomputedPrefix(1, early))
+    warm = run.score(tree, precomputed=PrecomputedPrefix(1, early))
     assert torch.allclose(warm.logits, plain.score(tree).logits, atol=2e-4)
     run.keep((0, 1, 3))
     after = run.score(DraftTree((42,), (-1,))).logits[0]

@@ -67,7 +67,7 @@ def test_work_that_is_no_count_of_rows_is_refused(trace, work):
     lines = list(trace.lines())
     at = next(i for i, line in enumerate(lines) if '"event":"proposed"' in line)
     lines[at] = json.dumps(json.loads(lines[at]) | {"work": work})
-    with pytest.raises(TraceError, match=f"Line {at + 1}: a broken 'proposed' event"):
+    with pytest.raises(TraceError, match=f"Line {at + 1}: This 'proposed' event is invalid"):
         Trace.parse(lines)
 
 
@@ -131,14 +131,14 @@ def test_what_is_no_trace_is_named(tmp_path):
         with pytest.raises(TraceError, match=f"Line {line}"):
             Trace.read(tmp_path / "x")
     (tmp_path / "x").write_bytes(b"\n\xff\xfe\x00")
-    with pytest.raises(TraceError, match="Line 2: this is not UTF-8"):
+    with pytest.raises(TraceError, match="Line 2: This is not UTF-8"):
         Trace.read(tmp_path / "x")
 
 
 def test_a_truncated_file_is_named(trace):
     lines = list(trace.lines())
     cut = [*lines[:9], lines[9][:-20]]
-    with pytest.raises(TraceError, match="Line 10: this is not whole JSON"):
+    with pytest.raises(TraceError, match="Line 10: This is not complete JSON"):
         Trace.parse(cut)
     ended = find(lines, "finished")
     with pytest.raises(CheckFailed, match=f"Line {ended - 1}: the file ends before the run does"):

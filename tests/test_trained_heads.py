@@ -143,7 +143,7 @@ def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
 def test_tree_is_no_deeper_than_token_budget(name, room, depth):
     text = headed.target().encode("The cat saw the", 9)
     settings = replace(GREEDY, gamma=3, siblings=TREE)
-    room = tiny.room(settings, room)
+    room = tiny.max_tokens(settings, room)
     proposal = headed.begun(name, text, settings).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
     chain = name in ("mtp", "blockwise")

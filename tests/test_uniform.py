@@ -37,7 +37,7 @@ def test_a_coin_at_the_edge_of_an_interval_lies_in_the_one_it_picks(size):
 
 def proposed(settings, room=9, target=None, chance=None):
     session = Uniform().begin((target or tiny.target()).start(CaptureSpec()), settings)
-    return session.propose([3, 5, 7], tiny.room(settings, room), chance or Chance(1, 1))
+    return session.propose([3, 5, 7], tiny.max_tokens(settings, room), chance or Chance(1, 1))
 
 
 @pytest.mark.slow

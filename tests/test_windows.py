@@ -15,7 +15,7 @@ from windowed import CONTEXT, KINDS, WINDOW
 from specviz import engine
 from specviz.adapters import transformers as adapter
 from specviz.catalog import Unsuitable, load_target
-from specviz.drafters.kit.levels import LevelReader
+from specviz.drafters.common.tree_reader import LevelReader
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
@@ -23,7 +23,7 @@ from specviz.drafters.suffix import Suffix
 from specviz.models import masks
 from specviz.models.checkpoint import check_config, check_reach
 from specviz.models.errors import BadPrompt
-from specviz.models.masks import layer_masks, max_tokens
+from specviz.models.masks import context_length, layer_masks
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.tree import DraftTree
@@ -206,7 +206,7 @@ def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monk
 def test_a_window_that_is_switched_off_is_no_limit():
     off = windowed.qwen2(use_sliding_window=False)
     assert layer_masks(off).windows is None
-    assert max_tokens(off) == CONTEXT
+    assert context_length(off) == CONTEXT
     off.config.sliding_window = WINDOW  # as Qwen's files still say, and some configs keep
     assert adapter.sliding_windows(off.config) is None
     assert adapter.sliding_windows(windowed.qwen2(max_window_layers=4).config) is None

@@ -167,8 +167,8 @@ def draft(model: Any | None = None) -> DraftModel:
     return DraftModel(model, card(model, "tiny-draft", "draft-model"))
 
 
-def room(settings: Settings, left: int = 9) -> int:
-    """A round's room as the engine gives it at a fixed γ, with `left` tokens to go."""
+def max_tokens(settings: Settings, left: int = 9) -> int:
+    """Return `max_tokens` of a round as the engine gives it at a fixed γ, `left` tokens to go."""
     return min(left, settings.gamma + 1)
 
 

@@ -24,7 +24,7 @@ from specviz.catalog.entry import (
     weights_path,
 )
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.kit.layouts.table import layout_in
+from specviz.drafters.common.layouts.table import layout_in
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
@@ -154,7 +154,7 @@ def load_drafter(name: str, target: Target) -> Drafter:
 
     Args:
         name: A name of the catalogue; or a folder or Hub id of a head in a public layout (see
-            `drafters.kit.layouts`) or of a causal LM, which may have another tokenizer than the
+            `drafters.common.layouts`) or of a causal LM, which may have another tokenizer than the
             target.
         target: The target to draft for.
 

@@ -77,7 +77,7 @@ def fetch(
             failed.append(str(error).rstrip("."))
             if waiting:
                 say(str(error))
-    raise NotAvailable(f"{name!r} could not be fetched: {'; '.join(failed)}.")
+    raise NotAvailable(f"{name!r} could not be downloaded: {'; '.join(failed)}.")
 
 
 def describe_source(source: Source) -> str:

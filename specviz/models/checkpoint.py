@@ -42,13 +42,12 @@ from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
-from specviz.models.masks import layer_masks, max_tokens
+from specviz.models.masks import context_length, layer_masks
 from specviz.models.network import prepare
 from specviz.models.norms import fuse_norms
 from specviz.models.parallel import process_count, sharding_options
-from specviz.models.pickled import pickle_error
 from specviz.models.weight_budget import begin_weights, check_size, check_stop
-from specviz.models.weight_headers import count_stored
+from specviz.models.weight_files import count_stored, pickle_error
 from specviz.trace.events import ModelCard
 
 # The SHA-256 of the one target's weights that a drafter fits, or of each that it does: the same
@@ -102,7 +101,7 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
 
 def check_reach(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
     """Raise Unsuitable where the drafter cannot see as many tokens as a run of the target has."""
-    sees = max_tokens(model)
+    sees = context_length(model)
     if sees is not None and sees < length:
         raise Unsuitable(
             f"{drafter!r} sees {sees:,} tokens at most; a run of {target!r} can have {length:,}."

@@ -1,7 +1,7 @@
-"""Reads the small files of a model's folder, and refuses numbers that no network has.
+"""Read the small files of a model's folder, and refuse values that no network has.
 
-Rule: a file is measured before it is read, and a config's numbers are checked before any class of
-transformers is given them: some make a list of as many items as a number says.
+A file's size is checked before it is read, and a config's numbers are checked before transformers
+sees them, because some of its classes build lists as long as a number says.
 """
 
 from __future__ import annotations
@@ -13,36 +13,44 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.models.errors import NotAvailable, Unsuitable
-from specviz.models.weight_headers import StoredWeights
+from specviz.models.weight_files import StoredWeights
 
-LARGEST_JSON: Final = 1 << 22  # bytes of a config; the largest that are published have a tenth
-LARGEST_WORDS: Final = 1 << 26  # bytes of a tokenizer's file: twice the largest that are published
-LARGEST: Final = 1 << 40
-MOST_PARTS: Final = 10_000
-LEAST_WIDTH: Final = 1 << 22  # a vocabulary may be larger than all that a small head holds
+LARGEST_JSON: Final = 1 << 22  # bytes of a config: ten times the largest published one
+LARGEST_TOKENIZER: Final = 1 << 26  # bytes of a tokenizer's file: twice the largest published one
+MAX_NUMBER: Final = 1 << 40
+MAX_PARTS: Final = 10_000
+MIN_WIDTH: Final = 1 << 22  # a small head may have fewer weights than its vocabulary has tokens
 SMALL: Final = ("config.json", "generation_config.json", "tokenizer_config.json")
-WORDS: Final = ("tokenizer*", "vocab*", "merges.txt", "chat_template*", "*token*.json")
-# What a config counts: layers, heads, experts. Lists and modules are made one by one.
+TOKENIZER_FILES: Final = ("tokenizer*", "vocab*", "merges.txt", "chat_template*", "*token*.json")
+# Keys that count layers, heads or experts, for each of which an object is built.
 PARTS: Final = re.compile(r".*(layer|head|expert|block|label|depth|stage).*(?<!_size)(?<!_dim)")
 WIDTHS: Final = re.compile(r"(?!.*(window|chunk|block|image|max)).*(_size|_dim|_rank|_embd|_inner)")
 
 
 def check_folder(name: str, folder: Path) -> None:
-    """Raise Unsuitable where a config or a tokenizer's file is larger than any that is used."""
-    limits = dict.fromkeys((path for each in WORDS for path in folder.glob(each)), LARGEST_WORDS)
+    """Check the sizes of a folder's config and tokenizer files.
+
+    Raises:
+        Unsuitable: A file is larger than any that is used in practice.
+    """
+    limits = dict.fromkeys(
+        (path for each in TOKENIZER_FILES for path in folder.glob(each)), LARGEST_TOKENIZER
+    )
     limits |= dict.fromkeys((folder / each for each in SMALL), LARGEST_JSON)
     for path, limit in limits.items():
         if path.is_file() and path.stat().st_size > limit:
             raise Unsuitable(
-                f"{name!r}: its {path.name} has {path.stat().st_size:,} bytes; no more than "
-                f"{limit:,} are read."
+                f"{name!r}: its {path.name} has {path.stat().st_size:,} bytes; the limit is "
+                f"{limit:,}."
             )
 
 
 def read_config(name: str, folder: Path) -> dict[str, Any]:
-    """The folder's config.json, its numbers checked; errors call the model `name`.
+    """Return the folder's config.json, its numbers checked; errors call the model `name`.
 
-    Raises NotAvailable where there is none, Unsuitable where it is no object or cannot be used.
+    Raises:
+        NotAvailable: There is no config.json.
+        Unsuitable: It is not a JSON object or has impossible values.
     """
     path = folder / "config.json"
     try:
@@ -58,33 +66,39 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise Unsuitable(f"{name!r}: its config.json cannot be read: {error}.") from error
     if not isinstance(found, dict):
-        raise Unsuitable(f"{name!r}: its config.json is no JSON object.")
+        raise Unsuitable(f"{name!r}: its config.json is not a JSON object.")
     check_numbers(name, found)
     return found
 
 
 def check_numbers(name: str, config: Mapping[str, Any], held: StoredWeights | None = None) -> None:
-    """Raise Unsuitable where a number in a config is one that no network has.
+    """Check that every number in a config is possible.
 
-    held: what the weight files hold, where that is known: no dimension of a tensor is larger.
+    Args:
+        name: The model's name, for errors.
+        config: The config as plain data.
+        held: Size of the weight files, if known. No dimension can be larger than all weights.
+
+    Raises:
+        Unsuitable: A number is too large.
     """
-    widest = None if held is None else max(held.elements, LEAST_WIDTH)
+    widest = None if held is None else max(held.elements, MIN_WIDTH)
     for key, number in _numbers(config):
-        most = LARGEST
+        most = MAX_NUMBER
         if PARTS.fullmatch(key):
-            most = MOST_PARTS
+            most = MAX_PARTS
         elif widest is not None and WIDTHS.fullmatch(key):
             most = widest
         if abs(number) > most:
             raise Unsuitable(
                 f"{name!r}: its config.json says {number:,} for {key:.60}, which is too large."
-                if abs(number) < LARGEST**2
+                if abs(number) < MAX_NUMBER**2
                 else f"{name!r}: its config.json has a number for {key:.60} that is too large."
             )
 
 
 def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every whole number in a config, with the key under which it, or its list, stands."""
+    """Yield every whole number in a config with its key, or with the key of the list it is in."""
     waiting: list[tuple[str, Any]] = list(config.items())
     while waiting:
         key, value = waiting.pop()

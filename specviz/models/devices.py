@@ -1,7 +1,7 @@
-"""Where a model runs and in which precision: chosen here, or named by the person, and checked.
+"""Where a model runs and in which precision: the best choice here, or a checked choice by name.
 
-Rule: on a CPU the precision is float32 unless a person names another, since greedy output must
-equal plain decoding token for token. torch is imported only when a device is asked for.
+On a CPU the precision is float32 unless another is named, because greedy output must equal plain
+decoding token for token. torch is imported only when a device is needed.
 """
 
 from __future__ import annotations
@@ -14,21 +14,27 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import torch
 
-KINDS: Final = ("cuda", "mps", "cpu")  # in the order they are preferred
+KINDS: Final = ("cuda", "mps", "cpu")  # in order of preference
 DTYPES: Final = ("float32", "bfloat16", "float16")
 MEMORY_SIGNS: Final = ("allocate memory", "not enough memory", "out of memory")
 
 
 class NotEnoughMemory(ValueError):
-    """A model or a run does not fit; the message is a sentence."""
+    """A model or a run does not fit in memory."""
 
 
 def pick_device(name: str | None = None) -> torch.device:
-    """The device called `name` ("cpu", "cuda", "cuda:1", "mps"), or the best one of this machine.
+    """Return a device by name, or the best one of this machine.
 
-    One of several has its number always ("cuda" is "cuda:0"), as tensors on it say themselves: by
-    two names the same weights would be loaded twice. Where processes share a target, each has its
-    own. Raises ValueError where there is no such device.
+    A device of several always has its number ("cuda" is "cuda:0"), as tensors on it say, because
+    under two names the same weights would be loaded twice. Processes that share a target get one
+    device each.
+
+    Args:
+        name: "cpu", "cuda", "cuda:1" or "mps". None: the best one.
+
+    Raises:
+        ValueError: This machine has no such device.
     """
     import torch
 
@@ -38,21 +44,21 @@ def pick_device(name: str | None = None) -> torch.device:
         name = next(kind for kind in KINDS if device_count(kind))
     kind, _, index = name.partition(":")
     if kind not in KINDS or (index and not index.isdecimal()):
-        raise ValueError(f"No device is called {name!r}; choose {' or '.join(KINDS)}.")
+        raise ValueError(f"No device is called {name!r}; choose one of {', '.join(KINDS)}.")
     number = int(index or (own_device() if kind == "cuda" else 0))
     if number >= device_count(kind):
-        raise ValueError(f"This machine has no device {name!r}; it has {_those_here()}.")
+        raise ValueError(f"This machine has no device {name!r}; it has {_available()}.")
     if kind == "cpu":
         return torch.device(kind)
     if kind == "cuda":
-        # cuDNN plans anew, for milliseconds, whenever a cache has grown by a row; on some GPUs
-        # torch asks it first in half precision.
+        # In half precision, torch prefers cuDNN's attention on some GPUs. cuDNN builds a new plan,
+        # which takes milliseconds, whenever the cache has grown by a row.
         torch.backends.cuda.enable_cudnn_sdp(False)
     return torch.device(kind, number)
 
 
 def device_count(kind: str) -> int:
-    """How many devices of a kind torch can use here."""
+    """Return how many devices of a kind torch can use here."""
     import torch
 
     if kind == "cuda":
@@ -61,9 +67,12 @@ def device_count(kind: str) -> int:
 
 
 def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
-    """The precision called `name`, or float32; on CUDA bfloat16, or float16 where it is too old.
+    """Return the precision called `name`, or the best one for the device.
 
-    Raises ValueError for a name that is not in DTYPES.
+    That is float32, and on CUDA bfloat16, or float16 if the GPU lacks bfloat16.
+
+    Raises:
+        ValueError: The name is not in DTYPES.
     """
     import torch
 
@@ -71,19 +80,19 @@ def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
         if device.type != "cuda":
             return torch.float32
         with torch.cuda.device(device):
-            brain = torch.cuda.is_bf16_supported(including_emulation=False)
-        return torch.bfloat16 if brain else torch.float16
+            has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+        return torch.bfloat16 if has_bf16 else torch.float16
     if name not in DTYPES:
-        raise ValueError(f"No dtype is called {name!r}; choose {', '.join(DTYPES)}.")
+        raise ValueError(f"No dtype is called {name!r}; choose one of {', '.join(DTYPES)}.")
     dtype = getattr(torch, name)
     assert isinstance(dtype, torch.dtype)
     return dtype
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Whether products in bf16 are made by the device's own instructions; emulated, they are slow.
+    """Return whether the device has instructions for bfloat16 products; emulation is slow.
 
-    Asked of x86, where most processors lack them; elsewhere they are taken to be there.
+    Only x86 is checked, where most processors lack them; other devices are assumed to have them.
     """
     from specviz.adapters.torch import has_bf16_instructions
 
@@ -93,7 +102,7 @@ def has_fast_bf16(device: torch.device) -> bool:
 
 
 def describe_device(device: torch.device) -> str:
-    """The device in words: "2 CPU cores", or what the GPU calls itself."""
+    """Return the device in words, such as "2 CPU cores" or the GPU's name."""
     import torch
 
     if device.type == "cuda":
@@ -105,21 +114,21 @@ def describe_device(device: torch.device) -> str:
 
 
 def cpu_name(listed: Path = Path("/proc/cpuinfo")) -> str:
-    """What the processor calls itself, or its kind where it does not say."""
+    """Return the processor's name, or its architecture if the name is not known."""
     lines = listed.read_text(encoding="utf-8").split("\n") if listed.is_file() else []
     named = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
     return " ".join(named[0].split()) if named else platform.machine()
 
 
 def usable_cores() -> int:
-    """The CPU cores that this process may use."""
+    """Return how many CPU cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def free_memory(device: torch.device, listed: Path = Path("/proc/meminfo")) -> int | None:
-    """Bytes that could be taken on a device now; None where it does not say."""
+    """Return the bytes that can be allocated on a device now, or None if unknown."""
     import torch
 
     if device.type == "cuda":
@@ -131,7 +140,7 @@ def free_memory(device: torch.device, listed: Path = Path("/proc/meminfo")) -> i
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done all that it was asked, so that a clock tells the truth."""
+    """Wait until the device has finished its queued work, so that a clock can be read."""
     import torch
 
     if device.type == "cuda":
@@ -141,7 +150,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception means that memory ran out, on whichever device."""
+    """Return whether an exception means that memory ran out, on any device."""
     import torch
 
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
@@ -150,5 +159,5 @@ def ran_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(sign in words for sign in MEMORY_SIGNS)
 
 
-def _those_here() -> str:
+def _available() -> str:
     return ", ".join(kind for kind in KINDS if device_count(kind))

@@ -1,11 +1,11 @@
-"""Why a model or a prompt cannot be used: one class a reason, each message a sentence for people.
+"""Why a model or a prompt cannot be used: one class per reason, with messages for people.
 
-Rule: all are ValueErrors, so that a caller who only wants the sentence catches one thing.
+All are ValueErrors, so that a caller who only shows the message can catch one class.
 """
 
 
 class BadPrompt(ValueError):
-    """A prompt that cannot be run; the message is a sentence for the person who wrote it."""
+    """A prompt that cannot be run; the message is for the person who wrote it."""
 
 
 class NotAvailable(ValueError):
@@ -13,7 +13,7 @@ class NotAvailable(ValueError):
 
 
 class DiskFull(NotAvailable):
-    """The model could not be fetched because the disk has no space left; no other source helps."""
+    """The model could not be fetched because the disk is full; no other source would help."""
 
 
 class UnknownModel(NotAvailable):
@@ -21,16 +21,16 @@ class UnknownModel(NotAvailable):
 
 
 class HubUnreachable(NotAvailable):
-    """No connection to the Hub."""
+    """There is no connection to the Hub."""
 
 
 class MismatchedVocabulary(ValueError):
-    """Target and drafter do not mean the same words by the same token ids."""
+    """Target and drafter assign different tokens to the same ids."""
 
 
 class Unsuitable(ValueError):
-    """The files are here, but this model, or this pair, cannot be used."""
+    """The files are here, but this model or this pair cannot be used."""
 
 
 class ServerFault(ValueError):
-    """A server that was to be the target is down, slow, too old, or answers what is of no use."""
+    """A target's server is down, slow, too old, or answers something unusable."""

@@ -1,8 +1,8 @@
-"""Finds a model's files and takes their fingerprint.
+"""Find a model's files, fetch them from the Hub, and compute their fingerprint.
 
-Rule: whatever a model is called, it is loaded from one place, a folder or a GGUF file; a Hub id is
-only a way to find it, first among what was fetched before, so nothing here needs a network that
-need not.
+Whatever its name, a model is loaded from one path: a folder or a GGUF file. A Hub id is only a way
+to find it, first among the models that were fetched before, so no network is used unless it is
+needed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,19 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.adapters.hub import http_errors, limit_silence, progress_bar
+from specviz.adapters.hub import (
+    TIMEOUT,
+    connection_errors,
+    http_errors,
+    limit_silence,
+    progress_bar,
+    timeout_errors,
+)
 from specviz.models.errors import (
     DiskFull,
     HubUnreachable,
@@ -24,62 +32,83 @@ from specviz.models.errors import (
     UnknownModel,
     Unsuitable,
 )
-from specviz.models.hub import hub_reason, is_disk_full, is_unreachable
 from specviz.models.load_progress import FINGERPRINT, advance, begin
-from specviz.models.weight_headers import read_header
+from specviz.models.weight_files import read_header
 
-# owner/name, the file of it where that is one of GGUF, and a commit, branch or tag of it
+# owner/name, optionally a GGUF file in it, and optionally a commit, branch or tag
 HUB_ID: Final = re.compile(
     r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:/((?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*\.gguf))?"
     r"(?:@([A-Za-z0-9](?:[\w.-]|/(?=[\w]))*))?"
 )
-LONGEST_ID: Final = 96  # letters of an id, as the Hub counts
+LONGEST_ID: Final = 96  # characters of an id, as the Hub counts
 LONGEST_FILE: Final = 200
 GGUF: Final = ".gguf"
 WHOLE: Final = ("model.safetensors", "pytorch_model.bin")
 INDEX: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
-WORDS: Final = (
+TEXT_FILES: Final = (
     "config.json",
     "generation_config.json",
     "tokenizer*",
-    "chat_template*",  # in a file of its own since transformers 4.52
+    "chat_template*",  # a separate file since transformers 4.52
     "vocab*",
     "merges.txt",
 )
 TENSORS: Final = ("model.safetensors*", "model-*.safetensors")
 PICKLES: Final = ("pytorch_model*.bin", "pytorch_model*.json")
-LARGEST_INDEX: Final = 1 << 24  # bytes: twice the largest that is published
+LARGEST_INDEX: Final = 1 << 24  # bytes: twice the largest published one
 MOST_SHARDS: Final = 4096
 SHARD: Final = re.compile(r"[A-Za-z0-9][\w.-]*\.(safetensors|bin)")
 HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")
+PREFIX: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # of the library's messages
+FULL: Final = (ENOSPC, EDQUOT)  # no space on the disk; user quota exceeded
+LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
 
 
 class Stopped(ValueError):
-    """Whoever asked for a fetch has stopped it."""
+    """A fetch or a load was cancelled by its caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchMonitor:
-    """Callbacks of a fetch. report: takes bytes so far and in all; stop: whether to cancel."""
+    """Callbacks of a fetch.
+
+    Attributes:
+        report: Takes the bytes so far and the bytes in all.
+        stop: Returns whether to cancel.
+    """
 
     report: Callable[[int, int], object] = lambda _here, _all: None
     stop: Callable[[], bool] = lambda: False
 
 
 def find_or_fetch(name: str) -> Path:
-    """The folder or the GGUF file of the model called `name`: its path, or its id on the Hub.
+    """Return the folder or the GGUF file of a model, fetching it if necessary.
 
-    Raises NotAvailable where there is none, or where the Hub cannot be reached.
+    Args:
+        name: Its path, or its id on the Hub.
+
+    Raises:
+        NotAvailable: There is no such model, or the Hub cannot be reached.
     """
-    return _whole(name, _local(name) or find_fetched(name) or fetch(name))
+    return _check_complete(name, _local(name) or find_fetched(name) or fetch(name))
 
 
 def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
-    """Bring a model from the Hub to this machine: its folder, or its GGUF file.
+    """Fetch a model from the Hub: safetensors, or pickles if there is nothing else.
 
-    name: owner/name, or owner/name/file.gguf, and @revision where it is pinned: a commit, a branch
-    or a tag. safetensors, or pickles where there is nothing else. Raises NotAvailable, DiskFull,
-    Stopped, and Unsuitable where its index of weight files is damaged.
+    Args:
+        name: owner/name or owner/name/file.gguf, with @revision (a commit, branch or tag) to pin
+            it.
+        watch: Receives the bytes, and can stop the fetch.
+
+    Returns:
+        Its folder, or its GGUF file.
+
+    Raises:
+        NotAvailable: The Hub cannot be reached or does not have it.
+        DiskFull: The disk has no space left.
+        Stopped: `watch` stopped the fetch.
+        Unsuitable: Its index of weight files is damaged.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import RevisionNotFoundError
@@ -90,8 +119,8 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     failures: tuple[type[Exception], ...] = (OSError, ValueError, *http_errors())
     caught: tuple[type[Exception], ...] = (RuntimeError, *failures)
     try:
-        place = Path(snapshot_download(repository, allow_patterns=_wanted(file), **more))
-        if file is None and not weight_files(place):
+        path = Path(snapshot_download(repository, allow_patterns=_patterns(file), **more))
+        if file is None and not weight_files(path):
             snapshot_download(repository, allow_patterns=[*PICKLES, *HEADS], **more)
     except (Stopped, Unsuitable):
         raise
@@ -100,89 +129,106 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     except caught as error:
         if is_disk_full(error):
             raise DiskFull(
-                f"{name!r} could not be fetched: the disk that models are kept on is full."
+                f"{name!r} could not be downloaded: the disk that models are kept on is full."
             ) from error
         if not isinstance(error, failures):
             raise
-        gone = is_unreachable(error)
-        what = "cannot be reached" if gone else "did not give it"
-        raise (HubUnreachable if gone else NotAvailable)(
-            f"{name!r} is neither a folder nor a model that was fetched to this machine before, "
-            f"and the Hub {what}: {hub_reason(error)}"
+        offline = is_unreachable(error)
+        problem = "the Hub cannot be reached" if offline else "the Hub did not provide it"
+        raise (HubUnreachable if offline else NotAvailable)(
+            f"{name!r} is not on this machine, and {problem}: {hub_reason(error)}"
         ) from error
-    return _whole(name, place if file is None else place / file)
+    return _check_complete(name, path if file is None else path / file)
 
 
 def find_fetched(name: str) -> Path | None:
-    """Where a model is that was fetched from the Hub earlier; None unless it is there whole.
+    """Return where a model from the Hub is on this machine, or None unless it is complete.
 
-    Raises NotAvailable for a name that no model can have.
+    Raises:
+        NotAvailable: No model can have this name.
     """
     repository, file, revision = _hub_id(name)
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import LocalEntryNotFoundError
-    except ModuleNotFoundError:  # a machine that lists models and has none
+    except ModuleNotFoundError:  # a machine that only lists models
         return None
     try:
         found = snapshot_download(
-            repository, revision=revision, local_files_only=True, allow_patterns=_wanted(file)
+            repository, revision=revision, local_files_only=True, allow_patterns=_patterns(file)
         )
     except LocalEntryNotFoundError:
         return None
-    place = Path(found) if file is None else Path(found) / file
-    return place if head_files(place) else None
+    path = Path(found) if file is None else Path(found) / file
+    return path if head_files(path) else None
 
 
-def _wanted(file: str | None) -> list[str]:
-    """Which files of a repository are fetched; asked for others, the Hub's cache is not whole."""
-    return [*WORDS, *TENSORS] if file is None else [file]
+def _patterns(file: str | None) -> list[str]:
+    """Return patterns of the files to fetch.
+
+    The same patterns are used to check whether a fetched model is complete.
+    """
+    return [*TEXT_FILES, *TENSORS] if file is None else [file]
 
 
 def _hub_id(name: str) -> tuple[str, str | None, str | None]:
-    """Split a Hub id into repository, file and revision. Raises UnknownModel."""
+    """Split a Hub id into repository, file and revision.
+
+    Raises:
+        UnknownModel: This is not a Hub id.
+    """
     found = HUB_ID.fullmatch(name)
     if not found or len(found[1]) > LONGEST_ID or len(name) > LONGEST_ID + LONGEST_FILE:
         raise UnknownModel(
-            f"No model is called {name!r:.100}: give a name that `python -m specviz models` "
-            "lists, a folder, a GGUF file, or the owner/name of a model on the Hub, which may be "
-            "pinned as owner/name@revision."
+            f"No model is called {name!r:.100}. Use a name that `python -m specviz models` lists, "
+            "a folder, a GGUF file, or owner/name of a model on the Hub (owner/name@revision to "
+            "pin it)."
         )
     return found[1], found[2], found[3]
 
 
-def _whole(name: str, place: Path) -> Path:
-    """The place. Raises NotAvailable where something of the model is missing there."""
-    if head_files(place) and (is_gguf(place) or (place / "config.json").is_file()):
-        return place
+def _check_complete(name: str, path: Path) -> Path:
+    """Return the path.
+
+    Raises:
+        NotAvailable: A part of the model is missing.
+    """
+    if head_files(path) and (is_gguf(path) or (path / "config.json").is_file()):
+        return path
     raise NotAvailable(
-        f"{name!r} is no whole model: its folder needs a config.json and every weight file, "
+        f"{name!r} is incomplete: its folder needs a config.json and every weight file, "
         f"{' or '.join(WHOLE)} or the shards of an index."
     )
 
 
 def _bar(watch: FetchMonitor | None) -> type[Any] | None:
-    """A progress bar that reports to `watch`, and raises Stopped once it says so; None for none."""
+    """Return a progress bar class that reports to `watch` and raises Stopped when it says so."""
     if watch is None:
         return None
 
     def check() -> None:
         if watch.stop():
-            raise Stopped("The fetch was stopped.")
+            raise Stopped("The download was stopped.")
 
     return progress_bar(watch.report, check)
 
 
-def is_gguf(place: Path) -> bool:
-    """Whether a model's place is one file of llama.cpp's format."""
-    return place.suffix.lower() == GGUF
+def is_gguf(path: Path) -> bool:
+    """Return whether a model is a GGUF file, llama.cpp's format."""
+    return path.suffix.lower() == GGUF
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files that hold a checkpoint's weights, sorted: of transformers' layouts, or one of GGUF.
+    """Return the files that hold a checkpoint's weights, sorted.
 
-    safetensors before pickles; empty where there are none or where a shard is missing. Raises
-    Unsuitable where an index is damaged, or names files elsewhere.
+    safetensors are preferred over pickles. The list is empty if there are none or a shard is
+    missing.
+
+    Args:
+        folder: A folder in transformers' layout, or a GGUF file.
+
+    Raises:
+        Unsuitable: An index is damaged, or names files elsewhere.
     """
     if is_gguf(folder):
         return [folder] if folder.is_file() else []
@@ -196,9 +242,12 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def _shards(folder: Path, index: str) -> list[Path]:
-    """The files that an index names, sorted. Raises Unsuitable where it is damaged.
+    """Return the files that an index names, sorted.
 
-    All are in the index's own folder: a name with another folder in it could lead anywhere.
+    All must be in the index's own folder, because a name with a folder in it could lead anywhere.
+
+    Raises:
+        Unsuitable: The index is damaged, or names files elsewhere.
     """
     name, path = folder_label(folder), folder / index
     if path.stat().st_size > LARGEST_INDEX:
@@ -211,32 +260,35 @@ def _shards(folder: Path, index: str) -> list[Path]:
         raise Unsuitable(f"{name!r}: its {index} names {len(shards):,} files.")
     for shard in shards:
         if not isinstance(shard, str) or not SHARD.fullmatch(shard):
-            raise Unsuitable(f"{name!r}: its {index} names a file elsewhere: {shard!r:.80}.")
+            raise Unsuitable(
+                f"{name!r}: its {index} names a file outside the folder: {shard!r:.80}."
+            )
     return sorted(folder / shard for shard in shards)
 
 
 def head_files(folder: Path) -> list[Path]:
-    """The files that hold a head's weights: `weight_files`, or the one that its family names."""
+    """Return the files that hold a head's weights: `weight_files`, or the one its family uses."""
     named = [folder / name for name in HEADS if (folder / name).is_file()]
     return weight_files(folder) or named[:1]
 
 
 def folder_label(folder: Path) -> str:
-    """How errors name a model's folder: its id where it was fetched from the Hub."""
+    """Return how errors name a model's folder: its Hub id if it was fetched from the Hub."""
     if folder.parent.name == "snapshots":
         return folder.parent.parent.name.removeprefix("models--").replace("--", "/")
     return folder.name
 
 
 def size_of(files: Sequence[Path]) -> int:
-    """Bytes of all files together."""
+    """Return the bytes of all files together."""
     return sum(path.stat().st_size for path in files)
 
 
 def size_in_float32(files: Sequence[Path]) -> int | None:
-    """Bytes of the tensors once their numbers are float32, read from the files' headers.
+    """Return the bytes of the tensors once they are converted to float32.
 
-    None unless all files are safetensors. Integers and booleans keep their size.
+    The sizes are read from the headers of safetensors; for other files the result is None. Integers
+    and booleans keep their size.
     """
     if not files or any(path.suffix != ".safetensors" for path in files):
         return None
@@ -244,13 +296,13 @@ def size_in_float32(files: Sequence[Path]) -> int | None:
 
 
 def _in_float32(path: Path) -> int:
-    """Bytes of one file's tensors once their numbers are float32."""
+    """Return the bytes of one file's tensors once they are converted to float32."""
     stored = read_header(folder_label(path.parent), path).values()
     return sum(4 * each.elements if each.floating else each.bytes for each in stored)
 
 
 def fingerprint(files: Sequence[Path]) -> str | None:
-    """SHA-256 of the files' bytes, one after the other; None where there are no files."""
+    """Return the SHA-256 of the concatenated files, or None if there are no files."""
     if not files:
         return None
     stats = [path.stat() for path in files]
@@ -259,7 +311,7 @@ def fingerprint(files: Sequence[Path]) -> str | None:
 
 @cache
 def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Read all files; cached by path, size and time of change."""
+    """Hash the files; cached by path, size and time of change."""
     begin(FINGERPRINT, sum(size for _, size, _ in files))
     digest = hashlib.sha256()
     for path, _, _ in files:
@@ -271,15 +323,55 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 def public_name(name: str) -> str:
-    """A model's name for screen and files, which must not name anyone's folders."""
+    """Return a model's name for screen and files, without the folders of this machine."""
     folder = _local(name)
     return name if folder is None else folder.resolve().name
 
 
 def _local(name: str) -> Path | None:
-    """The folder or the GGUF file of this machine that a name means, if there is one."""
+    """Return the folder or GGUF file on this machine that a name means, or None."""
     try:
-        place = Path(name).expanduser()
-        return place if place.is_dir() or (is_gguf(place) and place.is_file()) else None
-    except (OSError, RuntimeError):  # too long to be anyone's folder; nobody's home
+        path = Path(name).expanduser()
+        return path if path.is_dir() or (is_gguf(path) and path.is_file()) else None
+    except (OSError, RuntimeError):  # the name is too long, or ~user does not exist
         return None
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Return whether an error or one of its causes says that there was no connection to the Hub."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (ConnectionError, *connection_errors())):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Return whether a download failed because the disk is full.
+
+    The Hub's faster downloader, hf_xet, says so only in the text of a RuntimeError.
+    """
+    cause: BaseException | None = error
+    for _ in range(LONGEST_CHAIN):
+        if cause is None:
+            return False
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            return True
+        if isinstance(cause, OSError | RuntimeError) and "no space left on" in str(cause).lower():
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def hub_reason(error: Exception) -> str:
+    """Return why a download failed, as the end of a sentence.
+
+    It names no folders of this machine.
+    """
+    causes = (error, error.__cause__, error.__context__)
+    if any(isinstance(cause, timeout_errors()) for cause in causes):
+        return f"it did not respond for {TIMEOUT:g} seconds."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"the files cannot be saved here ({error.strerror})."
+    return PREFIX.sub("", str(error).strip().split("\n")[0])

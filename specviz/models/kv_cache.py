@@ -1,7 +1,7 @@
-"""A cache of keys and values with room behind its rows, for passes that are often taken back.
+"""A key-value cache with preallocated memory, for passes that are often rolled back.
 
-Rule: rows are written in place behind those that are kept, so that a pass of few rows does not copy
-all the rows before them, as transformers' own growing cache does.
+New rows are written in place behind the kept ones, so a pass over a few rows does not copy all rows
+before them, as transformers' own growing cache does.
 """
 
 from __future__ import annotations
@@ -14,58 +14,72 @@ from torch import Tensor
 from specviz.adapters.transformers import CacheLayer, LayeredCache
 from specviz.verification.transfer import upload
 
-ROOM: Final = 64  # rows more than asked for, each time that room is made
+SPARE_ROWS: Final = 64  # allocated beyond the need, each time the buffer grows
 
 
 class PreallocatedLayer(CacheLayer):
-    """One layer's rows. keys, values: (1, heads, rows, head size), views of the front of `room`.
+    """The rows of one layer.
 
-    To cut rows off, assign shorter views of the two. What is cut off is written over by the next
-    pass: who wants to keep such rows copies them.
+    To cut rows off, assign shorter views to `keys` and `values`. The next pass overwrites the rows
+    that were cut off, so copy them if they are still needed.
+
+    Attributes:
+        keys: (1, heads, rows, head size), a view of the front of the buffer.
+        values: The same for values.
+        buffer: The memory for keys and for values, (1, heads, capacity, head size) each.
     """
 
-    room: tuple[Tensor, Tensor] | None = None  # (1, heads, room, head size) each
+    buffer: tuple[Tensor, Tensor] | None = None
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """See `CacheLayer`. Rows are written in place behind the others."""
+        """Implement `CacheLayer.append`: write the rows in place behind the others."""
         first = self.get_seq_length()
         last = first + keys.shape[2]
-        if self.room is None or self._elsewhere(self.room[0]) or last > self.room[0].shape[2]:
-            self.room = (
-                _roomy(self.keys, keys, first, last),
-                _roomy(self.values, values, first, last),
+        if (
+            self.buffer is None
+            or self._is_replaced(self.buffer[0])
+            or last > self.buffer[0].shape[2]
+        ):
+            self.buffer = (
+                _allocate(self.keys, keys, first, last),
+                _allocate(self.values, values, first, last),
             )
-        room_of_keys, room_of_values = self.room
-        room_of_keys[:, :, first:last] = keys
-        room_of_values[:, :, first:last] = values
-        self.keys, self.values = room_of_keys[:, :, :last], room_of_values[:, :, :last]
+        key_buffer, value_buffer = self.buffer
+        key_buffer[:, :, first:last] = keys
+        value_buffer[:, :, first:last] = values
+        self.keys, self.values = key_buffer[:, :, :last], value_buffer[:, :, :last]
         return self.keys, self.values
 
     def keep(self, first: int, rows: Tensor) -> None:
-        """Leave the first rows and behind them `rows`, (n,) numbers from `first` on, rising."""
+        """Keep the first rows and, behind them, some later ones.
+
+        Args:
+            first: How many rows to keep at the front.
+            rows: Indices of the others, (n,), ascending and not below `first`.
+        """
         last = first + len(rows)
-        for held in (self.keys, self.values):
-            held[:, :, first:last] = held[:, :, rows]
+        for kept in (self.keys, self.values):
+            kept[:, :, first:last] = kept[:, :, rows]
         self.cut(last)
 
     def cut(self, rows: int) -> None:
-        """Leave the first so many rows."""
+        """Keep only the first `rows` rows."""
         if self.is_initialized:
             self.keys, self.values = self.keys[:, :, :rows], self.values[:, :, :rows]
 
-    def _elsewhere(self, room: Tensor) -> bool:
-        """Whether the rows are no view of the room: somebody has put others in their place."""
-        return bool(self.keys.data_ptr() != room.data_ptr())
+    def _is_replaced(self, buffer: Tensor) -> bool:
+        """Return whether the keys no longer alias the preallocated buffer."""
+        return bool(self.keys.data_ptr() != buffer.data_ptr())
 
 
 class PreallocatedCache(LayeredCache):
-    """As many layers as a model asks for."""
+    """A cache with one `PreallocatedLayer` for each layer that a model has."""
 
     def __init__(self) -> None:
         super().__init__(PreallocatedLayer)
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Leave in every layer the first rows and, behind them, `rows`: rising, from `first` on."""
+        """Keep every layer's first rows and, behind them, `rows`: ascending, not below `first`."""
         if list(rows) == list(range(first, first + len(rows))):
             self.cut(first + len(rows))
         elif self.layers:
@@ -74,25 +88,37 @@ class PreallocatedCache(LayeredCache):
                 layer.keep(first, index)
 
     def cut(self, rows: int) -> None:
-        """Leave in every layer the first so many rows."""
+        """Keep only the first `rows` rows of every layer."""
         for layer in self.layers:
             layer.cut(rows)
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Copies of the newest keys and values of a layer, from 1: (rows, heads, size) each."""
+        """Return copies of a layer's newest keys and values, (rows, heads, head size) each.
+
+        Args:
+            layer: The layer, counted from 1.
+            rows: How many rows.
+        """
         kept = self.layers[layer - 1]
         return _row_first(kept.keys, rows), _row_first(kept.values, rows)
 
 
 def _row_first(cached: Tensor, rows: int) -> Tensor:
-    """The newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
+    """Return the newest `rows` of (1, heads, r, size) as (rows, heads, size)."""
     return cached[0, :, -rows:].transpose(0, 1).clone()
 
 
-def _roomy(held: Tensor, new: Tensor, first: int, last: int) -> Tensor:
-    """Room for the rows held, the new ones and some more, with those held in it."""
+def _allocate(held: Tensor, new: Tensor, first: int, last: int) -> Tensor:
+    """Return a larger buffer that contains the old rows; the new ones are not yet written.
+
+    Args:
+        held: The old rows, (1, heads, first, size).
+        new: Rows that will be appended, for their shape and dtype.
+        first: Number of old rows.
+        last: Number of rows with the new ones.
+    """
     one, heads, _, size = new.shape
-    room = new.new_empty(one, heads, last + ROOM, size)
+    buffer = new.new_empty(one, heads, last + SPARE_ROWS, size)
     if first:
-        room[:, :, :first] = held
-    return room
+        buffer[:, :, :first] = held
+    return buffer

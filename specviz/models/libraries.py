@@ -1,4 +1,4 @@
-"""Imports torch and transformers, the first and for small models the longest stage of a load."""
+"""Import torch and transformers: the first stage of a load, and for small models the longest."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from typing import Final
 from specviz.models.load_progress import LIBRARIES, begin, loading
 from specviz.models.weight_budget import check_stop
 
-# In this order; between two of them, a load can be stopped.
+# Imported in this order. A load can be stopped between two of them.
 MODULES: Final = ("torch", "transformers.modeling_utils", "specviz.models.checkpoint")
 
 
 def start_libraries() -> None:
-    """Import what loads models, unless that was done before. Raises Stopped."""
+    """Import everything that loads models, unless that was done before.
+
+    Raises:
+        Stopped: The load was stopped.
+    """
     missing = [name for name in MODULES if name not in sys.modules]
     if not missing:
         return
@@ -31,11 +35,10 @@ def start_libraries() -> None:
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Within, Python's garbage collector does not run.
+    """Pause Python's garbage collector.
 
-    Imports make about a million objects that stay. The collector visits all of them again and
-    again meanwhile, which was a quarter of the time of importing, unless it is told that they stay
-    (`gc.freeze`).
+    Imports create about a million permanent objects, which the collector would visit again and
+    again: a quarter of the import time, unless it is told that they are permanent (`gc.freeze`).
     """
     before = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
 """Attention masks of new rows, for models whose layers may have a sliding window.
 
-The cache keeps the rows of all tokens in every layer, so a window is a matter of masks alone: among
-the rows that a new row sees, a layer with a window attends to the newest only.
+The cache keeps the rows of all tokens in every layer, so only the mask implements a window: among
+the rows that a new row sees, a windowed layer attends to the newest only.
 """
 
 from __future__ import annotations
@@ -19,15 +19,23 @@ from specviz.adapters.transformers import Windows, passes_masks_on, sliding_wind
 
 @dataclass(frozen=True, slots=True)
 class LayerMasks:
-    """Makes a pass's masks, by kind of layer. windows: None where all layers see everything."""
+    """Builds the masks of a pass, one for each kind of layer.
+
+    Attributes:
+        windows: Which layers have a window. None if all layers see everything.
+    """
 
     windows: Windows | None = None
 
     def split(self, full: Tensor | None) -> list[Tensor]:
-        """The masks of a pass, to be sent to the device.
+        """Return the masks of a pass, to be sent to the device.
 
-        full: additive, (1, 1, r, rows); every row sees one row for each position up to its own, in
-        rising order. None, and an empty list: transformers makes the masks.
+        Args:
+            full: Additive mask, (1, 1, r, rows), in which every row sees one row for each position
+                up to its own, in ascending order. None: transformers builds the masks.
+
+        Returns:
+            The mask of each kind of layer; empty for None.
         """
         if full is None or self.windows is None:
             return [] if full is None else [full]
@@ -37,30 +45,33 @@ class LayerMasks:
         return [full, sliding] if self.windows.by_kind else [sliding]
 
     def argument(self, masks: Sequence[Tensor]) -> Any:
-        """What the model's forward takes as `attention_mask`."""
+        """Return the value of the forward's `attention_mask`."""
         if not masks:
             return None
         return self.windows.argument(masks[0], masks[-1]) if self.windows else masks[0]
 
     def of(self, layer: int, masks: Sequence[Tensor]) -> Tensor:
-        """The mask of one layer, counted from 0."""
+        """Return the mask of one layer, counted from 0."""
         slides = self.windows is not None and self.windows.sliding[layer]
         return masks[-1] if slides else masks[0]
 
 
-_MADE: WeakKeyDictionary[Any, LayerMasks] = WeakKeyDictionary()
+_MASKS: WeakKeyDictionary[Any, LayerMasks] = WeakKeyDictionary()
 
 
 def layer_masks(model: Any) -> LayerMasks:
-    """The masks of a causal LM. Its first call for a model makes a pass over two tokens."""
-    if model not in _MADE:
+    """Return the mask builder of a causal LM.
+
+    The first call for a model makes a pass over two tokens.
+    """
+    if model not in _MASKS:
         windows = sliding_windows(model.config)
-        _MADE[model] = LayerMasks(windows if windows and passes_masks_on(model, windows) else None)
-    return _MADE[model]
+        _MASKS[model] = LayerMasks(windows if windows and passes_masks_on(model, windows) else None)
+    return _MASKS[model]
 
 
-def max_tokens(model: Any) -> int | None:
-    """The most tokens that a causal LM can see; None where its config names no limit.
+def context_length(model: Any) -> int | None:
+    """Return the most tokens that a causal LM can see, or None if its config sets no limit.
 
     A window is no limit, unless `hard_window` says so.
     """
@@ -71,13 +82,18 @@ def max_tokens(model: Any) -> int | None:
 
 
 def hard_window(model: Any) -> int | None:
-    """The window that texts must not outgrow, since its masks cannot be given to the model."""
+    """Return the window that a text must not exceed, if the model takes no mask for it."""
     windows = sliding_windows(model.config)
     return windows.rows if windows and layer_masks(model).windows is None else None
 
 
 def windowed_mask(full: Tensor, rows: int) -> Tensor:
-    """An additive mask (1, 1, r, n) in which each row sees only the newest `rows` that it saw."""
+    """Return a mask in which each row sees only the newest `rows` rows that it saw.
+
+    Args:
+        full: Additive mask, (1, 1, r, n).
+        rows: Size of the window.
+    """
     sees = full == 0
-    age = sees.flip(-1).cumsum(-1).flip(-1)  # 1: the row itself, or the newest that it sees
+    age = sees.flip(-1).cumsum(-1).flip(-1)  # 1 for the newest row that it sees
     return full.masked_fill(sees & (age > rows), torch.finfo(full.dtype).min)

@@ -1,9 +1,8 @@
-"""Bytes that stay in memory for some objects and not for others, read from their tensors.
+"""Count the bytes that some objects keep in memory and others do not, from their tensors.
 
-Rule: nothing is worked out from shapes, and nobody declares anything. Whatever an object leads to
-is followed, as Python's garbage collector sees it, so that weights, packed copies and caches of
-anyone's drafter are found where they are. Left out is what is no tensor, and what a class or a
-module of code keeps for all.
+Nothing is computed from shapes, and objects declare nothing. All references are followed, as
+Python's garbage collector sees them, so that weights, packed copies and caches of any drafter are
+found. Objects that are not tensors, and those that belong to classes or modules, are not counted.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ from specviz.adapters.torch import packed_block
 
 
 def unique_bytes(things: Iterable[object], beyond: Iterable[object]) -> int:
-    """Bytes that `things` lead to and `beyond` does not.
+    """Return the bytes of tensors reachable from `things` but not from `beyond`.
 
-    A block of memory counts once, however many tensors view it, and whole, with a cache's room.
+    A block of memory counts once however many tensors view it, and completely, including the unused
+    part of a preallocated cache.
     """
     seen: set[int] = set()
     others = _blocks(_tensors(beyond, seen))
@@ -30,7 +30,12 @@ def unique_bytes(things: Iterable[object], beyond: Iterable[object]) -> int:
 
 
 def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
-    """All tensors on the way from `things`. seen: ids of what was met; it grows."""
+    """Yield all tensors reachable from `things`.
+
+    Args:
+        things: Objects to start from.
+        seen: Ids of the objects already visited; updated.
+    """
     left = list(things)
     while left:
         thing = left.pop()
@@ -38,16 +43,16 @@ def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
             continue
         seen.add(id(thing))
         if isinstance(thing, Tensor):
-            # Cut up over processes, this one has its own part only.
+            # A tensor that is split over processes has only its own part here.
             yield thing.to_local() if hasattr(thing, "to_local") else thing
         elif isinstance(thing, FunctionType):
-            left += thing.__closure__ or ()  # not its globals, which lead everywhere
+            left += thing.__closure__ or ()  # not its globals, which refer to everything
         else:
             left += gc.get_referents(thing)
 
 
 def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
-    """By address, how many bytes are allocated there."""
+    """Return by address how many bytes are allocated there."""
     found: dict[int, int] = {}
     for tensor in tensors:
         if tensor.is_mkldnn:
@@ -56,6 +61,6 @@ def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
         elif tensor.layout is torch.strided:
             storage = tensor.untyped_storage()
             found[storage.data_ptr()] = storage.nbytes()
-        else:  # sparse: it has no memory but that of the tensors that it would be made of again
+        else:  # sparse: its memory is that of the tensors it is made of
             found |= _blocks(_tensors([tensor.__reduce_ex__(2)], set()))
     return found

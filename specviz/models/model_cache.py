@@ -1,7 +1,8 @@
-"""Keeps what was loaded, so that all visitors share one copy of the weights.
+"""Keep loaded models, so that all users share one copy of the weights.
 
-Rule: the house models stay; of all others two (one pair) at most, the least recently used one
-leaving before the next is loaded, so that naming many models cannot fill the memory.
+Models that ship with the app stay. Of all others at most two (a target and a drafter) are kept; the
+least recently used one is dropped before another is loaded, so that naming many models cannot fill
+the memory.
 """
 
 from __future__ import annotations
@@ -11,56 +12,62 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-GUESTS: Final = 2
+CAPACITY: Final = 2  # models that do not ship
 
 
-Key = tuple[str, ...]  # folder, device, dtype and what else makes a copy another one
+Key = tuple[str, ...]  # folder, device, dtype, and whatever else distinguishes copies
 
 
 T = TypeVar("T")
 
 
 class ModelCache(Generic[T]):
-    """Checkpoints or heads by key, safe to use from many threads."""
+    """A thread-safe cache of checkpoints or heads."""
 
-    def __init__(self, guests: int = GUESTS) -> None:
-        self._room = guests
-        self._house: dict[Key, T] = {}
-        self._guests: OrderedDict[Key, T] = OrderedDict()
-        self._shelf = Lock()  # held for an instant
-        self._loading = Lock()  # held while weights are read, so that nobody reads them twice
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._shipped: dict[Key, T] = {}
+        self._others: OrderedDict[Key, T] = OrderedDict()
+        self._lock = Lock()  # held briefly
+        self._loading = Lock()  # held during a load, so that weights are not read twice
 
     def get(self, key: Key, load: Callable[[], T], house: bool) -> T:
-        """What is under `key`, loaded if it is not there. Raises what `load` raises."""
+        """Return what is under `key`, loading it if it is not there.
+
+        Args:
+            key: Identifies the copy.
+            load: Called without locks on the cache; its exceptions are passed on.
+            house: Whether the model ships with the app and so is never dropped.
+        """
         if found := self._find(key):
             return found
         with self._loading:
             if found := self._find(key):
                 return found
             if not house:
-                self._make_room()
+                self._evict()
             loaded = load()
-            with self._shelf:
-                (self._house if house else self._guests)[key] = loaded
+            with self._lock:
+                (self._shipped if house else self._others)[key] = loaded
             return loaded
 
     def kept(self) -> list[tuple[Key, T]]:
-        """What is on the shelf now, the house's first."""
-        with self._shelf:
-            return [*self._house.items(), *self._guests.items()]
+        """Return everything in the cache, models that ship first."""
+        with self._lock:
+            return [*self._shipped.items(), *self._others.items()]
 
     def drop_newest(self) -> tuple[Key, T] | None:
-        """Take away what was used last, unless it is the house's; None where there is nothing."""
-        with self._shelf:
-            return self._guests.popitem() if self._guests else None
+        """Remove and return the most recently used model that does not ship, or None."""
+        with self._lock:
+            return self._others.popitem() if self._others else None
 
     def _find(self, key: Key) -> T | None:
-        with self._shelf:
-            if key in self._guests:
-                self._guests.move_to_end(key)
-            return self._house.get(key) or self._guests.get(key)
+        with self._lock:
+            if key in self._others:
+                self._others.move_to_end(key)
+            return self._shipped.get(key) or self._others.get(key)
 
-    def _make_room(self) -> None:
-        with self._shelf:
-            while len(self._guests) >= self._room:
-                self._guests.popitem(last=False)
+    def _evict(self) -> None:
+        with self._lock:
+            while len(self._others) >= self._capacity:
+                self._others.popitem(last=False)

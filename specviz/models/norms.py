@@ -1,7 +1,8 @@
-"""Root-mean-square norms as one kernel on a GPU, where models write them as six or seven ops.
+"""Replace RMS norms by one kernel on a GPU, where models compute them in six or seven operations.
 
-A small model on a GPU waits for its host to launch kernels, and a third of a Llama layer's are its
-two norms. Rule: only a norm that is seen to be that very function is exchanged; on a CPU none is.
+With a small model a GPU waits for its host to launch kernels, and a third of a Llama layer's
+kernels are its two norms. Only a norm that is checked to compute the same function is replaced, and
+none on a CPU.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from torch import Tensor, nn
 
 from specviz.adapters.torch import has_hooks
 
-NEAR: Final = 1e-5  # relative: how far float32 lets two orders of the same sums come apart
+TOLERANCE: Final = 1e-5  # of float32 sums computed in another order; relative and absolute
 
 
 def fuse_norms(network: nn.Module, device: torch.device) -> int:
-    """Put torch's own norm in the place of each that equals it, if CUDA runs it; how many.
+    """Replace every norm that equals torch's own, if CUDA runs it, and return how many were.
 
-    Weights, their names and what `state_dict` gives stay as they were.
+    Weights, their names and `state_dict` stay as they were.
     """
     if device.type != "cuda":
         return 0
@@ -35,14 +36,14 @@ def fuse_norms(network: nn.Module, device: torch.device) -> int:
 
 
 def _fused(module: nn.Module) -> nn.RMSNorm | None:
-    """Torch's norm with this module's weight; None where the module is something else."""
+    """Return torch's norm with this module's weight, or None if the module is something else."""
     eps = getattr(module, "variance_epsilon", getattr(module, "eps", None))
     weight = getattr(module, "weight", None)
     if not isinstance(eps, float) or not isinstance(weight, Tensor) or weight.dim() != 1:
         return None
     if isinstance(module, nn.RMSNorm) or len(list(module.parameters())) != 1:
         return None
-    if has_hooks(module):  # it is one of several processes' part
+    if has_hooks(module):  # such as those of a module that is split over processes
         return None
     made = nn.RMSNorm(len(weight), eps, device="meta")
     made.weight = nn.Parameter(weight, requires_grad=False)
@@ -51,9 +52,9 @@ def _fused(module: nn.Module) -> nn.RMSNorm | None:
 
 @torch.inference_mode()
 def _same(one: nn.Module, other: nn.RMSNorm) -> bool:
-    """Whether both give the same of three rows, large, usual and small, in float32.
+    """Return whether both compute the same for three rows, large, usual and small, in float32.
 
-    Gemma's, for one, adds 1 to its weight.
+    Gemma's norm, for example, adds 1 to its weight.
     """
     assert other.weight is not None
     generator = torch.Generator().manual_seed(1)
@@ -62,4 +63,6 @@ def _same(one: nn.Module, other: nn.RMSNorm) -> bool:
     usual = other.weight.to(torch.float32)
     theirs = one(rows)
     ours = nn.functional.rms_norm(rows, other.normalized_shape, usual, other.eps)
-    return theirs.shape == ours.shape and torch.allclose(theirs.float(), ours, rtol=NEAR, atol=NEAR)
+    return theirs.shape == ours.shape and torch.allclose(
+        theirs.float(), ours, rtol=TOLERANCE, atol=TOLERANCE
+    )

@@ -1,11 +1,12 @@
-"""One target over several processes, each with a part of every layer: tensor parallelism.
+"""Tensor parallelism: one target over several processes, each with a part of every layer.
 
 `torchrun --nproc-per-node N -m specviz run …` starts N processes that all decode the same run.
-transformers cuts the target up by its own plan, and the parts are added up in every pass; drafts,
-laws and judging happen in each process anew.
+transformers splits the target by its own plan, and the parts are summed in every pass. Drafting and
+verification happen in each process separately.
 
-Rule: the processes may not part ways. Chance is data, so they draw alike; nothing that was timed
-decides; and each pass begins by asking whether all of them score the same rows.
+The processes must stay in step. Random numbers are computed from the seed, so all processes draw
+the same tokens; no decision depends on a measured time; and before each pass all processes check
+that they score the same rows.
 """
 
 from __future__ import annotations
@@ -21,33 +22,39 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig
 
-NEEDED: Final = "accelerate"  # transformers asks for it where it cuts a model up
+NEEDED: Final = "accelerate"  # transformers requires it to split a model
 
 
 class ProcessesDiverged(ValueError):
-    """The processes of one run no longer ask for the same; the message is a sentence."""
+    """The processes of one run no longer decode the same text."""
 
 
 def process_count() -> int:
-    """How many decode this run together, as torchrun says; usually one."""
+    """Return how many processes decode this run together, as torchrun says; usually one."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
 
 
 def is_leader() -> bool:
-    """Whether this is the process that writes and prints."""
+    """Return whether this process writes and prints."""
     return process_count() == 1 or os.environ.get("RANK") == "0"
 
 
 def own_device() -> int:
-    """The number of this process's GPU, of those of its machine."""
+    """Return the index of this process's GPU on its machine."""
     return int(os.environ["LOCAL_RANK"]) if process_count() > 1 else 0
 
 
 def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
-    """What `from_pretrained` is told so that each process holds its part; nothing for one.
+    """Return what `from_pretrained` is given so that each process holds its part.
 
-    name: what a sentence calls the model. Raises Unsuitable where its heads cannot be shared out,
-    or a package is missing.
+    The result is empty for a single process.
+
+    Args:
+        name: The model's name, for errors.
+        config: The model's config.
+
+    Raises:
+        Unsuitable: Its heads cannot be divided evenly, or a package is missing.
     """
     if process_count() == 1:
         return {}
@@ -55,43 +62,51 @@ def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     if heads % process_count():
         raise Unsuitable(
-            f"{name!r} has {heads} heads of keys and values, which {process_count()} processes cannot "
-            "share out."
+            f"{name!r} has {heads} key-value heads, which cannot be divided evenly among "
+            f"{process_count()} processes."
         )
     if find_spec(NEEDED) is None:
         raise Unsuitable(
-            f"{name!r} cannot be cut up over {process_count()} processes without the package {NEEDED}: "
-            f"pip install {NEEDED}."
+            f"{name!r} cannot be split over {process_count()} processes without the package "
+            f"{NEEDED}: pip install {NEEDED}."
         )
     from specviz.adapters.transformers import tensor_parallel_options
 
     return tensor_parallel_options()
 
 
-def check_agreement(device: torch.device, *asked: Sequence[int]) -> None:
-    """Return once every process asks for these numbers. Raises Apart where one does not."""
+def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
+    """Check that every process passes the same numbers.
+
+    Args:
+        device: Where the numbers are exchanged.
+        *numbers: Lists of whole numbers, such as token ids and positions.
+
+    Raises:
+        ProcessesDiverged: One process passes others.
+    """
     if process_count() == 1:
         return
-    own = hash(tuple(tuple(numbers) for numbers in asked))  # of whole numbers, alike everywhere
+    own = hash(tuple(tuple(each) for each in numbers))  # the same in every process for integers
     if len(set(_gather(device, own))) > 1:
         raise ProcessesDiverged(
-            f"The {process_count()} processes of this run no longer decode the same text, so it was "
-            "ended: their rounding differs. Run it on devices of one kind."
+            f"The {process_count()} processes of this run no longer decode the same text because "
+            "their rounding differs, so it was ended. Run it on devices of one kind."
         )
 
 
 def any_process(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]:
-    """The same question, answered yes in every process as soon as one of them would."""
+    """Return a stop function that is True in every process once `stop` is True in one."""
     if process_count() == 1:
         return stop
     return lambda: any(_gather(device, int(stop())))
 
 
 def shutdown() -> None:
-    """Take leave of the other processes at the end of a run.
+    """Disconnect from the other processes at the end of a run.
 
-    Their connection has threads of its own; where the interpreter ends in the midst of them, it is
-    aborted now and then, and a run that was whole counts as failed.
+    Their connection has threads of its own. If the interpreter exits while they run, it is
+    sometimes aborted, and a complete run counts as failed.
     """
     if process_count() == 1:
         return
@@ -102,7 +117,7 @@ def shutdown() -> None:
 
 
 def _gather(device: torch.device, own: int) -> list[int]:
-    """A whole number of 64 bits from each process, in order."""
+    """Return the 64-bit integer of each process, in order."""
     import torch
     from torch import distributed
 

@@ -1,6 +1,6 @@
-"""What goes into a target's pass and what comes out: taps and states, riders, warm layers, scores.
+"""Inputs and outputs of a target's pass: rows, hidden states, extra rows, scores.
 
-One rule: a pass keeps what was declared beforehand and nothing else.
+A pass keeps what was requested beforehand (`CaptureSpec`) and nothing else.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from specviz.adapters.transformers import decoder_layers, final_norm
 
 
 class MissingStates(ValueError):
-    """Tokens came without the target's states that predicted them."""
+    """Tokens were committed without the target's states that predicted them."""
 
 
 class UnsupportedModel(ValueError):
-    """Something that this model's architecture does not let us do."""
+    """The model's architecture does not allow what a drafter needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureSpec:
-    """What a drafter needs of the target's pass. The target keeps this and nothing else.
+    """Which outputs of the target's pass a drafter needs. The target keeps only these.
 
-    layers: k stands for the output of decoder layer k, counted from 1 (before the final norm).
-    final: the state after the final norm, which the output head reads. keys_values: layers, from
-    1, whose new keys and values are wanted.
+    Attributes:
+        layers: Decoder layers whose outputs are kept, counted from 1, before the final norm.
+        final: Whether to keep the state after the final norm, which the output head reads.
+        keys_values: Layers, counted from 1, whose new keys and values are kept.
     """
 
     layers: tuple[int, ...] = ()
@@ -41,57 +42,68 @@ class CaptureSpec:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The target's states by row. layers: k to (n, h). final: (n, h).
+    """The target's hidden states, one row per token.
 
-    keys_values: k to (keys, values), each (n, heads, head size).
+    Attributes:
+        layers: By layer, its output (n, h).
+        final: The state after the final norm, (n, h), or None.
+        keys_values: By layer, keys and values, (n, heads, head size) each.
     """
 
     layers: Mapping[int, Tensor] = field(default_factory=dict)
     final: Tensor | None = None
     keys_values: Mapping[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
-    def cover(self, tokens: int) -> None:
-        """Raise MissingStates unless there is a state of every kind for each of so many tokens."""
-        pairs = [half for pair in self.keys_values.values() for half in pair]
+    def check_length(self, tokens: int) -> None:
+        """Check that there is one state of every kind for each token.
+
+        Raises:
+            MissingStates: There is not.
+        """
+        pairs = [each for pair in self.keys_values.values() for each in pair]
         final = [] if self.final is None else [self.final]
         rows = min((len(one) for one in [*self.layers.values(), *final, *pairs]), default=0)
         if rows != tokens:
-            raise MissingStates(f"{rows} states came with {tokens} tokens; each needs its own.")
+            raise MissingStates(f"{tokens} tokens came with {rows} states; each token needs one.")
 
     def take(self, rows: Sequence[int]) -> States:
-        """The states of these rows, in this order."""
-        held = [*self.layers.values(), *(keys for keys, _ in self.keys_values.values())]
-        held += [] if self.final is None else [self.final]
-        if not held:
+        """Return the states of these rows, in this order."""
+        if not self.layers and not self.keys_values and self.final is None:
             return self
-        of = _chooser(rows)
+        select = _selector(rows)
         return States(
-            {k: of(v) for k, v in self.layers.items()},
-            None if self.final is None else of(self.final),
-            {k: (of(a), of(b)) for k, (a, b) in self.keys_values.items()},
+            {k: select(v) for k, v in self.layers.items()},
+            None if self.final is None else select(self.final),
+            {k: (select(a), select(b)) for k, (a, b) in self.keys_values.items()},
         )
 
 
-def _chooser(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
-    """What copies these rows of a tensor. No list of them goes to where it is: they are few."""
+def _selector(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
+    """Return a function that copies these rows of a tensor.
+
+    The rows are few, so no index tensor is sent to the device.
+    """
     first = rows[0] if rows else 0
     if list(rows) == list(range(first, first + len(rows))):
-        return lambda held: held[first : first + len(rows)].clone()
-    return lambda held: torch.stack([held[row] for row in rows])
+        return lambda states: states[first : first + len(rows)].clone()
+    return lambda states: torch.stack([states[row] for row in rows])
 
 
 def concat_layers(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:
-    """The same layers' states of several passes, k to (r, h) each, as if one pass had made them."""
+    """Concatenate the layer states of several passes, (r, h) each, as if one pass had made them."""
     return {k: torch.cat([part[k] for part in parts]) for k in (parts[0] if parts else ())}
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraRows:
-    """Extra rows that travel in the target's pass and are never kept (lookahead's window).
+    """Extra rows that are computed in the target's pass and never kept (lookahead's window).
 
-    tokens: m ids. positions: m distances from the root. sees: (m, n + m) bool, what each sees of
-    the tree's n nodes and of the riders; all see the committed past. logits: (m, V), after the
-    pass.
+    Attributes:
+        tokens: m token ids.
+        positions: m distances from the root.
+        sees: (m, n + m) bool: which of the tree's n nodes and of these m rows each row sees. All
+            see the committed text.
+        logits: (m, V), after the pass.
     """
 
     tokens: tuple[int, ...]
@@ -102,40 +114,47 @@ class ExtraRows:
 
 @dataclass(frozen=True, slots=True)
 class PrecomputedPrefix:
-    """Work that drafting already did inside the target (early exit): scoring resumes from it.
+    """Lower layers that drafting already computed (early exit); scoring continues from them.
 
-    layer: layers 1..layer have run, their keys and values are in the run's cache. states:
-    (1, m, h), the output of that layer for the tree's nodes 0..m-1.
+    Attributes:
+        layer: Layers 1 to `layer` have run, and their keys and values are in the run's cache.
+        states: The output of that layer for the tree's nodes 0..m-1, (1, m, h).
     """
 
     layer: int
     states: Tensor
 
 
-def _sound() -> None:
-    """Scores that were looked at already."""
+def _checked() -> None:
+    """Do nothing: the scores were checked already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A pass over n tree nodes. logits: (n, V). riders: as sent, with their logits.
+    """The result of a pass over n tree nodes.
 
-    check: raises BadScores where a row can be no law. To be called by whoever makes laws of them;
-    after a read, for it then waits for nothing.
+    Attributes:
+        logits: (n, V).
+        states: The captured hidden states.
+        extra_rows: The extra rows as they were sent, with their logits.
+        check: Raises BadScores if a row is not a valid distribution. To be called after a tensor
+            was read, because it then does not wait for the device.
     """
 
     logits: Tensor
     states: States
     extra_rows: ExtraRows | None = None
-    check: Callable[[], None] = _sound
+    check: Callable[[], None] = _checked
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where the rows of a pass are and what they see. positions: (1, r).
+    """Positions and masks of a pass's rows.
 
-    masks: as `LayerMasks.split` gives them, additive float, (1, 1, r, rows of the cache + r) each;
-    none for rows of a text, each of which sees all before it.
+    Attributes:
+        positions: (1, r).
+        masks: See `LayerMasks.split`: additive, (1, 1, r, rows of the cache + r) each. Empty for
+            the rows of a text, each of which sees all rows before it.
     """
 
     positions: Tensor
@@ -144,9 +163,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a network computed. logits: (r, V), of the rows that were asked for.
+    """What a network computed.
 
-    layers, final: the tapped states, as in `States`.
+    Attributes:
+        logits: (r, V), of the requested rows.
+        layers: Captured layer outputs, see `States`.
+        final: Captured state after the final norm, see `States`.
     """
 
     logits: Tensor
@@ -155,28 +177,28 @@ class Pass:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Captured:
     layers: dict[int, Tensor] = field(default_factory=dict)
     final: Tensor | None = None
 
 
 @contextmanager
-def capture_outputs(model: Any, capture: CaptureSpec) -> Iterator[_Found]:
-    """Collect the tapped outputs of the passes made inside: rows (n, h), batch left out.
+def capture_outputs(model: Any, capture: CaptureSpec) -> Iterator[_Captured]:
+    """Capture outputs of the passes made inside the context: rows (n, h), without the batch.
 
-    The hooks sit on modules that all visitors share, so each listens to its own thread only.
+    The hooks are on modules that all runs share, so each responds to its own thread only.
     """
-    found, mine = _Found(), threading.get_ident()
+    found, own_thread = _Captured(), threading.get_ident()
 
     def keep_layer(k: int) -> Any:
         def hook(_module: Any, _inputs: Any, output: Any) -> None:
-            if threading.get_ident() == mine:
+            if threading.get_ident() == own_thread:
                 found.layers[k] = (output[0] if isinstance(output, tuple) else output)[0]
 
         return hook
 
     def keep_final(_module: Any, _inputs: Any, output: Any) -> None:
-        if threading.get_ident() == mine:
+        if threading.get_ident() == own_thread:
             found.final = output[0]
 
     layers = require_part(model, decoder_layers, "layers") if capture.layers else ()
@@ -192,10 +214,14 @@ def capture_outputs(model: Any, capture: CaptureSpec) -> Iterator[_Found]:
 
 
 def require_part(model: Any, find: Callable[[Any], Any | None], what: str) -> Any:
-    """The part of a decoder that `find` finds. Raises Unsupported, with `what`, if it is None."""
+    """Return the part of a decoder that `find` locates.
+
+    Raises:
+        UnsupportedModel: It is not found; the message calls it `what`.
+    """
     found = find(model)
     if found is None:
         raise UnsupportedModel(
-            f"Where a {model.config.model_type} model keeps its {what} is not known."
+            f"The {what} of a {model.config.model_type} model cannot be located."
         )
     return found

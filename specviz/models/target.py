@@ -16,7 +16,7 @@ from torch import Tensor
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe_device
 from specviz.models.errors import BadPrompt
-from specviz.models.masks import hard_window, layer_masks, max_tokens
+from specviz.models.masks import context_length, hard_window, layer_masks
 from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.parallel import check_agreement, process_count
 from specviz.models.passes import (
@@ -73,7 +73,7 @@ class Target:
         self.dtype: torch.dtype = model.dtype
         self.layers: int = getattr(model.config.get_text_config(), "num_hidden_layers", 1)
         self.masks = layer_masks(model)
-        self.max_length: int = max_tokens(model) or 2048
+        self.max_length: int = context_length(model) or 2048
         self.within_window = self.max_length == hard_window(model)
         ends = model.generation_config.eos_token_id
         known = ends if isinstance(ends, list) else [ends]

@@ -1,7 +1,7 @@
-"""Renders chat templates in a process of their own, with bounded time, memory and output.
+"""Render chat templates in a separate process, with limits on time, memory and output.
 
-Rule: a template comes with the model, from anyone. Its text is what transformers would make of it,
-or there is none, with a sentence that says why.
+A template comes with the model, from anyone. Its text is exactly what transformers would produce,
+or there is none and an error says why.
 """
 
 from __future__ import annotations
@@ -17,54 +17,66 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 PROGRAM: Final = "specviz.adapters.jinja2"
-LONGEST_TEMPLATE: Final = 1 << 18  # letters: ten times the longest that are published
-WALL_CLOCK: Final = 30.0  # seconds; its processor time is bounded far below
-KEPT: Final = 64  # answers that are remembered: a race asks the same for every lane
+LONGEST_TEMPLATE: Final = 1 << 18  # characters: ten times the longest published ones
+WALL_CLOCK: Final = 30.0  # seconds; the limit on processor time is far lower
+CACHED: Final = 64  # renderings kept: every lane of a race needs the same
 
 
 class TemplateFailed(ValueError):
-    """A template writes nothing for these turns; the message says why, as a sentence goes on."""
+    """A template rejects these turns; the message ends a sentence that says why."""
 
 
 class TemplateStopped(TemplateFailed):
-    """Rendering took more time or memory than any template needs, so it was stopped."""
+    """Rendering took more time or memory than any template needs."""
 
 
 Written = str | TemplateFailed
 
 
 def render(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -> list[Written]:
-    """What a tokenizer's template writes for each conversation, or why it writes nothing.
+    """Render a tokenizer's template for each conversation, in one process.
 
-    conversations: messages, as transformers has them, and whether the beginning of an answer is
-    added. All are rendered in one process. Raises TemplateStopped.
+    Args:
+        tokenizer: The tokenizer with the template.
+        conversations: Messages as transformers has them, and whether the beginning of an answer is
+            added.
+
+    Returns:
+        For each conversation its text, or the template's error.
+
+    Raises:
+        TemplateStopped: Rendering was stopped.
     """
     template = tokenizer.get_chat_template()
     if len(template) > LONGEST_TEMPLATE:
-        raise TemplateStopped(f"has more than {LONGEST_TEMPLATE:,} letters, so it is not used")
+        raise TemplateStopped(f"has more than {LONGEST_TEMPLATE:,} characters, so it is not used")
     special = {key: str(token) for key, token in tokenizer.special_tokens_map.items()}
     variables = [_variables(messages, answer, special) for messages, answer in conversations]
-    asked = json.dumps({"template": template, "variables": variables})
-    answer = _asked.__wrapped__ if "strftime_now" in template else _asked
+    job = json.dumps({"template": template, "variables": variables})
+    run = _run.__wrapped__ if "strftime_now" in template else _run  # the time is not cached
     return [
         row["text"] if "text" in row else TemplateFailed(row["error"])
-        for row in json.loads(answer(asked))
+        for row in json.loads(run(job))
     ]
 
 
 def _variables(messages: Any, answer: bool, special: Mapping[str, str]) -> dict[str, Any]:
-    """The names that a template can use, as transformers gives them."""
+    """Return the variables of a template, as transformers passes them."""
     usual = {"tools": None, "documents": None, "add_generation_prompt": answer}
     return {"messages": messages, **usual, **special}
 
 
-@lru_cache(KEPT)
-def _asked(text: str) -> str:
-    """What the rendering process answers. Raises TemplateStopped."""
+@lru_cache(CACHED)
+def _run(text: str) -> str:
+    """Run the rendering process and return its output.
+
+    Raises:
+        TemplateStopped: It exceeded a limit.
+    """
     found = find_spec(PROGRAM)
     assert found is not None
     assert found.origin is not None
-    command = [sys.executable, "-P", found.origin]  # -P: the file's folder is no place to import of
+    command = [sys.executable, "-P", found.origin]  # -P: import nothing from the file's folder
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     try:
         done = subprocess.run(
@@ -78,7 +90,7 @@ def _asked(text: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise TemplateStopped(f"ran for {WALL_CLOCK:g} seconds, so it was stopped") from error
     if done.returncode == -getattr(signal, "SIGPROF", 0):
-        raise TemplateStopped("computed for a second without an end, so it was stopped")
+        raise TemplateStopped("did not finish within a second, so it was stopped")
     if done.returncode or not done.stdout:
-        raise TemplateStopped("took more memory than any needs, or broke, so it was stopped")
+        raise TemplateStopped("needed too much memory or crashed, so it was stopped")
     return done.stdout.decode("utf-8")

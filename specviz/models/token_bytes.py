@@ -1,4 +1,4 @@
-"""The bytes behind a token: one may be half a character, so text would lose it."""
+"""The bytes behind a token. A token may be half a character, which text would lose."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ BYTE_TOKEN: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 def token_bytes(tokenizer: Any, token: int) -> bytes:
-    """The bytes that `token` adds to a text; "<id>" in bytes where the tokenizer has no such id."""
+    """Return the bytes that `token` adds to a text, or b"<id>" if the tokenizer has no such id."""
     text = tokenizer.convert_ids_to_tokens(token) if 0 <= token < len(tokenizer) else None
     if text is None:
         return f"<{token}>".encode()
-    return _spelled(str(text), token in tokenizer.added_tokens_decoder, is_byte_level(tokenizer))
+    return _bytes_of(str(text), token in tokenizer.added_tokens_decoder, is_byte_level(tokenizer))
 
 
 def vocabulary_bytes(tokenizer: Any, size: int) -> dict[int, bytes]:
-    """The bytes of every token that a tokenizer has, by id, of the first `size` ids."""
+    """Return the bytes of every token below `size`, by id."""
     added: Container[int] = tokenizer.added_tokens_decoder
     level = is_byte_level(tokenizer)
     known: Mapping[str, int] = tokenizer.get_vocab()
-    return {i: _spelled(text, i in added, level) for text, i in known.items() if i < size}
+    return {i: _bytes_of(text, i in added, level) for text, i in known.items() if i < size}
 
 
-def _spelled(text: str, added: bool, byte_level: bool) -> bytes:
-    """The bytes of a token that is written so. added: its letters are meant as they are."""
+def _bytes_of(text: str, added: bool, byte_level: bool) -> bytes:
+    """Return the bytes of a token from its entry in the vocabulary.
+
+    Args:
+        text: The token's entry.
+        added: Whether it is an added token, whose characters are meant literally.
+        byte_level: Whether the tokenizer uses GPT-2's scheme.
+    """
     if added:
         return text.encode()
     if byte_level:
@@ -41,14 +47,14 @@ def _spelled(text: str, added: bool, byte_level: bool) -> bytes:
 
 
 def is_byte_level(tokenizer: Any) -> bool:
-    """True for GPT-2's scheme, where every byte is written as one printable character."""
+    """Return whether a tokenizer writes every byte as one printable character, as GPT-2's does."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     return backend is not None and "ByteLevel" in str(backend.decoder)
 
 
 @cache
 def byte_of_character() -> dict[str, int]:
-    """GPT-2's table: printable bytes stand for themselves, the others for U+0100 and on."""
+    """Return GPT-2's table: printable bytes stand for themselves, the others for U+0100 and on."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     table = {chr(byte): byte for byte in printable}

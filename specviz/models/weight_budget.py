@@ -1,8 +1,8 @@
-"""Bounds what a network may register while it is built, and lets a load be stopped.
+"""Limit what a network may register while it is built, and let a load be stopped.
 
 A config comes with the files and may announce anything. torch calls a hook for every parameter and
-buffer that a module gets, so a network that grows beyond what its files hold is stopped on its way,
-whatever its architecture makes of its config.
+buffer that a module registers, so a network that grows beyond what its files hold is stopped while
+it is built, whatever its architecture makes of its config.
 """
 
 from __future__ import annotations
@@ -17,22 +17,30 @@ from typing import TYPE_CHECKING, Any, Final
 from specviz.models.errors import Unsuitable
 from specviz.models.files import Stopped
 from specviz.models.load_progress import WEIGHTS, advance, begin
-from specviz.models.weight_headers import StoredWeights
+from specviz.models.weight_files import StoredWeights
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedConfig
 
-SLACK: Final = 1 << 22  # elements: a few weights that are missing have a sentence of their own
+SLACK: Final = 1 << 22  # elements: a few missing weights are reported elsewhere
 SLACK_TENSORS: Final = 256
-TENSORS: Final = 4  # parameters for each stored tensor, which a network may split
+TENSORS: Final = 4  # parameters per stored tensor: a network may split one
 TIED: Final = 2  # a network registers tied weights twice before it ties them
-BUFFERS: Final = 1 << 26  # bytes of tables that are computed, such as masks, in small models too
+BUFFERS: Final = 1 << 26  # bytes of computed tables, such as masks, which small models have too
 
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be registered. name: of the model, for the sentence."""
+    """What may still be registered.
+
+    Attributes:
+        name: The model's name, for errors.
+        held: Size of the weight files.
+        elements: Numbers of parameters left.
+        tensors: Parameters left.
+        buffers: Bytes of buffers left.
+    """
 
     name: str
     held: StoredWeights
@@ -50,18 +58,23 @@ _STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
 
 
 def too_large(name: str, held: StoredWeights) -> Unsuitable:
-    """That a config announces more than the weight files hold."""
+    """Return the error for a config that announces more than the weight files hold."""
     return Unsuitable(
-        f"{name!r} announces a larger network in its config than its weight files hold: they have "
+        f"The config of {name!r} announces a larger network than its weight files hold: they have "
         f"{held.elements:,} numbers in {held.tensors:,} tensors."
     )
 
 
 @contextmanager
 def limited_to(name: str, held: StoredWeights) -> Iterator[None]:
-    """Within, modules that this thread builds have no more weights than `held`, with some slack.
+    """Limit the modules that this thread builds to the weights that files hold, with some slack.
 
-    Raises Unsuitable, calling the model `name`, from the constructor that goes beyond it.
+    Args:
+        name: The model's name, for errors.
+        held: Size of the weight files.
+
+    Raises:
+        Unsuitable: From the constructor that exceeds the limit.
     """
     _register_hooks()
     buffers = BUFFERS + 4 * held.elements
@@ -76,9 +89,9 @@ def limited_to(name: str, held: StoredWeights) -> Iterator[None]:
 
 @contextmanager
 def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
-    """Within, loading in this thread ends with Stopped soon after `stop` says so.
+    """Let loads in this thread end with Stopped soon after `stop` returns True.
 
-    It is asked at every weight that a network gets, and between the stages of a load.
+    It is called at every weight that a network registers, and between the stages of a load.
     """
     token = _STOP.set(stop)
     try:
@@ -88,7 +101,11 @@ def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_stop() -> None:
-    """Raise Stopped where whoever waits for a load has asked to end it."""
+    """Check whether the load should end.
+
+    Raises:
+        Stopped: It should.
+    """
     stop = _STOP.get()
     if stop is not None:
         _register_hooks()
@@ -97,16 +114,24 @@ def check_stop() -> None:
 
 
 def begin_weights(size: int) -> None:
-    """Announce the reading of so many bytes, of which each weight in memory counts its own."""
+    """Begin the stage that reads `size` bytes; each weight in memory advances it."""
     _register_hooks()
     begin(WEIGHTS, size)
 
 
 def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWeights) -> int:
-    """How many weights a config's network has. Raises Unsuitable for more than are `held`.
+    """Return how many weights a config's network has, without allocating them.
 
-    network: makes the model of a config, such as `AutoModelForCausalLM.from_config`. It is built
-    on torch's meta device, where tensors have shapes and no memory.
+    It is built on torch's meta device, where tensors have shapes and no memory.
+
+    Args:
+        name: The model's name, for errors.
+        config: The config.
+        network: Builds the model of a config, such as `AutoModelForCausalLM.from_config`.
+        held: Size of the weight files.
+
+    Raises:
+        Unsuitable: The network has more weights than that.
     """
     import torch
 
@@ -115,7 +140,7 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWe
     with limited_to(name, held), torch.device("meta"), without_initialization():
         try:
             model = network(config)
-            model.tie_weights()  # else a tied output head counts twice
+            model.tie_weights()  # otherwise a tied output head counts twice
         except (OverflowError, MemoryError) as error:
             raise too_large(name, held) from error
         except RuntimeError as error:
@@ -130,7 +155,7 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWe
 
 @cache
 def _register_hooks() -> None:
-    """Once, and for good: hooks that come and go would disturb modules built in other threads."""
+    """Register the hooks once; adding and removing them would disturb other threads."""
     from torch.nn.modules import module
 
     module.register_module_parameter_registration_hook(_on_parameter)

@@ -88,7 +88,7 @@ def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
     box = part(page).get_by_label("Siblings at each depth")
     settled(page, lambda: box.fill(HOSTILE))
     alert = (
-        part(page).get_by_role("alert").filter(has_text="Siblings at each depth are whole numbers")
+        part(page).get_by_role("alert").filter(has_text="Siblings at each depth must be whole numbers")
     )
     alert.wait_for()
     assert page.inner_text(SAY) == before

@@ -107,7 +107,7 @@ def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
     fields.get_by_label("γ, guesses in a row").first.fill("7")
     expect(words(page, 3)).to_have_text("γ 7 · best 10")
     expect(typed(page, 3)).to_have_value("gamma=7 budget=10 fan-out=2")
-    fields.get_by_role("radio", name="+2 after a clean sweep").check()
+    fields.get_by_role("radio", name="+2 if all accepted").check()
     expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
     expect(page.get_by_role("button", name="Four families")).to_have_attribute(
         "aria-pressed", "false"
@@ -142,7 +142,7 @@ def test_a_preset_is_raced_and_a_bad_lane_is_one_sentence(page):
     page.keyboard.press("Tab")
     expect(typed(page, 2)).to_have_value("gamma=8 siblings=many")
     page.click("#sv-race-go")
-    said = "Lane 2: Siblings at each depth are whole numbers like 3, 2."
+    said = "Lane 2: Siblings at each depth must be whole numbers like 3, 2."
     page.get_by_role("alert").filter(has_text=said).wait_for()
     wait_until_over(page)
     assert page.evaluate(f"{RACE}.whole.prompt") == PROMPT, "what was shown stays"

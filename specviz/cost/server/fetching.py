@@ -1,6 +1,6 @@
-"""A server's own words, fetched from it: the first of a few paths where it counts its guesses.
+"""Fetch statistics from a server: the first of a few paths that has counts of draft tokens.
 
-Rule: only the named address is asked, within ten seconds a path and four MiB an answer.
+Only the given address is contacted, for at most ten seconds per path and four MiB per answer.
 """
 
 from __future__ import annotations
@@ -11,33 +11,32 @@ from typing import Final
 from specviz.cost.server.parsing import parse_stats
 from specviz.cost.server.stats import SeveralModels, UnknownFormat, UnreadableStats
 from specviz.models.errors import ServerFault
-from specviz.models.served.address import Address
-from specviz.models.served.http_client import HttpClient, Refused
+from specviz.models.served.http_client import Address, HttpClient, Refused
 
-# TensorRT-LLM's counters come before its /metrics, which loses what is read from it.
+# TensorRT-LLM's counters come first: reading its /metrics removes what was read.
 PATHS: Final = ("/prometheus/metrics", "/metrics", "/server_info")
-MAX_BYTES: Final = 1 << 22  # bytes: with the lines that are left out before the text is read
+MAX_BYTES: Final = 1 << 22  # bytes of an answer, before comments and buckets are removed
 NOT_FOUND: Final = (
-    "The server at {where} counts no guesses at {paths}: it is none of vLLM, SGLang, TensorRT-LLM "
-    "and llama.cpp, or was started without metrics (SGLang and llama.cpp need --enable-metrics or "
-    "--metrics)."
+    "The server at {where} reports no draft tokens at {paths}. It is not vLLM, SGLang, "
+    "TensorRT-LLM or llama.cpp, or it was started without metrics (SGLang needs --enable-metrics, "
+    "llama.cpp needs --metrics)."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class StatsEndpoint:
-    """Where a server's words were found."""
+    """The endpoint of a server that has its statistics."""
 
     line: HttpClient
     path: str
 
     def text(self) -> str:
-        """What stands there now, without what is never read. Raises ServerFault."""
+        """Fetch the statistics, without the lines that are never read. Raises ServerFault."""
         return strip_metrics(self.line.text(self.path))
 
 
 def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
-    """Where a server tells of its guesses, and its text. Raises ValueError with a sentence."""
+    """Return a server's statistics endpoint and its text. Raises ValueError with a sentence."""
     line = HttpClient(_address(url), most=MAX_BYTES)
     paths = ("",) if line.address.path else PATHS
     reason: ValueError | None = None
@@ -62,13 +61,13 @@ def _address(url: str) -> Address:
         return Address.read(url)
     except ServerFault as problem:
         raise UnreadableStats(
-            f"{url[:100]!r} is no address of a server: write http://HOST:PORT, without a name, a "
-            "password or a question in it."
+            f"{url[:100]!r} is not a server's address: write http://HOST:PORT, without user name, "
+            "password or query."
         ) from problem
 
 
 def strip_metrics(text: str) -> str:
-    """A text of metrics without comments and histograms' buckets, which are most of it."""
+    """Remove comments and histogram buckets, which are most of a metrics text."""
     if text.lstrip()[:1] in ("{", "[", "<"):
         return text
     lines = (line for line in text.splitlines() if not line.startswith("#"))

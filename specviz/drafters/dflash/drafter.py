@@ -13,8 +13,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.dflash.head import DFlashHead, Past, behind
-from specviz.drafters.kit.base import HeadDrafter
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
 from specviz.models.target import Target, TargetRun
@@ -131,7 +131,7 @@ class DFlashSession:
 
         Only verified states come here, so nothing is ever rolled back.
         """
-        states.cover(len(tokens))
+        states.check_length(len(tokens))
         self.waiting.append(states)
 
     def _fill(self, context: Sequence[int]) -> Tensor:

@@ -17,19 +17,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.dynamic_session import DynamicSession, followed
+from specviz.drafters.common.features import FeatureReader
+from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, fit, grow, kind
 from specviz.drafters.eagle.head import EagleHead
-from specviz.drafters.kit.ahead import Reading, grow
-from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.dynamic import DynamicSession, followed
-from specviz.drafters.kit.features import FeatureReader
-from specviz.drafters.kit.growing import Growing, Level, Shape, fit, kind
+from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import ExtraRows, States
+from specviz.models.passes import CaptureSpec, ExtraRows, States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA
+from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.transfer import UploadBatch
 
@@ -108,7 +109,7 @@ class EagleSession:
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
-        states.cover(len(tokens))
+        states.check_length(len(tokens))
         self.reader.take(states, tokens)
 
     def _proposal(self, grown: Growing) -> Proposal:
@@ -161,3 +162,35 @@ class Eagle2(Eagle):
         self.head.config.check_fit(self.card.name, target.target)
         reader = eagle_reader(self.head, target.target, self.card.name)
         return DynamicSession(reader, target.target, settings)
+
+
+class Eagle3(HeadDrafter):
+    """EAGLE-3's head in eval mode, on the target's device and in its dtype.
+
+    taps: outputs of the layers that the head's config names, counted from 1, before the final norm.
+    """
+
+    name = "eagle3"
+    network = Eagle3Head
+    head: Eagle3Head
+
+    def __init__(self, head: Eagle3Head, card: ModelCard) -> None:
+        super().__init__(head, card)
+        self.capture = CaptureSpec(layers=head.config.tap_layers)
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        head = self.head
+        head.config.check_fit(self.card.name, target.target)
+
+        def fused(states: States) -> Tensor:
+            return head.fuse(states.layers)
+
+        reader = FeatureReader(head, target.target, fused, head.logits, self.card.name)
+        remark = {"tap_layers": list(self.capture.layers), "draft_vocabulary": len(head.d2t)}
+        return DynamicSession(reader, target.target, settings, remark)
+
+    def weights(self, target: Target) -> Weights:
+        """See `Drafter`. Layers' states are fused on the way in; its output head is its own."""
+        fuse, own = matrices(self.head.fc), matrices(self.head.lm_head)
+        return Weights(matrices(self.head) - fuse - own, own, fuse)

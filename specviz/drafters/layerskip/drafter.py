@@ -16,8 +16,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.ahead import Reading, grow
-from specviz.drafters.kit.growing import Growing, Level, Shape, kind
+from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, grow, kind
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
@@ -163,7 +162,7 @@ class LayerSkipSession:
 
         The states of all layers are kept for the next round's remark.
         """
-        states.cover(len(tokens))
+        states.check_length(len(tokens))
         if self.tree is None:  # the prompt
             return
         self.before = partial(verified, self.target, self.tree, tuple(tokens), states)

@@ -14,10 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.ahead import Reading, grow
-from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.growing import Growing, Level, Shape, fit
-from specviz.drafters.kit.layers import causal_mask
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.layers import causal_mask
+from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, fit, grow
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.kv_cache import PreallocatedCache
@@ -101,7 +100,7 @@ class MTPSession:
 
         Rows with guesses were forgotten when they had been made.
         """
-        states.cover(len(tokens))
+        states.check_length(len(tokens))
         assert states.final is not None
         new = states.final[None]
         self.states = new if self.states is None else torch.cat([self.states, new], dim=1)

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
-from specviz.drafters.kit.growing import kind
-from specviz.drafters.kit.levels import LevelReader
+from specviz.drafters.common.proposal_builder import kind
+from specviz.drafters.common.tree_reader import LevelReader
 from specviz.drafters.other_vocabulary.vocabularies import OwnText, Rewriting, Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
@@ -115,14 +115,14 @@ class Intersection(DraftModelSession):
         self.reading = Reading(drafter, target)
         self.text = NO_TEXT
 
-    def propose(self, context: Sequence[int], context_length: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
         Evidence on the proposal: the number of shared tokens, and the text's length in the draft
         model's tokens.
         """
-        self.text = self.reading.own(context, context_length)
-        proposal = super().propose(context, context_length if self.text.ids else 1, chance)
+        self.text = self.reading.own(context, max_tokens)
+        proposal = super().propose(context, max_tokens if self.text.ids else 1, chance)
         sizes = {"shared": len(self.shared.own), "vocabulary": self.shared.size}
         return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
 
@@ -162,20 +162,20 @@ class WritesOn:
         self.special = special_ids(drafter.tokenizer)
 
     @torch.inference_mode()
-    def propose(self, context: Sequence[int], context_length: int, chance: Chance) -> Proposal:
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
         Evidence on the proposal: what was written, by the draft model's tokens, and the text's
         length in those tokens.
         """
         self.reader.work = Work()
-        text = self.reading.own(context, context_length)
-        own = self._written(text, context_length - 1) if text.ids else []
+        text = self.reading.own(context, max_tokens)
+        own = self._written(text, max_tokens - 1) if text.ids else []
         plain = own[:-1] if own and own[-1] in self.special else own
         guesses = self._rewritten(context, text, plain)
         if plain != own and self.eos:
             guesses = [*guesses, self.eos[0]]
-        guesses = guesses[: context_length - 1]
+        guesses = guesses[: max_tokens - 1]
         end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
         tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
         spelled = self.drafter.shared.own_spelled

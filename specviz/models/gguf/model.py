@@ -32,7 +32,7 @@ from specviz.models.gguf.header import (
 from specviz.models.gguf.tokenizer import build_tokenizer
 from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin
 from specviz.models.weight_budget import check_size, check_stop
-from specviz.models.weight_headers import StoredWeights
+from specviz.models.weight_files import StoredWeights
 
 NEEDED: Final = {  # required keys, and their names in transformers
     "block_count": "num_hidden_layers",

@@ -6,25 +6,25 @@ Rule: what a run will need is tried here, so that a server that cannot serve is 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import exp, isfinite
 from typing import Any, Final
 
+import torch
+from torch import Tensor
+
 from specviz.models.errors import ServerFault
-from specviz.models.served.address import Address
-from specviz.models.served.http_client import HttpClient, Refused
-from specviz.models.served.logprobs import (
-    LogProbs,
-    UnusableResponse,
-    next_logprobs,
-    prompt_logprobs,
-)
+from specviz.models.served.http_client import Address, HttpClient, Refused
 
 MOST_LISTED: Final = 65  # tokens of a law that are asked for, where the server gives so many
 FEWEST: Final = 9  # the eight that are shown of a law, and one that says what comes after
 LIMIT: Final = re.compile(r"max allowed:? (\d+)")
 APART: Final = 0.25  # nats: by which two ways of asking for one law may differ in half precision
 TOO_OLD: Final = "vLLM 0.32 can, older ones may not"
+LogProbs = dict[int, float]  # token ids and their log-probabilities
+NAMED: Final = "token_id:"  # how a token is written where it was asked for by number
+ROUNDING: Final = 0.02  # by how much a law in half precision may miss 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +156,69 @@ def _choices(answer: Any, many: int) -> list[dict[str, Any]]:
     if len(found) != many:
         raise UnusableResponse(f"it answers {len(found)} texts of {many}")
     return found
+
+
+class UnusableResponse(ServerFault):
+    """An answer that has not what was asked for."""
+
+
+def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
+    """The laws of a text's tokens from the place `first` on. Raises Unusable.
+
+    choice: of an answer to a question with `prompt_logprobs`.
+    """
+    rows = choice.get("prompt_logprobs")
+    if not isinstance(rows, list) or first < 1:
+        raise UnusableResponse("it gives no log-probabilities of a text (prompt_logprobs)")
+    return [_row(row) for row in rows[first:]]
+
+
+def next_logprobs(choice: Mapping[str, Any]) -> LogProbs:
+    """The law of the one token that was written. Raises Unusable.
+
+    choice: of an answer to a question with `logprobs` and `return_tokens_as_token_ids`.
+    """
+    said = choice.get("logprobs")
+    rows = said.get("top_logprobs") if isinstance(said, dict) else None
+    row = rows[0] if isinstance(rows, list) and rows else None
+    if not isinstance(row, dict) or not all(str(key).startswith(NAMED) for key in row):
+        raise UnusableResponse("it does not name tokens by their ids (return_tokens_as_token_ids)")
+    return _checked({key.removeprefix(NAMED): value for key, value in row.items()})
+
+
+def _row(row: Any) -> LogProbs:
+    if not isinstance(row, dict):
+        raise UnusableResponse("it gives no log-probabilities at one place of a text")
+    told = {key: value.get("logprob") for key, value in row.items() if isinstance(value, dict)}
+    return _checked(told)
+
+
+def _checked(told: Mapping[str, Any]) -> LogProbs:
+    """Raises Unusable where these are no log-probabilities of token ids."""
+    try:
+        found = {int(key): float(value) for key, value in told.items()}
+    except (TypeError, ValueError) as error:
+        raise UnusableResponse("it names no token ids, or no numbers") from error
+    if not found or not all(map(isfinite, found.values())) or min(found) < 0:
+        raise UnusableResponse("its log-probabilities are no numbers")
+    if max(found.values()) > ROUNDING or sum(map(exp, found.values())) > 1 + ROUNDING:
+        raise UnusableResponse("what it calls log-probabilities are none (--logprobs-mode)")
+    return found
+
+
+def to_logits(laws: Sequence[LogProbs], vocabulary: int) -> Tensor:
+    """Rows of logits (n, V) in float64. Raises Unusable for a token beyond the vocabulary."""
+    return torch.stack([_logits(law, vocabulary) for law in laws])
+
+
+def _logits(law: LogProbs, vocabulary: int) -> Tensor:
+    if max(law) >= vocabulary:
+        raise UnusableResponse(
+            f"it has a token {max(law)}, and its tokenizer {vocabulary:,} tokens"
+        )
+    rest, others = 1.0 - sum(map(exp, law.values())), vocabulary - len(law)
+    row = torch.full((vocabulary,), -torch.inf, dtype=torch.float64)
+    if rest > 0 and others:
+        row.fill_(torch.tensor(rest / others, dtype=torch.float64).log().item())
+    row[list(law)] = torch.tensor(list(law.values()), dtype=torch.float64)
+    return row

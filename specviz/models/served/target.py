@@ -25,9 +25,8 @@ from specviz.models.passes import (
     States,
     UnsupportedModel,
 )
-from specviz.models.served.address import Address
-from specviz.models.served.logprobs import LogProbs, to_logits
-from specviz.models.served.server import Server
+from specviz.models.served.http_client import Address
+from specviz.models.served.server import LogProbs, Server, to_logits
 from specviz.models.target import Environment, Target, TargetRun, end_tokens
 from specviz.settings.settings import BadSettings, Sampling
 from specviz.trace.events import ModelCard

@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any, Final
 from zlib import compress, decompress
 
-from specviz.models.served.address import is_served
+from specviz.models.served.http_client import is_served
 from specviz.settings.settings import BadSettings
 from specviz.texts import count
 from specviz.ui.request import RunRequest

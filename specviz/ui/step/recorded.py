@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Final
 
 from specviz.catalog.entry import group_of, title_of, with_defaults
-from specviz.models.served.address import is_served
+from specviz.models.served.http_client import is_served
 from specviz.settings.settings import Settings
 from specviz.shipped import EXAMPLE, FOLDER, Recipe, prompts, recipes
 from specviz.trace.file import Trace

@@ -1,0 +1,198 @@
+"""Trees of rank paths: heads that guess positions ahead, none of which sees another's guess.
+
+[0, 2, 1] is the first head's top token, then the second head's third, then the third's second
+(Medusa's `medusa_choices`, 2401.10774). What a rank means at a depth is the same under every
+parent, since no head knows which guess was taken; which ranks stand there, the paths say. Ranks
+are fixed before any coin falls: a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.candidates import tops
+from specviz.engine.protocol import Proposal
+from specviz.models.passes import ExtraRows, States
+from specviz.settings.chance import Chance
+from specviz.settings.settings import MAX_GUESSES, Settings, max_gamma, require
+from specviz.trace.work import Work
+from specviz.verification import Drawn
+from specviz.verification.tree import DraftTree
+
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What heads say of the coming positions. logits: (D, V), by depth from the first guess on.
+
+    evidence: by depth, which head said it and what it read. work: the rows that were read for it.
+    """
+
+    logits: Tensor
+    evidence: Sequence[dict[str, Any]]
+    work: Work
+
+
+class Heads(Protocol):
+    """One run's heads: what they keep of the target's states, and what they say.
+
+    name: what errors call them. most: how deep they reach. remark: on every try.
+    """
+
+    name: str
+    most: int
+    remark: dict[str, Any]
+
+    def ahead(self, newest: int, depth: int) -> Ahead:
+        """Guess up to `depth` positions after the text's newest token, which stands at `newest`.
+
+        May say less than asked. The newest state known is that of newest - 1, which predicted it.
+        """
+        ...
+
+    def commit(self, states: States) -> None:
+        """The states of the newest verified rows, as `DraftSession.commit` has them."""
+        ...
+
+
+class RankPathSession:
+    """A run's session over any such heads: ranks them, grows the tree, says why."""
+
+    drawn = Drawn.POINT_MASS
+
+    def __init__(self, heads: Heads, eos: Sequence[int], settings: Settings) -> None:
+        self.heads = heads
+        self.eos = eos
+        self.settings = settings
+        self.chosen = chosen_paths(settings)
+        self.ahead = torch.empty(0)  # (D, V), for `after`
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        Score by node: its head's probability at temperature 1.
+        """
+        depth = min(self.heads.most, max_tokens - 1)
+        evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
+        tree, work = DraftTree((context[-1],), (-1,)), Work()
+        score: dict[int, float] = {}
+        if depth > 0:
+            ahead = self.heads.ahead(len(context) - 1, depth)
+            tree, paths, score = self._grow(context[-1], ahead.logits)
+            evidence |= {
+                node: {**ahead.evidence[len(path) - 1], "path": list(path)}
+                for node, path in enumerate(paths, 1)
+            }
+            work = ahead.work
+        return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
+
+    def after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """Implement `Foresight.after`."""
+        if nodes[0] == 0:
+            self.ahead = self.heads.ahead(len(context) - 1, self.deepest).logits
+        depth = 0
+        node = nodes[0]
+        while node:
+            depth, node = depth + 1, parents[node]
+        if depth < len(self.ahead):
+            return self.ahead[depth].expand(len(nodes), -1)
+        return torch.full((len(nodes), 1), -torch.inf)  # the heads say no more
+
+    @property
+    def deepest(self) -> int:
+        """See `Foresight`: as deep as the heads reach."""
+        return self.heads.most
+
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
+        """Implement `DraftSession.commit`.
+
+        Only verified states are kept, so nothing is ever rolled back.
+        """
+        states.check_length(len(tokens))
+        self.heads.commit(states)
+
+    @property
+    def branches(self) -> bool:
+        """Whether two of the paths that can be tried begin alike."""
+        learns = self.settings.schedule == "learning"
+        depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
+        paths = self._paths(min(self.heads.most, depth))
+        return len({path[:-1] for path in paths}) < len(paths)
+
+    def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
+        """The tree of these heads' top tokens; by node, from 1, its path of ranks; its score."""
+        if not len(logits):
+            return DraftTree((root,), (-1,)), [], {}
+        paths = self._paths(len(logits))
+        ranks = 1 + max((max(path) for path in paths), default=0)
+        best = tops(logits, ranks, self.heads.name)
+        tree, kept = grow(root, paths, [tokens for tokens, _ in best], self.eos)
+        chances = (best[len(path) - 1][1][path[-1]] for path in kept)
+        return tree, kept, dict(enumerate(chances, 1))
+
+    def _paths(self, depth: int) -> list[Path]:
+        """The paths to try, at most so deep, level by level."""
+        paths = self.chosen or every_path(self.settings, depth)
+        return [path for path in paths if len(path) <= depth]
+
+
+def every_path(settings: Settings, depth: int) -> list[Path]:
+    """All paths that the settings' siblings allow: ranks below a depth's width, level by level."""
+    level: list[Path] = [()]
+    found: list[Path] = []
+    for d in range(depth):
+        level = [(*path, rank) for path in level for rank in range(settings.width(d))]
+        found += level
+    return found
+
+
+def chosen_paths(settings: Settings) -> list[Path]:
+    """The paths that a person chose instead of siblings, in the order of a tree's nodes; or none.
+
+    Raises BadSettings for a path whose beginning is not among them.
+    """
+    paths = sorted(
+        {tuple(path) for path in settings.rank_paths}, key=lambda path: (len(path), path)
+    )
+    require(len(paths) <= MAX_GUESSES, f"A tree can have {MAX_GUESSES} guesses, not {len(paths)}.")
+    known: set[Path] = {(), *paths}
+    for path in paths:
+        good = bool(path) and min(path) >= 0 and path[:-1] in known
+        require(good, f"The rank path {list(path)} needs {list(path[:-1])} in the tree before it.")
+    return paths
+
+
+def grow(
+    root: int, paths: Sequence[Path], ranked: Sequence[Sequence[int]], eos: Sequence[int]
+) -> tuple[DraftTree, list[Path]]:
+    """A tree of tokens from paths of ranks, and the paths that it has, by node from 1.
+
+    ranked: by depth, the head's tokens, likeliest first. paths: level by level. Left out are
+    paths beyond a head's tokens and those through an end-of-text.
+    """
+    tokens, parents = [root], [-1]
+    nodes: dict[Path, int] = {(): 0}
+    for path in paths:
+        row, rank = ranked[len(path) - 1], path[-1]
+        parent = nodes.get(path[:-1])
+        if parent is None or rank >= len(row) or (parent and tokens[parent] in eos):
+            continue
+        nodes[path] = len(tokens)
+        tokens.append(row[rank])
+        parents.append(parent)
+    return DraftTree(tuple(tokens), tuple(parents)), list(nodes)[1:]

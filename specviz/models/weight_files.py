@@ -1,0 +1,224 @@
+"""Count the numbers in a model's weight files, and check the files before they are read.
+
+Files may come from anyone, and a config may announce more than they hold, so whoever builds a
+network compares it with this count first (see `weight_budget`).
+
+Pickled files are checked too. torch's own `weights_only` loader runs no code, but it builds
+whatever a pickle says from the types it knows, and some of these take any amount of memory. Only
+plain tensors are allowed here.
+"""
+
+from __future__ import annotations
+
+import json
+import pickletools
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import IO, Any, Final
+from zipfile import BadZipFile, ZipFile, is_zipfile
+
+from specviz.models.errors import Unsuitable
+
+MAX_HEADER: Final = 1 << 24  # bytes of a safetensors header: about 100,000 tensors
+MAX_DIMENSIONS: Final = 16
+BITS: Final = {
+    "BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8,
+    "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
+    "U16": 16, "I16": 16, "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32,
+    "U64": 64, "I64": 64, "F64": 64, "C64": 64,
+}  # fmt: skip
+MAX_PICKLE: Final = 1 << 26  # bytes of a pickle without the data of its tensors
+PICKLES: Final = 5  # in a file of the older format, before the data
+ALLOWED: Final = re.compile(
+    r"collections OrderedDict|torch\._utils _rebuild_(tensor(_v2)?|parameter)"
+    r"|torch (Size|\w+Storage|b?float\d+|u?int\d+|bool|storage)"
+    r"|torch\.storage \w+Storage|torch\.nn\.parameter Parameter"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWeights:
+    """The size of a model's weight files.
+
+    Attributes:
+        elements: Numbers in all tensors.
+        tensors: Number of tensors.
+    """
+
+    elements: int
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor's row in a safetensors header.
+
+    Attributes:
+        dtype: The type, in that format's notation.
+        shape: The dimensions.
+        bytes: Size in the file.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+
+    @property
+    def elements(self) -> int:
+        """Return how many numbers it holds."""
+        return prod(self.shape)
+
+    @property
+    def floating(self) -> bool:
+        """Return whether its numbers are floating-point."""
+        return self.dtype.lstrip("B").startswith("F")
+
+
+def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> StoredWeights:
+    """Count what these files hold together.
+
+    Args:
+        name: The model's name, for errors.
+        files: The weight files.
+        quantized: Whether one element may hold several 4-bit numbers.
+
+    Raises:
+        Unsuitable: A header is damaged.
+    """
+    elements = tensors = 0
+    for file in files:
+        size = file.stat().st_size
+        if file.suffix == ".safetensors":
+            stored = read_header(name, file).values()
+            tensors += len(stored)
+            elements += sum(each.elements for each in stored)
+        else:
+            tensors += count_tensors(name, file)
+            elements += size // 2  # of at least 2 bytes each
+        if quantized:
+            elements += 2 * size
+    return StoredWeights(elements, tensors)
+
+
+def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
+    """Return the tensors of a safetensors file by name; errors call the model `name`.
+
+    The file begins with the length of its header (8 bytes) and the header, as JSON.
+
+    Raises:
+        Unsuitable: The header is damaged or does not fit the file.
+    """
+    with path.open("rb") as file:
+        left = path.stat().st_size - 8
+        size = int.from_bytes(file.read(8), "little")
+        if left < 0 or size > left:
+            raise _damaged(name, path, "its header is longer than the file")
+        if size > MAX_HEADER:
+            raise _damaged(name, path, f"its header has {size:,} bytes")
+        text = file.read(size)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(name, path, "its header is not valid JSON") from error
+    if not isinstance(header, dict):
+        raise _damaged(name, path, "its header is not a JSON object")
+    rows = {key: value for key, value in header.items() if key != "__metadata__"}
+    found = {key: _stored(name, path, key, value) for key, value in rows.items()}
+    if sum(each.bytes for each in found.values()) > left - size:
+        raise _damaged(name, path, "its header announces more bytes than the file has")
+    return found
+
+
+def _stored(name: str, path: Path, key: str, row: Any) -> StoredTensor:
+    """Return one row of a header.
+
+    Raises:
+        Unsuitable: The row is inconsistent.
+    """
+    try:
+        dtype, shape, (begin, end) = row["dtype"], row["shape"], row["data_offsets"]
+    except (TypeError, KeyError, ValueError) as error:
+        raise _damaged(name, path, f"its header does not describe {key!r:.80}") from error
+    numbers = [*shape, begin, end] if isinstance(shape, list) else [None]
+    if not isinstance(dtype, str) or dtype not in BITS or not _are_sizes(numbers):
+        raise _damaged(name, path, f"its header does not describe {key!r:.80}")
+    if len(shape) > MAX_DIMENSIONS or prod(shape) * BITS[dtype] != (end - begin) * 8:
+        raise _damaged(name, path, f"the shape of {key!r:.80} does not fit its bytes")
+    return StoredTensor(dtype, tuple(shape), end - begin)
+
+
+def _are_sizes(numbers: Collection[Any]) -> bool:
+    return all(type(number) is int and 0 <= number < 1 << 63 for number in numbers)
+
+
+def _damaged(name: str, path: Path, problem: str) -> Unsuitable:
+    return Unsuitable(f"{name!r} could not be loaded: {path.name} is damaged, {problem}.")
+
+
+def count_tensors(name: str, path: Path) -> int:
+    """Return how many tensors a pickled file can hold at most; errors call the model `name`.
+
+    Raises:
+        Unsuitable: The file is damaged, or holds anything but plain tensors.
+    """
+    try:
+        if is_zipfile(path):
+            return _in_zip(path)
+        with path.open("rb") as file:
+            return sum(_calls(file) for _ in range(PICKLES))
+    except UnpicklingError as error:
+        raise pickle_error(name) from error
+    except (ValueError, BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise Unsuitable(
+            f"{name!r} could not be loaded: {path.name} is damaged: {reason}."
+        ) from error
+
+
+def pickle_error(name: str) -> Unsuitable:
+    """Return the error for a pickle that holds more than tensors."""
+    return Unsuitable(
+        f"{name!r} has more than plain weights in its pickled file, so it is not loaded."
+    )
+
+
+def _in_zip(path: Path) -> int:
+    """Count the tensors in a file of the newer format, whose entries are stored uncompressed."""
+    with ZipFile(path) as archive:
+        entries = archive.infolist()
+        if any(each.compress_type or each.file_size != each.compress_size for each in entries):
+            raise ValueError("a part of it is compressed")
+        if sum(each.file_size for each in entries) > path.stat().st_size:
+            raise ValueError("its parts are larger than the file")
+        pickles = [each for each in entries if each.filename.endswith(".pkl")]
+        if len(pickles) != 1 or pickles[0].file_size > MAX_PICKLE:
+            raise ValueError("it does not have exactly one pickle of a usual size")
+        with archive.open(pickles[0]) as file:
+            return _calls(file)
+
+
+def _calls(file: IO[bytes]) -> int:
+    """Return how many calls a pickle makes.
+
+    Raises:
+        UnpicklingError: It names something that is not allowed.
+    """
+    calls = 0
+    for opcode, argument in _operations(file):
+        if opcode in ("GLOBAL", "INST") and not ALLOWED.fullmatch(str(argument)):
+            raise UnpicklingError(str(argument))
+        if opcode in ("STACK_GLOBAL", "EXT1", "EXT2", "EXT4", "OBJ", "NEWOBJ", "NEWOBJ_EX"):
+            raise UnpicklingError(opcode)
+        calls += opcode == "REDUCE"
+    return calls
+
+
+def _operations(file: IO[bytes]) -> Iterator[tuple[str, object]]:
+    for opcode, argument, position in pickletools.genops(file):
+        if position is not None and position > MAX_PICKLE:
+            raise ValueError("its pickle is too long")
+        yield opcode.name, argument
