@@ -57,7 +57,7 @@ RUNS = [
     (["--trace", "/proc/none"], "cannot be written"),
     (["--prompt", "caf\udce9"], "the prompt is not UTF-8"),
     (["--prompt", " \n"], "prompt is empty"),
-    (["--prompt", "cat " * 300], "Shorten one of them"),
+    (["--prompt", "cat " * 300], "Shorten the prompt"),
     (["--colour", "red"], "unrecognized arguments"),
 ]
 COMMANDS = [

@@ -1,7 +1,4 @@
-"""What a person chooses for a run, checked once, here; and chance, which is data.
-
-Rule: standard library only.
-"""
+"""The settings of a run and its random numbers. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings and numbers as options of argparse, for the command line and for the page's lanes.
+"""Settings as argparse options, for the command line and for the lanes of a race.
 
 Standard library only.
 """
@@ -24,15 +24,15 @@ MAX_COUNT: Final = 1000  # prompts per domain, and repeats per prompt
 
 
 def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
-    """The group of the options under this heading of the help; made if there is none yet."""
-    made: dict[str, argparse._ArgumentGroup] = vars(parser).setdefault("sections", {})
-    if heading not in made:
-        made[heading] = parser.add_argument_group(heading)
-    return made[heading]
+    """Return the option group with this heading in the help; create it if there is none."""
+    groups: dict[str, argparse._ArgumentGroup] = vars(parser).setdefault("sections", {})
+    if heading not in groups:
+        groups[heading] = parser.add_argument_group(heading)
+    return groups[heading]
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every setting. If it is not given, the drafter's own default holds."""
+    """Add an option for every setting. An option that is not given keeps the drafter's default."""
     for row in specs.SETTING_SPECS:
         group = option_group(parser, row.heading)
         either = group.add_mutually_exclusive_group() if row.flags else None
@@ -57,7 +57,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _metavar(row: SettingSpec) -> str:
-    """The placeholder of the value in the help."""
+    """Return the placeholder for the value in the help."""
     if row.example:
         return row.example
     if isinstance(row.kind, Choice):
@@ -66,47 +66,47 @@ def _metavar(row: SettingSpec) -> str:
 
 
 def _help(row: SettingSpec) -> str:
-    """What the setting does, and its range if the placeholder does not list its values."""
+    """Return the help text, with the range if the placeholder does not list the values."""
     if isinstance(row.kind, Choice):
         return f"{row.help} ({', '.join(row.kind.words)})" if row.example else row.help
     return f"{row.help} ({row.kind.range})" if row.kind.range else row.help
 
 
-def option_type(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Wrap a function that reads text as a type of argparse, keeping its error message."""
+def option_type(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Wrap a parser of text as an argparse type that keeps the parser's error message."""
 
-    def typed(text: str) -> Any:
+    def convert(text: str) -> Any:
         try:
-            return read(text)
+            return parse(text)
         except BadSettings as error:
             raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error
 
-    return typed
+    return convert
 
 
 def seed_type(noun: str) -> Callable[[str], int]:
-    """An option's type: a whole number of 64 bits. noun: the subject of its error message."""
+    """Return an argparse type for a 64-bit whole number; `noun` begins its error message."""
     return number_type(noun, SEEDS)
 
 
 def count_type(noun: str, least: int, most: int) -> Callable[[str], int]:
-    """An option's type: a whole number from `least` to `most`. noun: see `seed_type`."""
+    """Return an argparse type for a whole number from `least` to `most`; see `seed_type`."""
     return number_type(noun, Integer(least, most))
 
 
 def number_type(noun: str, kind: ValueType) -> Callable[[str], Any]:
-    """An option's type: a value of this kind. noun: the subject of its error message."""
+    """Return an argparse type for values of `kind`; `noun` begins its error message."""
 
-    def read(text: str) -> Any:
+    def parse(text: str) -> Any:
         value = kind.parse(noun, text)
         kind.check(noun, value)
         return value
 
-    return option_type(read)
+    return option_type(parse)
 
 
 def prompt_type(text: str) -> str:
-    """An option's type: a text that is valid UTF-8."""
+    """Return the text of a prompt option; an argparse type that refuses invalid UTF-8."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise argparse.ArgumentTypeError("the prompt is not UTF-8")
     return text

@@ -1,7 +1,8 @@
-"""Published shapes of static draft trees, as paths of ranks. Standard library only.
+"""Shapes of published static draft trees, as paths of ranks. Standard library only.
 
-[0, 2, 1] is a top first token, the third-best second one after it, and the second-best after that.
-Order is the tree's own in `drafters.kit.rank_paths`: level by level, then by rank.
+Ranks count from 0: the path [0, 2, 1] is the most probable first token, then the third most
+probable token after it, then the second. Paths are ordered by level and then by rank, like the
+nodes of the tree that `rank_paths` builds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ RankPaths = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class PublishedTree:
-    """A shape that was published. title: for people. source: where it stands."""
+    """A tree shape that was published.
+
+    Attributes:
+        title: The name shown to people.
+        paths: A path of ranks for each node.
+        source: The repository and file that the shape is from.
+    """
 
     title: str
     paths: RankPaths
@@ -23,7 +30,7 @@ class PublishedTree:
 
 
 def _read(*levels: str) -> RankPaths:
-    """Paths written as digits, level by level."""
+    """Parse paths written as digits, one string for each level."""
     found = (tuple(map(int, word)) for level in levels for word in level.split())
     return tuple(sorted(found, key=lambda path: (len(path), path)))
 

@@ -1,6 +1,7 @@
-"""What a person chooses for a run, checked once, here. Standard library only.
+"""The settings of a run, checked when they are created. Standard library only.
 
-Each setting's meaning, default and range: its row in `knobs`. Here is what several have together.
+Each setting's meaning, default and range are in its spec in `specs`; this module checks settings
+that depend on each other.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ __all__ = [
     "Schedule",
     "Settings",
     "max_gamma",
-    "tree_size",
     "require",
+    "tree_size",
 ]
 
 
 def tree_size(siblings: Sequence[int], gamma: int) -> int:
-    """How many guesses a whole tree of depth γ has; a text's end makes the real one smaller."""
+    """Return how many guesses a full tree of depth γ has; a tree that ends the text has fewer."""
     level, total = 1, 0
     for width in [*siblings, *[1] * gamma][:gamma]:
         level *= width
@@ -45,26 +46,26 @@ def tree_size(siblings: Sequence[int], gamma: int) -> int:
 
 
 def max_gamma(siblings: Sequence[int]) -> int:
-    """The largest γ that these siblings allow; siblings that Settings takes allow one."""
+    """Return the largest γ with which these siblings make a tree of at most MAX_GUESSES."""
     return max(g for g in range(1, MAX_GAMMA + 1) if tree_size(siblings, g) <= MAX_GUESSES)
 
 
 def _names(chosen: Any) -> list[str]:
-    """The settings that a dataclass has; `sampling` holds some itself."""
+    """Return the names of a dataclass's own settings, without those inside `sampling`."""
     return [f.name for f in fields(chosen) if f.name != "sampling"]
 
 
 def check_each(chosen: Any) -> None:
-    """Raise BadSettings where one of its settings, by itself, is none that a run can have."""
+    """Check each setting of a dataclass by itself. Raises BadSettings."""
     for name in _names(chosen):
         find_spec(name).check(getattr(chosen, name))
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How logits become a law: temperature, then top-k, then top-p, as transformers orders them.
+    """How logits become a distribution: temperature, then top-k, then top-p, as in transformers.
 
-    temperature 0 keeps only the top token; top_k 0 and top_p 1 keep every token.
+    Temperature 0 keeps only the top token; top_k 0 and top_p 1 keep every token.
     """
 
     temperature: float = default("temperature")
@@ -74,23 +75,23 @@ class Sampling:
     def __post_init__(self) -> None:
         check_each(self)
         sentence = (
-            f"Temperature {self.temperature} is too small to divide scores by: use 0, which is "
-            f"greedy, or {MIN_TEMPERATURE:g} and more."
+            f"Temperature {self.temperature} is too small to divide logits by: use 0 for greedy "
+            f"decoding, or at least {MIN_TEMPERATURE:g}."
         )
         require(self.temperature == 0 or self.temperature >= MIN_TEMPERATURE, sentence)
 
     @property
     def greedy(self) -> bool:
-        """True at temperature 0, where the law is one token."""
+        """Whether the temperature is 0, where the distribution is one token."""
         return self.temperature == 0
 
     @property
     def cuts(self) -> bool:
-        """True where top-k or top-p may leave out tokens."""
+        """Whether top-k or top-p may remove tokens."""
         return self.top_k > 0 or self.top_p < 1.0
 
     def fit(self, vocab_size: int) -> None:
-        """Raise BadSettings where top-k asks for more tokens than there are."""
+        """Raise BadSettings if top-k is larger than the vocabulary."""
         sentence = (
             f"Top-k {self.top_k:,} is larger than the vocabulary of {vocab_size:,} tokens; "
             "use 0 to keep every token."
@@ -100,14 +101,19 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One run's choices. They travel in the trace's header, so a run can be made again.
+    """The settings of one run. The trace's header keeps them, so a run can be repeated.
 
-    Each field is a row of `knobs.SETTING_SPECS`, which says what it means. siblings: by a node's depth, the
-    root's first; 1 where the list ends, so an empty one is a chain. rank_paths: where empty,
-    siblings decide. confidence: a guess below it is still tried and only not gone on from, so rules
-    stay exact. rule: a name in `specviz.verification.RULES`, or "auto". chat: "auto" is a chat
-    where the target's tokenizer has a template. coins: numbers in [0, 1) laid by hand instead of
-    falling ("what if?"), by `chance.u_key`.
+    The meaning of each field is in its spec in `specs.SETTING_SPECS`; this adds what is not there.
+
+    Attributes:
+        siblings: Guesses after each node, by the node's depth, the root's first; 1 beyond the end
+            of the list, so an empty list is a chain.
+        rank_paths: The tree's shape by ranks; if empty, `siblings` is used.
+        confidence: A guess below it is still checked, but nothing is drafted after it, so rules
+            stay exact.
+        rule: A name in `specviz.verification.RULES`, or "auto".
+        chat: "auto" is a chat if the target's tokenizer has a template.
+        coins: Random numbers set by hand ("what if?"), by `chance.u_key`.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -141,39 +147,42 @@ class Settings:
         size = tree_size(self.siblings, self.gamma)
         sentence = (
             f"Siblings {', '.join(map(str, self.siblings))} with γ {self.gamma} make a tree of "
-            f"{size:,} guesses; {MAX_GUESSES} are the most. Choose fewer siblings or a smaller γ."
+            f"{size:,} guesses; at most {MAX_GUESSES} are allowed. Choose fewer siblings or a "
+            "smaller γ."
         )
         require(size <= MAX_GUESSES, sentence)
         raw = self.chat == "raw" and bool(self.system)
-        require(not raw, "Raw text has no system turn: leave the system text out, or send a chat.")
+        require(not raw, "Raw text has no system turn: remove the system text or send a chat.")
 
     def at_depth(self, layers: int) -> Self:
-        """The same on a target of so many layers: what was left to its depth is a number."""
+        """Return settings for a target with so many layers: defaults that depend on it are set."""
         rows = [row for row in map(find_spec, _names(self)) if row.at_depth is not None]
-        open_ = [row for row in rows if getattr(self, row.name) == row.default]
-        return replace(self, **{row.name: row.at_depth(layers) for row in open_ if row.at_depth})
+        undecided = [row for row in rows if getattr(self, row.name) == row.default]
+        return replace(
+            self, **{row.name: row.at_depth(layers) for row in undecided if row.at_depth}
+        )
 
     @property
     def branches(self) -> bool:
-        """Whether a draft can have two guesses under one node; otherwise it is a chain."""
+        """Whether a node of the draft can have two guesses after it; otherwise it is a chain."""
         reached = self.gamma if self.schedule == "fixed" else MAX_GAMMA
         return max(self.siblings[:reached], default=1) > 1
 
     def width(self, depth: int) -> int:
-        """How many guesses stand under a node at `depth`; the root's is 0."""
+        """Return how many guesses follow a node at `depth`; the root's depth is 0."""
         return self.siblings[depth] if depth < len(self.siblings) else 1
 
     def chance(self, round: int) -> Chance:
-        """The coins of a round."""
+        """Return the random numbers of a round."""
         return Chance(self.seed, round, self.coins)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, for a trace's header."""
+        """Return plain data for a trace's header."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The settings that `to_json` wrote. Raises BadSettings on an unknown or ill-typed one."""
+        """Read what `to_json` wrote. Raises BadSettings for unknown names and wrong types."""
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(data) - known)
         require(not unknown, f"Unknown setting: {', '.join(unknown)}.")

@@ -1,9 +1,8 @@
-"""Every setting of a run, declared once: one row each, from which all that shows it follows.
+"""The specification of every setting of a run, each declared once.
 
-Rule: what is checked, the option of the command line, the field of the page, its text, the sentence
-and the hiding of what a drafter ignores read these rows and name no setting. Standard library only.
-
-A new setting is a row here and a field of `Settings`; a test says that neither lacks the other.
+Checks, command-line options, fields of the page, help texts and a run's summary are generated from
+these specs and name no setting themselves. To add a setting, add a spec here and a field to
+`Settings`; a test checks that both exist. Standard library only.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ ChatMode = Literal["auto", "chat", "raw"]
 
 Group = Literal["drafting", "sampling", "run", "prompt"]
 MAX_GAMMA: Final = 64
-MAX_GUESSES: Final = 128  # in a whole tree: the target scores all of them in one pass
+MAX_GUESSES: Final = 128  # of a whole tree, which the target scores in one pass
 SEEDS: Final = Integer(-(2**63), 2**63 - 1, words="fit in 64 bits")
-MIN_TEMPERATURE: Final = 1e-30  # a score of float32 divided by it is a number still, in float64
-# What judges a run's guesses, and what a list calls it.
+MIN_TEMPERATURE: Final = 1e-30  # above 0: float32 logits divided by it are still finite in float64
+# The names of the verification rules, and their titles on the page.
 RULES: Final = (
     ("auto", "The rule that fits"),
     ("block", "Block verification (chains)"),
@@ -47,7 +46,7 @@ RULES: Final = (
     ("k-seq", "k-SEQ"),
     ("accept-reject", "Accept-reject (von Neumann)"),
     ("lenience", "Lossy: lenience"),
-    ("ensemble", "Lossy: a mean of both models"),
+    ("ensemble", "Lossy: weighted mean of both models"),
     ("typical", "Lossy: typical acceptance"),
     ("relaxed", "Lossy: relaxed acceptance"),
     ("thresholds", "Lossy: thresholds"),
@@ -57,18 +56,27 @@ RULES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SettingSpec:
-    """One setting.
+    """One setting of a run.
 
-    name: of the field. noun: how sentences call it. help: what it does, in a line, for its option
-    and its field. label: what
-    the page calls its field; empty where the page has none. group: of the page; all of "sampling"
-    is in `Sampling`. slider: the field's least, most and step. placeholder: of a field to type in.
-    example: of the option's value. brief: the setting in a run's sentence, its value for {}; empty
-    where that does not name it. instead: of which setting it takes the place there. few: whether
-    few families read it, so that it is said only where it is known to be read. everyone: whether
-    all do, since it is the engine's. at_depth: what its
-    default stands for on a target of so many layers. flags: by word, the help of an option of its
-    own; where there are some, the setting has no other option. heading: of its option in the help.
+    Attributes:
+        name: The name of its field in `Settings` or `Sampling`.
+        kind: The type of its values.
+        default: The value if nothing is chosen.
+        noun: What sentences call it.
+        help: What it does, in one line, for the command line and the page.
+        label: The label of its field on the page; empty if it has no field there.
+        group: The group on the page. All settings of "sampling" are fields of `Sampling`.
+        slider: Minimum, maximum and step of a slider; None for a text field.
+        placeholder: The placeholder of a text field.
+        example: The value's placeholder in the command line's help.
+        brief: Its words in a run's summary, with {} for the value; empty to leave it out.
+        replaces: The setting whose words it replaces in the summary.
+        rarely_read: Whether few drafters read it; then the summary names it only for those.
+        read_by_all: Whether it applies with every drafter, because the engine reads it.
+        at_depth: Computes the value that the default means on a target with so many layers.
+        flags: Words with a command-line flag each, and the flags' help. A setting with flags has
+            no other option.
+        heading: The heading of its option in the command line's help.
     """
 
     name: str
@@ -91,7 +99,7 @@ class SettingSpec:
 
     @property
     def sentence(self) -> str:
-        """What it does, as a sentence."""
+        """The help text as a sentence."""
         return self.help[0].upper() + self.help[1:] + "."
 
     def check(self, value: Any) -> None:
@@ -99,27 +107,27 @@ class SettingSpec:
         self.kind.check(self.noun, value)
 
     def parse(self, value: Any) -> Any:
-        """The value that a text, or a form's number, says. Raises BadSettings."""
+        """Parse text or a form's number. Raises BadSettings."""
         return self.kind.parse(self.noun, value)
 
     def form_value(self, value: Any) -> Any:
-        """The value as the page's field has it: a list as text, all else as it is."""
+        """Return the value as the page's field holds it: lists as text, all else unchanged."""
         return self.kind.text(value, " ") if isinstance(value, list) else value
 
     def summary_text(self, value: Any) -> str:
-        """The value in a run's sentence; empty where that does not name it."""
+        """Return its words in a run's summary; empty if the summary leaves it out."""
         words = self.kind.brief(value) if self.brief else ""
         return self.brief.replace("{}", words) if words else ""
 
 
-# In the order in which a run's sentence names them; the page takes group by group.
+# In the order of a run's summary; the page shows them group by group.
 SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
     SettingSpec(
         "temperature",
         Real(0, 100),
         0.8,
         "Temperature",
-        "divides scores before sampling: low is cautious, high is varied, 0 takes the top token",
+        "divides the logits before sampling: low is cautious, high is varied, 0 takes the top token",
         label="Temperature",
         group="sampling",
         slider=(0, 2, 0.1),
@@ -131,7 +139,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(0),
         0,
         "Top-k",
-        "only this many of the likeliest tokens can be sampled; 0 keeps all",
+        "sample only from this many of the most probable tokens; 0 keeps all",
         label="Top-k (0: every token)",
         group="sampling",
         heading="sampling",
@@ -141,7 +149,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 1, above=True),
         1.0,
         "Top-p",
-        "only the likeliest tokens that together have this probability are sampled; 1 keeps all",
+        "sample only from the most probable tokens with this total probability; 1 keeps all",
         label="Top-p",
         group="sampling",
         slider=(0.05, 1, 0.05),
@@ -152,15 +160,15 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Choice(get_args(Candidates), ("Sampled", "Top token")),
         "sampled",
         "Candidates",
-        "a model drafter samples its guesses from q, or takes its likeliest tokens",
+        "whether a draft model samples its guesses from q or takes its most probable tokens",
         label="Its guesses are",
     ),
     SettingSpec(
         "siblings",
-        IntegerList(1, 8, 16, "A node can have {} guesses under it"),
+        IntegerList(1, 8, 16, "A node can have {} guesses after it"),
         [],
         "Siblings at each depth",
-        "alternatives at each depth: 3,2 is three first tokens and two under each; then 1",
+        "guesses after each node, by depth: 3,2 is three first tokens and two after each, then one",
         label="Siblings at each depth",
         placeholder="like 3, 2",
         example="N,N,...",
@@ -172,7 +180,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         RankPathList(),
         [],
         "Rank paths",
-        "a tree by ranks: 0;1;0,0 is the top first token, the second, and the top one under 0",
+        "a tree by ranks: 0;1;0,0 is the top two first tokens, and the top token after the first",
         label="Or paths by rank",
         placeholder="like 0; 1; 0,0, or medusa-63",
         example="N,...;N,...",
@@ -186,26 +194,26 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, MAX_GAMMA),
         5,
         "γ",
-        "how many tokens ahead it guesses, at most: more can be kept, and more can be wasted",
+        "how many tokens ahead it guesses at most: more can be accepted, and more can be wasted",
         label="γ, guesses in a row",
         slider=(1, 16, 1),
         brief="γ {}",
     ),
     SettingSpec(
         "schedule",
-        Choice(get_args(Schedule), ("Fixed", "+2 after a clean sweep, else −1")),
+        Choice(get_args(Schedule), ("Fixed", "+2 if all accepted, else −1")),
         "fixed",
         "The γ schedule",
-        "learning, as in transformers: 2 more after a round that kept every guess, else 1 fewer",
-        label="How γ goes on",
+        "learning, as in transformers: +2 after a round that accepted every guess, else −1",
+        label="How γ changes",
     ),
     SettingSpec(
         "confidence",
         Real(0, 1, below=True),
         0.0,
-        "The confidence to go on",
+        "The confidence threshold",
         "drafting stops after a guess less probable than this (draft-model, layerskip)",
-        label="Least chance to go on",
+        label="Stop below this probability",
         slider=(0, 0.95, 0.05),
         rarely_read=True,
     ),
@@ -214,8 +222,8 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, MAX_GUESSES),
         24,
         "The budget of a dynamic tree",
-        "how many guesses of the grown tree the target checks (eagle2, eagle3, moa)",
-        label="Budget: guesses kept",
+        "how many guesses of a dynamic tree the target checks (eagle2, eagle3, moa)",
+        label="Budget: guesses to check",
         slider=(1, 64, 1),
         brief="best {}",
         rarely_read=True,
@@ -226,8 +234,8 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 16),
         6,
         "The fan-out of a dynamic tree",
-        "tokens considered under a node, and nodes expanded at a depth (eagle2, eagle3, moa)",
-        label="Weighed under each",
+        "tokens considered after a node, and nodes expanded at a depth (eagle2, eagle3, moa)",
+        label="Fan-out: considered after each",
         slider=(1, 12, 1),
         rarely_read=True,
         heading="draft tree",
@@ -237,7 +245,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(0, 256),
         0,
         "The exit layer",
-        "the layer of the target at which drafting stops; 0 is half of them (layerskip)",
+        "the layer of the target whose output drafts; 0 is half of the layers (layerskip)",
         label="Exit layer (0: half)",
         slider=(0, 11, 1),
         rarely_read=True,
@@ -249,8 +257,8 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 16, above=True),
         1.0,
         "The suffix factor",
-        "the longest draft, as a multiple of the length of the match (suffix)",
-        label="Depth, × the match",
+        "the longest draft, as a multiple of the match's length (suffix)",
+        label="Longest draft ÷ match",
         slider=(0.5, 4, 0.5),
         rarely_read=True,
         heading="settings of one drafter",
@@ -259,9 +267,9 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         "suffix_least",
         Real(0, 1, above=True),
         0.1,
-        "The least chance of a suffix guess",
-        "a guess must have followed its match at least this often before (suffix)",
-        label="Least chance",
+        "The least probability of a suffix guess",
+        "the share of earlier matches that a guess must have followed (suffix)",
+        label="Least probability",
         slider=(0.05, 1, 0.05),
         rarely_read=True,
         heading="settings of one drafter",
@@ -271,7 +279,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 16),
         5,
         "The lookahead window",
-        "W: positions that are guessed in parallel in a pass (lookahead)",
+        "W: positions guessed in parallel in a pass (lookahead)",
         label="Window W, positions",
         slider=(1, 15, 1),
         rarely_read=True,
@@ -292,9 +300,9 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         "lookahead_guesses",
         Integer(1, 16),
         5,
-        "The number of n-grams that lookahead tries",
-        "G: how many n-grams of its pool are tried in a pass (lookahead)",
-        label="G, n-grams tried",
+        "The number of n-grams that lookahead checks",
+        "G: how many n-grams of its pool are checked in a pass (lookahead)",
+        label="G, n-grams checked",
         slider=(1, 15, 1),
         rarely_read=True,
         heading="settings of one drafter",
@@ -304,7 +312,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 32),
         1,
         "The shortest n-gram",
-        "the shortest match that is looked for (ngram)",
+        "the shortest match to look for (ngram)",
         heading="settings of one drafter",
     ),
     SettingSpec(
@@ -312,7 +320,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 32),
         3,
         "The longest n-gram",
-        "the longest match that is looked for (ngram)",
+        "the longest match to look for (ngram)",
         heading="settings of one drafter",
     ),
     SettingSpec(
@@ -321,7 +329,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         "auto",
         "The rule",
         "how guesses are verified; auto takes the lossless rule that fits",
-        label="Judged by",
+        label="Verified by",
         brief="{}",
         example="NAME[:N,...]",
         read_by_all=True,
@@ -332,7 +340,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Choice(get_args(ChatMode), ("If it has a template", "Chat", "Raw text")),
         "auto",
         "The prompt's form",
-        "a chat turn, as the model's template writes it, or raw text to continue",
+        "a chat turn formatted by the model's template, or raw text to continue",
         label="Send the prompt as",
         group="prompt",
         flags=(
@@ -346,7 +354,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Text(4000),
         "",
         "The system text",
-        "a first turn that tells the model how to answer; empty leaves it to the chat template",
+        "instructions to the model, as the first turn; empty leaves it to the chat template",
         label="System text",
         group="prompt",
         placeholder="like: Answer in one sentence.",
@@ -359,7 +367,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         SEEDS,
         1,
         "The seed",
-        "fixes every coin: the same seed gives the same run",
+        "determines every random number: the same seed gives the same run",
         label="Seed",
         group="run",
         brief="seed {}",
@@ -370,7 +378,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 4096),
         64,
         "New tokens",
-        "how many tokens the run adds, at most",
+        "how many tokens the run adds at most",
         label="New tokens",
         group="run",
         slider=(1, 256, 1),
@@ -380,22 +388,20 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
 )
 
 
-READ_BY_ALL: Final = tuple(
-    row.name for row in SETTING_SPECS if row.read_by_all
-)  # read with any drafter
+READ_BY_ALL: Final = tuple(row.name for row in SETTING_SPECS if row.read_by_all)
 
 
 def find_spec(name: str) -> SettingSpec:
-    """The row of this name. Raises KeyError where there is none."""
+    """Return the spec of this name. Raises KeyError if there is none."""
     return {row.name: row for row in SETTING_SPECS}[name]
 
 
 def default(name: str) -> Any:
-    """The default of a field of a dataclass, as its row says it."""
+    """Return the default of a dataclass field, taken from its spec."""
     default = find_spec(name).default
     return field(default_factory=default.copy) if isinstance(default, list | dict) else default
 
 
 def page_fields(group: Group) -> Iterator[SettingSpec]:
-    """The settings that have a field in this group of the page."""
+    """Yield the settings with a field in this group of the page."""
     return (row for row in SETTING_SPECS if row.group == group and row.label)

@@ -1,7 +1,7 @@
-"""A run's settings in few words, as their rows say. Standard library only.
+"""A run's settings in a few words, built from their specs. Standard library only.
 
-The page writes the same sentence while somebody turns the knobs, from the same rows: see `ROWS` of
-`specviz.ui.step.form`.
+The page builds the same sentence in the browser while settings change, from the same specs: see
+`ROWS` of `specviz.ui.step.form`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from specviz.settings.specs import SettingSpec
 
 
 def summarize(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
-    """A run's settings in few words, from plain data as `to_json` writes it.
+    """Summarize a run's settings in a few words.
 
-    reads: the fields that the run's drafter heeds, where that is known; others are not said.
+    Args:
+        settings: Plain data as `Settings.to_json` writes it.
+        reads: The settings that the run's drafter reads, if known; others are left out.
     """
     return " · ".join(words for _, words in summary_parts(settings, reads))
 
@@ -24,32 +26,34 @@ def summarize(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -
 def summary_parts(
     settings: Mapping[str, Any], reads: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
-    """The same sentence as pairs: a setting's name, and what is said of it."""
-    return _said(specs.SETTING_SPECS, settings, reads)
+    """Return the parts of `summarize` as pairs of a setting's name and its words."""
+    return _summary(specs.SETTING_SPECS, settings, reads)
 
 
 def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
-    """What of `summarize` is about the draft alone: its tree, depth and budget; perhaps nothing."""
+    """Summarize only the draft's settings (tree, depth, budget); may be empty."""
     rows = [row for row in specs.SETTING_SPECS if row.group == "drafting"]
-    return " · ".join(words for _, words in _said(rows, settings, reads))
+    return " · ".join(words for _, words in _summary(rows, settings, reads))
 
 
-def _said(
+def _summary(
     rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
 ) -> list[tuple[str, str]]:
-    """What is said of each of these rows, unless another stands in its place."""
+    """Return name and words of each setting that is not replaced by another."""
     values = {**settings, **settings.get("sampling", {})}
-    said = {
+    words_by_name = {
         row.name: row.summary_text(values[row.name])
         for row in rows
         if row.name in values and is_relevant(row, reads)
     }
-    replaced = {row.replaces for row in rows if said.get(row.name)}
-    return [(name, words) for name, words in said.items() if words and name not in replaced]
+    replaced = {row.replaces for row in rows if words_by_name.get(row.name)}
+    return [
+        (name, words) for name, words in words_by_name.items() if words and name not in replaced
+    ]
 
 
 def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
-    """Whether a sentence may name this setting: all runs have it, or the drafter reads it."""
+    """Return whether the summary names this setting: every run has it or the drafter reads it."""
     if row.group != "drafting" or row.name in specs.READ_BY_ALL:
         return True
     return not row.rarely_read if reads is None else row.name in reads

@@ -1,9 +1,9 @@
-"""How the threads that compute wait for each other. Must be told before torch is brought in.
+"""How long idle compute threads spin before they sleep. Set this before torch is imported.
 
-By themselves OpenMP's threads wait actively for about a millisecond, which is many times a small
-operation. Beside any other busy process, one of two is then often not running, while the other
-burns the core that it would need: a pass of the house model takes ten times as long. Waiting a
-short while and then asleep costs an idle machine little (tests/load/waiting.py measures both).
+By default OpenMP's threads spin for about a millisecond, many times the length of a small
+operation. Next to any other busy process, one of two threads is then often descheduled while the
+other burns the core that it needs: a pass of the bundled target takes ten times as long. Spinning
+briefly and then sleeping costs an idle machine little (tests/load/waiting.py measures both).
 """
 
 from __future__ import annotations
@@ -12,21 +12,19 @@ import os
 from collections.abc import MutableMapping
 from typing import Final
 
-SPIN_COUNT: Final = (
-    "10000"  # rounds of an empty loop: some microseconds, the gap between two operations
-)
+SPIN_COUNT: Final = "10000"  # iterations: some microseconds, the gap between two operations
 OPENBLAS_TIMEOUT: Final = "OPENBLAS_THREAD_TIMEOUT"
 USER_VARIABLES: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
 def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Have them sleep soon, unless whoever started this process has said how they wait.
+    """Make idle threads sleep soon, unless the environment already says how they wait.
 
-    GOMP_SPINCOUNT is read by GNU's OpenMP, which torch has on Linux; KMP_BLOCKTIME (milliseconds)
-    by LLVM's, which it has on macOS and Windows; OPENBLAS_THREAD_TIMEOUT (a power of two of clock
-    cycles, 26 by default: some 25 ms) by the BLAS of NumPy's wheels. A thread of NumPy's that waits
-    actively takes the core of a thread of torch's: with 26, a round of EAGLE-3 on two cores takes
-    four times as long as with 4.
+    GOMP_SPINCOUNT is read by GNU's OpenMP, which torch uses on Linux; KMP_BLOCKTIME (milliseconds)
+    by LLVM's, which it uses on macOS and Windows; OPENBLAS_THREAD_TIMEOUT (a power of two of clock
+    cycles, 26 by default: about 25 ms) by the BLAS in NumPy's wheels. A spinning NumPy thread takes
+    the core of a torch thread: with 26, a round of EAGLE-3 on two cores takes four times as long as
+    with 4.
     """
     if not any(name in environment for name in USER_VARIABLES):
         environment["GOMP_SPINCOUNT"] = SPIN_COUNT
@@ -35,8 +33,8 @@ def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> Non
 
 
 def original_environment(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without what `shorten_busy_wait` added, for programs that decode their own way."""
+    """Return the environment without what `shorten_busy_wait` added, for other decoders."""
     added = {"GOMP_SPINCOUNT": SPIN_COUNT, "KMP_BLOCKTIME": "0"}
     ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment
-    gone = {**(added if ours else {}), OPENBLAS_TIMEOUT: "4"}
-    return {name: value for name, value in environment.items() if gone.get(name) != value}
+    removed = {**(added if ours else {}), OPENBLAS_TIMEOUT: "4"}
+    return {name: value for name, value in environment.items() if removed.get(name) != value}

@@ -1,7 +1,7 @@
-"""Kinds of settings: how a value of each is checked, read, written and said.
+"""Value types of settings: how a value of each is checked, parsed and formatted.
 
-Rule: between a setting and its text there is one way in (`read`) and one way out (`text`), for the
-page, the command line and a lane alike. Standard library only.
+`parse` is the only way from text to a value and `format` the only way back, for the page, the
+command line and a lane of a race. Standard library only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol
 from specviz.settings.published_trees import PUBLISHED_TREES
 
 NUMBERS: Final = re.compile(r"([0-9]{1,3}([\s,]+[0-9]{1,3})*)?")
-U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.key
+U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # see chance.u_key
 
 
 class BadSettings(ValueError):
@@ -23,24 +23,32 @@ class BadSettings(ValueError):
 
 
 def require(fits: bool, sentence: str) -> None:
-    """Raise BadSettings with `sentence` unless the setting fits."""
+    """Raise BadSettings with `sentence` unless `fits` is true."""
     if not fits:
         raise BadSettings(sentence)
 
 
 def parse_integer(name: str, value: Any) -> int:
-    """A whole number, from text or a form's number. Raises BadSettings where it is none."""
+    """Parse a whole number from text or from a form's number.
+
+    Raises:
+        BadSettings: If it is not a whole number.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,40}\s*", value):
-        return int(value)  # exactly, where a float would round a long seed
+        return int(value)  # exact, where a float would round a long seed
     number = parse_number(name, value)
     require(number == int(number), f"{name} must be a whole number, not {value}.")
     return int(number)
 
 
 def parse_number(name: str, value: Any) -> float:
-    """A number, from text or a form's. Raises BadSettings where it is none, or not finite."""
+    """Parse a finite number from text or from a form's number.
+
+    Raises:
+        BadSettings: If it is not a finite number.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
@@ -53,51 +61,63 @@ def parse_number(name: str, value: Any) -> float:
 
 
 def parse_integers(name: str, text: Any) -> list[int]:
-    """Whole numbers typed one after the other. Raises BadSettings where it is anything else."""
+    """Parse whole numbers separated by commas or spaces.
+
+    Raises:
+        BadSettings: If the text contains anything else.
+    """
     typed = str(text or "").strip(" ,")
-    require(bool(NUMBERS.fullmatch(typed)), f"{name} are whole numbers like 3, 2.")
+    require(bool(NUMBERS.fullmatch(typed)), f"{name} must be whole numbers like 3, 2.")
     return [int(number) for number in re.findall("[0-9]+", typed)]
 
 
 def parse_paths(name: str, text: Any) -> list[list[int]]:
-    """Lists of whole numbers with semicolons between them. Raises BadSettings."""
+    """Parse lists of whole numbers separated by semicolons.
+
+    Raises:
+        BadSettings: If the text contains anything else.
+    """
     typed = str(text or "").strip(" ;")
-    sentence = f"{name} are whole numbers, each path after a semicolon, like 0; 1; 0,0."
+    sentence = f"{name} must be whole numbers with a semicolon between paths, like 0; 1; 0,0."
     parts = [part.strip(" ,") for part in typed.split(";")] if typed else []
     require(all(part and NUMBERS.fullmatch(part) for part in parts), sentence)
     return [parse_integers(name, part) for part in parts]
 
 
 class ValueType(Protocol):
-    """What one setting's values are. noun: how sentences call the setting."""
+    """The type of a setting's values. `noun` is what sentences call the setting."""
 
     @property
     def name(self) -> str:
-        """What the page's scripts call the kind."""
+        """The type's name in the page's scripts."""
 
     @property
     def range(self) -> str:
-        """Which values there are, in few words; empty where there is nothing to say."""
+        """The allowed values in a few words; empty if there is nothing to say."""
 
     def check(self, noun: str, value: Any) -> None:
         """Raise BadSettings unless a run can have this value."""
 
     def parse(self, noun: str, value: Any) -> Any:
-        """The value that a text, or a form's number, says. Raises BadSettings where it is none."""
+        """Parse text or a form's number. Raises BadSettings if it is not of this type."""
 
     def text(self, value: Any, space: str = "") -> str:
-        """The value as it is typed, `space` between the members of a list."""
+        """Format the value as a person types it, with `space` between the items of a list."""
 
     def brief(self, value: Any) -> str:
-        """The value in a sentence; empty where it is not worth saying."""
+        """Format the value for a run's summary; empty if the summary leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number from `least` to `most`, where there is a most.
+    """A number from `least` to `most`.
 
-    above, below: whether the limit itself is no longer one. words: what it must do, where figures
-    would not be read.
+    Attributes:
+        least: The lower limit.
+        most: The upper limit; None if there is none.
+        above: Whether the value must be above `least`.
+        below: Whether the value must be below `most`.
+        words: What the number must do, where the limits have too many digits to be read.
     """
 
     least: float
@@ -108,33 +128,33 @@ class Number:
 
     @property
     def range(self) -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.range`."""
         least = f"above {self.least:,}" if self.above else f"{self.least:,}"
         if self.words or self.most is None:
             return self.words.removeprefix("fit in ") or f"{least} or more"
         return f"{least} to {'below ' if self.below else ''}{self.most:,}"
 
-    def holds(self, value: float) -> bool:
-        """Whether the number lies in the range; NaN does not."""
+    def contains(self, value: float) -> bool:
+        """Return whether the number is in the range; NaN is not."""
         low = value > self.least if self.above else value >= self.least
         return low and (self.most is None or value < self.most or value == self.most != self.below)
 
     def limits(self) -> str:
-        """The range, as a sentence goes on after a setting's name."""
+        """Return the range as the predicate of a sentence whose subject is the setting."""
         if self.words or self.most is None:
             return f"must {self.words or f'be {self.least:,} or more'}"
         if self.above or self.below:
-            low = f"above {self.least:,}" if self.above else f"at {self.least:,} or more"
-            return f"must lie {low} and {'below' if self.below else 'at most'} {self.most:,}"
-        return f"must lie between {self.least:,} and {self.most:,}"
+            low = f"above {self.least:,}" if self.above else f"at least {self.least:,}"
+            return f"must be {low} and {'below' if self.below else 'at most'} {self.most:,}"
+        return f"must be between {self.least:,} and {self.most:,}"
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.text`."""
         short = self.brief(value)
         return short if float(short) == value else repr(value)
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`: a fraction to six digits."""
+        """Implement `ValueType.brief`: a fraction has at most six digits."""
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -144,13 +164,13 @@ class Real(Number):
     name: ClassVar = "real"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         number = isinstance(value, int | float) and not isinstance(value, bool)
         require(number, f"{noun} must be a number, not {value!r:.40}.")
-        require(self.holds(value), f"{noun} {self.limits()}, not {value!r:.40}.")
+        require(self.contains(value), f"{noun} {self.limits()}, not {value!r:.40}.")
 
     def parse(self, noun: str, value: Any) -> float:
-        """See `ValueType`."""
+        """Implement `ValueType.parse`."""
         return parse_number(noun, value)
 
 
@@ -160,18 +180,23 @@ class Integer(Number):
     name: ClassVar = "whole"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         require(type(value) is int, f"{noun} must be a whole number, not {value!r:.40}.")
-        require(self.holds(value), f"{noun} {self.limits()}, not {value!r:.40}.")
+        require(self.contains(value), f"{noun} {self.limits()}, not {value!r:.40}.")
 
     def parse(self, noun: str, value: Any) -> int:
-        """See `ValueType`."""
+        """Implement `ValueType.parse`."""
         return parse_integer(noun, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a few words. titles: what the page calls them, in their order. None: any word."""
+    """One of a few words.
+
+    Attributes:
+        words: The words; empty if any word is allowed.
+        titles: What the page calls them, in the same order.
+    """
 
     name: ClassVar = "word"
 
@@ -180,53 +205,60 @@ class Choice:
 
     @property
     def range(self) -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.range`."""
         return " or ".join(self.words)
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
         fits = not self.words or value in self.words
         require(fits, f"{noun} must be {self.range}, not {value!r:.40}.")
 
     def parse(self, noun: str, value: Any) -> Any:
-        """See `ValueType`."""
+        """Implement `ValueType.parse`."""
         return value
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.text`."""
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.brief`."""
         return str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class RuleName(Choice):
-    """A name out of a list, with what may follow it: "typical:0.09,0.3". The first goes unsaid.
+    """A rule's name and its parameters, like "typical:0.09,0.3"; the first name is the default.
 
-    Which names there are, and what may follow each, whoever reads it checks.
+    Names and parameters are checked where the rule is made; see `trace.rule_specs.parse_rule`.
     """
 
     name: ClassVar = "named"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         require(isinstance(value, str), f"{noun} must be a word, not {value!r:.40}.")
 
     def parse(self, noun: str, value: Any) -> Any:
-        """See `ValueType`: nothing typed is the first name."""
+        """Implement `ValueType.parse`: empty text is the first name."""
         return value.strip() or self.words[0] if isinstance(value, str) else value
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.brief`: the first name is left out."""
         return "" if value == self.words[0] else str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerList:
-    """A list of whole numbers. longest: members at most. each: what a sentence says of one."""
+    """A list of whole numbers.
+
+    Attributes:
+        least: The smallest number allowed.
+        most: The largest number allowed.
+        longest: The most numbers that the list can have.
+        each: A clause about one number, with {} for the range.
+    """
 
     name: ClassVar = "wholes"
 
@@ -237,68 +269,68 @@ class IntegerList:
 
     @property
     def range(self) -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.range`."""
         return f"{self.least} to {self.most}, {self.longest} of them at most"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         fits = isinstance(value, list) and all(type(n) is int for n in value)
         sentence = f"{noun} must be a list of whole numbers such as [3, 2], not {value!r:.60}."
         require(fits, sentence)
-        few = len(value) <= self.longest
-        require(few, f"{noun}: {self.longest} numbers can be given at most, not {len(value)}.")
+        short = len(value) <= self.longest
+        require(short, f"{noun} can have at most {self.longest} numbers, not {len(value)}.")
         for n in value:
             fits = self.least <= n <= self.most
             require(fits, f"{self.each.format(f'{self.least} to {self.most}')}, not {n:,}.")
 
     def parse(self, noun: str, value: Any) -> list[int]:
-        """See `ValueType`."""
+        """Implement `ValueType.parse`."""
         return parse_integers(noun, value)
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.text`."""
         return f",{space}".join(map(str, value))
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`: only ones are a chain, and no tree."""
+        """Implement `ValueType.brief`: a list of ones is a chain and is left out."""
         return "·".join(map(str, value)) if any(n > 1 for n in value) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RankPathList:
-    """A list of lists of whole numbers; what can be in them, whoever reads them checks."""
+    """A list of paths, each a list of ranks; the drafter checks which paths it can follow."""
 
     name: ClassVar = "paths"
 
     @property
     def range(self) -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.range`."""
         return f"or by name: {', '.join(PUBLISHED_TREES)}"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         fits = isinstance(value, list) and all(
             isinstance(path, list) and all(type(rank) is int for rank in path) for path in value
         )
-        require(fits, f"{noun} are lists of whole numbers such as [[0], [0, 1]].")
+        require(fits, f"{noun} must be lists of whole numbers such as [[0], [0, 1]].")
 
     def parse(self, noun: str, value: Any) -> list[list[int]]:
-        """See `ValueType`."""
+        """Implement `ValueType.parse`: also accepts the name of a published tree."""
         known = PUBLISHED_TREES.get(str(value or "").strip())
         return [list(path) for path in known.paths] if known else parse_paths(noun, value)
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.text`."""
         return f";{space}".join(",".join(map(str, path)) for path in value)
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`: how many there are."""
+        """Implement `ValueType.brief`: the number of paths."""
         return str(len(value)) if value else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of its own words. longest: letters at most."""
+    """Free text of at most `longest` characters."""
 
     name: ClassVar = "text"
 
@@ -306,54 +338,55 @@ class Text:
 
     @property
     def range(self) -> str:
-        """See `ValueType`."""
-        return f"{self.longest:,} letters at most"
+        """Implement `ValueType.range`."""
+        return f"{self.longest:,} characters at most"
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
+        """Implement `ValueType.check`."""
         require(isinstance(value, str), f"{noun} must be text, not {value!r:.40}.")
         short = len(value) <= self.longest
         require(short, f"{noun} is longer than {self.longest:,} characters.")
         halves = any("\ud800" <= letter <= "\udfff" for letter in value)
-        require(not halves, f"{noun} holds half a character (a lone surrogate).")
+        require(not halves, f"{noun} contains half a character (a lone surrogate).")
 
     def parse(self, noun: str, value: Any) -> Any:
-        """See `ValueType`: nothing typed is an empty text."""
+        """Implement `ValueType.parse`: None is an empty text."""
         return "" if value is None else value
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.text`."""
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`: that there is one."""
+        """Implement `ValueType.brief`: only says that there is a system text."""
         return "system text" if value else ""
 
 
 @dataclass(frozen=True, slots=True)
 class UniformOverrides:
-    """Numbers in [0, 1) by the names of coins; they are laid in the page and typed nowhere."""
+    """Random numbers in [0, 1) set by hand, by `chance.u_key`; only the page can set them."""
 
     name: ClassVar = "coins"
 
     range: str = ""
 
     def check(self, noun: str, value: Any) -> None:
-        """See `ValueType`."""
-        require(isinstance(value, Mapping), f"{noun} are numbers by name, not {value!r:.40}.")
+        """Implement `ValueType.check`."""
+        mapping = isinstance(value, Mapping)
+        require(mapping, f"{noun} must map names of coins to numbers, not {value!r:.40}.")
         for name, u in value.items():
             fits = isinstance(u, float | int) and 0 <= u < 1
-            require(fits, f"The coin {name!r:.40} must lie in [0, 1), not at {u!r:.40}.")
+            require(fits, f"The coin {name!r:.40} must be at least 0 and below 1, not {u!r:.40}.")
             require(bool(U_KEY.fullmatch(str(name))), f"No coin is called {name!r:.40}.")
 
     def parse(self, noun: str, value: Any) -> Any:
-        """See `ValueType`."""
+        """Implement `ValueType.parse`."""
         return value
 
     def text(self, value: Any, space: str = "") -> str:
-        """See `ValueType`."""
+        """Implement `ValueType.text`."""
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """See `ValueType`: a sentence about coins is somebody else's."""
+        """Implement `ValueType.brief`: overrides are described elsewhere."""
         return ""

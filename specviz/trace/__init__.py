@@ -1,6 +1,7 @@
-"""A run as data: events, the file they are kept in, and what can be recomputed from them.
+"""Recorded runs: events, the file that holds them, and what can be recomputed from them.
 
-Rule: causes only; effects are derived. Standard library only.
+A trace stores causes (probabilities, random numbers, tokens). Effects such as acceptance are
+derived from them. Standard library only.
 """
 
 from __future__ import annotations

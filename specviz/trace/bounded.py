@@ -1,6 +1,6 @@
-"""Bounded reading of JSON Lines, so that a hostile file costs little and ends in one sentence.
+"""Reading JSON Lines within limits, so that a hostile file costs little and fails with a sentence.
 
-Rule: every limit on what is read from a trace file is here. Standard library only.
+Every limit on what is read from a trace file is in this module. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-# Lines after the header. The longest run that can be asked for has 4,096 rounds, and a round that
-# judges all of a tree of 128 guesses has 134 lines.
+# Lines after the header. The longest run allowed has 4,096 rounds, and a round that judges a whole
+# tree of 128 guesses has 134 lines.
 EVENTS: Final = 4096 * 134
 LINE_BYTES: Final = 16 * 2**20
 FILE_BYTES: Final = 256 * 2**20
-DEPTH: Final = 64  # levels of objects and lists inside one another; real traces have 8
-DIGITS: Final = 40  # of a whole number; the longest that is written is a 64-bit seed
+DEPTH: Final = 64  # levels of nested objects and lists; real traces have 8
+DIGITS: Final = 40  # of a whole number; the longest in real traces is a 64-bit seed
 SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class OverLimit(ValueError):
-    """A limit was exceeded. line: where, from 1. The message is a sentence."""
+    """A limit was exceeded; the message is a sentence.
+
+    Attributes:
+        line: The number of the line, from 1.
+    """
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -33,26 +37,29 @@ class OverLimit(ValueError):
 def read_lines(path: Path | str) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, one at a time.
 
-    Raises OverLimit for a line or a file that is too long, OSError where there is no such file, and
-    UnicodeDecodeError where a line is not UTF-8.
+    Raises:
+        OverLimit: If a line or the file is too long.
+        OSError: If the file cannot be opened.
+        UnicodeDecodeError: If a line is not UTF-8.
     """
     total, number = 0, 0
     with Path(path).open("rb") as file:
         while line := file.readline(LINE_BYTES + 1):
             number, total = number + 1, total + len(line)
             if len(line) > LINE_BYTES:
-                raise OverLimit(number, f"it is longer than {LINE_BYTES // 2**20} MB.")
+                raise OverLimit(number, f"The line is longer than {LINE_BYTES // 2**20} MB.")
             if total > FILE_BYTES:
-                raise OverLimit(number, f"the file is longer than {FILE_BYTES // 2**20} MB.")
+                raise OverLimit(number, f"The file is longer than {FILE_BYTES // 2**20} MB.")
             yield line.decode()
 
 
 def parse_json(line: str) -> Any:
     """Parse one line of strict JSON.
 
-    Raises ValueError with a clause for what Python's parser would let through: keys that occur
-    twice, numbers that are not finite, whole numbers of more than DIGITS digits, nesting deeper
-    than DEPTH, and half characters.
+    Raises:
+        ValueError: With a clause that says what is wrong. Unlike Python's parser it refuses
+            duplicate keys, numbers that are not finite, whole numbers of more than DIGITS digits,
+            nesting deeper than DEPTH, and lone surrogates.
     """
     try:
         data = json.loads(
@@ -76,7 +83,7 @@ def _too_deep() -> str:
 
 
 def _shallow(value: Any, levels: int) -> bool:
-    """Whether a value is nested no deeper than so many levels."""
+    """Return whether a value is nested at most `levels` deep."""
     if not isinstance(value, dict | list):
         return True
     inside = value.values() if isinstance(value, dict) else value
@@ -93,13 +100,13 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text:.40} is too large a number")
+        raise ValueError(f"the number {text:.40} is too large")
     return number
 
 
@@ -113,4 +120,4 @@ def _refuse_surrogates(data: Any) -> None:
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise ValueError("it holds half a character (a lone surrogate)") from error
+        raise ValueError("it contains half a character (a lone surrogate)") from error

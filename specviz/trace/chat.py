@@ -1,7 +1,7 @@
-"""A prompt as a conversation: who said what, and what the tokenizer's template wrote around it.
+"""A prompt as a conversation: its turns, and what the tokenizer's chat template wrote around them.
 
-One rule: the text that the model read is kept in pieces by their author, so that nobody has to
-guess later which tokens a person typed. Standard library only.
+The text that the model read is stored in pieces by author, so no reader has to guess which tokens a
+person typed. Standard library only.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the prompt that has one author.
+    """A stretch of the prompt with one author.
 
-    kind: a special token or ordinary text that the template wrote, or what was typed. text: the
-    letters. tokens: how many of the prompt's tokens are counted here; a token with typed letters
-    and the template's counts as typed. turn: to which turn it belongs, by its place in the list;
-    one more than the last is the answer's, None stands before all (a default system turn, say).
+    Attributes:
+        kind: "special" for a special token and "template" for ordinary text, both written by the
+            template; "typed" for what a person typed.
+        text: The characters.
+        tokens: How many of the prompt's tokens belong to it. A token with both typed characters
+            and the template's counts as typed.
+        turn: The index of its turn. One more than the last index is the answer; None comes before
+            all turns (a default system turn, for example).
     """
 
     kind: PieceKind
@@ -42,23 +46,23 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The turns that were asked for, and the whole prompt in pieces."""
+    """The turns of a chat, and the whole prompt in pieces."""
 
     turns: list[Turn]
     pieces: list[Piece]
 
     @property
     def text(self) -> str:
-        """What the model read."""
+        """The text that the model read."""
         return "".join(piece.text for piece in self.pieces)
 
     def tokens(self, ids: Sequence[int]) -> Iterator[tuple[Piece, list[int]]]:
-        """Each piece with its tokens. ids: the whole prompt's."""
+        """Yield each piece with its tokens; `ids` are the whole prompt's token ids."""
         bounds = pairwise(accumulate((piece.tokens for piece in self.pieces), initial=0))
         for piece, (start, end) in zip(self.pieces, bounds, strict=True):
             yield piece, list(ids[start:end])
 
     def special(self, ids: Sequence[int]) -> set[int]:
-        """The special tokens that the template wrote. ids: the whole prompt's."""
+        """Return the special tokens that the template wrote; `ids` are the prompt's token ids."""
         found = self.tokens(ids)
         return {token for piece, own in found if piece.kind == "special" for token in own}

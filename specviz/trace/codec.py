@@ -1,8 +1,7 @@
-"""Dataclasses to plain JSON data and back, every field checked on the way in.
+"""Dataclasses to plain JSON data and back, with every field checked on the way in.
 
-One rule: what comes from a file is wrong until it is shown to have the type that the class asks
-for; the error names the field. A field that may be missing is one whose default is None.
-Standard library only.
+Data from a file is checked against the type of each field, and the error names the field. A field
+may be missing if its default is None. Standard library only.
 """
 
 from __future__ import annotations
@@ -16,9 +15,10 @@ from typing import Any, Literal
 
 
 def to_plain(value: Any) -> Any:
-    """A dataclass as plain JSON data; lists of numbers are passed on as they are.
+    """Convert a dataclass to plain JSON data.
 
-    A field at its default None is left out: a file of before the field was there stays as it is.
+    A field whose default is None is left out while it is None, so that older files stay as they
+    are. Lists of numbers are not copied.
     """
     if is_dataclass(value):
         pairs = ((f, getattr(value, f.name)) for f in fields(value))
@@ -29,9 +29,11 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(cls: type, data: Any) -> Any:
-    """A dataclass from plain data; a field whose default is None may be missing.
+    """Build a dataclass from plain data; a field may be missing if its default is None.
 
-    Raises ValueError or TypeError naming the field.
+    Raises:
+        ValueError: If a field is missing or unknown.
+        TypeError: If a value has the wrong type; the message names the field.
     """
     if not isinstance(data, dict):
         raise TypeError(f"a {cls.__name__} must be an object")
@@ -51,7 +53,7 @@ def _hints(cls: type) -> Mapping[str, Any]:
 
 
 def _convert(name: str, hint: Any, value: Any) -> Any:
-    """`value` as the type that `hint` asks for."""
+    """Convert `value` to the type `hint`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:  # X | None, the only union used
         return None if value is None else _convert(name, args[0], value)
@@ -67,7 +69,7 @@ def _convert(name: str, hint: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, origin: Any, args: tuple[Any, ...], value: Any) -> bool:
-    """Whether a plain value is of a plain type; a bool is no number."""
+    """Return whether a plain value has a plain type; a bool is not a number."""
     if hint is Any:
         return True
     if origin is Literal:

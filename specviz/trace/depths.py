@@ -1,4 +1,4 @@
-"""How deep the nodes of a tree stand: the trace, the rules and the screen all ask."""
+"""Depths of the nodes of a tree, for traces, rules and the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def node_depths(parents: Sequence[int]) -> list[int]:
-    """By node, its distance from the root, which is node 0; parents stand before their children."""
+    """Return each node's distance from node 0, the root; parents come before their children."""
     found = [0]
     for parent in parents[1:]:
         found.append(found[parent] + 1)

@@ -1,8 +1,8 @@
-"""A run as data: a header and events, one JSON object per line. Causes only; effects are derived.
+"""The events of a run: a header and what followed, one JSON object per line of a trace.
 
-`accepted`, lengths, ratios and speed-ups are computed from these (see metrics.py), in one place.
-p and q belong to a parent and describe its children. Standard library only: a trace plays and
-re-checks on a machine with no model.
+Events store causes. Acceptance, lengths, ratios and speed-ups are computed from them in
+`metrics.py`. p and q belong to a parent node and describe its children. Standard library only: a
+trace can be played and checked on a machine without a model.
 """
 
 from __future__ import annotations
@@ -16,14 +16,20 @@ from specviz.trace.depths import node_depths
 from specviz.trace.work import Work
 
 FinalTokenKind = Literal["recovered", "bonus", "plain"]
-
-
 EndReason = Literal["eos", "limit", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What the trace remembers of a model. bytes: of its weight files; hash: SHA-256 of them."""
+    """What a trace says about a model.
+
+    Attributes:
+        name: Its name.
+        family: The kind of target or drafter, like "eagle3".
+        parameters: The number of its weights.
+        bytes: The size of its weight files.
+        hash: The SHA-256 of its weight files; None if it has none.
+    """
 
     name: str
     family: str
@@ -36,10 +42,24 @@ class ModelCard:
 class Header:
     """The first line: everything that was decided before the first round.
 
-    prompt: as it was typed, in a conversation its last turn. device: as torch names it. machine:
-    what that is in words, a GPU's name or so many CPU cores. packing: how the target's products
-    were made, see models/products.py; None in older traces. chat: the conversation that the
-    prompt's tokens are; None where they are the prompt's own text alone.
+    Attributes:
+        target: The target model.
+        drafter: The drafter.
+        settings: As `Settings.to_json` writes them.
+        rule: The name of the verification rule.
+        lossless: Whether the rule keeps the target's distribution.
+        prompt: The prompt as typed; in a conversation, its last turn.
+        prompt_ids: The token ids that the model read.
+        vocab_size: The number of token ids.
+        eos: The token ids that end a text.
+        device: The device as torch names it.
+        machine: The device in words: a GPU's name or the number of CPU cores.
+        dtype: What the target computes in, as torch names it.
+        threads: The number of CPU threads.
+        versions: Versions of the libraries, by name.
+        packing: How the target's matrix products were computed, see models/products.py; None in
+            older traces.
+        chat: The conversation that the prompt's tokens encode; None for raw text.
     """
 
     event: ClassVar[str] = "header"
@@ -62,19 +82,19 @@ class Header:
 
     @property
     def model_text(self) -> str:
-        """The text that the model read: the prompt, in a conversation with all around it."""
+        """The text that the model read: the prompt, and in a conversation everything around it."""
         return self.prompt if self.chat is None else self.chat.text
 
     @property
     def special_tokens(self) -> set[int]:
-        """The tokens that are known to be no text: those that end one, and the template's."""
-        wrote = self.chat.special(self.prompt_ids) if self.chat else set[int]()
-        return wrote.union(self.eos)
+        """Tokens known not to be text: those that end a text and the template's special tokens."""
+        special = self.chat.special(self.prompt_ids) if self.chat else set[int]()
+        return special.union(self.eos)
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The bytes of token ids, each before its first use: id -> bytes written as latin-1 text."""
+    """The bytes of token ids, written before their first use: id -> bytes as latin-1 text."""
 
     event: ClassVar[str] = "vocabulary"
     tokens: dict[str, str]
@@ -82,7 +102,10 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A drawn token: u fell in [lo, hi) when the law was walked by falling probability, then id."""
+    """How a token was sampled: u is in [lo, hi).
+
+    The interval is the token's part of the running total of probabilities, in falling order.
+    """
 
     u: float
     lo: float
@@ -91,16 +114,25 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The laws p and q at one place, summed honestly.
+    """The distributions p and q at one position, for a few tokens and summed over the rest.
 
-    tokens: the union of the top few of p, of q and of the residual, and the token concerned, by
-    falling p. q is None where candidates are a point mass: what is there instead is the candidate.
-    soft: the target's softmax at temperature 1, kept where the temperature is 0. rest_*: what all
-    tokens not listed hold together (rest_both = Σ min(p, q), compared one by one, then summed).
-    overlap: Σ min(p, q) over the full vocabulary; for a point mass, p of the candidate.
-    residual: Σ max(p − q, 0) over the full vocabulary, before scaling to 1.
-    reach: where judging goes from the leaf up, the share of p that can be claimed here: rest_both,
-    rest_residual, overlap and residual are then of reach · p and q. None elsewhere, which is 1.
+    Attributes:
+        tokens: The most probable tokens of p, of q and of the residual, and the token judged, by
+            falling p.
+        p: The target's probability of each listed token.
+        q: The draft's probability of each listed token; None if candidates are a point mass.
+        soft: The target's softmax at temperature 1; kept only at temperature 0.
+        rest_tokens: How many tokens are not listed.
+        rest_p: The total p of the tokens not listed.
+        rest_q: Their total q.
+        rest_both: Their Σ min(p, q), compared token by token.
+        rest_residual: Their Σ max(p − q, 0).
+        rest_soft: Their total softmax.
+        overlap: Σ min(p, q) over the whole vocabulary; for a point mass, p of the candidate.
+        residual: Σ max(p − q, 0) over the whole vocabulary, before scaling to 1.
+        reach: For rules that judge from the leaf up, the share of p available at this position;
+            rest_both, rest_residual, overlap and residual then compare reach · p with q. None for
+            other rules, which means 1.
     """
 
     tokens: list[int]
@@ -119,22 +151,29 @@ class Rows:
 
     @property
     def claimed(self) -> list[float]:
-        """By listed token, what can be claimed of p: all of it, or its share."""
+        """The available p of each listed token: p times `share`."""
         return self.p if self.reach is None else [self.reach * p for p in self.p]
 
     @property
     def share(self) -> float:
-        """What of p can be claimed: `reach`, or 1."""
+        """The share of p that is available: `reach`, or 1."""
         return 1.0 if self.reach is None else self.reach
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One node of the draft tree, numbered from 1 in the order of the list; its parent is earlier.
+    """One node of the draft tree.
 
-    u: the coin that judges it, whether or not it is ever reached. drawn: how it was drawn from q,
-    None for a point mass. q: its probability under the law it was drawn from, None for a point
-    mass. score: the drafter's confidence, never used in a verdict. evidence: why this guess.
+    Nodes are numbered from 1 in the order of the list; a parent comes before its children.
+
+    Attributes:
+        token: The token id.
+        parent: The parent's node; 0 is the last committed token.
+        u: The random number that judges the node, whether or not it is reached.
+        q: The token's probability in the distribution it was sampled from; None for a point mass.
+        drawn: How it was sampled from q; None for a point mass.
+        score: The drafter's confidence, which verification does not use.
+        evidence: Why the drafter made this guess.
     """
 
     token: int
@@ -148,9 +187,16 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The drafter guessed. drawn: how siblings were drawn; remark: evidence about the whole try.
+    """The drafter proposed guesses.
 
-    work: rows that the drafter's own networks read for it; None where nobody counted.
+    Attributes:
+        round: The round's number.
+        root: The last committed token.
+        drawn: How siblings were sampled.
+        guesses: The nodes of the tree.
+        remark: Evidence about the whole proposal.
+        seconds: The time that drafting took.
+        work: The rows that the drafter's own networks read; None if they were not counted.
     """
 
     event: ClassVar[str] = "proposed"
@@ -164,17 +210,22 @@ class Proposed:
 
     @property
     def depths(self) -> list[int]:
-        """By guess, how deep it stands; the first under the root at 1."""
+        """The depth of each guess; children of the root have depth 1."""
         return node_depths([-1, *(guess.parent for guess in self.guesses)])[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One target pass over the tree. p: by guess, its probability under its parent's law.
+    """The target scored the tree in one pass.
 
-    top: by node (0 is the root), the three likeliest next tokens as [token, p].
-    rows_in_pass: how many tokens the pass computed (riders included). soft: by guess, the softmax
-    at temperature 1, kept where the temperature is 0: there p itself is already the verdict.
+    Attributes:
+        round: The round's number.
+        p: The probability of each guess after its parent.
+        top: For each node (0 is the root) the three most probable next tokens as [token, p].
+        rows_in_pass: How many tokens the pass computed, extra rows of the drafter included.
+        seconds: The time that the pass took.
+        soft: The softmax of each guess at temperature 1; kept only at temperature 0, where p is
+            one-hot.
     """
 
     event: ClassVar[str] = "scored"
@@ -188,13 +239,20 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One coin fell: the guess at `node` was kept if u < threshold. rows: the law then in force.
+    """The guess at `node` was judged: it was accepted if u < threshold.
 
-    alpha: at the first candidate of a position, the chance that one of its candidates is kept,
-    before any coin fell: Σ min(p, q) over the full vocabulary for a lone sampled one, Σ p for a
-    point mass, 1 − Π(1 − min(1, pᵢ/qᵢ)) for several sampled ones, given them; None at later ones.
-    tries: with alpha of several sampled ones, [pᵢ, qᵢ] of each in order under the laws that the
-    rejections before it leave; None elsewhere, and in older traces, whose alpha was biased low.
+    Attributes:
+        round: The round's number.
+        node: The node of the guess.
+        u: The random number.
+        threshold: What u was compared with.
+        inputs: The numbers that the threshold is computed from.
+        rows: The distributions in force when the guess was judged.
+        alpha: At the first candidate of a position, the probability that one of its candidates is
+            accepted, before any u is known: Σ min(p, q) for one sampled candidate, Σ p for a point
+            mass, 1 − Π(1 − min(1, pᵢ/qᵢ)) for several sampled ones, given them. None at later ones.
+        tries: Where alpha is that of several sampled candidates, [pᵢ, qᵢ] of each, after the
+            rejections before it. None elsewhere, and in older traces, whose alpha was biased low.
     """
 
     event: ClassVar[str] = "judged"
@@ -209,16 +267,27 @@ class Judged:
 
     @property
     def accepted(self) -> bool:
-        """Whether the coin fell on the side of keeping."""
+        """Whether the guess was accepted."""
         return self.u < self.threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Drew:
-    """The token that ends a round, from the law (tokens, p; `rest_p` for all others) at `parent`.
+    """The token that ends a round was sampled.
 
-    at_p, at_q: the token's p and q in the last judged law, for the table under a rejection; None
-    where nothing was rejected.
+    Attributes:
+        round: The round's number.
+        parent: The node after which it was sampled.
+        token: The token id.
+        kind: Recovered (after a rejection), bonus (after accepted guesses) or plain (no draft).
+        drawn: How it was sampled.
+        tokens: The listed tokens of its distribution, by falling probability.
+        p: Their probabilities.
+        soft: Their softmax at temperature 1; kept only at temperature 0.
+        rest_p: The total probability of the tokens not listed.
+        rest_tokens: How many tokens are not listed.
+        at_p: The token's p in the last judged distribution; None if nothing was rejected.
+        at_q: The token's q there; None if nothing was rejected or there is no q.
     """
 
     event: ClassVar[str] = "drew"
@@ -238,7 +307,14 @@ class Drew:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The round is over: `tokens` were added. Seconds of judging, and of keeping the caches."""
+    """The round ended and added `tokens`.
+
+    Attributes:
+        round: The round's number.
+        tokens: The token ids added.
+        judge_seconds: The time that verification took.
+        commit_seconds: The time that updating the caches took.
+    """
 
     event: ClassVar[str] = "committed"
     round: int
@@ -249,10 +325,13 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The speculative run is over. trace_seconds: what the recording itself cost, in none above.
+    """The speculative run ended.
 
-    held_bytes: what drafter and session held in memory then, beyond the target and its cache, see
-    models/memory.py; None in older traces.
+    Attributes:
+        reason: Why it ended.
+        trace_seconds: The time that recording took, which no other time includes.
+        held_bytes: The memory that drafter and session used at the end, without the target and its
+            cache, see models/memory.py; None in older traces.
     """
 
     event: ClassVar[str] = "finished"
@@ -263,11 +342,14 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Plain decoding, measured after the run: same machine, prompt and settings.
+    """Plain decoding, measured after the run on the same machine with the same prompt and settings.
 
-    seconds: by pass, the first is the prefill. margins: by pass, the target's top logit minus the
-    second, and tops, that top logit, by which rounding grows; both kept at temperature 0 only.
-    Older traces have no tops.
+    Attributes:
+        token_ids: The new tokens.
+        seconds: The time of each pass; the first is the prefill.
+        margins: At temperature 0, the top logit minus the second of each pass; otherwise None.
+        tops: At temperature 0, the top logit of each pass, with which rounding errors grow;
+            otherwise, and in older traces, None.
     """
 
     event: ClassVar[str] = "baseline"
@@ -279,7 +361,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An event of a later version, kept whole."""
+    """An event written by a later version, kept unchanged."""
 
     raw: dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""A trace as a file: one JSON object a line, the first says what it is. Unknown events survive."""
+"""A trace as a file: one JSON object per line, the header first. Unknown events are preserved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERSION = 1
 
 
 class TraceError(ValueError):
-    """A trace file that cannot be read; says the line and what is wrong with it."""
+    """A trace file that cannot be read; the message names the line and the problem."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"Line {line}: {problem}")
@@ -40,14 +40,14 @@ class TraceError(ValueError):
 
 @dataclass(slots=True)
 class Trace:
-    """A header and what followed. Append events as they come; read them as rounds."""
+    """A header and the events after it. Append events as they happen; read them as rounds."""
 
     header: Header
     events: list[Event] = field(default_factory=list)
 
     @property
     def rounds(self) -> list[Round]:
-        """Rounds in order, the last one perhaps unfinished."""
+        """The rounds in order; the last may be unfinished."""
         found: list[Round] = []
         for event in self.events:
             if not isinstance(event, Proposed | Scored | Judged | Drew | Committed):
@@ -63,7 +63,7 @@ class Trace:
 
     @property
     def vocabulary(self) -> dict[int, bytes]:
-        """The bytes of every token id that the trace shows."""
+        """The bytes of every token id in the trace."""
         words: dict[int, bytes] = {}
         for event in self.events:
             if isinstance(event, Vocabulary):
@@ -72,16 +72,16 @@ class Trace:
 
     @property
     def finished(self) -> Finished | None:
-        """How the run ended; None while it runs or where it broke off."""
+        """How the run ended; None while it runs or if it was cut off."""
         return next((e for e in self.events if isinstance(e, Finished)), None)
 
     @property
     def baseline(self) -> Baseline | None:
-        """Plain decoding as measured after the run; None until it was."""
+        """Plain decoding measured after the run; None until it was measured."""
         return next((e for e in self.events if isinstance(e, Baseline)), None)
 
     def lines(self) -> Iterator[str]:
-        """The file, a line at a time, without line ends."""
+        """Yield the file's lines without line ends."""
         yield dumps(self.header)
         yield from map(dumps, self.events)
 
@@ -91,48 +91,54 @@ class Trace:
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
-        """Read JSON Lines, within the limits of `bounded`.
+        """Parse JSON Lines within the limits of `bounded`.
 
-        Raises TraceError naming the line of what is damaged, foreign or too much.
+        Raises:
+            TraceError: If a line is damaged, not part of a trace, or over a limit; names the line.
         """
         numbered = _numbered(lines)
         first = next(((n, line) for n, line in numbered if line.strip()), None)
         if first is None:
-            raise TraceError(1, "the file is empty.")
+            raise TraceError(1, "The file is empty.")
         header = loads(*first)
         if not isinstance(header, Header):
-            raise TraceError(first[0], f"a trace starts with its header ({FORMAT}).")
+            raise TraceError(first[0], f"A trace starts with its header ({FORMAT}).")
         trace = cls(header)
         for number, line in numbered:
             if line.strip():
                 event = loads(number, line)
                 if isinstance(event, Header):
-                    raise TraceError(number, "a second header; a trace holds one run.")
+                    raise TraceError(number, "This is a second header; a trace holds one run.")
                 trace.events.append(event)
         return trace
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
-        """Read a file. Raises TraceError, or OSError where there is no such file."""
+        """Read a file.
+
+        Raises:
+            TraceError: If the file is not a valid trace.
+            OSError: If the file cannot be opened.
+        """
         return cls.parse(read_lines(path))
 
 
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, from 1. Raises TraceError for lines that cannot be read."""
+    """Yield lines with their numbers, from 1. Raises TraceError for lines that cannot be read."""
     number = 0
     try:
         for number, line in enumerate(lines, 1):
             if number > EVENTS + 1:
-                raise OverLimit(number, f"a trace has at most {EVENTS:,} lines after its first.")
+                raise OverLimit(number, f"A trace has at most {EVENTS:,} lines after its first.")
             yield number, line
     except UnicodeDecodeError as error:
-        raise TraceError(number + 1, "this is not UTF-8 text, so not a trace.") from error
+        raise TraceError(number + 1, "This is not UTF-8 text, so not a trace.") from error
     except OverLimit as error:
         raise TraceError(error.line, str(error)) from error
 
 
 def dumps(event: Event) -> str:
-    """One event as a line of JSON. NaN and infinity are refused."""
+    """Return an event as one line of JSON. Refuses NaN and infinity."""
     if isinstance(event, Unknown):
         return json.dumps(event.raw, allow_nan=False, separators=(",", ":"))
     data = to_plain(event)
@@ -145,18 +151,18 @@ def dumps(event: Event) -> str:
 
 
 def loads(number: int, line: str) -> Event:
-    """The event on a line. Raises TraceError(number, ...) where it is damaged or foreign."""
+    """Parse the event on a line. Raises TraceError(number, ...) for anything else."""
     try:
         data = parse_json(line)
     except json.JSONDecodeError as error:
-        raise TraceError(number, f"this is not whole JSON ({error}).") from error
+        raise TraceError(number, f"This is not complete JSON ({error}).") from error
     except ValueError as error:
-        raise TraceError(number, f"this JSON cannot be used: {error}.") from error
+        raise TraceError(number, f"This JSON cannot be used: {error}.") from error
     if not isinstance(data, dict):
-        raise TraceError(number, "an event is a JSON object.")
+        raise TraceError(number, "An event must be a JSON object.")
     name = _header(number, data) if "format" in data or number == 1 else data.pop("event", None)
     if not isinstance(name, str):
-        raise TraceError(number, "an event needs a name.")
+        raise TraceError(number, "An event needs a name.")
     if name not in EVENT_TYPES:
         return Unknown({"event": name, **data})
     try:
@@ -164,25 +170,26 @@ def loads(number: int, line: str) -> Event:
         if isinstance(event, Vocabulary):
             _require_bytes(event)
     except (TypeError, ValueError) as error:
-        raise TraceError(number, f"a broken {name!r} event: {error}.") from error
+        raise TraceError(number, f"This {name!r} event is invalid: {error}.") from error
     return event
 
 
 def _header(number: int, data: dict[str, Any]) -> str:
-    """Take the format's name and version off a header's data, and check them."""
+    """Check and remove the format's name and version from a header's data."""
     if data.pop("format", None) != FORMAT:
-        raise TraceError(number, f"this is not a {FORMAT} file.")
+        raise TraceError(number, f"This is not a {FORMAT} file.")
     version = data.pop("version", None)
     if version != VERSION:
-        raise TraceError(number, f"version {version!r:.40}; this program reads {VERSION}.")
+        problem = f"This is version {version!r:.40} of the format; this program reads {VERSION}."
+        raise TraceError(number, problem)
     return Header.event
 
 
 def _require_bytes(event: Vocabulary) -> None:
-    """Raise ValueError unless every key is a token id and every spelling can be bytes."""
+    """Raise ValueError unless every key is a token id and every value can be bytes."""
     for token, spelling in event.tokens.items():
         figures = token.isascii() and token.removeprefix("-").isdecimal()
         if not (figures and len(token) <= DIGITS):
-            raise ValueError(f"{token!r:.40} is no token id")
+            raise ValueError(f"{token!r:.40} is not a token id")
         if any(letter > "\xff" for letter in spelling):
-            raise ValueError(f"the spelling of token {token:.40} is not bytes as latin-1")
+            raise ValueError(f"the bytes of token {token:.40} are not latin-1 text")

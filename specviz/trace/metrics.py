@@ -1,6 +1,7 @@
-"""From a trace to its numbers. Every effect (kept, lengths, α, speed-up) is computed here, once.
+"""The numbers of a run, computed from its trace: acceptance, lengths, α, speed-up.
 
-Round 0, the prefill, drafts nothing and counts as a pass in both loops. Standard library only.
+Each number is computed here and nowhere else. Round 0, the prefill, drafts nothing and counts as a
+pass both with and without a drafter. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,45 +14,46 @@ from typing import Any
 from specviz.trace.events import Baseline, Judged, Round
 from specviz.trace.file import Trace
 
-FLOAT32_MARGIN = (
-    1e-3  # how far rounding moves a float32 logit between two shapes of one computation
-)
+# How far rounding moves a float32 logit when the same value is computed with other tensor shapes.
+FLOAT32_MARGIN = 1e-3
 # Half precision moves it by its last places, so with its size: 2 to 4 of them (8 and 11 bits).
 HALF_PRECISION_MARGIN = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
-TYPICAL_TOP_LOGIT = (
-    16.0  # the top logit of a trace that did not keep it; language models' are 8 to 32
-)
+TYPICAL_TOP_LOGIT = 16.0  # stands for the top logit if a trace lacks it; usual values are 8 to 32
 
 
 def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
-    """Whether rounding may swap two logits that lie `margin` apart.
+    """Return whether rounding may swap two logits that differ by `margin`.
 
-    dtype: what the target computes in, as torch names it. top: the larger logit; where a trace
-    lacks it, `TYPICAL_TOP_LOGIT` stands for it, and matters in half precision only.
+    Args:
+        margin: The difference.
+        dtype: What the target computes in, as torch names it.
+        top: The larger logit. If a trace lacks it, TYPICAL_TOP_LOGIT is used; it matters only in
+            half precision.
     """
     size = TYPICAL_TOP_LOGIT if top is None else abs(top)
     return margin < max(FLOAT32_MARGIN, HALF_PRECISION_MARGIN.get(dtype, 0.0) * size)
 
 
 def mean_over_equal_text(ratios: Iterable[float]) -> float:
-    """What speed-ups, or tokens a pass, come to over as much text of each: their harmonic mean.
+    """Return the mean of speed-ups, or of tokens per pass, over equal amounts of text.
 
-    Each says how little time, or how few passes, a piece of text took, so what adds up is their
-    inverses; the usual mean would let one kind of text that hardly takes any carry all others.
+    This is the harmonic mean: times and passes add up, so the inverses do. The arithmetic mean
+    would let one easy kind of text outweigh all others.
     """
     return harmonic_mean(list(ratios))
 
 
 def accepted_path(played: Round) -> list[int]:
-    """The kept nodes, in order: the last that its coin kept, and all above it.
+    """Return the accepted nodes in order: the last one accepted by its own u, and its ancestors.
 
-    Judged from the root, each of these was kept by a coin of its own; from the leaf up, with it.
+    Rules that judge from the root accept each of these by its own u; rules that judge from the leaf
+    up accept them together.
     """
     return path_after(played, played.judged)
 
 
 def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
-    """The kept nodes by the first verdicts of a round alone."""
+    """Return the accepted nodes after only the first verdicts of a round."""
     guesses = played.proposed.guesses if played.proposed else []
     node = next((event.node for event in reversed(judged) if event.accepted), 0)
     found: list[int] = []
@@ -62,24 +64,25 @@ def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
 
 
 def decided_nodes(played: Round) -> list[int]:
-    """The nodes that a coin decided on: their own, or that of a guess after them."""
+    """Return the nodes that were decided, by their own u or by that of a node after them."""
     own = [event.node for event in played.judged]
     return own + [node for node in accepted_path(played) if node not in own]
 
 
 def accepted_tokens(played: Round) -> list[int]:
-    """The draft tokens that a round kept."""
+    """Return the draft tokens that a round accepted."""
     guesses = played.proposed.guesses if played.proposed else []
     return [guesses[node - 1].token for node in accepted_path(played)]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a temperature-0 run first left plain decoding, and by what margin the two were tied.
+    """Where a run at temperature 0 first differs from plain decoding.
 
-    position: index among the new tokens. margin: the target's top logit minus its second there;
-    None where plain decoding had already ended. near_tie: rounding in the target's precision
-    explains it; anything else is a fault.
+    Attributes:
+        position: The index among the new tokens.
+        margin: The target's top logit minus its second there; None if plain decoding had ended.
+        near_tie: Whether rounding in the target's precision explains it. Anything else is an error.
     """
 
     position: int
@@ -88,19 +91,19 @@ class Difference:
 
 
 def token_ids(trace: Trace) -> list[int]:
-    """The new tokens."""
+    """Return the new tokens."""
     return [token for played in trace.rounds for token in _tokens(played)]
 
 
 def text(trace: Trace) -> str:
-    """The new text; bytes that are no character show as U+FFFD."""
+    """Return the new text; bytes that are not valid UTF-8 become U+FFFD."""
     words = trace.vocabulary
     joined = b"".join(words.get(token, b"") for token in token_ids(trace))
     return joined.decode("utf-8", errors="replace")
 
 
 def baseline_difference(trace: Trace) -> Difference | None:
-    """The first place where a temperature-0 run and its baseline differ; None where they agree.
+    """Return where a run at temperature 0 first differs from its baseline; None if they are equal.
 
     Lengths count: a text that stops early differs at its end.
     """
@@ -118,19 +121,18 @@ def baseline_difference(trace: Trace) -> Difference | None:
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """The numbers of a run. Seconds leave out the recording itself.
+    """Return the numbers of a run. Seconds leave out the time that recording took.
 
-    accepted_length averages over all rounds, round 0 included; acceptance_rate = accepted /
-    judged, a guess that is kept along with a later one counting among both; alpha = the chance that
-    a judged position keeps one of its candidates, as `Judged.alpha` has it, averaged over judged
-    positions.
-    Values that nothing was measured for (no baseline, nothing judged) are None.
+    accepted_length averages over all rounds, round 0 included. acceptance_rate is accepted /
+    judged, where a guess accepted together with a later one counts in both. alpha is `Judged.alpha`
+    averaged over the judged positions. A value is None if there is nothing to compute it from (no
+    baseline, nothing judged).
     """
     rounds = [played for played in trace.rounds if played.committed]
     tokens, passes = sum(len(_tokens(r)) for r in rounds), len(rounds)
     judged = [event for played in rounds for event in played.judged]
     accepted = sum(len(accepted_path(played)) for played in rounds)
-    told = sum(len(decided_nodes(played)) for played in rounds)
+    decided = sum(len(decided_nodes(played)) for played in rounds)
     chances = [event.alpha for event in judged if event.alpha is not None]
     draft = sum(r.proposed.seconds for r in rounds if r.proposed)
     verify = sum(verify_seconds(r) for r in rounds)
@@ -142,7 +144,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "target_passes": passes,
         "tokens_per_pass": _share(tokens, passes),
         "accepted_length": _share(accepted, passes),
-        "acceptance_rate": _share(accepted, told),
+        "acceptance_rate": _share(accepted, decided),
         "alpha": _share(sum(chances), len(chances)),
         "draft_seconds": draft,
         "verify_seconds": verify,
@@ -153,20 +155,20 @@ def summary(trace: Trace) -> dict[str, Any]:
 
 
 def verify_seconds(played: Round) -> float:
-    """Seconds of a round's target pass and of the judging."""
+    """Return the seconds of a round's target pass and of judging."""
     scored = played.scored.seconds if played.scored else 0.0
     return scored + (played.committed.judge_seconds if played.committed else 0.0)
 
 
 def speedup(tokens: int, seconds: float, plain: Baseline | None) -> float | None:
-    """Seconds per token of plain decoding, over ours; None until plain decoding was measured."""
+    """Return the seconds per token of plain decoding over ours; None without a baseline."""
     if plain is None or not plain.token_ids or not tokens or seconds <= 0:
         return None
     return (sum(plain.seconds) / len(plain.token_ids)) / (seconds / tokens)
 
 
 def report(trace: Trace) -> dict[str, Any]:
-    """What `specviz run --json` prints."""
+    """Return what `specviz run --json` prints."""
     rounds = [
         {
             "drafted": [g.token for g in played.proposed.guesses] if played.proposed else [],

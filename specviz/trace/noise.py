@@ -1,9 +1,8 @@
-"""Whether the seconds of a run can carry a verdict on its speed, or this machine was too busy.
-
-Rule: one function decides for Step, Compare and the command line. What work it takes is known, so
-seconds that contradict it are the machine's and not the drafter's: a pass that checks guesses does
-all that a plain pass does, passes over as many tokens do the same, and nothing is gained where no
-pass is saved. Standard library only.
+"""Whether the times of a run are good enough to judge its speed, or the machine was too busy.
+ One function decides for Step, Compare and the command line. The work of each pass is known, so
+times that contradict it come from the machine and not from the drafter: a pass that checks guesses
+does all the work of a plain pass, passes with as many tokens do the same work, and a run that saves
+no passes is not faster. Standard library only.
 """
 
 from __future__ import annotations
@@ -16,35 +15,41 @@ from specviz.trace import metrics
 from specviz.trace.events import Baseline, Round
 from specviz.trace.file import Trace
 
-EVEN: Final = 0.05  # a speed-up this near to 1 is no gain: two measurements of one lane differ so
-CHEAPEST: Final = 0.95  # in plain passes: on idle machines checks took 1.03 and more
-WIDE: Final = 1.25  # see `run_spread`; on idle machines it was 1.11 at most
-FEWEST: Final = 4  # checks whose mean says something
-QUARTERED: Final = 8  # passes whose quarters say something
+EVEN: Final = 0.05  # two measurements of one lane differ by this much
+MIN_CHECK: Final = 0.95  # in plain passes; on idle machines checking passes took at least 1.03
+MAX_SPREAD: Final = 1.25  # see `run_spread`; on idle machines it was at most 1.11
+MIN_PASSES: Final = 4  # for a mean
+MIN_FOR_QUARTILES: Final = 8  # passes
 VERDICT: Final = "Too noisy here; measure again"
 
 
 def explain_noise(trace: Trace, plain: Baseline) -> str | None:
-    """Why nothing can be said of a run's speed, as a clause; None where its seconds make sense.
+    """Return why a run's speed cannot be judged, as a clause; None if its times are plausible.
 
-    plain: plain decoding of the same prompt on the same machine.
+    Args:
+        trace: The run.
+        plain: Plain decoding of the same prompt on the same machine.
     """
     rounds = [played for played in trace.rounds if played.committed]
     tokens = len(metrics.token_ids(trace))
     ratio = metrics.speedup(tokens, metrics.summary(trace)["total_seconds"], plain)
     if ratio is not None and ratio >= 1 + EVEN and tokens <= len(rounds):
-        return f"{ratio:.2f} times as fast was measured, and no pass was saved"
+        return f"{ratio:.2f} times as fast was measured, although no pass was saved"
     check = _check(trace, rounds, plain)
-    if check is not None and check < CHEAPEST:
-        return f"a checking pass took {check:.2f} plain passes, and it cannot take less than one"
-    wide = max(run_spread(trace) or 1.0, plain_spread(plain) or 1.0)
-    if wide >= WIDE:
-        return f"passes that do the same work took unlike times, {wide:.1f} times as long"
+    if check is not None and check < MIN_CHECK:
+        return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"
+    spread = max(run_spread(trace) or 1.0, plain_spread(plain) or 1.0)
+    if spread >= MAX_SPREAD:
+        return f"passes that do the same work took up to {spread:.1f} times as long as others"
     return None
 
 
 def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
-    """Why several runs of one thing say nothing together: some were faster, some slower."""
+    """Return why several runs of one thing disagree on its speed; None if they agree.
+
+    Args:
+        speedups: The smallest and the largest speed-up.
+    """
     low, high = speedups or (1.0, 1.0)
     if low > 1 - EVEN or high < 1 + EVEN:
         return None
@@ -52,11 +57,10 @@ def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
 
 
 def run_spread(trace: Trace) -> float | None:
-    """How unlike the times were of target passes that do the same work, with as many rows.
+    """Return how unequal the times of passes with as many rows are; near 1 on an idle machine.
 
-    The greater of two: their mean by their median, which few slow passes raise; and their third
-    quartile by the first, which many do. Near 1 on a machine that does nothing else. The prompt's
-    pass is left out. None where there is no other.
+    The larger of two ratios: mean to median, which a few slow passes raise, and third quartile to
+    first, which many raise. The prompt's pass is left out. None if there is no other.
     """
     if not trace.rounds and trace.baseline:
         return plain_spread(trace.baseline)
@@ -68,38 +72,38 @@ def run_spread(trace: Trace) -> float | None:
 
 
 def plain_spread(plain: Baseline) -> float | None:
-    """The same of plain decoding."""
+    """Return `run_spread` of plain decoding."""
     return _spread([plain.seconds[1:]])
 
 
 def _spread(alike: list[list[float]]) -> float | None:
-    """alike: seconds of the passes of each size."""
-    usual = sum(len(same) * median(same) for same in alike if same)
-    if usual <= 0:
+    """Return the spread; `alike` holds the seconds of the passes of each size."""
+    typical = sum(len(same) * median(same) for same in alike if same)
+    if typical <= 0:
         return None
-    slow = sum(map(sum, alike)) / usual
-    scaled = [second / median(same) for same in alike if len(same) >= FEWEST for second in same]
-    if len(scaled) < QUARTERED:
+    slow = sum(map(sum, alike)) / typical
+    scaled = [second / median(same) for same in alike if len(same) >= MIN_PASSES for second in same]
+    if len(scaled) < MIN_FOR_QUARTILES:
         return slow
     low, _, high = quantiles(scaled, n=4, method="inclusive")
     return max(slow, high / low) if low > 0 else slow
 
 
 def _check(trace: Trace, rounds: list[Round], plain: Baseline) -> float | None:
-    """Mean seconds of a pass that checks guesses, in plain passes; None where there are too few.
+    """Return the mean seconds of a checking pass in plain passes; None if there are too few.
 
-    A drafter without weights of its own may run the target's lower layers while it drafts, which
-    the pass then leaves out; so there its drafting counts too.
+    A drafter without weights may run the target's lower layers while it drafts, which the pass then
+    skips; its drafting time is added.
     """
     card = trace.header.drafter
     borrows = card.parameters == 0
     checks = list(_seconds(rounds, borrows))
-    usual = mean(plain.seconds[1:]) if len(plain.seconds) > 1 else 0.0
-    return mean(checks) / usual if len(checks) >= FEWEST and usual > 0 else None
+    typical = mean(plain.seconds[1:]) if len(plain.seconds) > 1 else 0.0
+    return mean(checks) / typical if len(checks) >= MIN_PASSES and typical > 0 else None
 
 
 def _seconds(rounds: list[Round], drafting: bool) -> Iterator[float]:
-    """By round that guessed, its target pass and judging; with its drafting where that is asked."""
+    """Yield the verification time of each round with guesses, plus drafting time on request."""
     for played in rounds:
         if played.proposed and played.proposed.guesses:
             draft = played.proposed.seconds if drafting else 0.0

@@ -1,7 +1,7 @@
-"""What each rule promises, of which candidates: the one table that the rules and a re-check read.
+"""What each verification rule guarantees and for which candidates, for rules and for `check`.
 
-The one idea of the subject: the rule must match the way the candidates were drawn. Standard library
-only.
+A rule must match the way the candidates were sampled; this table says which rule matches which.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -15,25 +15,33 @@ from specviz.settings.settings import Sampling
 
 
 class Drawn(Enum):
-    """How the children of a node were drawn."""
+    """How the children of a node were chosen."""
 
     SAMPLED = "sampled"  # independently, each from q
-    WITHOUT_REPLACEMENT = "without-replacement"  # one after the other, q masked at those before
-    POINT_MASS = "point-mass"  # fixed before any coin: argmax, top-k, lookup
+    WITHOUT_REPLACEMENT = "without-replacement"  # in turn, each from q without those before it
+    POINT_MASS = "point-mass"  # without randomness: argmax, top-k, lookup
 
 
 class AfterRejection(Enum):
-    """What is left to draw from where a candidate fell."""
+    """The distribution that follows a rejected candidate."""
 
-    RESIDUAL = "residual"  # (p − q)₊ scaled to 1; without a q, p without the candidate
-    ITSELF = "itself"  # p, as if nothing had been tried
-    TOP = "top"  # for the next candidate p; for the round's last token, the likeliest alone
-    BEYOND = "beyond"  # for the next candidate p; for the round's last token, (p − ρ q)₊
+    RESIDUAL = "residual"  # (p − q)₊ scaled to 1; without q, p without the candidate
+    ITSELF = "itself"  # p unchanged
+    TOP = "top"  # p for the next candidate; only the top token for the round's last token
+    BEYOND = "beyond"  # p for the next candidate; (p − ρ q)₊ for the round's last token
 
 
 @dataclass(frozen=True, slots=True)
 class RuleParameter:
-    """A number that a rule can be set to. means: what it does, for a sentence."""
+    """A number that can be set for a rule.
+
+    Attributes:
+        name: Its name.
+        usual: Its default.
+        least: Its lower limit.
+        most: Its upper limit.
+        means: What it does, as a clause.
+    """
 
     name: str
     usual: float
@@ -44,13 +52,21 @@ class RuleParameter:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """accepts: candidates with which the rule keeps its promise. reads_q: its test needs q.
+    """What a rule needs and guarantees.
 
-    lossless: the text follows the target's law. temperature_zero: only where p is one-hot. leaves:
-    what a rejection leaves. facts, dials: what the test reads beside p and q: of the laws, and what
-    the rule can be set to. says: of a lossy rule, what it does and gives up, in a sentence.
-    leaf_first: it judges a branch from its end, and a guess that is kept keeps all before it.
-    tells_alpha: α follows from the overlap of p and q, or from the candidates' p.
+    Attributes:
+        name: The rule's name.
+        accepts: The kinds of candidates for which the guarantee holds.
+        lossless: Whether the text follows the target's distribution.
+        temperature_zero: Whether it works only at temperature 0, where p is one-hot.
+        reads_q: Whether its test needs q.
+        after_rejection: The distribution that follows a rejection.
+        extra_inputs: What the test reads of the distributions, beside p and q of the candidate.
+        parameters: The numbers that can be set.
+        tradeoff: For a lossy rule, a sentence on what it does and what is lost.
+        leaf_first: Whether it judges a branch from its end; an accepted guess then accepts its
+            ancestors.
+        has_alpha: Whether α follows from the overlap of p and q, or from the candidates' p.
     """
 
     name: str
@@ -71,16 +87,16 @@ SAMPLED, REPLACED = frozenset({Drawn.SAMPLED}), frozenset({Drawn.WITHOUT_REPLACE
 WITH_Q = SAMPLED | REPLACED
 LENIENCE = RuleParameter("lenience", 0.5, 0.01, 1, "q is multiplied by it in the test")
 WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p and q")
-EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token of more than this chance always passes")
-DELTA = RuleParameter("delta", 0.3, 0, 1, "the bar is this times e to the minus entropy where that is less")
+EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token above this probability always passes")
+DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is this times e^−entropy if that is less")
 MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's chance a token may lie")
 AMONG = RuleParameter("among", 10, 1, 1000, "among how many of the likeliest tokens it must be")
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a candidate of at least this chance always passes")
-TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "the candidates' chances are divided by it")
+TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "the candidates' summed p is divided by it")
 
 
 def _lossless() -> tuple[RuleSpec, ...]:
-    """Rules whose text follows the target's law."""
+    """Return the rules whose text follows the target's distribution."""
     exact, itself, beyond = True, AfterRejection.ITSELF, AfterRejection.BEYOND
     return (
         RuleSpec("speculative", SAMPLED, exact, False, True, has_alpha=True),
@@ -95,101 +111,104 @@ def _lossless() -> tuple[RuleSpec, ...]:
 
 
 def _lossy() -> tuple[RuleSpec, ...]:
-    """Rules that trade the target's law for speed; each says how in a sentence."""
+    """Return the rules that give up the target's distribution for speed."""
     return (
         RuleSpec(
             "lenience", WITH_Q, False, False, True, parameters=(LENIENCE,),
-            tradeoff="It keeps a guess with chance min(1, p/(l q)) for a lenience l below 1, so the "
-            "draft's favourites come more often than the target would say them.",
+            tradeoff="It accepts a guess with probability min(1, p/(l q)) for a lenience l below "
+            "1, so tokens that the draft prefers come more often than with the target alone.",
         ),
         RuleSpec(
             "ensemble", WITH_Q, False, False, True, parameters=(WEIGHT,),
-            tradeoff="It puts w p + (1 − w) q in the place of p, so a guess and what replaces it "
-            "follow a mean of both models' laws, not the target's.",
+            tradeoff="It uses w p + (1 − w) q instead of p, so the text follows a weighted mean of "
+            "both models' distributions, not the target's.",
         ),
         RuleSpec(
             "typical", ALL_KINDS, False, False, False, AfterRejection.TOP, frozenset({"entropy"}),
             parameters=(EPSILON, DELTA),
-            tradeoff="It keeps every guess that the target finds likely enough for how unsure it is, "
-            "and says the target's top token elsewhere: no coin falls, and rare words are lost.",
+            tradeoff="It accepts every guess whose probability is above a threshold, which is "
+            "lower where the target is unsure, and otherwise takes the target's top token. Nothing "
+            "is random, and rare words are lost.",
         ),
         RuleSpec(
-            "relaxed", ALL_KINDS, False, False, False, AfterRejection.TOP, frozenset({"top", "rank"}),
-            parameters=(AMONG, MARGIN),
-            tradeoff="It keeps a guess that is among the target's likeliest and not far below its top "
-            "token, and says that top token elsewhere: a relaxation of greedy decoding.",
+            "relaxed", ALL_KINDS, False, False, False, AfterRejection.TOP,
+            frozenset({"top", "rank"}), parameters=(AMONG, MARGIN),
+            tradeoff="It accepts a guess that is among the target's most probable tokens and not "
+            "far below the top one, and otherwise takes the top token: greedy decoding, relaxed.",
         ),
         RuleSpec(
             "thresholds", ALL_KINDS, False, False, False, extra_inputs=frozenset({"before"}),
             parameters=(SINGLE, TOGETHER),
-            tradeoff="It keeps a guess whose chance reaches a bar, and divides the others' chances by "
-            "a number below 1, so guessed tokens come more often than the target would say them.",
+            tradeoff="It accepts a guess whose probability reaches a threshold, and divides the "
+            "others' probabilities by a number below 1, so guessed tokens come more often than "
+            "with the target alone.",
         ),
         RuleSpec(
             "unverified", ALL_KINDS, False, False, False,
-            tradeoff="It keeps every guess unseen: the text is the drafter's, but for one token a "
-            "round.",
+            tradeoff="It accepts every guess unchecked: the text is the drafter's, except for one "
+            "token of each round.",
         ),
     )  # fmt: skip
 
 
-RULE_SPECS: Mapping[str, RuleSpec] = {promise.name: promise for promise in (*_lossless(), *_lossy())}
+RULE_SPECS: Mapping[str, RuleSpec] = {spec.name: spec for spec in (*_lossless(), *_lossy())}
 
 
 def parse_rule(text: str) -> tuple[str, dict[str, float]]:
-    """A rule as it is chosen, its name and its dials: "typical", or "typical:0.09,0.3".
+    """Parse a rule's name and parameters, like "typical" or "typical:0.09,0.3".
 
-    Raises ValueError with a sentence where a number is none, out of range, or one too many.
+    Raises:
+        ValueError: With a sentence, if a parameter is not a number, out of range, or one too many.
     """
     name, _, given = text.partition(":")
-    dials = RULE_SPECS[name].parameters if name in RULE_SPECS else ()
+    parameters = RULE_SPECS[name].parameters if name in RULE_SPECS else ()
     numbers = given.split(",") if given else []
-    if len(numbers) > len(dials) and name in RULE_SPECS:
-        takes = ", ".join(dial.name for dial in dials) or "no number"
+    if len(numbers) > len(parameters) and name in RULE_SPECS:
+        takes = ", ".join(parameter.name for parameter in parameters) or "no number"
         raise ValueError(f"The rule {name!r} takes {takes}, not {given!r:.40}.")
-    chosen = {dial.name: dial.usual for dial in dials}
-    for dial, number in zip(dials, numbers, strict=False):
-        chosen[dial.name] = _number(name, dial, number)
+    chosen = {parameter.name: parameter.usual for parameter in parameters}
+    for parameter, number in zip(parameters, numbers, strict=False):
+        chosen[parameter.name] = _number(name, parameter, number)
     return name, chosen
 
 
-def _number(rule: str, dial: RuleParameter, text: str) -> float:
+def _number(rule: str, parameter: RuleParameter, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not dial.least <= value <= dial.most:
+    if not parameter.least <= value <= parameter.most:
         raise ValueError(
-            f"The {dial.name} of the rule {rule!r} lies between {dial.least:g} and {dial.most:g}, "
-            f"not at {text!r:.40}."
+            f"The {parameter.name} of the rule {rule!r} must be between {parameter.least:g} and "
+            f"{parameter.most:g}, not {text!r:.40}."
         )
     return value
 
 
 CANDIDATE_KINDS = {
-    Drawn.SAMPLED: "candidates drawn independently from q",
-    Drawn.WITHOUT_REPLACEMENT: "candidates drawn from q without replacement",
-    Drawn.POINT_MASS: "candidates fixed beforehand (a point mass, which has no q)",
+    Drawn.SAMPLED: "candidates sampled independently from q",
+    Drawn.WITHOUT_REPLACEMENT: "candidates sampled from q without replacement",
+    Drawn.POINT_MASS: "candidates chosen without randomness (a point mass, which has no q)",
 }
 
 
 def select_rule(drawn: Drawn, sampling: Sampling) -> str:
-    """The name of the rule that "auto" stands for."""
+    """Return the name of the rule that "auto" means."""
     if sampling.greedy:
         return "greedy"
     return "speculative" if drawn is Drawn.SAMPLED else drawn.value
 
 
 def refuse_rule(rule: RuleSpec, drawn: Drawn, sampling: Sampling) -> str | None:
-    """Why this rule would not give the target's law on such candidates; None where it does.
+    """Return why a rule would not keep the target's distribution on these candidates, or None.
 
-    A lossy rule is refused only where it cannot judge them at all.
+    A lossy rule is refused only if it cannot judge them at all.
     """
     if rule.temperature_zero and not sampling.greedy:
         return (
-            f"The rule {rule.name!r} keeps nothing but the target's top token, so at temperature "
-            f"{sampling.temperature:g} its text would not follow the target's law. "
-            "Use temperature 0, or another rule."
+            f"The rule {rule.name!r} accepts only the target's top token, so at temperature "
+            f"{sampling.temperature:g} its text would not follow the target's distribution. "
+            "Use temperature 0 or another rule."
         )
     if drawn not in rule.accepts and not rule.lossless:
         return (
@@ -199,7 +218,7 @@ def refuse_rule(rule: RuleSpec, drawn: Drawn, sampling: Sampling) -> str | None:
     if drawn not in rule.accepts:
         needed = " or ".join(sorted(CANDIDATE_KINDS[d] for d in rule.accepts))
         return (
-            f"The rule {rule.name!r} needs {needed}; this drafter proposes {CANDIDATE_KINDS[drawn]}. "
-            "Together they would not be lossless."
+            f"The rule {rule.name!r} needs {needed}; this drafter proposes "
+            f"{CANDIDATE_KINDS[drawn]}. Together they would not be lossless."
         )
     return None

@@ -1,6 +1,6 @@
-"""How much a pass is: rows that went through a model, and the weights that each of them met.
+"""The amount of work in a pass: rows that went through a model, and the weights that each row uses.
 
-Rule: rows are counted where the network is called, by whoever calls it. Standard library only.
+The code that calls a network counts its rows. Standard library only.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 class Work:
     """Rows (tokens) that a model's own networks read.
 
-    body: all. head: those whose logits were wanted. entry: those made of the target's states on the
-    way in.
+    Attributes:
+        body: All rows.
+        head: Rows whose logits were computed.
+        entry: Rows made from the target's states before the first layer.
     """
 
     body: int = 0
@@ -26,10 +28,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights that a row meets, as the `Work` of the same model is counted.
+    """Weights that each row of a `Work` of the same model uses.
 
-    body: in a pass. head: where logits are wanted; of a drafter that borrows it, the target's.
-    entry: on the way in from the target's states, where that is a matrix of its own.
+    Attributes:
+        body: In a pass.
+        head: For logits; the target's output head if the drafter borrows it.
+        entry: For rows made from the target's states, if that takes a matrix of its own.
     """
 
     body: int

@@ -1,6 +1,6 @@
-"""Judge a trace again: every coin, threshold, verdict, draw and total, from what is stored.
+"""Recompute a trace: every random number, threshold, verdict, draw and total, from what it stores.
 
-One rule: a claim counts only where the file itself gives its causes. Standard library only.
+A claim in the file counts only if the file also stores what it follows from. Standard library only.
 """
 
 from __future__ import annotations

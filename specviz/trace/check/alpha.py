@@ -1,4 +1,4 @@
-"""α again: from the overlap, the scores, or what every sibling would have been tried with."""
+"""Recompute α of a position from the overlap, the scores, or the tries of all siblings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specviz.trace.thresholds import probability_any_accepted
 
 
 def children(guesses: Sequence[Guess], node: int) -> list[int]:
-    """The children of a node in the order tried."""
+    """Return the children of a node in the order tried."""
     return [i for i, guess in enumerate(guesses, 1) if guess.parent == node]
 
 
@@ -22,17 +22,24 @@ def check_alpha(
     replaced: bool,
     where: str,
 ) -> None:
-    """α of one position. judged: its decisions, in order. scored: by guess, p.
+    """Check α of one position.
 
-    replaced: siblings were drawn with replacement, independently.
+    Args:
+        judged: The position's decisions, in order.
+        scored: The score p of each guess.
+        guesses: The round's guesses.
+        replaced: Whether siblings were sampled independently (with replacement).
+        where: The position, for messages.
     """
     first = judged[0]
     siblings = children(guesses, guesses[first.node - 1].parent)
     alpha = math.nan if first.alpha is None else first.alpha
     several = first.rows.q is not None and len(siblings) > 1
     later = all(event.alpha is None and event.tries is None for event in judged[1:])
-    expect(later, where, "α stands at the first sibling")
-    expect(several or first.tries is None, where, "tries are kept of several sampled guesses only")
+    expect(later, where, "α is given at a sibling after the first")
+    expect(
+        several or first.tries is None, where, "tries are given for fewer than two sampled guesses"
+    )
     p = [scored[node - 1] for node in siblings]
     if first.rows.q is None:
         mass = dict(zip((guesses[node - 1].token for node in siblings), p, strict=True))
@@ -53,9 +60,9 @@ def check_tries(
     siblings: Sequence[Guess],
     where: str,
 ) -> None:
-    """Every sibling has its try, with the q that drew it; a judged one with its own inputs."""
-    expect(len(tries) == len(siblings), where, "a try for every sibling")
-    expect(all(len(each) == 2 for each in tries), where, "a try is p and q")
+    """Check that every sibling has a try with its q, and a judged one with its inputs."""
+    expect(len(tries) == len(siblings), where, "not every sibling has a try")
+    expect(all(len(each) == 2 for each in tries), where, "a try is not a pair of p and q")
     expect_probabilities((value for each in tries for value in each), where, "a try")
     for (_, q), guess in zip(tries, siblings, strict=True):
         expect_close(q, math.nan if guess.q is None else guess.q, where, "q of a try")
@@ -71,10 +78,11 @@ def check_turns(
     replaced: bool,
     where: str,
 ) -> None:
-    """p of each sibling at its turn, from the score, as far as the masses before it are stored.
+    """Check p of each sibling's try against its score, as far as the stored masses allow.
 
-    Every rejection takes q off and scales by the residual's mass; one that fell is judged, so the
-    first sibling that was not tried follows too, and those after it do not.
+    Every rejection subtracts q and divides by the residual's mass. Rejected siblings were judged,
+    so their masses are stored; p of the first sibling that was not tried follows too, p of those
+    after it does not.
     """
     for at in range(min(len(tries), len(judged) + 1)):
         left, q = scored[at], tries[at][1]

@@ -1,7 +1,6 @@
-"""Settings against drafts: depth, siblings, budget, confidence, and how guesses were drawn.
-
-Rule: what the engine guarantees is held against every drafter; what a family does with the settings
-only against that family.
+"""Check drafts against settings: depth, siblings, budget, confidence, and how guesses were sampled.
+ Every drafter must respect what the engine guarantees; what a family does with the settings is
+checked only for that family.
 """
 
 from __future__ import annotations
@@ -22,15 +21,20 @@ from specviz.trace.check.families import (
     RANKED,
     SAMPLING,
     SUFFIX,
+    DraftLimits,
+    check_complete,
 )
-from specviz.trace.check.full import DraftLimits, check_complete
 from specviz.trace.check.remarks import check_lookahead, check_ngram, check_remark, check_suffix
 from specviz.trace.events import Guess, Proposed, Round
 from specviz.trace.metrics import accepted_path
 
 
 class GammaReplay:
-    """γ round by round, as `engine.schedule` has it. gamma: of the next round."""
+    """γ of every round, recomputed as in `engine.schedule`.
+
+    Attributes:
+        gamma: γ of the next round.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.gamma = settings.gamma
@@ -38,7 +42,7 @@ class GammaReplay:
         self._most = max_gamma(settings.siblings) if self._learns else settings.gamma
 
     def observe(self, played: Round) -> None:
-        """A round is over: 2 more where every guess was kept, else 1 fewer."""
+        """Update γ after a round: 2 more if every guess was accepted, else 1 fewer."""
         drafted = max(played.proposed.depths, default=0) if played.proposed else 0
         if self._learns and drafted:
             step = 2 if len(accepted_path(played)) == drafted else -1
@@ -46,28 +50,28 @@ class GammaReplay:
 
 
 def check_tree(proposed: Proposed, eos: frozenset[int], size: int, where: str) -> None:
-    """What any tree of guesses is. size: of the vocabulary. Raises CheckFailed."""
+    """Check what holds for every tree of guesses; `size` is the vocabulary size."""
     guesses = proposed.guesses
     few = len(guesses) <= MAX_GUESSES
-    expect(few, where, f"it has {len(guesses)} guesses, and a draft has at most {MAX_GUESSES}")
+    expect(few, where, f"it has {len(guesses)} guesses, but a draft has at most {MAX_GUESSES}")
     for node, guess in enumerate(guesses, 1):
-        place = f"{where}, node {node}"
-        expect(0 <= guess.parent < node, place, "its parent is not before it")
-        expect(0 <= guess.token < size, place, "its token lies outside the vocabulary")
-        over = guess.parent > 0 and guesses[guess.parent - 1].token in eos
-        expect(not over, place, "it follows the end of the text")
+        here = f"{where}, node {node}"
+        expect(0 <= guess.parent < node, here, "its parent does not come before it")
+        expect(0 <= guess.token < size, here, "its token is outside the vocabulary")
+        ended = guess.parent > 0 and guesses[guess.parent - 1].token in eos
+        expect(not ended, here, "it comes after the end of the text")
 
 
 def check_depth(proposed: Proposed, most: int, where: str) -> None:
-    """No guess is deeper than γ, or than the tokens that are left, allow."""
+    """Check that no guess is deeper than γ and the tokens left allow."""
     depth = max(proposed.depths, default=0)
-    expect(depth <= most, where, f"guesses are {depth} deep, and γ and the limit allow {most}")
+    expect(depth <= most, where, f"guesses are {depth} deep, but γ and the limit allow {most}")
 
 
 def check_drafting(
     proposed: Proposed, family: str, settings: Settings, room: DraftLimits, where: str
 ) -> None:
-    """What a built-in family does with its settings. Raises CheckFailed."""
+    """Check what a built-in family does with its settings. Raises CheckFailed."""
     if family not in BUILT_IN:
         return
     check_kind(proposed, family, settings, where)
@@ -85,7 +89,7 @@ def check_drafting(
 
 
 def check_distinct(proposed: Proposed, where: str) -> None:
-    """Siblings are different tokens, unless they were drawn independently."""
+    """Check that siblings are different tokens, unless they were sampled independently."""
     if proposed.drawn == "sampled":
         return
     pairs = Counter((guess.parent, guess.token) for guess in proposed.guesses)
@@ -93,49 +97,50 @@ def check_distinct(proposed: Proposed, where: str) -> None:
 
 
 def check_shape(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
-    """No node has more guesses under it than its family's settings allow."""
-    under = Counter(guess.parent for guess in proposed.guesses)
-    widest, many = max(under.values(), default=0), len(proposed.guesses)
+    """Check that no node has more guesses after it than its family's settings allow."""
+    children_of = Counter(guess.parent for guess in proposed.guesses)
+    widest, total = max(children_of.values(), default=0), len(proposed.guesses)
     if family in CHAINS:
-        expect(widest <= 1, where, f"{family} proposes a chain, and this is a tree")
+        expect(widest <= 1, where, f"{family} proposes a chain, but this is a tree")
     if family in SAMPLING or family == SUFFIX:
-        check_widths(proposed, settings, under, where)
+        check_widths(proposed, settings, children_of, where)
     if family in DYNAMIC:
         budget, fan_out = settings.budget, settings.fan_out
-        expect(many <= budget, where, f"{many} guesses, and the budget is {budget}")
-        expect(widest <= fan_out, where, f"{widest} guesses under a node; the fan-out is {fan_out}")
+        expect(total <= budget, where, f"{total} guesses exceed the budget of {budget}")
+        problem = f"{widest} guesses after a node exceed the fan-out of {fan_out}"
+        expect(widest <= fan_out, where, problem)
     if family in RANKED:
-        check_paths(proposed, settings, under, where)
+        check_paths(proposed, settings, children_of, where)
 
 
 def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
-    """How guesses were drawn follows from the settings."""
-    follows = "point-mass"
+    """Check that the way guesses were sampled follows from the settings."""
+    expected = "point-mass"
     if family in SAMPLING and settings.candidates == "sampled" and not settings.sampling.greedy:
         branches = settings.branches and family not in CHAINS
-        follows = "without-replacement" if branches else "sampled"
-    problem = f"its guesses are {proposed.drawn}, but {follows} follows from the settings"
-    expect(proposed.drawn == follows, where, problem)
+        expected = "without-replacement" if branches else "sampled"
+    problem = f"its guesses are {proposed.drawn}, but by the settings they should be {expected}"
+    expect(proposed.drawn == expected, where, problem)
 
 
 def check_widths(
-    proposed: Proposed, settings: Settings, under: Mapping[int, int], where: str
+    proposed: Proposed, settings: Settings, children_of: Mapping[int, int], where: str
 ) -> None:
-    """No node has more guesses under it than the siblings of its depth."""
+    """Check that no node has more guesses after it than the siblings of its depth."""
     depths = [0, *proposed.depths]
-    for node, many in under.items():
+    for node, number in children_of.items():
         most = settings.width(depths[node])
-        problem = f"{many} guesses under node {node}, and the siblings allow {most}"
-        expect(many <= most, where, problem)
+        problem = f"{number} guesses come after node {node}, but the siblings allow {most}"
+        expect(number <= most, where, problem)
 
 
 def check_paths(
-    proposed: Proposed, settings: Settings, under: Mapping[int, int], where: str
+    proposed: Proposed, settings: Settings, children_of: Mapping[int, int], where: str
 ) -> None:
-    """Heads fill the rank paths, or, where none were chosen, the siblings."""
+    """Check that heads fill the rank paths, or the siblings if no paths were chosen."""
     chosen = {tuple(each) for each in settings.rank_paths}
     if not chosen:
-        check_widths(proposed, settings, under, where)
+        check_widths(proposed, settings, children_of, where)
     for node, guess in enumerate(proposed.guesses, 1):
         ranks = (guess.evidence or {}).get("path")
         if not isinstance(ranks, list):
@@ -143,16 +148,17 @@ def check_paths(
         inside = all(rank < settings.width(depth) for depth, rank in enumerate(ranks))
         allowed = tuple(ranks) in chosen if chosen else inside
         expect(allowed, where, f"node {node} is rank path {ranks!r:.40}, which was not chosen")
-    many = len(proposed.guesses)
-    expect(not chosen or many <= len(chosen), where, f"{many} guesses of {len(chosen)} rank paths")
+    total = len(proposed.guesses)
+    problem = f"{total} guesses exceed the {len(chosen)} rank paths"
+    expect(not chosen or total <= len(chosen), where, problem)
 
 
 def check_confidence(guesses: Sequence[Guess], confidence: float, where: str) -> None:
-    """Nothing is guessed after a guess whose score lies below the confidence."""
+    """Check that nothing is guessed after a guess whose score is below the confidence."""
     for guess in guesses:
         above = guesses[guess.parent - 1].score if guess.parent else None
         sure = above is None or above >= confidence - TOLERANCE
-        problem = f"a guess follows one with score {above!r}; the confidence is {confidence!r}"
+        problem = f"a guess follows one with score {above!r}, below the confidence {confidence!r}"
         expect(sure, where, problem)
 
 

@@ -1,4 +1,4 @@
-"""What every check asks with: a demand that holds, or a CheckFailed that says where and what."""
+"""Expectations that raise CheckFailed, which says where a trace is wrong and what was expected."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-MIN_MASS = 1e-6  # a mass whose rounding would be magnified if it were divided by
-TOLERANCE = 1e-6  # laws may be float32 (on MPS); on CPU and CUDA the true slack is near 1e-12
-MAX_SECONDS = 1e9  # seconds that a clock can have shown: thirty years
-# What Python raises where parts of a trace do not fit; struct.error comes of a number too long to
-# be the key of a coin.
-MALFORMED_ERRORS = (ArithmeticError, LookupError, ValueError, TypeError, RecursionError, struct.error)
+MIN_MASS = 1e-6  # dividing by a smaller mass would magnify its rounding error
+TOLERANCE = 1e-6  # probabilities are float32 on MPS; elsewhere they agree to about 1e-12
+MAX_SECONDS = 1e9  # the longest time that a clock can have measured: thirty years
+# What Python raises if parts of a trace do not fit together. struct.error: a number is too long for
+# the key of a random number.
+MALFORMED_ERRORS = (
+    ArithmeticError,
+    LookupError,
+    ValueError,
+    TypeError,
+    RecursionError,
+    struct.error,
+)
 
 
 class CheckFailed(ValueError):
-    """A trace that contradicts itself; says where, and what was found against what follows."""
+    """A trace that contradicts itself; says where, what was found and what was expected."""
 
 
 @contextmanager
 def malformed_fails(where: str) -> Iterator[None]:
-    """Turn what unlike lengths, missing inputs and absurd numbers raise into CheckFailed."""
+    """Turn errors from unequal lengths, missing inputs and absurd numbers into CheckFailed."""
     try:
         yield
     except CheckFailed:
@@ -31,34 +38,35 @@ def malformed_fails(where: str) -> Iterator[None]:
 
 
 def expect(holds: bool, where: str, problem: str) -> None:
-    """Raise CheckFailed unless it holds."""
+    """Raise CheckFailed with `problem` unless `holds` is true."""
     if not holds:
         raise CheckFailed(f"{where}: {problem}.")
 
 
-def expect_equal(found: float, follows: float, where: str, what: str) -> None:
+def expect_equal(found: float, expected: float, where: str, what: str) -> None:
     """Raise CheckFailed unless two numbers are the same float."""
-    expect(found == follows, where, f"{what} is {found!r}, but {follows!r} follows")
+    expect(found == expected, where, f"{what} is {found!r} but should be {expected!r}")
 
 
-def expect_close(found: float, follows: float, where: str, what: str) -> None:
+def expect_close(found: float, expected: float, where: str, what: str) -> None:
     """Raise CheckFailed unless two numbers agree up to rounding."""
-    near = math.isfinite(found) and abs(found - follows) <= TOLERANCE
-    expect(near, where, f"{what} is {found!r}, but {follows!r} follows")
+    near = math.isfinite(found) and abs(found - expected) <= TOLERANCE
+    expect(near, where, f"{what} is {found!r} but should be {expected!r}")
 
 
 def expect_probabilities(values: Iterable[float], where: str, what: str) -> None:
-    """Raise CheckFailed unless every value is a probability: from 0 to 1."""
+    """Raise CheckFailed unless every value is between 0 and 1."""
     for value in values:
-        expect(0.0 <= value <= 1.0 + TOLERANCE, where, f"{what} holds {value!r}, no probability")
+        fits = 0.0 <= value <= 1.0 + TOLERANCE
+        expect(fits, where, f"{what} contains {value!r}, which is not a probability")
 
 
 def expect_duration(seconds: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless these are seconds that something can take."""
+    """Raise CheckFailed unless `seconds` is a possible time."""
     expect(0 <= seconds <= MAX_SECONDS, where, f"{what} took {seconds!r} seconds")
 
 
 def expect_pass_duration(seconds: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless these are seconds that a pass can take: more than none."""
+    """Raise CheckFailed unless `seconds` is a possible time of a pass: above 0."""
     expect_duration(seconds, where, what)
     expect(seconds > 0, where, f"{what} has no measured time")

@@ -1,4 +1,4 @@
-"""What tests read of the laws beside p and q, as far as the listed rows tell it."""
+"""Check what tests read of the distributions beside p and q, as far as the listed tokens allow."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from specviz.trace.check.alpha import children
-from specviz.trace.check.expectations import MIN_MASS, TOLERANCE, expect_close, expect
+from specviz.trace.check.expectations import MIN_MASS, TOLERANCE, expect, expect_close
 from specviz.trace.events import Drew, Guess, Judged, Round, Rows
 
-Facts = Callable[[Judged, Sequence[Guess], Round, str], None]
+InputCheck = Callable[[Judged, Sequence[Guess], Round, str], None]
 
 
 def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> None:
-    """Every fact of every verdict of a round. Raises CheckFailed."""
+    """Check every extra input of every verdict of a round. Raises CheckFailed."""
     for event in played.judged:
         for name, check in EXTRA_INPUTS.items():
             if name in event.inputs:
@@ -21,25 +21,25 @@ def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> N
 
 
 def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """The least q/p of all tokens is no more than that of any listed one."""
+    """Check that the least q/p of all tokens is at most that of any listed one."""
     least, rows = event.inputs["least"], event.rows
     listed = zip(rows.p, rows.q or [], strict=True)
     fits = least >= 0.0 and all(least * p <= q + TOLERANCE for p, q in listed)
-    expect(fits, where, f"the least q/p is {least!r}, and a listed token has less")
+    expect(fits, where, f"the least q/p is {least!r}, but a listed token has less")
 
 
 def check_rho(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """ρ lies between 1 and the number of siblings; the last law is what p has beyond ρ q."""
+    """Check that ρ is between 1 and the number of siblings; check what is left after them."""
     rho, siblings = event.inputs["rho"], _siblings(event, guesses)
     fits = 1.0 <= rho <= len(siblings) + TOLERANCE
-    expect(fits, where, f"ρ is {rho!r}, with {len(siblings)} siblings")
+    expect(fits, where, f"ρ is {rho!r}, but must be between 1 and {len(siblings)}")
     drew = played.drew
     if drew is not None and drew.kind == "recovered" and event is played.judged[-1]:
         check_beyond(event.rows, rho, drew, where)
 
 
 def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
-    """(p − ρ q)₊ at tokens listed there and in the last law: all by one factor."""
+    """Check that the last distribution is proportional to (p − ρ q)₊ where both are listed."""
     pairs = zip(rows.tokens, rows.p, rows.q or [], strict=True)
     above = {token: max(p - rho * q, 0.0) for token, p, q in pairs}
     both = [(above[t], p) for t, p in zip(drew.tokens, drew.p, strict=True) if t in above]
@@ -47,46 +47,46 @@ def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
     if total < MIN_MASS:
         return
     for one, p in both:
-        expect_close(p, one * scaled / total, where, "the last law, of what p has beyond ρ q")
+        expect_close(p, one * scaled / total, where, "the last distribution, (p − ρ q)₊,")
 
 
 def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """H is that of the listed tokens, and of the others between one heap and evenly spread."""
+    """Check H: the listed tokens plus the rest, from one heap of mass to evenly spread."""
     rows, found = event.rows, event.inputs["entropy"]
     least = sum(-p * math.log(p) for p in [*rows.p, rows.rest_p] if p > 0)
     most = least + rows.rest_p * math.log(max(rows.rest_tokens, 1))
     fits = least - TOLERANCE <= found <= most + TOLERANCE
-    expect(fits, where, f"the entropy is {found!r}, between {least!r} and {most!r} follows")
+    expect(fits, where, f"the entropy is {found!r} but should be {least!r} to {most!r}")
 
 
 def check_top(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """The top token is listed."""
+    """Check the probability of the top token, which is listed."""
     expect_close(event.inputs["top"], max(event.rows.p), where, "the top token's p")
 
 
 def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """So many listed tokens are likelier; of the others only where they hold as much."""
+    """Check the rank: listed tokens above it, and others only if they have as much mass."""
     p, rank = event.inputs["p"], event.inputs["rank"]
     above = sum(other > p for other in event.rows.p)
     hidden = event.rows.rest_tokens if event.rows.rest_p > p else 0
     fits = above + 1 <= rank <= above + 1 + hidden
-    expect(fits, where, f"the rank is {rank!r}, but {above + 1} follows")
+    expect(fits, where, f"the rank is {rank!r} but should be {above + 1}")
 
 
 def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """What the siblings before held of p, by their scores."""
+    """Check the total score of the siblings tried before."""
     siblings = _siblings(event, guesses)
     earlier = siblings[: siblings.index(event.node)]
     scored = played.scored.p if played.scored else []
-    held: Mapping[int, float] = {guesses[n - 1].token: scored[n - 1] for n in earlier}
-    expect_close(event.inputs["before"], math.fsum(held.values()), where, "what was tried before")
+    tried: Mapping[int, float] = {guesses[n - 1].token: scored[n - 1] for n in earlier}
+    expect_close(event.inputs["before"], math.fsum(tried.values()), where, "what was tried before")
 
 
 def _siblings(event: Judged, guesses: Sequence[Guess]) -> list[int]:
     return children(guesses, guesses[event.node - 1].parent)
 
 
-EXTRA_INPUTS: Mapping[str, Facts] = {
+EXTRA_INPUTS: Mapping[str, InputCheck] = {
     "least": check_least,
     "rho": check_rho,
     "entropy": check_entropy,

@@ -1,22 +1,101 @@
-"""What the drafters of this program do with the settings, by the family that a header names.
+"""What each drafter family does with the settings, and whether its drafts are complete.
 
-A family that is not here, somebody's own, is held to what the engine itself guarantees.
+A family that is not listed is held only to what the engine guarantees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-# Grow a tree of the siblings that the settings give every depth, from a model's q.
+from specviz.settings.settings import Settings
+from specviz.trace.check.alpha import children
+from specviz.trace.check.expectations import TOLERANCE, expect
+from specviz.trace.events import Guess, Proposed
+
+# Sample a tree from a model's q, with the siblings that the settings give every depth.
 GROWING: Final = frozenset({"draft-model", "oracle", "layerskip", "eagle", "mtp"})
 UNIFORM: Final = "uniform"  # the same from q = 1/V
-SAMPLING: Final = GROWING | {UNIFORM}  # sample their guesses unless told to take the top tokens
-RANKED: Final = frozenset({"medusa", "mtp-parallel", "lmtp"})  # the siblings or the rank paths
-DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa"})  # the budget and the fan-out
+SAMPLING: Final = GROWING | {UNIFORM}  # sample guesses unless set to take the top tokens
+RANKED: Final = frozenset({"medusa", "mtp-parallel", "lmtp"})  # read siblings or rank paths
+DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa"})  # read the budget and the fan-out
 SUFFIX: Final = "suffix"
 NGRAM: Final = "ngram"
 LOOKAHEAD: Final = "lookahead"  # adds rows of its own to the target's pass
-CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash"})  # one guess under each
+CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash"})  # one guess after each
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
 WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash"}
 BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLimits:
+    """What limits a draft.
+
+    Attributes:
+        text: The tokens before it.
+        depth: The largest depth allowed.
+        eos: The tokens that end a text.
+    """
+
+    text: Sequence[int]
+    depth: int
+    eos: frozenset[int]
+
+
+def check_complete(
+    proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
+) -> None:
+    """Check that every node that may have children has as many as the settings give it.
+
+    It may have fewer only if q has no more tokens. A draft model with another vocabulary has a
+    remark and may run out of tokens, so it is not checked.
+    """
+    if family == "draft-model" and proposed.remark:
+        return
+    guesses = proposed.guesses
+    depths = [0, *proposed.depths]
+    for node in range(len(guesses) + 1):
+        found = children(guesses, node)
+        wanted = expected_siblings(guesses, node, depths[node], family, settings)
+        if depths[node] >= limits.depth or is_leaf(guesses, node, settings, limits.eos):
+            wanted = 0
+        exhausted = bool(found) and exhausts_q(guesses, found)
+        fits = len(found) == wanted or (0 < len(found) < wanted and exhausted)
+        problem = f"{len(found)} guesses come after node {node}, but the settings give {wanted}"
+        expect(fits, where, problem)
+
+
+def expected_siblings(
+    guesses: Sequence[Guess], node: int, depth: int, family: str, settings: Settings
+) -> int:
+    """Return how many guesses a family puts after a node."""
+    if family == "mtp":
+        return 1
+    full = settings.width(depth)
+    return full if family != "eagle" else max(0, full - sum(ranks(guesses, node)))
+
+
+def ranks(guesses: Sequence[Guess], node: int) -> list[int]:
+    """Return a node's rank among its siblings, from 0, and that of each of its ancestors."""
+    found = []
+    while node:
+        parent = guesses[node - 1].parent
+        found.append(children(guesses, parent).index(node))
+        node = parent
+    return found
+
+
+def is_leaf(guesses: Sequence[Guess], node: int, settings: Settings, eos: frozenset[int]) -> bool:
+    """Return whether nothing follows a guess: it ends the text, or its score is too low."""
+    if not node:
+        return False
+    guess = guesses[node - 1]
+    return guess.token in eos or (guess.score is not None and guess.score < settings.confidence)
+
+
+def exhausts_q(guesses: Sequence[Guess], siblings: Sequence[int]) -> bool:
+    """Return whether the last of these siblings had all the remaining mass of q."""
+    q = guesses[siblings[-1] - 1].q
+    return q is not None and q >= 1.0 - TOLERANCE

@@ -1,4 +1,4 @@
-"""Temperature 0: the softmax that is kept beside p, and the margins of plain decoding."""
+"""Checks at temperature 0: the softmax stored beside p, and the margins of plain decoding."""
 
 from __future__ import annotations
 
@@ -7,29 +7,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from specviz.trace.check.expectations import expect_close, expect
+from specviz.trace.check.expectations import expect, expect_close
 from specviz.trace.events import Baseline, Guess, Round
 from specviz.trace.file import Trace
-from specviz.trace.metrics import HALF_PRECISION_MARGIN, FLOAT32_MARGIN, TYPICAL_TOP_LOGIT, accepted_path
+from specviz.trace.metrics import (
+    FLOAT32_MARGIN,
+    HALF_PRECISION_MARGIN,
+    TYPICAL_TOP_LOGIT,
+    accepted_path,
+)
 
-SURE: Final = 1e-9  # what is left beside the top token, below which its logarithm is rounding
-SLACK: Final = 8  # times what rounding moves a logit: two passes, of the first and of the second
+SURE: Final = 1e-9  # if less than this is left beside the top token, its logarithm is rounding
+SLACK: Final = 8  # times what rounding moves a logit: two logits in each of two passes
 
 
 def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
-    """One softmax a node: as scored, as judged and as drawn; its top token is the one with p 1."""
+    """Check that each node has one softmax everywhere, and that its top token has p = 1."""
     scored, drew = played.scored, played.drew
     if scored is None or scored.soft is None:
         return
     highest: dict[int, float] = {}  # by node, the softmax of its top token
     for event in played.judged:
         rows, node = event.rows, event.node
-        place = f"{where}, node {node}"
+        here = f"{where}, node {node}"
         soft = dict(zip(rows.tokens, rows.soft or [], strict=True))
-        expect_close(soft[guesses[node - 1].token], scored.soft[node - 1], place, "the softmax")
+        expect_close(soft[guesses[node - 1].token], scored.soft[node - 1], here, "the softmax")
         top = max(soft.values())
         chosen = [soft[token] for token, p in zip(rows.tokens, rows.p, strict=True) if p > 0.0]
-        expect(chosen == [top], place, "the softmax has another top token")
+        expect(chosen == [top], here, "the softmax has another top token than p")
         highest[guesses[node - 1].parent] = top
     if drew is None:
         return
@@ -41,16 +46,17 @@ def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MarginBounds:
-    """What a round's softmax tells of the margin between the target's top two logits."""
+    """What a softmax says about the margin between the target's top two logits."""
 
     least: float
     most: float
 
 
 def check_margins(trace: Trace, plain: Baseline) -> None:
-    """Margins and the softmax of the run agree wherever both followed the same text.
+    """Check that margins and softmax of the run agree while both follow the same text.
 
-    Two computations of a logit differ by rounding, so the margin may leave the bounds by that.
+    Two computations of a logit differ by rounding, so the margin may exceed the bounds by that
+    much.
     """
     if plain.margins is None:
         return
@@ -58,26 +64,26 @@ def check_margins(trace: Trace, plain: Baseline) -> None:
     for at, (margin, token) in enumerate(zip(plain.margins, plain.token_ids, strict=True)):
         if at >= len(ours):
             return
-        committed, known = ours[at]
+        committed, bounds = ours[at]
         top = plain.tops[at] if plain.tops else None
         slack = margin_slack(trace.header.dtype, top)
-        problem = f"the margin of new token {at + 1} is {margin:.3g}, and the run shows "
-        low = known.least - slack <= margin
-        expect(low, "Baseline", f"{problem}{known.least:.3g} or more")
-        high = margin <= known.most + slack
-        expect(high, "Baseline", f"{problem}{known.most:.3g} or less")
+        problem = f"the margin of new token {at + 1} is {margin:.3g}, but the run shows "
+        low = bounds.least - slack <= margin
+        expect(low, "Baseline", f"{problem}{bounds.least:.3g} or more")
+        high = margin <= bounds.most + slack
+        expect(high, "Baseline", f"{problem}{bounds.most:.3g} or less")
         if committed != token:
             return
 
 
 def margin_slack(dtype: str, top: float | None) -> float:
-    """How far rounding may move a margin between two computations."""
+    """Return how far rounding may move a margin between two computations."""
     size = TYPICAL_TOP_LOGIT if top is None else min(abs(top), 8 * TYPICAL_TOP_LOGIT)
     return SLACK * max(FLOAT32_MARGIN, HALF_PRECISION_MARGIN.get(dtype, 0.0) * size)
 
 
 def known_margins(trace: Trace) -> list[tuple[int, MarginBounds]]:
-    """By new token: the token, and what the run's softmax tells of its margin."""
+    """Return for each new token its id and what the run's softmax says about its margin."""
     found: list[tuple[int, MarginBounds]] = []
     for played in trace.rounds:
         tokens = played.committed.tokens if played.committed else []
@@ -86,7 +92,7 @@ def known_margins(trace: Trace) -> list[tuple[int, MarginBounds]]:
 
 
 def round_margins(played: Round) -> Iterator[MarginBounds]:
-    """By token of a round, in order."""
+    """Yield what the softmax says about the margin of each token of a round, in order."""
     guesses = played.proposed.guesses if played.proposed else []
     listed: dict[int, MarginBounds] = {}
     for event in played.judged:
@@ -101,15 +107,17 @@ def round_margins(played: Round) -> Iterator[MarginBounds]:
 
 
 def bounds_from_two(soft: Sequence[float]) -> MarginBounds:
-    """The top two are listed: ln of their ratio, as far as the second is more than rounding."""
+    """Return the margin of two listed tokens: ln of their ratio, unless the second is rounding."""
     first, second = sorted(soft, reverse=True)[:2] if len(soft) > 1 else (soft[0], 0.0)
     if second < SURE or first <= 0.0:
-        return MarginBounds(math.log(max(first, SURE) / SURE) - 1.0 if first > 0.5 else 0.0, math.inf)
+        return MarginBounds(
+            math.log(max(first, SURE) / SURE) - 1.0 if first > 0.5 else 0.0, math.inf
+        )
     margin = math.log(first / second)
     return MarginBounds(margin, margin)
 
 
 def bounds_from_top(first: float) -> MarginBounds:
-    """Only the top token is listed: the second has no more than what it leaves."""
+    """Return bounds from the top token alone: the second has at most what the top leaves."""
     left = max(1.0 - first, SURE)
     return MarginBounds(max(0.0, math.log(first / left)) if first > 0.5 else 0.0, math.inf)

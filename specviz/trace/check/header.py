@@ -1,4 +1,4 @@
-"""What was decided before the first round: settings, rule, and how guesses may be drawn."""
+"""Check what was decided before the first round: settings, rule, and the prompt as a chat."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from specviz.settings.settings import BadSettings, Settings
-from specviz.trace.check.chat import check_chat
+from specviz.trace.chat import Chat
 from specviz.trace.check.expectations import CheckFailed, expect
 from specviz.trace.events import Header, Proposed
 from specviz.trace.rule_specs import (
@@ -21,7 +21,14 @@ from specviz.trace.rule_specs import (
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What the rounds are held to. dials: what the rule is set to, by name."""
+    """What the rounds are checked against.
+
+    Attributes:
+        settings: The run's settings.
+        spec: The rule's spec.
+        eos: The tokens that end a text.
+        parameters: The rule's parameters, by name.
+    """
 
     settings: Settings
     spec: RuleSpec
@@ -30,26 +37,26 @@ class RunSpec:
 
 
 def read_run_spec(header: Header) -> RunSpec:
-    """The header as a plan. Raises CheckFailed where it promises what its rule does not."""
+    """Read the header. Raises CheckFailed if it claims what its rule does not guarantee."""
     try:
         settings = Settings.from_json(header.settings)
     except BadSettings as error:
         raise CheckFailed(f"Header: {error}") from error
     expect(header.rule in RULE_SPECS, "Header", f"the rule {header.rule!r} is not known here")
-    promise = RULE_SPECS[header.rule]
-    says = f"the rule {header.rule!r} is {'' if promise.lossless else 'not '}lossless"
-    expect(header.lossless == promise.lossless, "Header", f"{says}, the header says otherwise")
-    name, dials = _asked(settings.rule)
+    spec = RULE_SPECS[header.rule]
+    fact = f"the rule {header.rule!r} is {'' if spec.lossless else 'not '}lossless"
+    expect(header.lossless == spec.lossless, "Header", f"{fact}, but the header denies it")
+    name, parameters = _parse_rule(settings.rule)
     chosen = name in ("auto", header.rule)
     expect(chosen, "Header", f"the rule {settings.rule!r} was chosen, not {header.rule!r}")
     ids = [*header.prompt_ids, *header.eos]
     known = all(0 <= token < header.vocab_size for token in ids)
-    expect(known, "Header", "a token id lies outside the vocabulary")
+    expect(known, "Header", "a token id is outside the vocabulary")
     check_chat(header, settings)
-    return RunSpec(settings, promise, frozenset(header.eos), dials)
+    return RunSpec(settings, spec, frozenset(header.eos), parameters)
 
 
-def _asked(rule: str) -> tuple[str, dict[str, float]]:
+def _parse_rule(rule: str) -> tuple[str, dict[str, float]]:
     try:
         return parse_rule(rule)
     except ValueError as error:
@@ -57,10 +64,65 @@ def _asked(rule: str) -> tuple[str, dict[str, float]]:
 
 
 def check_drawn(proposed: Proposed, plan: RunSpec, where: str) -> None:
-    """The rule takes candidates that were drawn so; "auto" takes no other rule for them."""
+    """Check that the rule takes such candidates, and that "auto" selects it for them."""
     drawn, sampling = Drawn(proposed.drawn), plan.settings.sampling
     problem = refuse_rule(plan.spec, drawn, sampling)
     expect(problem is None, where, (problem or "").rstrip("."))
     name = plan.spec.name
-    follows = select_rule(drawn, sampling) if plan.settings.rule == "auto" else name
-    expect(name == follows, where, f"the rule is {name!r}, but {follows!r} fits its candidates")
+    expected = select_rule(drawn, sampling) if plan.settings.rule == "auto" else name
+    expect(name == expected, where, f"the rule is {name!r}, but {expected!r} fits the candidates")
+
+
+CHAT = "Chat"
+
+
+def check_chat(header: Header, settings: Settings) -> None:
+    """Check the turns against the settings and the pieces against the prompt."""
+    chat = header.chat
+    if chat is None:
+        expect(settings.chat != "chat", CHAT, "the settings say chat, but the prompt is raw text")
+        expect(not settings.system, CHAT, "the settings have a system text, but there is no turn")
+        return
+    expect(settings.chat != "raw", CHAT, "the settings say raw text, but the prompt has turns")
+    check_turns(header, chat, settings)
+    check_pieces(header, chat)
+    for turn in range(len(chat.turns)):
+        check_typed(chat, turn)
+
+
+def check_turns(header: Header, chat: Chat, settings: Settings) -> None:
+    """Check that the last turn is the prompt and the first is the settings' system text, if any."""
+    last = chat.turns[-1] if chat.turns else None
+    is_prompt = last is not None and last.role == "user" and last.text == header.prompt
+    expect(is_prompt, CHAT, "its last turn is not the prompt")
+    if settings.system:
+        first = chat.turns[0]
+        is_system = (
+            len(chat.turns) == 2 and first.role == "system" and first.text == settings.system
+        )
+        expect(is_system, CHAT, "its first turn is not the system text")
+
+
+def check_pieces(header: Header, chat: Chat) -> None:
+    """Check that the pieces cover the prompt's tokens in order, and no typed piece is special."""
+    total = sum(piece.tokens for piece in chat.pieces)
+    least = min((piece.tokens for piece in chat.pieces), default=0)
+    whole = least >= 0 and total == len(header.prompt_ids)
+    expect(whole, CHAT, "its pieces are not all of the prompt's tokens")
+    special = chat.special(header.prompt_ids)
+    for piece, ids in chat.tokens(header.prompt_ids):
+        single = piece.kind != "special" or piece.tokens == 1
+        expect(single, CHAT, f"{piece.text!r:.40} is not one special token")
+        typed = piece.kind == "typed" and not special.isdisjoint(ids)
+        expect(not typed, CHAT, "the typed text contains a special token")
+    turns = [-1 if piece.turn is None else piece.turn for piece in chat.pieces]
+    ordered = turns == sorted(turns) and all(-1 <= turn <= len(chat.turns) for turn in turns)
+    expect(ordered, CHAT, "its pieces are not in the order of its turns")
+
+
+def check_typed(chat: Chat, turn: int) -> None:
+    """Check a turn's typed text; a template may strip white space from its ends."""
+    own = [p.text for p in chat.pieces if p.turn == turn and p.kind == "typed"]
+    text = chat.turns[turn].text
+    allowed = {text, text.strip(), text.lstrip(), text.rstrip()}
+    expect(bool(own) and set(own) <= allowed, CHAT, f"turn {turn + 1} is not the typed text")

@@ -1,8 +1,7 @@
-"""A round that was judged from the leaf up, once more: every reach, and whose turn it was.
-
-Its one rule: of what stands in the trace, only scores, draws and coins are believed, and of a
-place's laws the sum of what was still owed over the whole vocabulary, which no list of few tokens
-gives (`rows` holds it against those that are listed). Reach, chance and order follow from these.
+"""Recompute a round judged from the leaf up: every reach, and the order of the verdicts.
+ Only scores, draws and random numbers are taken from the trace, and at each position the sum of the
+residual over the whole vocabulary, which a list of few tokens cannot give (`rows` compares it with
+the listed ones). Reach, threshold and order follow from these.
 """
 
 from __future__ import annotations
@@ -18,18 +17,23 @@ from specviz.trace.thresholds import leaf_first_threshold, speculative_threshold
 
 
 def check_leaf_first(played: Round, guesses: Sequence[Guess], rule: str, where: str) -> None:
-    """The visit of traversal verification (see `verification.leaf_first`), from what is stored."""
+    """Repeat the traversal of `verification.leaf_first` from what the trace stores."""
     chain = len({guess.parent for guess in guesses}) == len(guesses)
-    expect(chain or rule != "block", where, "block verification judges chains, and this is a tree")
+    expect(chain or rule != "block", where, "block verification judges chains, but this is a tree")
     visit = _Visit(played, guesses, where)
     visit.below(0, 1.0)
-    many = len(played.judged)
-    expect(visit.at == many, where, "guesses were judged after one was kept, or out of turn")
+    complete = visit.at == len(played.judged)
+    expect(complete, where, "guesses were judged after one was accepted, or in the wrong order")
 
 
 @dataclass
 class _Visit:
-    """The walk. at: how many verdicts it has come by; kept: whether one of them kept its guess."""
+    """One traversal of the tree.
+
+    Attributes:
+        at: How many verdicts it has passed.
+        kept: Whether one of them accepted its guess.
+    """
 
     played: Round
     guesses: Sequence[Guess]
@@ -42,48 +46,51 @@ class _Visit:
         self.drawn = self.played.proposed.drawn if self.played.proposed else ""
 
     def below(self, node: int, reach: float) -> dict[str, float]:
-        """Visit the guesses under a node that was come to with `reach`: what its own coin is held
-        against, once all of them fell.
+        """Visit the guesses after a node that is reached with `reach`.
+
+        Returns:
+            The inputs of the node's own threshold, after all of them were rejected.
         """
-        owed = {"reach": reach}
+        inputs = {"reach": reach}
         siblings = children(self.guesses, node)
         left = [self._scored(child) for child in siblings]  # of p at each, as tries take from it
         for place, child in enumerate(siblings):
             q = self._given(siblings, place)
             event = self._try(child, reach, left[place], q[place])
             if self.kept or event is None:
-                return owed
+                return inputs
             residual = event.rows.residual
-            owed = {"reach": reach, "left": residual}
+            inputs = {"reach": reach, "left": residual}
             left = [rest(reach * p, given, residual) for p, given in zip(left, q, strict=True)]
-            reach = leaf_first_threshold(owed) if math.isfinite(reach) else math.nan
-        return owed
+            reach = leaf_first_threshold(inputs) if math.isfinite(reach) else math.nan
+        return inputs
 
     def _try(self, child: int, reach: float, p: float, q: float) -> Judged | None:
-        """A child that is tried with p and q under `reach`: all below it, then its own verdict."""
+        """Visit everything below a child, then judge the child with p and q under `reach`."""
         own = (
             speculative_threshold({"p": reach * p, "q": q})
             if math.isfinite(reach * p)
             else math.nan
         )
-        owed = self.below(child, own)
+        inputs = self.below(child, own)
         if self.kept:
             return None
         event = self._next(child)
-        place = f"{self.where}, node {child}"
-        agree(event.rows.share, reach, place, "the reach of its place")
-        expect(set(owed) == set(event.inputs) & {"reach", "left"}, place, "what it is held against")
-        for name, value in owed.items():
-            agree(event.inputs[name], value, place, f"its {name!r}")
+        here = f"{self.where}, node {child}"
+        agree(event.rows.share, reach, here, "the reach of its position")
+        names = set(event.inputs) & {"reach", "left"}
+        expect(set(inputs) == names, here, f"its inputs should be {sorted(inputs)}")
+        for name, value in inputs.items():
+            agree(event.inputs[name], value, here, f"its {name!r}")
         self.kept = event.accepted
         return event
 
     def _next(self, child: int) -> Judged:
-        """The verdict whose turn it is."""
+        """Return the next verdict, which must be on `child`."""
         found = self.played.judged[self.at] if self.at < len(self.played.judged) else None
         if found is None or found.node != child:
-            said = "nothing" if found is None else f"node {found.node}"
-            raise CheckFailed(f"{self.where}: it is node {child}'s turn, and {said} is judged.")
+            other = "nothing" if found is None else f"node {found.node}"
+            raise CheckFailed(f"{self.where}: node {child} is next, but {other} is judged.")
         self.at += 1
         return found
 
@@ -91,9 +98,9 @@ class _Visit:
         return self.played.scored.p[child - 1] if self.played.scored else math.nan
 
     def _given(self, siblings: Sequence[int], place: int) -> list[float]:
-        """By sibling, its q in the law that the one at `place` was drawn from.
+        """Return q of each sibling in the distribution that the one at `place` was sampled from.
 
-        Without replacement a later one keeps its share of what those before it left.
+        Without replacement a later sibling has its share of what the earlier ones left.
         """
         found = [0.0] * len(siblings)
         scale = 1.0
@@ -109,11 +116,11 @@ class _Visit:
 
 
 def rest(claimed: float, q: float, residual: float) -> float:
-    """p at a token after a fall: its part of what is owed; unknown where that is all rounding."""
+    """Return p at a token after a rejection: its part of the residual, NaN if that is rounding."""
     return max(claimed - q, 0.0) / residual if residual >= MIN_MASS else math.nan
 
 
-def agree(found: float, follows: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless a number is the one that follows, where that is known."""
-    if not math.isnan(follows):
-        expect_close(found, follows, where, what)
+def agree(found: float, expected: float, where: str, what: str) -> None:
+    """Raise CheckFailed unless a number is the expected one, if that is known (not NaN)."""
+    if not math.isnan(expected):
+        expect_close(found, expected, where, what)

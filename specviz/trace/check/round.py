@@ -1,4 +1,4 @@
-"""One round against itself and the text before it: the walk, every coin, and what it added."""
+"""Check one round: order of the verdicts, random numbers, and the tokens that it added."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from specviz.trace.check.distributions import (
     check_scored,
     has_q,
 )
-from specviz.trace.check.draws import check_begins, check_drew, check_interval, check_lower
 from specviz.trace.check.expectations import expect, expect_close, expect_equal
 from specviz.trace.check.extra_inputs import check_extra_inputs
 from specviz.trace.check.greedy import check_soft
 from specviz.trace.check.header import RunSpec, check_drawn
 from specviz.trace.check.leaf_first import check_leaf_first
-from specviz.trace.check.rows import check_rows
+from specviz.trace.check.rows import (
+    check_begins,
+    check_drew,
+    check_interval,
+    check_lower,
+    check_rows,
+)
 from specviz.trace.check.support import check_supports
 from specviz.trace.events import Guess, Header, Judged, Proposed, Round
 from specviz.trace.metrics import accepted_path
@@ -29,23 +34,23 @@ from specviz.trace.thresholds import THRESHOLDS
 
 
 def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Header) -> None:
-    """One round. text: all before it. Raises CheckFailed."""
+    """Check one round. `text` is all tokens before it. Raises CheckFailed."""
     where, size = f"Round {played.number}", header.vocab_size
     chance = plan.settings.chance(played.number)
     proposed = played.proposed
     guesses = proposed.guesses if proposed else []
     if proposed:
-        expect(proposed.root == text[-1], where, "the root is not the text's last token")
+        expect(proposed.root == text[-1], where, "the root is not the last token of the text")
         check_drawn(proposed, plan, where)
         check_guesses(proposed, chance)
     if played.scored:
         check_scored(played.scored, guesses, plan.settings.sampling.greedy, where)
         check_likeliest(played.scored, guesses, size, where)
     for event in played.judged:
-        place = f"{where}, node {event.node}"
-        expect(1 <= event.node <= len(guesses), place, "no such node")
-        check_judged(event, guesses[event.node - 1], plan, has_q(played, plan), place)
-        check_rows(event.rows, guesses[event.node - 1].token, size, place)
+        here = f"{where}, node {event.node}"
+        expect(1 <= event.node <= len(guesses), here, "there is no such node")
+        check_judged(event, guesses[event.node - 1], plan, has_q(played, plan), here)
+        check_rows(event.rows, guesses[event.node - 1].token, size, here)
     check_extra_inputs(played, guesses, where)
     check_supports(played, guesses, plan, header, where)
     check_soft(played, guesses, where)
@@ -63,40 +68,48 @@ def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Heade
 
 
 def check_guesses(proposed: Proposed, chance: Chance) -> None:
-    """The coins of every node, and the draws that made sampled ones."""
+    """Check the random number of every node, and the draws of sampled ones."""
     for node, guess in enumerate(proposed.guesses, 1):
         where = f"Round {proposed.round}, node {node}"
-        expect_equal(guess.u, chance.judge(node), where, "the coin")
+        expect_equal(guess.u, chance.judge(node), where, "u")
         sampled = proposed.drawn != "point-mass"
-        expect((guess.q is not None) == sampled, where, "q is there exactly when it was sampled")
+        with_q = guess.q is not None
+        expect(with_q == sampled, where, "q must be given exactly if the guess was sampled")
         drawn = guess.drawn is not None
-        expect(drawn == sampled, where, "its draw is there exactly when it was sampled")
+        expect(drawn == sampled, where, "a draw must be given exactly if the guess was sampled")
         if guess.drawn and guess.q is not None:
             expect_equal(guess.drawn.u, chance.draft(node), where, "the draw's u")
             check_interval(guess.drawn, guess.q, where)
 
 
 def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where: str) -> None:
-    """One decision: the threshold follows from its inputs, the inputs are in the rows.
+    """Check one decision: the threshold follows from its inputs, and these are in the rows.
 
-    with_q: whether its round's verdicts rest on a q.
+    Args:
+        event: The decision.
+        guess: The guess that was judged.
+        plan: What the run is checked against.
+        with_q: Whether the round's verdicts use a q.
+        where: The node, for messages.
     """
     rows = event.rows
     inputs = {"p", "q"} if with_q else {"p"}
     inputs |= plan.spec.extra_inputs | plan.parameters.keys()
     if plan.spec.leaf_first:  # `check_leaf_first` says which of the two it has
         inputs |= {"reach", "left"} & event.inputs.keys()
-    expect(set(event.inputs) == inputs, where, f"the rule's inputs are {sorted(inputs)}")
+    expect(set(event.inputs) == inputs, where, f"the rule's inputs should be {sorted(inputs)}")
     from_below = rows.reach is not None
-    expect(from_below == plan.spec.leaf_first, where, "p's share is there exactly leaf first")
+    problem = "a reach must be given exactly if the rule judges from the leaf up"
+    expect(from_below == plan.spec.leaf_first, where, problem)
     as_set = all(event.inputs[name] == value for name, value in plan.parameters.items())
-    expect(as_set, where, "the rule was set to something else")
-    expect((rows.q is not None) == with_q, where, "the rows have q exactly when the rule reads it")
+    expect(as_set, where, "the rule's parameters are not those of the settings")
+    problem = "the rows must have q exactly if the rule reads it"
+    expect((rows.q is not None) == with_q, where, problem)
     expect_equal(event.threshold, THRESHOLDS[plan.spec.name](event.inputs), where, "the threshold")
-    expect_equal(event.u, guess.u, where, "the coin")
+    expect_equal(event.u, guess.u, where, "u")
     soft = rows.soft is not None
     greedy = plan.settings.sampling.greedy
-    expect(soft == greedy, where, "the softmax is kept at temperature 0 only")
+    expect(soft == greedy, where, "it must have a softmax at temperature 0 and only there")
     expect(guess.token in rows.tokens, where, "the judged token is not in the rows")
     at = rows.tokens.index(guess.token)
     expect_close(event.inputs["p"], rows.p[at], where, "p")
@@ -111,27 +124,29 @@ def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where
 
 
 def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
-    """The judged nodes are those of a walk from the root, children in order."""
+    """Check that the judged nodes are those of a walk from the root, children in order."""
     left = children(guesses, 0)
     for event in played.judged:
-        expect(bool(left) and left[0] == event.node, where, f"node {event.node} is out of turn")
+        in_order = bool(left) and left[0] == event.node
+        expect(in_order, where, f"node {event.node} is judged in the wrong order")
         left = left[1:]
         if event.accepted:
             left = children(guesses, event.node)
-    expect(not left, where, "candidates were left untried")
+    expect(not left, where, "some candidates were not judged")
 
 
 def check_end(played: Round, plan: RunSpec, size: int, where: str) -> None:
-    """The last token: its draw, its kind, and that the round committed what was kept."""
+    """Check the last token: its draw, its kind, and that the round added the accepted tokens."""
     guesses = played.proposed.guesses if played.proposed else []
     kept = accepted_path(played)
     emitted = [guesses[node - 1].token for node in kept]
     drew = played.drew
-    over = bool(emitted) and emitted[-1] in plan.eos
-    expect((drew is None) == over, where, "a last token is drawn unless the text is over")
+    ended = bool(emitted) and emitted[-1] in plan.eos
+    expect((drew is None) == ended, where, "a last token must be drawn unless the text ended")
     if drew:
         end = kept[-1] if kept else 0
-        expect(drew.parent == end, where, "the last token's parent")
+        problem = f"the parent of the last token is {drew.parent} but should be {end}"
+        expect(drew.parent == end, where, problem)
         kind = "recovered" if children(guesses, end) else "bonus"
         kind = kind if played.judged else "plain"
         expect(drew.kind == kind, where, f"the last token is {kind}, not {drew.kind}")
@@ -140,4 +155,4 @@ def check_end(played: Round, plan: RunSpec, size: int, where: str) -> None:
         check_drew(drew, size, where)
         emitted.append(drew.token)
     committed = played.committed.tokens if played.committed else []
-    expect(committed == emitted, where, "the committed tokens are not the kept ones")
+    expect(committed == emitted, where, "the committed tokens are not the accepted ones")

@@ -1,35 +1,46 @@
-"""Rows are laws: values from 0 to 1, totals of 1, and sums that the listed values allow."""
+"""Check listed distributions: rows of a decision, and draws from a distribution.
+ Values must be between 0 and 1, totals 1, sums what the listed values allow, and u in the drawn
+token's interval.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from specviz.trace.check.expectations import TOLERANCE, expect, expect_close, expect_probabilities
-from specviz.trace.events import Rows
+from specviz.trace.events import Drew, Interval, Rows
 
 
 def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
-    """One decision's rows. token: the one that is judged. size: of the vocabulary."""
+    """Check one decision's rows.
+
+    Args:
+        rows: The rows.
+        token: The token that is judged.
+        size: The vocabulary size.
+        where: The node, for messages.
+    """
     q = rows.q or [1.0 if other == token else 0.0 for other in rows.tokens]
     check_values(rows, q, where)
     expect(len(set(rows.tokens)) == len(rows.tokens), where, "the rows list a token twice")
     inside = all(0 <= other < size for other in rows.tokens)
     expect(inside, where, "the rows list a token outside the vocabulary")
     same_size = len(rows.tokens) + rest_tokens(rows, where) == size
-    expect(same_size, where, "the rows do not hold the whole vocabulary")
+    expect(same_size, where, "the rows do not cover the whole vocabulary")
     check_totals(rows, q, where)
 
 
 def rest_tokens(rows: Rows, where: str) -> int:
-    """How many tokens are not listed; none hold nothing."""
+    """Return how many tokens are not listed; if there are none, they must have no mass."""
     masses = (rows.rest_p, rows.rest_q, rows.rest_both, rows.rest_residual, rows.rest_soft)
     empty = rows.rest_tokens > 0 or not any(masses)
-    expect(empty, where, "the rows give mass to tokens that are not there")
+    expect(empty, where, "the rows give mass to other tokens, but all are listed")
     return rows.rest_tokens
 
 
 def check_values(rows: Rows, q: list[float], where: str) -> None:
-    """Every value is a probability."""
+    """Check that every value is a probability."""
     expect_probabilities([*rows.p, rows.rest_p], where, "p")
     expect_probabilities([*q, rows.rest_q], where, "q")
     expect_probabilities([*(rows.soft or []), rows.rest_soft], where, "the softmax")
@@ -38,16 +49,18 @@ def check_values(rows: Rows, q: list[float], where: str) -> None:
 
 
 def check_totals(rows: Rows, q: list[float], where: str) -> None:
-    """Totals: p and q are 1; overlap and residual are what listed and lumped parts give.
+    """Check the totals: p and q sum to 1; overlap and residual match their parts.
 
-    Of p counts what can be claimed.
+    Of p, the available share counts.
     """
     share = rows.share
     expect_close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
     expect_close(math.fsum([*q, rows.rest_q]), 1.0, where, "the total of q")
-    expect(rows.soft is not None or not rows.rest_soft, where, "a rest of no softmax")
+    fits = rows.soft is not None or not rows.rest_soft
+    expect(fits, where, "it has a rest of the softmax but no softmax")
     if rows.soft is not None:
-        expect(len(rows.soft) == len(rows.tokens), where, "a softmax for every listed token")
+        complete = len(rows.soft) == len(rows.tokens)
+        expect(complete, where, "it does not have a softmax for every listed token")
         expect_close(
             math.fsum([*rows.soft, rows.rest_soft]), 1.0, where, "the total of the softmax"
         )
@@ -56,11 +69,76 @@ def check_totals(rows: Rows, q: list[float], where: str) -> None:
     above = math.fsum([*(max(a - b, 0.0) for a, b in zip(rows.claimed, q, strict=True))])
     expect_close(rows.residual, above + rows.rest_residual, where, "the residual's mass")
     most = min(share * rows.rest_p, rows.rest_q) + TOLERANCE
-    expect(rows.rest_both <= most, where, "all others share more than they have")
-    # max(p − q, 0) = p − min(p, q), token by token, so of the sums too
+    expect(rows.rest_both <= most, where, "the overlap of the other tokens exceeds their p or q")
+    # max(p − q, 0) = p − min(p, q) for each token, and so for the sums
     expect_close(
         rows.rest_residual,
         share * rows.rest_p - rows.rest_both,
         where,
         "the residual of all others",
     )
+
+
+def check_interval(drawn: Interval, probability: float, where: str) -> None:
+    """Check that u is in [lo, hi) and that the interval is as wide as the token's probability."""
+    expect_probabilities([drawn.lo, drawn.hi], where, "the interval")
+    expect(drawn.lo <= drawn.u < drawn.hi, where, "u is outside the drawn interval")
+    expect_close(drawn.hi - drawn.lo, probability, where, "the interval's width")
+
+
+def check_begins(drawn: Interval, where: str) -> None:
+    """Check that the interval starts at 0 or after an interval at least as wide."""
+    fits = drawn.lo == 0.0 or drawn.lo >= drawn.hi - drawn.lo - TOLERANCE
+    expect(fits, where, "the interval starts where no more probable token's interval ends")
+
+
+def check_lower(
+    drawn: Interval, token: int, probs: Mapping[int, float], rest: float, where: str
+) -> None:
+    """Check the interval's lower end: the total probability of the tokens before it.
+
+    Args:
+        drawn: The draw.
+        token: The token that was drawn.
+        probs: Listed tokens with their probabilities, `token` among them.
+        rest: The mass of all others; they may come before the token only if they have as much mass.
+        where: The position, for messages.
+    """
+    before = math.fsum(v for t, v in probs.items() if (-v, t) < (-probs[token], token))
+    hidden = rest if rest >= probs[token] - TOLERANCE else 0.0
+    fits = before - TOLERANCE <= drawn.lo <= before + hidden + TOLERANCE
+    problem = f"the interval's lower end is {drawn.lo!r} instead of {before!r}"
+    expect(fits, where, problem if not hidden else f"{problem} to {before + hidden!r}")
+
+
+def check_drew(drew: Drew, size: int, where: str) -> None:
+    """Check the last token's distribution, its order, and the token's interval.
+
+    Args:
+        drew: The draw.
+        size: The vocabulary size.
+        where: The position, for messages.
+    """
+    inside = all(0 <= token < size for token in drew.tokens)
+    expect(inside, where, "the last distribution lists a token outside the vocabulary")
+    whole = len(drew.tokens) + drew.rest_tokens == size
+    expect(whole, where, "the last distribution does not cover the whole vocabulary")
+    at = drew.tokens.index(drew.token) if drew.token in drew.tokens else -1
+    expect(at >= 0, where, "the drawn token is not in the last distribution")
+    once = len(set(drew.tokens)) == len(drew.tokens)
+    expect(once, where, "the last distribution lists a token twice")
+    expect_probabilities([*drew.p, drew.rest_p], where, "the last distribution")
+    expect_probabilities(drew.soft or [], where, "the last distribution's softmax")
+    check_interval(drew.drawn, drew.p[at], where)
+    total = math.fsum([*drew.p, drew.rest_p])
+    expect_close(total, 1.0, where, "the total of the last distribution")
+    ordered = list(zip([-p for p in drew.p], drew.tokens, strict=True))
+    falling = ordered == sorted(ordered)
+    expect(falling, where, "the last distribution is not in falling order of probability")
+    # The most probable tokens are listed, and the drawn one. If it is not the last of the list, all
+    # tokens above it are listed.
+    rest = drew.rest_p if at == len(drew.p) - 1 else 0.0
+    listed = drew.p[:-1] if at == len(drew.p) - 1 and at else drew.p
+    most = drew.rest_tokens * min(listed) + TOLERANCE
+    expect(drew.rest_p <= most, where, "the tokens that are not listed have too much probability")
+    check_lower(drew.drawn, drew.token, dict(zip(drew.tokens, drew.p, strict=True)), rest, where)

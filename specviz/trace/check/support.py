@@ -1,7 +1,6 @@
-"""Distributions against temperature, top-k and top-p: how many tokens they can have left.
-
-A trace keeps distributions after they were cut and scaled to 1, so top-p shows only where a kept
-token is so unlikely that it cannot have been needed to reach it.
+"""Check distributions against temperature, top-k and top-p: how many tokens they can have left.
+ A trace stores distributions after they were cut and scaled to 1, so a wrong top-p shows only if a
+token is so improbable that it cannot have been needed to reach it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from specviz.trace.check.header import RunSpec
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.rule_specs import AfterRejection
 
-UNDERFLOWS: Final = 0.5  # below this temperature unlikely tokens may round to 0
-TIES: Final = 16  # tokens as likely as the k-th that top-k keeps as well
+UNDERFLOWS: Final = 0.5  # below this temperature improbable tokens may round to 0
+TIES: Final = 16  # tokens as probable as the k-th, which top-k keeps as well
 ROUNDING: Final = 1e-9
 
 
@@ -27,7 +26,10 @@ ROUNDING: Final = 1e-9
 class Listed:
     """Some tokens of a distribution, and the mass of all others.
 
-    own: it is the target's, not what rejections left of it. rest: None where it is not stored.
+    Attributes:
+        p: The listed probabilities.
+        rest: The mass of all others; None if it is not stored.
+        own: Whether it is the target's own, not what rejections left of it.
     """
 
     p: Sequence[float]
@@ -38,14 +40,14 @@ class Listed:
 def check_supports(
     played: Round, guesses: Sequence[Guess], plan: RunSpec, header: Header, where: str
 ) -> None:
-    """Hold every distribution of a round against the sampling. Raises CheckFailed."""
+    """Check every distribution of a round against the sampling settings. Raises CheckFailed."""
     sampling = plan.settings.sampling
     size = header.vocab_size
     exact = header.target.family != "served" and not header.device.startswith("mps")
     for listed in target_distributions(played, guesses, plan):
         if sampling.greedy:
             whole = all(p in (0.0, 1.0) for p in listed.p) and not listed.rest
-            expect(whole, where, "temperature 0 leaves one token, and a probability is below 1")
+            expect(whole, where, "temperature 0 leaves one token, but a probability is below 1")
             continue
         check_top_k(listed, sampling, size, where, "p")
         if listed.own:
@@ -59,7 +61,7 @@ def check_supports(
 def target_distributions(
     played: Round, guesses: Sequence[Guess], plan: RunSpec
 ) -> Iterator[Listed]:
-    """Every distribution of the target that a round lists."""
+    """Yield every distribution of the target that a round lists."""
     if played.scored:
         for node, top in enumerate(played.scored.top):
             likeliest = {int(token): p for token, p in top}
@@ -77,23 +79,24 @@ def target_distributions(
 
 
 def check_top_k(listed: Listed, sampling: Sampling, size: int, where: str, what: str) -> None:
-    """Fewer than k tokens are likelier than the least likely one that is left."""
+    """Check that fewer than k tokens are more probable than the least probable one left."""
     if not 0 < sampling.top_k < size:
         return
     positive = [p for p in listed.p if p > 0.0]
     least = min(positive, default=0.0)
     if listed.rest is not None and listed.rest > TOLERANCE:
-        least = max(least, listed.rest)  # one of the others has some of it, and no more
+        least = max(least, listed.rest)  # an unlisted token has at most this much
     above = sum(p > least + ROUNDING for p in positive)
     problem = f"{what} has more tokens than top-k {sampling.top_k} leaves"
     expect(above < sampling.top_k, where, problem)
 
 
 def check_top_p(p: Iterable[float], sampling: Sampling, size: int, where: str, what: str) -> None:
-    """The least likely token was needed to reach top-p.
+    """Check that the least probable token was needed to reach top-p.
 
-    Of the whole, a share K was kept. All that was cut is no likelier than the least likely token
-    x that was kept, so 1 − K ≤ n K x for n tokens; and without that token K (1 − x) < top-p.
+    A share K of the whole distribution was kept. Every token that was cut is at most as probable as
+    the least probable token x that was kept, so 1 − K ≤ n K x for n tokens; and without x, K (1 −
+    x) < top-p.
     """
     least = min((each for each in p if each > 0.0), default=1.0)
     if sampling.top_p >= 1.0 or least >= 1.0:
@@ -105,16 +108,17 @@ def check_top_p(p: Iterable[float], sampling: Sampling, size: int, where: str, w
 
 
 def check_uncut(listed: Listed, sampling: Sampling, where: str) -> None:
-    """Without top-k and top-p every token keeps some probability."""
+    """Check that without top-k and top-p every token keeps some probability."""
     if sampling.cuts or sampling.temperature < UNDERFLOWS:
         return
-    expect(all(p > 0.0 for p in listed.p), where, "p is 0 at a token, and nothing cuts it")
+    positive = all(p > 0.0 for p in listed.p)
+    expect(positive, where, "p of a token is 0, but the settings cut none")
 
 
 def check_q(
     played: Round, guesses: Sequence[Guess], sampling: Sampling, size: int, where: str
 ) -> None:
-    """A draft model samples under the run's own temperature, top-k and top-p."""
+    """Check that a draft model sampled with the run's temperature, top-k and top-p."""
     first: dict[int, Judged] = {}
     for event in played.judged:
         first.setdefault(guesses[event.node - 1].parent, event)
@@ -124,17 +128,24 @@ def check_q(
             check_top_k(listed, sampling, size, where, "q")
             check_top_p(listed.p, sampling, size, where, "q")
     for node, guess in enumerate(guesses, 1):
-        lone = children(guesses, guess.parent)[0] == node
-        if lone and guess.q is not None and guess.drawn and guess.score is not None:
+        is_first = children(guesses, guess.parent)[0] == node
+        if is_first and guess.q is not None and guess.drawn and guess.score is not None:
             check_temperature(
                 guess.q, guess.score, guess.drawn.lo, sampling, f"{where}, node {node}"
             )
 
 
 def check_temperature(q: float, score: float, lower: float, sampling: Sampling, where: str) -> None:
-    """The likeliest token gains below temperature 1, where the score is taken, and loses above.
+    """Check q against the score, which is the probability at temperature 1.
 
-    q: of a first sibling. lower: end of its interval; 0 where no token is likelier. Cuts add to it.
+    Below temperature 1 the most probable token gains, above 1 it loses. Cuts add to it.
+
+    Args:
+        q: The probability of a first sibling.
+        score: Its score.
+        lower: The lower end of its interval; 0 if no token is more probable.
+        sampling: The sampling settings.
+        where: The node, for messages.
     """
     slack = 1e-4  # the score is float32
     if sampling.temperature == 1.0 and not sampling.cuts:
@@ -142,6 +153,6 @@ def check_temperature(q: float, score: float, lower: float, sampling: Sampling, 
     if lower > 0.0:
         return
     if sampling.temperature <= 1.0:
-        expect(q >= score - slack, where, "q of the likeliest token is below its score")
+        expect(q >= score - slack, where, "q of the top token is below its score")
     elif not sampling.cuts:
-        expect(q <= score + slack, where, "q of the likeliest token is above its score")
+        expect(q <= score + slack, where, "q of the top token is above its score")

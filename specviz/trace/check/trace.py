@@ -1,4 +1,4 @@
-"""A whole trace, part by part, and what no trace can prove."""
+"""Check a whole trace, and list what no trace can prove."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from specviz.trace.check.completeness import (
+    check_baseline,
+    check_finished,
+    check_has_rounds,
+    check_once,
+    check_order,
+    check_whole,
+)
 from specviz.trace.check.counts import check_counts, check_header_counts
 from specviz.trace.check.drafting import (
     GammaReplay,
@@ -14,105 +22,107 @@ from specviz.trace.check.drafting import (
     check_drafting,
     check_tree,
 )
-from specviz.trace.check.ending import check_baseline, check_finished
 from specviz.trace.check.expectations import expect, malformed_fails
-from specviz.trace.check.families import BUILT_IN
-from specviz.trace.check.full import DraftLimits
+from specviz.trace.check.families import BUILT_IN, DraftLimits
 from specviz.trace.check.header import RunSpec, read_run_spec
-from specviz.trace.check.order import check_has_rounds, check_once, check_order, check_whole
 from specviz.trace.check.round import check_round
 from specviz.trace.check.vocabulary import check_vocabulary
 from specviz.trace.events import Header, Round
 from specviz.trace.file import Trace
 
-# What a rule's test reads that the listed tokens bound and do not tell.
+# Inputs of a rule's test that the listed tokens limit but do not determine.
 WHOLE: Final = {"accept-reject": "M", "k-seq": "ρ", "typical": "The entropy"}
 
 
 def check(trace: Trace) -> None:
-    """Raise CheckFailed at the first thing that does not follow; return where all does."""
+    """Raise CheckFailed at the first contradiction; return if there is none."""
     with malformed_fails("Header"):
-        held = read_run_spec(trace.header)
+        plan = read_run_spec(trace.header)
         check_header_counts(trace.header)
     text = list(trace.header.prompt_ids)
-    depths, family = GammaReplay(held.settings), trace.header.drafter.family
+    gammas, family = GammaReplay(plan.settings), trace.header.drafter.family
     drawn = {played.proposed.drawn for played in trace.rounds if played.proposed}
     for expected, played in enumerate(trace.rounds):
         where = f"Round {played.number}"
         with malformed_fails(where):
             check_whole(played, expected)
-            room = draft_limits(played, text, depths.gamma, held, trace.header)
+            limits = draft_limits(played, text, gammas.gamma, plan, trace.header)
             check_counts(played, family, len(text), where)
-            check_round(played, text, held, trace.header)
-            if room is not None and played.proposed is not None:
-                check_drafting(played.proposed, family, held.settings, room, where)
-            depths.observe(played)
+            check_round(played, text, plan, trace.header)
+            if limits is not None and played.proposed is not None:
+                check_drafting(played.proposed, family, plan.settings, limits, where)
+            gammas.observe(played)
             added = played.committed.tokens if played.committed else []
-            expect(bool(added), where, "a round adds at least one token")
+            expect(bool(added), where, "it adds no token")
         text += added
-    expect(len(drawn) < 2, "Rounds", "guesses are drawn in one way throughout a run")
+    expect(len(drawn) < 2, "Rounds", "guesses are sampled in more than one way")
     with malformed_fails("End"):
         check_once(trace.events)
         check_order(trace.events)
-        check_finished(trace, held)
+        check_finished(trace, plan)
         check_has_rounds(trace)
     with malformed_fails("Baseline"):
-        check_baseline(trace, held)
+        check_baseline(trace, plan)
     with malformed_fails("Vocabulary"):
         check_vocabulary(trace)
 
 
 def draft_limits(
-    played: Round, text: Sequence[int], gamma: int, held: RunSpec, header: Header
+    played: Round, text: Sequence[int], gamma: int, plan: RunSpec, header: Header
 ) -> DraftLimits | None:
-    """What a round's draft had room for; None where there is none. Raises CheckFailed.
+    """Return what limited a round's draft; None without a draft. Raises CheckFailed.
 
-    text: before it. A foreign drafter is held to γ alone.
+    Args:
+        played: The round.
+        text: The tokens before it.
+        gamma: γ of the round.
+        plan: What the run is checked against.
+        header: The trace's header. An unknown drafter family is limited only by γ.
     """
     if played.proposed is None:
         return None
     where = f"Round {played.number}"
-    left = held.settings.max_new_tokens - (len(text) - len(header.prompt_ids))
-    expect(left > 0, where, "more tokens than the limit allows")
+    left = plan.settings.max_new_tokens - (len(text) - len(header.prompt_ids))
+    expect(left > 0, where, "it has more tokens than the limit allows")
     known = header.drafter.family in BUILT_IN
-    room = DraftLimits(text, min(gamma, left - 1) if known else gamma, held.eos)
-    check_tree(played.proposed, held.eos, header.vocab_size, where)
-    check_depth(played.proposed, room.depth, where)
+    limits = DraftLimits(text, min(gamma, left - 1) if known else gamma, plan.eos)
+    check_tree(played.proposed, plan.eos, header.vocab_size, where)
+    check_depth(played.proposed, limits.depth, where)
     if known:
         check_distinct(played.proposed, where)
-    return room
+    return limits
 
 
 def describe_losslessness(trace: Trace) -> str:
-    """What may be said of the run's text: whose distribution it follows, in a sentence."""
+    """Say in a sentence whether the text follows the target's distribution."""
     header = trace.header
-    coins = len(header.settings.get("coins", {}))
-    if coins:
-        places = "1 place" if coins == 1 else f"{coins} places"
-        return f"Coins set by hand in {places}; not a sample."
-    what = "" if header.lossless else "not "
-    return f"The rule {header.rule!r} is {what}lossless."
+    chosen = len(header.settings.get("coins", {}))
+    if chosen:
+        coins = "1 coin was" if chosen == 1 else f"{chosen} coins were"
+        return f"{coins} set by hand, so the text is not a sample."
+    negation = "" if header.lossless else "not "
+    return f"The rule {header.rule!r} is {negation}lossless."
 
 
 def list_assumptions(trace: Trace) -> list[str]:
-    """What `check` has to take on trust, in sentences."""
-    sentences = ["No file proves who measured its seconds, or that these models gave its scores."]
+    """Return what `check` cannot verify, in sentences."""
+    sentences = ["A file cannot prove its times, or that these models gave its scores."]
     if trace.header.rule in WHOLE:
         fact = WHOLE[trace.header.rule]
         sentences.append(
-            f"{fact} follows from whole laws; it is held against the few rows that a file keeps."
+            f"{fact} depends on whole distributions; it is checked against the few rows stored."
         )
     older = sum(map(_without_tries, trace.rounds))
     if older:
         sentences.append(
             f"α cannot be recomputed at {older} positions with several sampled guesses: the file "
-            "is of before their tries were kept, when α was biased low."
+            "was written before tries were stored, when α was biased low."
         )
     return sentences
 
 
 def _without_tries(played: Round) -> int:
-    """Positions with several sampled guesses whose α the round does not let follow."""
+    """Return the number of positions with several sampled guesses whose α cannot be recomputed."""
     guesses = played.proposed.guesses if played.proposed else []
     siblings = Counter(guess.parent for guess in guesses)
     return sum(

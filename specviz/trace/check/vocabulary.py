@@ -1,4 +1,4 @@
-"""The bytes of tokens: one spelling an id, there before its first use, and the prompt's text."""
+"""Check the bytes of tokens: one spelling per id, before its first use, and the prompt's text."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from specviz.trace.events import (
 )
 from specviz.trace.file import Trace
 
-SPECIAL: Final = re.compile(r"<.*>|\[.*\]|", re.DOTALL)  # how tokens that are no text are spelled
+SPECIAL: Final = re.compile(r"<.*>|\[.*\]|", re.DOTALL)  # the usual spelling of special tokens
 UNKNOWN: Final = re.compile(r"[<\[]unk[>\]]", re.IGNORECASE)
-JOINTS: Final = re.compile(r"##|▁|\s+")  # what tokenizers put between pieces, or take away there
+JOINTS: Final = re.compile(r"##|▁|\s+")  # what tokenizers add or remove between pieces
 
 
 def check_vocabulary(trace: Trace) -> None:
-    """Raise CheckFailed where an id has no spelling when it is used, or two, or the wrong one."""
+    """Check that every id used has one spelling, and the right one in the prompt."""
     known: dict[str, str] = {}
     header = trace.header
     for event in trace.events:
         if isinstance(event, Vocabulary):
             for token, spelling in event.tokens.items():
                 inside = token == str(int(token)) and 0 <= int(token) < header.vocab_size
-                expect(inside, "Vocabulary", f"{token!r:.40} is no token id")
+                expect(inside, "Vocabulary", f"{token!r:.40} is not a token id")
                 bytes_ = all(letter <= "\xff" for letter in spelling)
                 expect(bytes_, "Vocabulary", f"the spelling of token {token} is not bytes")
                 once = known.setdefault(token, spelling) == spelling
-                expect(once, "Vocabulary", f"token {token} is spelled in two ways")
+                expect(once, "Vocabulary", f"token {token} has two spellings")
             continue
         where, used = used_tokens(event)
         missing = [token for token in used if str(token) not in known]
@@ -46,22 +46,22 @@ def check_vocabulary(trace: Trace) -> None:
     missing = [token for token in header.prompt_ids if trace.events and str(token) not in known]
     expect(not missing, "Header", f"no bytes for tokens {missing[:3]} of the prompt")
     for piece, ids in header.chat.tokens(header.prompt_ids) if header.chat else ():
-        # Other tokens need not spell their letters: a tokenizer may change these first.
+        # Other tokens may be spelled differently: a tokenizer may change the text first.
         spelled = [known.get(str(token)) for token in ids]
-        told = piece.kind != "special" or spelled == [piece.text.encode().decode("latin-1")]
-        expect(told, "Chat", f"its special token is not spelled {piece.text!r:.40}")
+        same = piece.kind != "special" or spelled == [piece.text.encode().decode("latin-1")]
+        expect(same, "Chat", f"its special token is not spelled {piece.text!r:.40}")
     check_prompt(header, known)
 
 
 def used_tokens(event: Event) -> tuple[str, list[int]]:
-    """Where an event is, and the token ids that it shows."""
+    """Return where an event is, and the token ids that it shows."""
     if isinstance(event, Baseline):
         return "Baseline", event.token_ids
     return f"Round {getattr(event, 'round', '?')}", [*shown_tokens(event)]
 
 
 def shown_tokens(event: Event) -> Iterator[int]:
-    """The token ids of an event of a round, outside of evidence."""
+    """Yield the token ids of an event of a round, without those in evidence."""
     if isinstance(event, Proposed):
         yield from (guess.token for guess in event.guesses)
     elif isinstance(event, Scored):
@@ -73,10 +73,10 @@ def shown_tokens(event: Event) -> Iterator[int]:
 
 
 def check_prompt(header: Header, known: Mapping[str, str]) -> None:
-    """The prompt's tokens spell the text that the model read, beside special ones at its ends.
+    """Check that the prompt's tokens spell the text that the model read.
 
-    Held to the letter where they do; else up to what tokenizers change: case, accents, compatible
-    characters and white space.
+    Special tokens at the ends are skipped. The spelling must be exact, or differ only in what
+    tokenizers change: case, accents, compatible characters and white space.
     """
     pieces = [known.get(str(token), "").encode("latin-1") for token in header.prompt_ids]
     text = header.model_text
@@ -90,7 +90,7 @@ def check_prompt(header: Header, known: Mapping[str, str]) -> None:
 
 
 def text_spans(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]]:
-    """Where the text may start and end among the tokens: special ones may stand around it."""
+    """Yield where the text may start and end among the tokens, with special tokens around it."""
     special = [
         token in header.eos or SPECIAL.fullmatch(decode_bytes(piece)) is not None
         for token, piece in zip(header.prompt_ids, pieces, strict=True)
@@ -102,12 +102,12 @@ def text_spans(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, i
 
 
 def decode_bytes(spelling: bytes) -> str:
-    """Bytes as text; those that are no character show as U+FFFD."""
+    """Decode bytes as UTF-8; invalid bytes become U+FFFD."""
     return spelling.decode("utf-8", errors="replace")
 
 
 def fold_text(text: str) -> str:
-    """A text without what a tokenizer may change before it reads it."""
+    """Remove from a text what a tokenizer may change."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     letters = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return JOINTS.sub("", letters)

@@ -1,0 +1,179 @@
+"""Check that a run is complete: rounds in order, its end, and the plain decoding after it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+
+from specviz.trace.check.counts import MOST_BYTES
+from specviz.trace.check.expectations import (
+    TOLERANCE,
+    expect,
+    expect_duration,
+    expect_pass_duration,
+)
+from specviz.trace.check.greedy import check_margins
+from specviz.trace.check.header import RunSpec
+from specviz.trace.events import (
+    Baseline,
+    Committed,
+    Drew,
+    Event,
+    Finished,
+    Judged,
+    Proposed,
+    Round,
+    Scored,
+)
+from specviz.trace.file import Trace
+from specviz.trace.metrics import baseline_difference, token_ids
+
+PLAIN = "plain"  # the family of a lane of plain decoding, which has a baseline and no rounds
+STAGES = ("proposed", "scored", "judged", "drew", "committed")
+ONCE = (Proposed, Scored, Drew, Committed)  # a round has one of each at most
+
+
+def check_whole(played: Round, expected: int) -> None:
+    """Check that the round is the next one, was finished, and drafted unless it is the first."""
+    where = f"Round {played.number}"
+    expect(played.number == expected, where, f"round {expected} is missing")
+    whole = played.scored is not None and played.committed is not None
+    expect(whole, where, "the round was not finished")
+    drafted = played.proposed is not None
+    problem = "every round but the first must have a proposal, and the first none"
+    expect(drafted == (played.number > 0), where, problem)
+    if played.proposed:
+        expect_duration(played.proposed.seconds, where, "drafting")
+    if played.scored:
+        expect_pass_duration(played.scored.seconds, where, "the target pass")
+    if played.committed:
+        expect_duration(played.committed.judge_seconds, where, "judging")
+        expect_duration(played.committed.commit_seconds, where, "updating the caches")
+
+
+def check_once(events: Sequence[Event]) -> None:
+    """Check that no event comes twice and no round after the end. Raises CheckFailed."""
+    counts: Counter[tuple[str, int]] = Counter()
+    ended = False
+    for event in events:
+        if isinstance(event, ONCE):
+            counts[event.event, event.round] += 1
+            once = counts[event.event, event.round] == 1
+            expect(once, f"Round {event.round}", f"it has a second {event.event!r} event")
+        if isinstance(event, Finished | Baseline):
+            counts[event.event, 0] += 1
+            expect(counts[event.event, 0] == 1, "End", f"there is a second {event.event!r} event")
+        if isinstance(event, (*ONCE, Judged)):
+            expect(not ended, f"Round {event.round}", "it comes after the run's end")
+        ended = ended or isinstance(event, Finished)
+
+
+def check_order(events: Sequence[Event]) -> None:
+    """Check that the events of a round come in order, and plain decoding last."""
+    now, latest, ended = -1, "", False
+    for event in events:
+        if isinstance(event, (*ONCE, Judged)):
+            if event.round != now:
+                now, latest = event.round, ""
+            in_order = not latest or STAGES.index(latest) <= STAGES.index(event.event)
+            expect(in_order, f"Round {now}", f"{event.event!r} comes after {latest!r}")
+            latest = event.event
+        ended = ended or isinstance(event, Finished)
+        early = isinstance(event, Baseline) and not ended
+        expect(not early, "Baseline", "it comes before the run's end")
+
+
+def check_has_rounds(trace: Trace) -> None:
+    """Check that the run has rounds, unless it is plain decoding or was stopped at once."""
+    stopped = trace.finished is not None and trace.finished.reason == "stopped"
+    plain = trace.header.drafter.family == PLAIN
+    expect(bool(trace.rounds) or plain or stopped, "Rounds", "the run has no rounds")
+    expect(not (trace.rounds and plain), "Rounds", "plain decoding cannot have rounds")
+
+
+def end_reason(tokens: Sequence[int], plan: RunSpec) -> str:
+    """Return what ends a text of these new tokens; "stopped" if nothing does."""
+    if tokens and tokens[-1] in plan.eos:
+        return "eos"
+    return "limit" if len(tokens) == plan.settings.max_new_tokens else "stopped"
+
+
+def check_text(tokens: Sequence[int], plan: RunSpec, where: str) -> None:
+    """Check that new tokens stay within the limit and none comes after the end of the text."""
+    limit = len(tokens) <= plan.settings.max_new_tokens
+    expect(limit, where, "it has more tokens than the limit allows")
+    ends = all(token not in plan.eos for token in tokens[:-1])
+    expect(ends, where, "the text continues after its end")
+
+
+def check_finished(trace: Trace, plan: RunSpec) -> None:
+    """Check that the run has an end that agrees with its tokens. Raises CheckFailed."""
+    finished = trace.finished
+    if finished is None:
+        expect(False, f"Line {len(trace.events) + 1}", "the file ends before the run does")
+        return
+    expect_duration(finished.trace_seconds, "End", "recording")
+    used = finished.held_bytes
+    possible = used is None or 0 <= used <= MOST_BYTES
+    expect(possible, "End", f"{used!r} bytes of memory are not possible")
+    plain = trace.baseline
+    # The lane of plain decoding has no rounds: its text is its baseline's.
+    tokens = plain.token_ids if plain and not trace.rounds else token_ids(trace)
+    check_text(tokens, plan, "End")
+    expected = end_reason(tokens, plan)
+    problem = f"the reason is {finished.reason!r} but should be {expected!r}"
+    expect(finished.reason == expected, "End", problem)
+
+
+def check_baseline(trace: Trace, plan: RunSpec) -> None:
+    """Check plain decoding: measured to its end, and with the same text at temperature 0."""
+    plain = trace.baseline
+    if plain is None:
+        return
+    check_passes(plain, plan.settings.sampling.greedy)
+    check_text(plain.token_ids, plan, "Baseline")
+    inside = all(0 <= token < trace.header.vocab_size for token in plain.token_ids)
+    expect(inside, "Baseline", "a token is outside the vocabulary")
+    stopped = trace.finished is not None and trace.finished.reason == "stopped"
+    ended = end_reason(plain.token_ids, plan) != "stopped"
+    expect(ended or (stopped and not trace.rounds), "Baseline", "it stops before the text ends")
+    found = baseline_difference(trace) if trace.rounds and not stopped else None
+    if found is not None and not found.near_tie:
+        apart = "" if found.margin is None else f", with logits {found.margin:.2g} apart"
+        problem = f"new token {found.position + 1} differs from plain decoding's{apart}"
+        expect(not trace.header.lossless, "Baseline", problem)
+    check_margins(trace, plain)
+    check_first(trace, plain, plan)
+
+
+def check_first(trace: Trace, plain: Baseline, plan: RunSpec) -> None:
+    """Check that plain decoding samples its first token from round 0's distribution."""
+    drew = trace.rounds[0].drew if trace.rounds else None
+    if drew is None or not plain.token_ids or plan.settings.sampling.greedy:
+        return
+    token, u = plain.token_ids[0], plan.settings.chance(0).baseline()
+    totals = [0.0, *accumulate(drew.p)]
+    if token in drew.tokens[:-1]:  # tokens that are not listed may come before the last one
+        at = drew.tokens.index(token)
+        fits = totals[at] - TOLERANCE <= u <= totals[at + 1] + TOLERANCE
+    else:
+        fits = u >= totals[-2] - TOLERANCE
+    expect(fits, "Baseline", "its first token is not the one that its u selects")
+
+
+def check_passes(plain: Baseline, greedy: bool) -> None:
+    """Check the seconds of every pass; at temperature 0 also the margins and top logits."""
+    size = len(plain.token_ids)
+    expect(len(plain.seconds) == size, "Baseline", "it does not have a time for every token")
+    for seconds in plain.seconds:
+        expect_pass_duration(seconds, "Baseline", "a pass")
+    kept = (plain.margins is not None) == greedy
+    expect(kept, "Baseline", "it must have margins at temperature 0 and only there")
+    for logits in (plain.margins, plain.tops):
+        fits = logits is None or len(logits) == size
+        expect(fits, "Baseline", "it does not have a margin for every token")
+    finite = all(map(math.isfinite, [*(plain.margins or []), *(plain.tops or [])]))
+    expect(finite, "Baseline", "a logit is not a number")
+    expect(min(plain.margins or [0.0]) >= 0, "Baseline", "a margin is below 0")
