@@ -10,7 +10,7 @@ from typing import Final
 
 from specviz.catalog.training import names
 from specviz.commands.parser import Parser
-from specviz.drafters.kit.training import HeadOptions
+from specviz.drafters.common.training import HeadOptions
 from specviz.settings.options import MAX_COUNT, count_type, number_type, seed_type
 from specviz.settings.specs import find_spec
 from specviz.settings.suggestions import did_you_mean
